@@ -1,0 +1,327 @@
+//! `pte-emit TEXT -o FILE`: assembles texts.
+
+use std::io::{IsTerminal, stdout};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::io::{self, Messages, STREAM};
+use super::{Exit, summary};
+use crate::emitter::File;
+use crate::emitter::sink::Outputs;
+use crate::ir::document::Layout;
+use crate::layout::{Builder, Header, Home};
+use crate::{Assembly, Input, Overrides, assemble};
+
+/// Arguments of the main command.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Texts to assemble, YAML or JSON; - is standard input
+    #[arg(required = true, value_name = "TEXT")]
+    inputs: Vec<PathBuf>,
+    /// Where to write; - is standard output; for several texts a folder
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// What to write, if the name of the output does not say it
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Put all constants into a .ptd: this one, or the one beside the output
+    #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "")]
+    external_data: Option<PathBuf>,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+    /// Refuse data that are larger in all
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    max_size: Option<u64>,
+    #[command(flatten)]
+    layout: LayoutArguments,
+}
+
+/// The keys of `layout:`, which win over those of the text.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Layout")]
+struct LayoutArguments {
+    /// Segments start at multiples of this [default: 128]
+    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    segment_alignment: Option<u64>,
+    /// Constants start at multiples of this in their segment [default: 16]
+    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    tensor_alignment: Option<u64>,
+    /// Alignment of delegates' payloads inside the FlatBuffer [default: 16]
+    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    delegate_alignment: Option<u64>,
+    /// Where the first segment may start [default: what aligns every segment in the file]
+    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    base_alignment: Option<u64>,
+    /// Order of the program's FlatBuffer [default: exir]
+    #[arg(long, value_enum)]
+    builder: Option<BuilderName>,
+    /// Order of the .ptd's FlatBuffer [default: flatc]
+    #[arg(long, value_enum)]
+    ptd_builder: Option<BuilderName>,
+    /// The extended header: auto, none, 24 or 32 [default: auto]
+    #[arg(long, value_enum)]
+    header: Option<HeaderName>,
+    /// Where constants go [default: segment]
+    #[arg(long, value_enum)]
+    constants: Option<HomeName>,
+    /// Where delegates' payloads go [default: segment]
+    #[arg(long, value_enum)]
+    delegates: Option<HomeName>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A program.
+    Pte,
+    /// Weights alone.
+    Ptd,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum BuilderName {
+    /// Python's object API: .pte since ExecuTorch 1.2
+    Exir,
+    /// flatc: .ptd, and older .pte
+    Flatc,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum HeaderName {
+    /// 32 bytes if there are segments
+    Auto,
+    /// No header
+    None,
+    /// As before ExecuTorch 1.0
+    #[value(name = "24")]
+    Short,
+    /// As today
+    #[value(name = "32")]
+    Long,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum HomeName {
+    /// Behind the FlatBuffer
+    Segment,
+    /// Inside the FlatBuffer
+    Inline,
+}
+
+impl LayoutArguments {
+    fn layout(&self) -> Layout {
+        let builder = |name| match name {
+            BuilderName::Exir => Builder::Exir,
+            BuilderName::Flatc => Builder::Flatc,
+        };
+        let home = |name| match name {
+            HomeName::Segment => Home::Segment,
+            HomeName::Inline => Home::Inline,
+        };
+        Layout {
+            segment_alignment: self.segment_alignment,
+            tensor_alignment: self.tensor_alignment,
+            delegate_alignment: self.delegate_alignment,
+            base_alignment: self.base_alignment,
+            builder: self.builder.map(builder),
+            ptd_builder: self.ptd_builder.map(builder),
+            header: self.header.map(|name| match name {
+                HeaderName::Auto => Header::Auto,
+                HeaderName::None => Header::None,
+                HeaderName::Short => Header::Length(24),
+                HeaderName::Long => Header::Length(32),
+            }),
+            constants: self.constants.map(home),
+            delegates: self.delegates.map(home),
+        }
+    }
+}
+
+/// Why a command stops: how to exit, and what to say.
+struct Failure(Exit, String);
+
+/// Assembles all texts; one that fails does not stop the others.
+pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
+    arguments.take_back_input();
+    if let Err(Failure(exit, message)) = arguments.check() {
+        messages.error(&message);
+        return exit;
+    }
+    let mut worst = Exit::Ok;
+    for input in &arguments.inputs {
+        if let Err(Failure(exit, message)) = one(input, &arguments, messages) {
+            if !message.is_empty() {
+                messages.error(&message);
+            }
+            worst = worst.max(exit);
+        }
+    }
+    worst
+}
+
+impl Arguments {
+    /// `--external-data model.yaml` means the option without a file, and a text.
+    fn take_back_input(&mut self) {
+        if let Some(file) = &mut self.external_data
+            && !file.as_os_str().is_empty()
+            && file.extension().is_none_or(|extension| extension != "ptd")
+        {
+            self.inputs.push(std::mem::take(file));
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let usage = |message: &str| Err(Failure(Exit::Usage, message.to_owned()));
+        match &self.output {
+            Some(output) if self.inputs.len() > 1 && !output.is_dir() => usage(&format!(
+                "several texts need a folder to go to, and {} is none; make it, or give one text",
+                output.display()
+            )),
+            None if self.inputs.len() > 1 => usage("several texts need a folder to go to; add `-o FOLDER`"),
+            None if stdout().is_terminal() => usage("a binary file is not for a terminal; add `-o FILE`"),
+            Some(output) if output.as_os_str() == STREAM && stdout().is_terminal() => {
+                usage("a binary file is not for a terminal; write it to a file, or to a pipe")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the main output of a text goes; `None` is standard output.
+    fn target(&self, input: &Path, format: Format) -> Option<PathBuf> {
+        let output = self.output.as_deref().filter(|output| output.as_os_str() != STREAM)?;
+        if !output.is_dir() {
+            return Some(output.to_owned());
+        }
+        let stem = if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() };
+        let extension = if format == Format::Pte { "pte" } else { "ptd" };
+        Some(output.join(stem).with_extension(extension))
+    }
+
+    /// What is asked for: by the option, else by the name of the output.
+    fn format(&self) -> Option<Format> {
+        self.format.or_else(|| match self.output.as_ref()?.extension()?.to_str()? {
+            "pte" => Some(Format::Pte),
+            "ptd" => Some(Format::Ptd),
+            _ => None,
+        })
+    }
+}
+
+fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
+    let text = io::read_text(input).map_err(|message| Failure(Exit::Io, message))?;
+    let overrides = Overrides {
+        layout: arguments.layout.layout(),
+        external_data: arguments.external_data.is_some(),
+        max_size: arguments.max_size,
+    };
+    let source = Input { name: &text.name, text: &text.text, folder: &text.folder };
+    let assembly = assemble(&source, &overrides).map_err(|report| {
+        messages.print(&report.render(messages.colours()));
+        Failure(Exit::Input, String::new())
+    })?;
+    if !arguments.quiet {
+        messages.print(&assembly.warnings.render(messages.colours()));
+    }
+    let files = files(&assembly, input, arguments)?;
+    write(&files).map_err(|error| Failure(Exit::Io, error.to_string()))?;
+    if !arguments.quiet {
+        messages.print(&summary::of(&assembly, files.iter().map(|(target, file)| (target.as_deref(), file))));
+    }
+    Ok(())
+}
+
+/// The files of an assembly with their targets; `None` is standard output.
+fn files<'a>(
+    assembly: &'a Assembly,
+    input: &Path,
+    arguments: &Arguments,
+) -> Result<Vec<(Option<PathBuf>, File<'a>)>, Failure> {
+    let program = assembly.program_file();
+    let found = if program.is_some() { Format::Pte } else { Format::Ptd };
+    let format = arguments.format().unwrap_or(found);
+    let usage = |message: &str| Failure(Exit::Usage, message.to_owned());
+    match (format, found) {
+        (Format::Ptd, Format::Pte) => {
+            return Err(usage("the text has methods, so it makes a .pte; name one, and a .ptd with `--external-data`"));
+        }
+        (Format::Pte, Format::Ptd) => return Err(usage("the text has no methods, so it makes a .ptd; name one")),
+        _ => {}
+    }
+    let target = arguments.target(input, format);
+    let mut files: Vec<(Option<PathBuf>, File<'a>)> = program.map(|file| (target.clone(), file)).into_iter().collect();
+    for (tag, file) in assembly.data_files() {
+        let path = match tag {
+            Some(tag) => Some(sibling(target.as_deref(), &with_ptd(tag))),
+            None if found == Format::Ptd => target.clone(),
+            None => Some(default_data_file(arguments, target.as_deref())?),
+        };
+        files.push((path, file));
+    }
+    if files.iter().filter(|(target, _)| target.is_none()).count() > 1 {
+        return Err(usage("two files cannot both go to standard output; name an output"));
+    }
+    for (position, (target, _)) in files.iter().enumerate() {
+        if target.is_some() && files[..position].iter().any(|(other, _)| other == target) {
+            let name = target.as_deref().unwrap_or(Path::new("")).display();
+            return Err(usage(&format!("two outputs are called {name}; give one another name")));
+        }
+    }
+    Ok(files)
+}
+
+fn with_ptd(tag: &str) -> String {
+    if tag.ends_with(".ptd") { tag.to_owned() } else { format!("{tag}.ptd") }
+}
+
+fn sibling(target: Option<&Path>, name: &str) -> PathBuf {
+    target.and_then(Path::parent).unwrap_or(Path::new("")).join(name)
+}
+
+/// The `.ptd` for constants without a tag: as named, else beside the program with its name.
+fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<PathBuf, Failure> {
+    match (&arguments.external_data, target) {
+        (Some(file), _) if !file.as_os_str().is_empty() => Ok(file.clone()),
+        (_, Some(target)) => Ok(target.with_extension("ptd")),
+        (_, None) => {
+            let message = "the .ptd cannot go to standard output, too; name it with `--external-data FILE.ptd`, or name the output";
+            Err(Failure(Exit::Usage, message.into()))
+        }
+    }
+}
+
+/// Writes all files, or none.
+fn write(files: &[(Option<PathBuf>, File<'_>)]) -> std::io::Result<()> {
+    let mut outputs = Outputs::new();
+    for (target, file) in files {
+        if let Some(target) = target {
+            outputs.write(target, |out| file.write(out))?;
+        }
+    }
+    outputs.commit()?;
+    for (_, file) in files.iter().filter(|(target, _)| target.is_none()) {
+        io::write_to_stdout(|out| file.write(out))?;
+    }
+    Ok(())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, unit) = text.split_at(text.len() - usize::from(text.ends_with(['K', 'M', 'G', 'T'])));
+    let shift = match unit {
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => 0,
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "expected a number of bytes, such as 4096, 16K or 8G".into())
+}
+
+fn alignment(text: &str) -> Result<u64, String> {
+    let bytes = if text == "page" { 4096 } else { size(text)? };
+    if bytes.is_power_of_two() && bytes <= 1 << 30 {
+        return Ok(bytes);
+    }
+    Err("expected a power of two up to 1G, such as 128, 4K or page".into())
+}

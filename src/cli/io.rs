@@ -1,0 +1,82 @@
+//! What all commands share about files and terminals: `-` for the standard streams, no binary to a terminal, messages on
+//! standard error.
+
+use std::fs;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ColorChoice;
+
+/// The name that stands for standard input or output.
+pub const STREAM: &str = "-";
+
+/// A text that was read.
+pub struct Text {
+    /// What to call it in messages.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// Where the files are that it names.
+    pub folder: PathBuf,
+}
+
+/// Reads a text, from standard input if the path is `-`.
+pub fn read_text(path: &Path) -> Result<Text, String> {
+    let stdin = path.as_os_str() == STREAM;
+    let name = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+    let bytes = if stdin {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    let bytes = bytes.map_err(|error| format!("cannot read {name}: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        format!("{name} is no text: byte {} is not UTF-8. Expected YAML or JSON", error.utf8_error().valid_up_to())
+    })?;
+    let folder = if stdin { PathBuf::new() } else { path.parent().unwrap_or(Path::new("")).to_owned() };
+    Ok(Text { name, text, folder })
+}
+
+/// Messages for the person at the terminal.
+pub struct Messages {
+    colours: bool,
+}
+
+impl Messages {
+    /// Colours if wanted, or if standard error is a terminal.
+    pub fn new(color: ColorChoice) -> Messages {
+        let colours = match color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        };
+        Messages { colours }
+    }
+
+    /// Whether messages have colours.
+    pub fn colours(&self) -> bool {
+        self.colours
+    }
+
+    /// Prints a text as it is. A closed standard error is no reason to fail.
+    pub fn print(&self, text: &str) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Prints an error that concerns no place in a text.
+    pub fn error(&self, message: &str) {
+        self.print(&format!("error: {message}\n"));
+    }
+}
+
+/// Writes a file to standard output, unless that is a terminal.
+pub fn write_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let stdout = io::stdout();
+    let mut out = io::BufWriter::with_capacity(1 << 18, stdout.lock());
+    write(&mut out).and_then(|()| out.flush()).or_else(|error| match error.kind() {
+        // Whoever reads has enough.
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    })
+}

@@ -1,0 +1,83 @@
+//! The command line: arguments, inputs and outputs, exit codes. One file per command; what they share is in [`io`].
+//!
+//! Everything that is not about files and terminals is the library's.
+
+mod assemble;
+mod io;
+mod schema;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+/// How a command ends; the numbers are documented in the help and the README.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Exit {
+    /// Done.
+    Ok = 0,
+    /// An input is wrong.
+    Input = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// Something cannot be read or written.
+    Io = 3,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  pte-emit model.yaml -o model.pte                    a program
+  pte-emit model.yaml -o model.pte --external-data    a program, and its weights in model.ptd
+  pte-emit weights.yaml -o weights.ptd                a text without methods: weights alone
+  pte-emit examples/*.yaml -o out/                    several programs into a folder
+  pte-emit - < model.yaml > model.pte                 from standard input to standard output
+  pte-emit schema > pte-emit.schema.json              for an editor that completes and checks
+
+Exit status:
+  0  all outputs are written
+  1  an input is wrong; nothing of it is written
+  2  the command line is wrong
+  3  something cannot be read or written; nothing of it is written";
+
+/// Turns a readable YAML (or JSON) text into ExecuTorch .pte programs and .ptd weights.
+///
+/// The output is byte for byte what ExecuTorch 1.5.1's exporter writes for the same program. What the text leaves out
+/// (indices, offsets, memory, operator tables, segments, headers) is computed. docs/yaml-reference.md describes the
+/// text.
+#[derive(Debug, Parser)]
+#[command(name = "pte-emit", version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    assemble: assemble::Arguments,
+    /// Colours in messages.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the JSON Schema of the text.
+    Schema,
+}
+
+/// Runs the command.
+pub fn main() -> ExitCode {
+    let matches = match Cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { 0 });
+        }
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    let exit = match cli.command {
+        Some(Command::Schema) => schema::run(),
+        None => assemble::run(cli.assemble, &io::Messages::new(cli.color)),
+    };
+    ExitCode::from(exit as u8)
+}

@@ -1,0 +1,51 @@
+//! What was written, in a few lines: methods, values, memory, segments, bytes, what sharing saved.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::Assembly;
+use crate::emitter::File;
+use crate::program::ExecutionPlan;
+
+/// The lines for an assembly and its files.
+pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>, &'a File<'a>)>) -> String {
+    let mut out = String::new();
+    for (target, file) in files {
+        let name = target.map_or("<stdout>".into(), |target| target.display().to_string());
+        let placement = file.placement;
+        let _ = write!(out, "{name}: {}", bytes(placement.file_size));
+        if placement.segment_data_size > 0 {
+            let (count, data) = (file.segments.len(), bytes(placement.segment_data_size));
+            let _ =
+                write!(out, "; {} with {data} from byte {}", counted(count, "segment"), placement.segment_base_offset);
+        }
+        out.push('\n');
+    }
+    for (plan, memory) in assembly.program.plans().iter().zip(&assembly.plan.memory) {
+        let name = plan.name.as_deref().unwrap_or("(no name)");
+        let instructions = counted(instructions(plan), "instruction");
+        let _ = write!(out, "  {name}: {}, {instructions}", counted(plan.values().len(), "value"));
+        let used: u64 = memory.sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).sum();
+        if used > 0 {
+            let pools = memory.sizes.iter().skip(1).map(i64::to_string).collect::<Vec<_>>().join(" + ");
+            let _ = write!(out, ", memory {pools} bytes (unshared {})", memory.unshared);
+        }
+        out.push('\n');
+    }
+    if assembly.plan.shared_bytes > 0 {
+        let _ = writeln!(out, "  equal data stored once: {} saved", bytes(assembly.plan.shared_bytes));
+    }
+    out
+}
+
+fn instructions(plan: &ExecutionPlan) -> usize {
+    plan.chains.iter().flatten().map(|chain| chain.instructions.as_ref().map_or(0, Vec::len)).sum()
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn bytes(count: u64) -> String {
+    format!("{count} byte{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,211 @@
+//! Writes a FlatBuffer in either of upstream's two orders (byte-layout.md): the `flatbuffers` crate does the bytes,
+//! this file decides in which order it is called.
+//!
+//! Children come before their parents, in ascending slot order, in both; that is the callers' part. Not here: which
+//! tables there are (`super::program`, `super::flat_tensor`).
+
+use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
+
+use crate::layout::Builder;
+use crate::schema::Table;
+
+/// Something written already, to be referred to.
+pub type Offset = WIPOffset<UnionWIPOffset>;
+
+/// Content of a slot.
+#[derive(Clone, Copy)]
+pub enum Slot {
+    /// One byte: bool, `i8`, `u8`.
+    Byte(u8),
+    /// `i32`.
+    Int(i32),
+    /// `u32`.
+    UInt(u32),
+    /// `i64`.
+    Long(i64),
+    /// `u64`.
+    ULong(u64),
+    /// `f64`.
+    Double(f64),
+    /// A child; `None` leaves the field out.
+    Child(Option<Offset>),
+}
+
+impl Slot {
+    /// A scalar equal to its default, zero in all our schemas, is left out; so is -0.0 for 0.0.
+    fn is_left_out(self) -> bool {
+        match self {
+            Slot::Byte(b) => b == 0,
+            Slot::Int(n) => n == 0,
+            Slot::UInt(n) => n == 0,
+            Slot::Long(n) => n == 0,
+            Slot::ULong(n) => n == 0,
+            Slot::Double(x) => x == 0.0,
+            Slot::Child(child) => child.is_none(),
+        }
+    }
+
+    fn size_class(self) -> u8 {
+        match self {
+            Slot::Byte(_) => 1,
+            Slot::Int(_) | Slot::UInt(_) | Slot::Child(_) => 4,
+            Slot::Long(_) | Slot::ULong(_) | Slot::Double(_) => 8,
+        }
+    }
+}
+
+/// A FlatBuffer in the making.
+pub struct Writer {
+    builder: FlatBufferBuilder<'static>,
+    order: Builder,
+}
+
+/// The largest FlatBuffer: offsets are signed 32-bit numbers (rule F-2).
+pub const MAX_SIZE: u64 = (1 << 31) - 1;
+
+impl Writer {
+    /// Starts a FlatBuffer; `capacity` is a guess of its size in bytes.
+    pub fn new(order: Builder, capacity: usize) -> Writer {
+        Writer { builder: FlatBufferBuilder::with_capacity(capacity), order }
+    }
+
+    /// Writes a table of `slots`, each with its number, ascending.
+    pub fn table(&mut self, table: &'static Table, slots: &[(u16, Slot)]) -> Offset {
+        debug_assert!(slots.windows(2).all(|w| w[0].0 < w[1].0), "{}: slots ascend", table.name);
+        debug_assert!(
+            slots.iter().all(|(slot, _)| usize::from(*slot) < table.fields.len()),
+            "{}: slots exist",
+            table.name
+        );
+        let start = self.builder.start_table();
+        match self.order {
+            Builder::Exir => slots.iter().for_each(|(slot, content)| self.slot(*slot, *content)),
+            Builder::Flatc => {
+                for class in [8, 4, 2, 1] {
+                    let of_class = slots.iter().rev().filter(|(_, content)| content.size_class() == class);
+                    of_class.for_each(|(slot, content)| self.slot(*slot, *content));
+                }
+            }
+        }
+        WIPOffset::new(self.builder.end_table(start).value())
+    }
+
+    fn slot(&mut self, slot: u16, content: Slot) {
+        if content.is_left_out() {
+            return;
+        }
+        let at = 4 + 2 * slot;
+        match content {
+            Slot::Byte(b) => self.builder.push_slot_always(at, b),
+            Slot::Int(n) => self.builder.push_slot_always(at, n),
+            Slot::UInt(n) => self.builder.push_slot_always(at, n),
+            Slot::Long(n) => self.builder.push_slot_always(at, n),
+            Slot::ULong(n) => self.builder.push_slot_always(at, n),
+            Slot::Double(x) => self.builder.push_slot_always(at, x),
+            Slot::Child(child) => self.builder.push_slot_always(at, child.expect("left out above")),
+        }
+    }
+
+    /// Writes a string.
+    pub fn string(&mut self, text: &str) -> Slot {
+        Slot::Child(Some(WIPOffset::new(self.builder.create_string(text).value())))
+    }
+
+    /// Writes a string if there is one.
+    pub fn text(&mut self, text: Option<&str>) -> Slot {
+        text.map_or(Slot::Child(None), |text| self.string(text))
+    }
+
+    /// Writes a vector of numbers if there is one.
+    pub fn vector<T: Push<Output: 'static> + Copy>(&mut self, items: Option<&[T]>) -> Slot {
+        let Some(items) = items else { return Slot::Child(None) };
+        if items.is_empty() && self.order == Builder::Flatc {
+            return self.bare_length();
+        }
+        Slot::Child(Some(WIPOffset::new(self.builder.create_vector(items).value())))
+    }
+
+    /// Writes a vector of tables, which are written already.
+    pub fn tables(&mut self, items: Option<&[Offset]>) -> Slot {
+        self.vector(items)
+    }
+
+    /// Writes a vector of bytes whose first is at a multiple of `alignment`, a power of two.
+    pub fn aligned_bytes(&mut self, bytes: &[u8], alignment: u64) -> Slot {
+        if bytes.is_empty() && self.order == Builder::Flatc {
+            return self.bare_length();
+        }
+        let offset = match alignment {
+            0..=1 => self.bytes_at::<1>(bytes),
+            2 => self.bytes_at::<2>(bytes),
+            3..=4 => self.bytes_at::<4>(bytes),
+            5..=8 => self.bytes_at::<8>(bytes),
+            9..=16 => self.bytes_at::<16>(bytes),
+            17..=32 => self.bytes_at::<32>(bytes),
+            33..=64 => self.bytes_at::<64>(bytes),
+            65..=128 => self.bytes_at::<128>(bytes),
+            129..=256 => self.bytes_at::<256>(bytes),
+            257..=512 => self.bytes_at::<512>(bytes),
+            513..=1024 => self.bytes_at::<1024>(bytes),
+            1025..=2048 => self.bytes_at::<2048>(bytes),
+            2049..=4096 => self.bytes_at::<4096>(bytes),
+            4097..=8192 => self.bytes_at::<8192>(bytes),
+            8193..=16384 => self.bytes_at::<16384>(bytes),
+            16385..=32768 => self.bytes_at::<32768>(bytes),
+            _ => self.bytes_at::<65536>(bytes),
+        };
+        Slot::Child(Some(offset))
+    }
+
+    fn bytes_at<const ALIGNMENT: usize>(&mut self, bytes: &[u8]) -> Offset {
+        // The crate takes a vector's alignment from its item's type. The bytes then go in by blocks, the last one first:
+        // one by one takes twenty times as long.
+        self.builder.start_vector::<Aligned<ALIGNMENT>>(bytes.len());
+        let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+        rest.iter().rev().for_each(|byte| _ = self.builder.push(*byte));
+        blocks.iter().rev().for_each(|block| _ = self.builder.push(Block(block)));
+        WIPOffset::new(self.builder.end_vector::<Aligned<ALIGNMENT>>(bytes.len()).value())
+    }
+
+    /// What flatc writes for an empty vector: its length, aligned as a length and nothing else.
+    fn bare_length(&mut self) -> Slot {
+        Slot::Child(Some(WIPOffset::new(self.builder.push(0u32).value())))
+    }
+
+    /// Ends the buffer with its root table and the file identifier, and returns its bytes.
+    pub fn finish(mut self, root: Offset, identifier: &str) -> Vec<u8> {
+        self.builder.finish(root, Some(identifier));
+        let (bytes, start) = self.builder.collapse();
+        if start == 0 { bytes } else { bytes[start..].to_vec() }
+    }
+}
+
+/// An item type of one byte that asks for an alignment. It is never pushed.
+struct Aligned<const ALIGNMENT: usize>;
+
+/// Bytes that are pushed in one go.
+struct Block<'a>(&'a [u8; BLOCK]);
+
+const BLOCK: usize = 256;
+
+// The crate declares `Push::push` unsafe because it may be called on any `dst`; ours only copy slices of checked length.
+#[allow(unsafe_code)]
+impl<const ALIGNMENT: usize> Push for Aligned<ALIGNMENT> {
+    type Output = u8;
+    unsafe fn push(&self, _: &mut [u8], _: usize) {}
+    fn size() -> usize {
+        1
+    }
+    fn alignment() -> PushAlignment {
+        PushAlignment::new(ALIGNMENT)
+    }
+}
+
+// As above.
+#[allow(unsafe_code)]
+impl Push for Block<'_> {
+    type Output = [u8; BLOCK];
+    unsafe fn push(&self, dst: &mut [u8], _: usize) {
+        dst[..BLOCK].copy_from_slice(self.0);
+    }
+}

@@ -1,0 +1,99 @@
+//! Plan -> bytes: FlatBuffers from programs, and files from FlatBuffers and data. Decides nothing; asserts every offset
+//! against the plan.
+
+pub mod flat_tensor;
+pub mod flatbuffer;
+pub mod program;
+pub mod sink;
+mod size;
+
+use std::io::{self, Write};
+
+use crate::layout::file::Placement;
+use crate::layout::segments::Segment;
+use crate::program::Blob;
+
+/// A file ready to be written: metadata in memory, data still where they are.
+#[derive(Debug)]
+pub struct File<'a> {
+    /// The FlatBuffer, without the header.
+    pub flatbuffer: &'a [u8],
+    /// Its frame.
+    pub placement: &'a Placement,
+    /// The segments.
+    pub segments: &'a [Segment],
+    /// The blobs that the segments refer to.
+    pub blobs: &'a [Blob],
+}
+
+impl File<'_> {
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// What `out` says, and data that cannot be read.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut out = Counted { out, written: 0 };
+        self.write_flatbuffer(&mut out)?;
+        assert_eq!(out.written, self.placement.program_size, "the FlatBuffer ends where the plan says");
+        for segment in self.segments.iter().filter(|segment| segment.size > 0) {
+            let start = self.placement.segment_base_offset + segment.offset;
+            out.pad_to(start)?;
+            for piece in &segment.pieces {
+                out.pad_to(start + piece.offset)?;
+                let blob = &self.blobs[piece.blob.0 as usize];
+                blob.copy_to(&mut out)?;
+                assert_eq!(out.written, start + piece.offset + blob.len, "data are as long as the plan says");
+            }
+        }
+        // A file whose segments are all empty still reaches to where they begin.
+        out.pad_to(self.placement.file_size)
+    }
+
+    /// The FlatBuffer with the header behind its byte 8, and the root offset moved by the header's length (W-4, W-5).
+    fn write_flatbuffer(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (head, rest) = self.flatbuffer.split_at(8);
+        let root = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) + self.placement.header.len() as u32;
+        out.write_all(&root.to_le_bytes())?;
+        out.write_all(&head[4..])?;
+        out.write_all(&self.placement.header)?;
+        out.write_all(rest)
+    }
+
+    /// The whole file in memory.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn to_vec(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+struct Counted<'a> {
+    out: &'a mut dyn Write,
+    written: u64,
+}
+
+impl Counted<'_> {
+    fn pad_to(&mut self, position: u64) -> io::Result<()> {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        while self.written < position {
+            let now = (position - self.written).min(ZEROS.len() as u64) as usize;
+            self.write_all(&ZEROS[..now])?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.written += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,376 @@
+//! Makes the FlatBuffer of a program (`program.fbs`): each table with its fields in slot order, children first.
+//!
+//! Which fields are present is the program's and the plan's matter (W-14, W-15); nothing is decided here.
+
+use std::io;
+
+use super::flatbuffer::{Offset, Slot, Writer};
+use super::size;
+use crate::layout::{DelegateData, Home, Options, Plan, Segment};
+use crate::program::{
+    BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction, Program,
+    Tensor,
+};
+use crate::schema::program as schema;
+use crate::schema::program::*;
+
+/// The FlatBuffer of `program`, without extended header.
+///
+/// # Errors
+/// A program too large for a FlatBuffer (2 GiB), said before it is built; inline data that cannot be read.
+pub fn emit(program: &Program, plan: &Plan, options: &Options) -> io::Result<Vec<u8>> {
+    let size = size::of_program(program, plan);
+    size::check(size, "the program without its segments")?;
+    let mut emitter = Emitter { w: Writer::new(options.builder, size as usize), program, plan, options };
+    let root = emitter.program()?;
+    Ok(emitter.w.finish(root, schema::IDENTIFIER))
+}
+
+struct Emitter<'a> {
+    w: Writer,
+    program: &'a Program,
+    plan: &'a Plan,
+    options: &'a Options,
+}
+
+impl Emitter<'_> {
+    fn program(&mut self) -> io::Result<Offset> {
+        let plans = self.program.execution_plan.as_ref().map(|plans| {
+            plans.iter().enumerate().map(|(method, plan)| self.execution_plan(method, plan)).collect::<Vec<_>>()
+        });
+        let plans = self.w.tables(plans.as_deref());
+        let buffers = self.buffers()?;
+        let inline = self.inline_delegates()?;
+        let segments = segments(&mut self.w, &self.plan.segments);
+        let constants = self.subsegments(0, &self.plan.constant_offsets);
+        let mutable =
+            self.plan.mutable_data.as_ref().map(|(segment, offsets)| vec![self.subsegments(*segment, offsets)]);
+        let mutable = self.w.tables(mutable.as_deref());
+        let named = self.named_data();
+        Ok(self.w.table(
+            &PROGRAM,
+            &[
+                (program::version, Slot::UInt(self.program.version)),
+                (program::execution_plan, plans),
+                (program::constant_buffer, buffers),
+                (program::backend_delegate_data, inline),
+                (program::segments, segments),
+                (program::constant_segment, Slot::Child(Some(constants))),
+                (program::mutable_data_segments, mutable),
+                (program::named_data, named),
+            ],
+        ))
+    }
+
+    fn buffers(&mut self) -> io::Result<Slot> {
+        let mut buffers = Vec::with_capacity(self.plan.constant_buffer.len());
+        for blob in &self.plan.constant_buffer {
+            let bytes = blob.map_or(Ok(Vec::new()), |id| self.program.blob(id).to_vec())?;
+            let storage = self.w.aligned_bytes(&bytes, self.options.tensor_alignment);
+            buffers.push(self.w.table(&BUFFER, &[(buffer::storage, storage)]));
+        }
+        Ok(self.w.tables(Some(&buffers)))
+    }
+
+    fn inline_delegates(&mut self) -> io::Result<Slot> {
+        let mut entries = Vec::with_capacity(self.plan.inline_delegates.len());
+        for id in &self.plan.inline_delegates {
+            let bytes = self.program.blob(*id).to_vec()?;
+            let data = self.w.aligned_bytes(&bytes, self.options.delegate_alignment);
+            entries.push(self.w.table(&BACKEND_DELEGATE_INLINE_DATA, &[(backend_delegate_inline_data::data, data)]));
+        }
+        Ok(self.w.tables(Some(&entries)))
+    }
+
+    fn subsegments(&mut self, segment: u32, offsets: &[u64]) -> Offset {
+        let offsets = self.w.vector(Some(offsets));
+        self.w.table(
+            &SUBSEGMENT_OFFSETS,
+            &[(subsegment_offsets::segment_index, Slot::UInt(segment)), (subsegment_offsets::offsets, offsets)],
+        )
+    }
+
+    fn named_data(&mut self) -> Slot {
+        let Some(entries) = &self.program.named_data else { return Slot::Child(None) };
+        let mut tables = Vec::with_capacity(entries.len());
+        for (entry, segment) in entries.iter().zip(&self.plan.named_data) {
+            let key = self.w.string(&entry.key);
+            let slots = [(named_data::key, key), (named_data::segment_index, Slot::UInt(*segment))];
+            tables.push(self.w.table(&NAMED_DATA, &slots));
+        }
+        self.w.tables(Some(&tables))
+    }
+
+    fn execution_plan(&mut self, method: usize, plan: &ExecutionPlan) -> Offset {
+        let memory = &self.plan.memory[method];
+        let name = self.w.text(plan.name.as_deref());
+        let container = plan.container_meta_type.as_ref().map(|meta| self.container_metadata(meta));
+        let values = plan.values.as_ref().map(|values| {
+            values.iter().enumerate().map(|(index, value)| self.evalue(method, index, value)).collect::<Vec<_>>()
+        });
+        let values = self.w.tables(values.as_deref());
+        let inputs = self.w.vector(plan.inputs.as_deref());
+        let outputs = self.w.vector(plan.outputs.as_deref());
+        let chains =
+            plan.chains.as_ref().map(|chains| chains.iter().map(|chain| self.chain(chain)).collect::<Vec<_>>());
+        let chains = self.w.tables(chains.as_deref());
+        let operators = plan.operators.as_ref().map(|operators| {
+            let mut tables = Vec::with_capacity(operators.len());
+            for op in operators {
+                let name = self.w.text(op.name.as_deref());
+                let overload = self.w.text(op.overload.as_deref());
+                tables.push(self.w.table(&OPERATOR, &[(operator::name, name), (operator::overload, overload)]));
+            }
+            tables
+        });
+        let operators = self.w.tables(operators.as_deref());
+        let delegates = plan.delegates.as_ref().map(|delegates| {
+            delegates
+                .iter()
+                .zip(&self.plan.delegates[method])
+                .map(|(d, place)| self.delegate(d, *place))
+                .collect::<Vec<_>>()
+        });
+        let delegates = self.w.tables(delegates.as_deref());
+        let sizes = self.w.vector(Some(&memory.sizes));
+        let devices = memory.devices.as_ref().map(|devices| {
+            let mut tables = Vec::with_capacity(devices.len());
+            for device in devices {
+                let slots = [
+                    (non_const_buffer_device::buffer_idx, Slot::Int(device.buffer_idx)),
+                    (non_const_buffer_device::device_type, Slot::Byte(device.device_type as u8)),
+                    (non_const_buffer_device::device_index, Slot::Byte(device.device_index as u8)),
+                ];
+                tables.push(self.w.table(&NON_CONST_BUFFER_DEVICE, &slots));
+            }
+            tables
+        });
+        let devices = self.w.tables(devices.as_deref());
+        self.w.table(
+            &EXECUTION_PLAN,
+            &[
+                (execution_plan::name, name),
+                (execution_plan::container_meta_type, Slot::Child(container)),
+                (execution_plan::values, values),
+                (execution_plan::inputs, inputs),
+                (execution_plan::outputs, outputs),
+                (execution_plan::chains, chains),
+                (execution_plan::operators, operators),
+                (execution_plan::delegates, delegates),
+                (execution_plan::non_const_buffer_sizes, sizes),
+                (execution_plan::non_const_buffer_device, devices),
+            ],
+        )
+    }
+
+    fn container_metadata(&mut self, meta: &ContainerMetadata) -> Offset {
+        let inputs = self.w.text(meta.encoded_inp_str.as_deref());
+        let outputs = self.w.text(meta.encoded_out_str.as_deref());
+        self.w.table(
+            &CONTAINER_METADATA,
+            &[(container_metadata::encoded_inp_str, inputs), (container_metadata::encoded_out_str, outputs)],
+        )
+    }
+
+    fn evalue(&mut self, method: usize, index: usize, value: &EValue) -> Offset {
+        let table = match value {
+            EValue::Null => self.w.table(&NULL, &[]),
+            EValue::Int(n) => self.w.table(&INT, &[(int::int_val, Slot::Long(*n))]),
+            EValue::Bool(b) => self.w.table(&BOOL, &[(bool_::bool_val, Slot::Byte(u8::from(*b)))]),
+            EValue::Double(x) => self.w.table(&DOUBLE, &[(double::double_val, Slot::Double(*x))]),
+            EValue::Tensor(tensor) => self.tensor(method, index, tensor),
+            EValue::String(text) => {
+                let text = self.w.text(text.as_deref());
+                self.w.table(&STRING, &[(string::string_val, text)])
+            }
+            EValue::IntList(items) => {
+                let items = self.w.vector(items.as_deref());
+                self.w.table(&INT_LIST, &[(int_list::items, items)])
+            }
+            EValue::DoubleList(items) => {
+                let items = self.w.vector(items.as_deref());
+                self.w.table(&DOUBLE_LIST, &[(double_list::items, items)])
+            }
+            EValue::BoolList(items) => {
+                let items = self.w.vector(items.as_deref());
+                self.w.table(&BOOL_LIST, &[(bool_list::items, items)])
+            }
+            EValue::TensorList(items) => {
+                let items = self.w.vector(items.as_deref());
+                self.w.table(&TENSOR_LIST, &[(tensor_list::items, items)])
+            }
+            EValue::OptionalTensorList(items) => {
+                let items = self.w.vector(items.as_deref());
+                self.w.table(&OPTIONAL_TENSOR_LIST, &[(optional_tensor_list::items, items)])
+            }
+        };
+        self.union(&EVALUE, value.tag(), table)
+    }
+
+    /// A table that holds nothing but a union: tag in slot 0, value in slot 1.
+    fn union(&mut self, table: &'static crate::schema::Table, tag: u8, value: Offset) -> Offset {
+        self.w.table(table, &[(0, Slot::Byte(tag)), (1, Slot::Child(Some(value)))])
+    }
+
+    fn tensor(&mut self, method: usize, index: usize, t: &Tensor) -> Offset {
+        let sizes = self.w.vector(t.sizes.as_deref());
+        let dim_order = self.w.vector(t.dim_order.as_deref());
+        let allocation = self.plan.memory[method].places[index].map(|(pool, offset)| {
+            let slots = [
+                (allocation_details::memory_id, Slot::UInt(pool)),
+                (allocation_details::memory_offset_low, Slot::UInt(offset as u32)),
+                (allocation_details::memory_offset_high, Slot::UInt((offset >> 32) as u32)),
+            ];
+            self.w.table(&ALLOCATION_DETAILS, &slots)
+        });
+        let extra = t.extra_tensor_info.as_ref().map(|extra| self.extra_tensor_info(extra));
+        self.w.table(
+            &TENSOR,
+            &[
+                (tensor::scalar_type, Slot::Byte(t.scalar_type.0 as u8)),
+                (tensor::storage_offset, Slot::Int(t.storage_offset)),
+                (tensor::sizes, sizes),
+                (tensor::dim_order, dim_order),
+                (tensor::requires_grad, Slot::Byte(u8::from(t.requires_grad))),
+                (tensor::data_buffer_idx, Slot::UInt(self.plan.buffer_index[method][index])),
+                (tensor::allocation_info, Slot::Child(allocation)),
+                (tensor::layout, Slot::Byte(t.layout as u8)),
+                (tensor::shape_dynamism, Slot::Byte(t.shape_dynamism as u8)),
+                (tensor::extra_tensor_info, Slot::Child(extra)),
+            ],
+        )
+    }
+
+    fn extra_tensor_info(&mut self, extra: &ExtraTensorInfo) -> Offset {
+        let name = self.w.text(extra.fully_qualified_name.as_deref());
+        self.w.table(
+            &EXTRA_TENSOR_INFO,
+            &[
+                (extra_tensor_info::mutable_data_segments_idx, Slot::ULong(extra.mutable_data_segments_idx)),
+                (extra_tensor_info::fully_qualified_name, name),
+                (extra_tensor_info::location, Slot::Byte(extra.location as u8)),
+                (extra_tensor_info::device_type, Slot::Byte(extra.device_type as u8)),
+                (extra_tensor_info::device_index, Slot::Byte(extra.device_index as u8)),
+            ],
+        )
+    }
+
+    fn chain(&mut self, c: &Chain) -> Offset {
+        let inputs = self.w.vector(c.inputs.as_deref());
+        let outputs = self.w.vector(c.outputs.as_deref());
+        let instructions =
+            c.instructions.as_ref().map(|list| list.iter().map(|i| self.instruction(i)).collect::<Vec<_>>());
+        let instructions = self.w.tables(instructions.as_deref());
+        let traces = c
+            .stacktrace
+            .as_ref()
+            .map(|traces| traces.iter().map(|t| self.frame_list(t.as_deref())).collect::<Vec<_>>());
+        let traces = self.w.tables(traces.as_deref());
+        self.w.table(
+            &CHAIN,
+            &[
+                (chain::inputs, inputs),
+                (chain::outputs, outputs),
+                (chain::instructions, instructions),
+                (chain::stacktrace, traces),
+            ],
+        )
+    }
+
+    fn instruction(&mut self, instruction: &Instruction) -> Offset {
+        let (tag, table) = match instruction {
+            Instruction::KernelCall { op_index, args } => {
+                let args = self.w.vector(args.as_deref());
+                (
+                    1,
+                    self.w.table(
+                        &KERNEL_CALL,
+                        &[(kernel_call::op_index, Slot::Int(*op_index)), (kernel_call::args, args)],
+                    ),
+                )
+            }
+            Instruction::DelegateCall { delegate_index, args } => {
+                let args = self.w.vector(args.as_deref());
+                let slots = [(delegate_call::delegate_index, Slot::Int(*delegate_index)), (delegate_call::args, args)];
+                (2, self.w.table(&DELEGATE_CALL, &slots))
+            }
+            Instruction::MoveCall { move_from, move_to } => {
+                let slots = [(move_call::move_from, Slot::Int(*move_from)), (move_call::move_to, Slot::Int(*move_to))];
+                (3, self.w.table(&MOVE_CALL, &slots))
+            }
+            Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
+                let slots = [
+                    (jump_false_call::cond_value_index, Slot::Int(*cond_value_index)),
+                    (jump_false_call::destination_instruction, Slot::Int(*destination_instruction)),
+                ];
+                (4, self.w.table(&JUMP_FALSE_CALL, &slots))
+            }
+            Instruction::FreeCall { value_index } => {
+                (5, self.w.table(&FREE_CALL, &[(free_call::value_index, Slot::Int(*value_index))]))
+            }
+        };
+        self.union(&INSTRUCTION, tag, table)
+    }
+
+    fn frame_list(&mut self, frames: Option<&[Frame]>) -> Offset {
+        let frames = frames.map(|frames| frames.iter().map(|f| self.frame(f)).collect::<Vec<_>>());
+        let frames = self.w.tables(frames.as_deref());
+        self.w.table(&FRAME_LIST, &[(frame_list::items, frames)])
+    }
+
+    fn frame(&mut self, f: &Frame) -> Offset {
+        let filename = self.w.text(f.filename.as_deref());
+        let name = self.w.text(f.name.as_deref());
+        let context = self.w.text(f.context.as_deref());
+        self.w.table(
+            &FRAME,
+            &[
+                (frame::filename, filename),
+                (frame::lineno, Slot::Int(f.lineno)),
+                (frame::name, name),
+                (frame::context, context),
+            ],
+        )
+    }
+
+    fn delegate(&mut self, delegate: &BackendDelegate, place: DelegateData) -> Offset {
+        let id = self.w.text(delegate.id.as_deref());
+        let location = u8::from(place.home == Home::Segment);
+        let processed = self.w.table(
+            &BACKEND_DELEGATE_DATA_REFERENCE,
+            &[
+                (backend_delegate_data_reference::location, Slot::Byte(location)),
+                (backend_delegate_data_reference::index, Slot::UInt(place.index)),
+            ],
+        );
+        let specs = delegate.compile_specs.as_ref().map(|specs| {
+            let mut tables = Vec::with_capacity(specs.len());
+            for spec in specs {
+                let key = self.w.text(spec.key.as_deref());
+                let value = self.w.vector(spec.value.as_deref());
+                tables.push(self.w.table(&COMPILE_SPEC, &[(compile_spec::key, key), (compile_spec::value, value)]));
+            }
+            tables
+        });
+        let specs = self.w.tables(specs.as_deref());
+        self.w.table(
+            &BACKEND_DELEGATE,
+            &[
+                (backend_delegate::id, id),
+                (backend_delegate::processed, Slot::Child(Some(processed))),
+                (backend_delegate::compile_specs, specs),
+            ],
+        )
+    }
+}
+
+/// The vector of segments, which `.pte` and `.ptd` share.
+pub(super) fn segments(w: &mut Writer, segments: &[Segment]) -> Slot {
+    let mut tables = Vec::with_capacity(segments.len());
+    for segment in segments {
+        let slots =
+            [(data_segment::offset, Slot::ULong(segment.offset)), (data_segment::size, Slot::ULong(segment.size))];
+        tables.push(w.table(&DATA_SEGMENT, &slots));
+    }
+    w.tables(Some(&tables))
+}

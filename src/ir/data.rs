@@ -1,0 +1,620 @@
+//! Data as written -> [`Blob`]: numbers become bytes, files are looked at (their headers, not their content), and
+//! what a tensor's sizes say is held against what is there.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::decode::number_word;
+use super::document::{At, Data, DataSource, RandomKind, Word};
+use super::tree::{Node, NodeId, Value};
+use crate::diagnostics::Diagnostic;
+use crate::program::blob::{self, Distribution};
+use crate::program::number::{self, Number};
+use crate::program::{Blob, Source, contiguous};
+use crate::schema::ScalarType;
+use crate::schema::scalar_type::Encoding;
+
+/// What the bytes are for.
+#[derive(Debug, Clone, Copy)]
+pub enum Want<'w> {
+    /// A tensor: type, sizes if stated, and order of dimensions if stated.
+    Tensor(ScalarType, Option<&'w [i32]>, Option<&'w [u8]>),
+    /// Bytes.
+    Bytes,
+    /// Bytes; a text without more stands for itself.
+    BytesOrText,
+}
+
+/// Bytes, and the sizes that they suggest if the tensor states none.
+#[derive(Debug)]
+pub struct Found {
+    /// The bytes, in the order of memory.
+    pub blob: Blob,
+    /// Sizes by the nesting of numbers or the header of a file.
+    pub sizes: Option<Vec<i32>>,
+}
+
+/// The largest blob whose dimensions can be reordered: it is held in memory for that.
+const MAX_REORDERED: u64 = 1 << 30;
+
+/// The largest header of a safetensors file, by its own specification.
+const MAX_SAFETENSORS_HEADER: u64 = 100_000_000;
+
+/// Finds data, and remembers the headers it has read.
+pub struct Finder<'d, 'a> {
+    folder: PathBuf,
+    named: HashMap<&'d str, &'d Data<'a>>,
+    safetensors: HashMap<PathBuf, Arc<SafetensorsHeader>>,
+    /// What was wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+struct SafetensorsHeader {
+    metadata: safetensors::tensor::Metadata,
+    data_start: u64,
+}
+
+/// Sizes, bytes in logical order if they are numbers of a tensor, and the dimension order of the source.
+struct Logical {
+    blob: Blob,
+    sizes: Option<Vec<i32>>,
+    order: Vec<u8>,
+}
+
+impl<'d, 'a> Finder<'d, 'a> {
+    /// Looks for files beside `folder`, for names among `named`.
+    pub fn new(folder: &Path, named: &'d [(Word<'a>, Data<'a>)]) -> Finder<'d, 'a> {
+        let named = named.iter().map(|(name, data)| (&*name.value, data)).collect();
+        Finder { folder: folder.to_owned(), named, safetensors: HashMap::new(), diagnostics: Vec::new() }
+    }
+
+    fn fail<T>(&mut self, diagnostic: Diagnostic) -> Option<T> {
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    /// The bytes of `data`, or `None` with a message.
+    pub fn find(&mut self, data: &Data<'a>, want: Want<'_>) -> Option<Found> {
+        if let DataSource::Name(name) = &data.source {
+            let Some(payload) = self.named.get(&**name).copied() else {
+                if let Want::BytesOrText = want {
+                    return Some(Found { blob: Blob::bytes(name.as_bytes()), sizes: None });
+                }
+                let unknown = Diagnostic::error(data.id, format!("there are no data called `{name}`"));
+                let unknown = unknown.label("expected a name under `data`, or data such as [1, 2] or {hex: ...}");
+                let diagnostic = unknown.suggest(name, self.named.keys().copied());
+                return self.fail(diagnostic);
+            };
+            if let DataSource::Name(_) = payload.source {
+                let named = Diagnostic::error(payload.id, "data by name must not be another name");
+                return self.fail(named.label("expected data such as [1, 2] or {hex: ...}"));
+            }
+            return self.find(payload, want);
+        }
+        match want {
+            Want::Tensor(scalar_type, sizes, dim_order) => self.find_tensor(data, scalar_type, sizes, dim_order),
+            Want::Bytes | Want::BytesOrText => self.find_bytes(data),
+        }
+    }
+
+    fn find_tensor(
+        &mut self,
+        data: &Data<'a>,
+        scalar_type: ScalarType,
+        sizes: Option<&[i32]>,
+        dim_order: Option<&[u8]>,
+    ) -> Option<Found> {
+        let nbytes = sizes.and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
+        let scalar_type_info = scalar_type.info();
+        let element = scalar_type_info.map_or(1, |info| info.size);
+        let raw = |blob| Some(Found { blob, sizes: None });
+        let logical = match &data.source {
+            DataSource::Bytes(bytes) => return raw(Blob::bytes(&bytes[..])),
+            DataSource::File { path, offset, size } => {
+                let whole = *offset == 0 && size.is_none();
+                let size = if whole { None } else { size.or(nbytes) };
+                return raw(self.file(data.id, path, *offset, size)?);
+            }
+            DataSource::Numbers(items) => self.numbers(data, items, scalar_type, sizes)?,
+            DataSource::Npy(path) => self.npy(data.id, path, Some((scalar_type, sizes)))?.1,
+            DataSource::Safetensors(path, name) => self.safetensors(path, name, data.id, Some((scalar_type, sizes)))?.1,
+            DataSource::Fill(..) | DataSource::Iota(..) | DataSource::Random(..) => {
+                let Some(len) = nbytes else {
+                    let unsized_data = Diagnostic::error(data.id, "these data do not say how many they are");
+                    return self.fail(unsized_data.label("the tensor needs `sizes`"));
+                };
+                let blob = self.generated(data, scalar_type, len)?;
+                let rank = sizes.map_or(0, <[i32]>::len);
+                Logical { blob, sizes: None, order: contiguous(rank) }
+            }
+            DataSource::Name(_) => return None,
+        };
+        let sizes = sizes.map(<[i32]>::to_vec).or(logical.sizes.clone());
+        let rank = sizes.as_ref().map_or(0, Vec::len);
+        let to = dim_order.map_or_else(|| contiguous(rank), <[u8]>::to_vec);
+        let blob =
+            self.in_order(data.id, logical.blob, element, sizes.as_deref().unwrap_or_default(), logical.order, to)?;
+        Some(Found { blob, sizes })
+    }
+
+    /// A blob with its dimensions in another order, if that makes a difference.
+    fn in_order(
+        &mut self,
+        at: NodeId,
+        blob: Blob,
+        element: u64,
+        sizes: &[i32],
+        from: Vec<u8>,
+        to: Vec<u8>,
+    ) -> Option<Blob> {
+        // A dimension of size 1 may stand anywhere.
+        let matter = |order: &[u8]| -> Vec<u8> {
+            order.iter().copied().filter(|d| sizes.get(usize::from(*d)) != Some(&1)).collect()
+        };
+        if from.len() != to.len() || matter(&from) == matter(&to) || matches!(blob.source, Source::Repeat(_)) {
+            return Some(blob);
+        }
+        if blob.len > MAX_REORDERED {
+            let message = format!("{} bytes are too many to be put into another dim_order", blob.len);
+            return self.fail(Diagnostic::error(at, message).label(format!("expected {MAX_REORDERED} at most")));
+        }
+        let sizes: Vec<u64> = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
+        let len = blob.len;
+        let source =
+            Source::Reordered { data: Arc::new(blob), element, sizes: sizes.into(), from: from.into(), to: to.into() };
+        Some(Blob { len, source })
+    }
+
+    fn find_bytes(&mut self, data: &Data<'a>) -> Option<Found> {
+        let blob = match &data.source {
+            DataSource::Bytes(bytes) => Blob::bytes(&bytes[..]),
+            DataSource::File { path, offset, size } => self.file(data.id, path, *offset, *size)?,
+            DataSource::Npy(path) => self.npy(data.id, path, None)?.1.blob,
+            DataSource::Safetensors(path, name) => self.safetensors(path, name, data.id, None)?.1.blob,
+            DataSource::Numbers(items) => {
+                let Some(scalar_type) = data.dtype else {
+                    let untyped = Diagnostic::error(data.id, "numbers alone are no bytes");
+                    return self.fail(untyped.label("say their type: {numbers: [...], dtype: int32}, or use hex"));
+                };
+                self.numbers(data, items, scalar_type, None)?.blob
+            }
+            DataSource::Fill(_, Some(count)) => {
+                let scalar_type = data.dtype.unwrap_or(ScalarType(0));
+                let element = scalar_type.info().map_or(1, |info| info.size);
+                let Some(len) = count.checked_mul(element) else {
+                    return self.fail(Diagnostic::error(data.id, "more bytes than can be addressed"));
+                };
+                self.generated(data, scalar_type, len)?
+            }
+            _ => {
+                let unsized_data = Diagnostic::error(data.id, "these data do not say how many they are");
+                return self.fail(unsized_data.label("only a tensor's sizes do, or {fill: 0, size: 16}"));
+            }
+        };
+        Some(Found { blob, sizes: None })
+    }
+
+    /// Fill, iota and random: any number of elements from a few numbers.
+    fn generated(&mut self, data: &Data<'a>, scalar_type: ScalarType, len: u64) -> Option<Blob> {
+        let mut encode = |number| {
+            let mut bytes = Vec::new();
+            match number::encode(scalar_type, number, &mut bytes) {
+                Ok(()) => Some(bytes),
+                Err(message) => {
+                    self.diagnostics.push(Diagnostic::error(data.id, message));
+                    None
+                }
+            }
+        };
+        let count = len / scalar_type.info().map_or(1, |info| info.size);
+        let source = match &data.source {
+            DataSource::Fill(number, _) => Source::Repeat(encode(*number)?.into()),
+            DataSource::Iota(start, step) => {
+                encode(*start)?;
+                // A progression leaves the type's range at its end if anywhere.
+                encode(blob::iota(*start, *step, count.saturating_sub(1)))?;
+                encode(blob::iota(*start, *step, 1.min(count.saturating_sub(1))))?;
+                Source::Iota { scalar_type, start: *start, step: *step }
+            }
+            DataSource::Random(seed, kind) => {
+                let distribution = self.distribution(data.id, *kind, scalar_type)?;
+                Source::Random { scalar_type, seed: *seed, distribution }
+            }
+            _ => return None,
+        };
+        Some(Blob { len, source })
+    }
+
+    fn distribution(&mut self, at: NodeId, kind: RandomKind, scalar_type: ScalarType) -> Option<Distribution> {
+        let integers = match scalar_type.info() {
+            Some(info) => match info.encoding {
+                Encoding::Bool => Some((0, 2)),
+                Encoding::Signed => Some((-(1i128 << (info.size * 8 - 1)), 1i128 << (info.size * 8 - 1))),
+                Encoding::Unsigned | Encoding::Opaque => Some((0, 1i128 << (info.size * 8))),
+                Encoding::Float | Encoding::Complex => None,
+            },
+            None => None,
+        };
+        let wrong = match (kind, integers) {
+            (RandomKind::Fixed(_), Some(_)) => "normal numbers are no integers",
+            (RandomKind::Fixed(distribution), None) => return Some(distribution),
+            (RandomKind::Uniform(low, high), None) => {
+                let (low, high) = (low.map_or(0.0, Number::to_f64), high.map_or(1.0, Number::to_f64));
+                if low < high && low.is_finite() && high.is_finite() {
+                    return Some(Distribution::Uniform { low, high });
+                }
+                "`low` must be below `high`, and both finite"
+            }
+            (RandomKind::Uniform(low, high), Some((least, bound))) => {
+                match (low.unwrap_or(Number::Int(least)), high.unwrap_or(Number::Int(bound))) {
+                    (Number::Int(low), Number::Int(high)) if least <= low && low < high && high <= bound => {
+                        return Some(Distribution::Integers { low, high });
+                    }
+                    _ => "`low` and `high` must be integers that the type holds, and `low` below `high`",
+                }
+            }
+        };
+        self.fail(Diagnostic::error(at, format!("no random numbers of {scalar_type}: {wrong}")))
+    }
+
+    /// Numbers as a list, nested as the tensor is or flat.
+    fn numbers(
+        &mut self,
+        data: &Data<'a>,
+        items: &[Node<'a>],
+        scalar_type: ScalarType,
+        sizes: Option<&[i32]>,
+    ) -> Option<Logical> {
+        // A single number stands for a tensor of rank 0; as an item it has the id of the data.
+        let scalar = matches!(items, [item] if item.id == data.id);
+        let mut list = Numbers { scalar_type, shape: Vec::new(), bytes: Vec::new(), count: 0, diagnostics: Vec::new() };
+        if scalar {
+            list.number(&items[0]);
+        } else {
+            list.items(data.id, items, 0);
+        }
+        let Numbers { shape, bytes, count, mut diagnostics, .. } = list;
+        if diagnostics.is_empty()
+            && let Some(sizes) = sizes
+        {
+            let expected = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(u64::try_from(*size).ok()?));
+            let flat = shape.len() <= 1;
+            let nested_right = shape.iter().map(|n| *n as i128).eq(sizes.iter().map(|n| i128::from(*n)));
+            if !flat && !nested_right && Some(count) == expected {
+                let message = format!("the numbers are nested as {shape:?}, the sizes are {sizes:?}");
+                diagnostics.push(
+                    Diagnostic::error(data.id, message).label("expected a flat list, or one nested as the sizes"),
+                );
+            } else if Some(count) != expected {
+                let expected = expected.map_or("too many".into(), |n| n.to_string());
+                let message = format!("there are {count} numbers, but sizes {sizes:?} make {expected}");
+                diagnostics.push(Diagnostic::error(data.id, message).label(format!("expected {expected} numbers")));
+            }
+        }
+        if !diagnostics.is_empty() {
+            self.diagnostics.append(&mut diagnostics);
+            return None;
+        }
+        let found: Option<Vec<i32>> = shape.iter().map(|n| i32::try_from(*n).ok()).collect();
+        let rank = sizes.map_or(shape.len(), <[i32]>::len);
+        Some(Logical { blob: Blob::bytes(bytes), sizes: found, order: contiguous(rank) })
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.join(path)
+    }
+
+    fn unreadable<T>(&mut self, at: NodeId, path: &Path, error: &dyn std::fmt::Display) -> Option<T> {
+        self.fail(
+            Diagnostic::error(at, format!("cannot read {}: {error}", path.display()))
+                .label("paths are relative to the text"),
+        )
+    }
+
+    /// Length of a file that can be opened.
+    fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+        match opened {
+            Ok((metadata, file)) if metadata.is_file() => Some((file, metadata.len())),
+            Ok(_) => self.unreadable(at, path, &"it is no file"),
+            Err(error) => self.unreadable(at, path, &error),
+        }
+    }
+
+    fn file(&mut self, at: NodeId, path: &str, offset: u64, size: Option<u64>) -> Option<Blob> {
+        let path = self.path(path);
+        let (_, length) = self.open(at, &path)?;
+        let available = length.checked_sub(offset);
+        let len = size.or(available).filter(|len| Some(*len) <= available);
+        let Some(len) = len else {
+            let wanted = size.map_or("the rest".to_owned(), |size| format!("{size} bytes"));
+            let message = format!("{} has {length} bytes: too short for {wanted} from byte {offset}", path.display());
+            return self.fail(Diagnostic::error(at, message));
+        };
+        Some(Blob { len, source: Source::File { path: path.into(), offset } })
+    }
+
+    /// A tensor in a file must be what the text says.
+    fn check_tensor(
+        &mut self,
+        at: NodeId,
+        what: &str,
+        found: (ScalarType, &[i32]),
+        wanted: Option<(ScalarType, Option<&[i32]>)>,
+    ) -> Option<()> {
+        let Some((scalar_type, sizes)) = wanted else { return Some(()) };
+        if found.0 != scalar_type {
+            let message = format!("{what} holds {}, the tensor is {scalar_type}", found.0);
+            return self.fail(Diagnostic::error(at, message).label(format!("declare the tensor as {}", found.0)));
+        }
+        if let Some(sizes) = sizes.filter(|sizes| *sizes != found.1) {
+            let message = format!("{what} has sizes {:?}, the tensor {sizes:?}", found.1);
+            return self.fail(Diagnostic::error(at, message).label("sizes must agree"));
+        }
+        Some(())
+    }
+
+    fn npy(
+        &mut self,
+        at: NodeId,
+        path: &str,
+        wanted: Option<(ScalarType, Option<&[i32]>)>,
+    ) -> Option<(ScalarType, Logical)> {
+        let path = self.path(path);
+        let (mut file, length) = self.open(at, &path)?;
+        let mut head = [0; 12];
+        let whole = file.read_exact(&mut head).is_ok();
+        // The header's length must be believed only as far as the file goes.
+        let header = match head {
+            [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, low, high, ..] => {
+                10 + u64::from(u16::from_le_bytes([low, high]))
+            }
+            [0x93, b'N', b'U', b'M', b'P', b'Y', _, _, a, b, c, d] => 12 + u64::from(u32::from_le_bytes([a, b, c, d])),
+            _ => u64::MAX,
+        };
+        if !whole || header > length || header > MAX_SAFETENSORS_HEADER {
+            return self.unreadable(at, &path, &"it is no .npy file");
+        }
+        let parsed = File::open(&path).and_then(|file| npyz::NpyFile::new(std::io::BufReader::new(file).take(header)));
+        let npy = match parsed {
+            Ok(npy) => npy,
+            Err(error) => return self.unreadable(at, &path, &error),
+        };
+        let Some(scalar_type) = npy_type(&npy.dtype()) else {
+            return self.unreadable(
+                at,
+                &path,
+                &format!("its elements, {}, are of no type we know", npy.dtype().descr()),
+            );
+        };
+        let sizes: Option<Vec<i32>> = npy.shape().iter().map(|size| i32::try_from(*size).ok()).collect();
+        let len = sizes.as_ref().and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
+        let (Some(sizes), Some(len)) = (sizes, len.filter(|len| header.checked_add(*len) == Some(length))) else {
+            return self.unreadable(at, &path, &format!("its {length} bytes are not what its header says"));
+        };
+        self.check_tensor(at, &path.display().to_string(), (scalar_type, &sizes), wanted)?;
+        let mut order = contiguous(sizes.len());
+        if npy.order() == npyz::Order::Fortran {
+            order.reverse();
+        }
+        let blob = Blob { len, source: Source::File { path: path.into(), offset: header } };
+        Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
+    }
+
+    fn safetensors(
+        &mut self,
+        path: &str,
+        name: &Word<'a>,
+        at: NodeId,
+        wanted: Option<(ScalarType, Option<&[i32]>)>,
+    ) -> Option<(ScalarType, Logical)> {
+        let path = self.path(path);
+        let header = self.safetensors_header(at, &path)?;
+        let Some(info) = header.metadata.info(&name.value) else {
+            let unknown = Diagnostic::error(name.id, format!("{} has no tensor `{}`", path.display(), name.value));
+            let tensors = header.metadata.tensors();
+            let mut names: Vec<&str> = tensors.keys().map(String::as_str).collect();
+            names.sort_unstable();
+            let some = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+            let more = if names.len() > 5 { ", ..." } else { "" };
+            let diagnostic = unknown.label(format!("it has {some}{more}")).suggest(&name.value, names);
+            return self.fail(diagnostic);
+        };
+        let sizes: Option<Vec<i32>> = info.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
+        let (Some(scalar_type), Some(sizes)) = (safetensors_type(info.dtype), sizes) else {
+            return self.unreadable(
+                at,
+                &path,
+                &format!("tensor `{}` is of a type or size we have no word for", name.value),
+            );
+        };
+        let what = format!("tensor `{}` of {}", name.value, path.display());
+        self.check_tensor(at, &what, (scalar_type, &sizes), wanted)?;
+        let (start, end) = (info.data_offsets.0 as u64, info.data_offsets.1 as u64);
+        let len = crate::program::nbytes(scalar_type, &sizes);
+        let Some(len) = len.filter(|len| end.checked_sub(start) == Some(*len)) else {
+            return self.unreadable(
+                at,
+                &path,
+                &format!("the bytes of tensor `{}` are not what its sizes say", name.value),
+            );
+        };
+        let offset = header.data_start + start;
+        let order = contiguous(sizes.len());
+        let blob = Blob { len, source: Source::File { path: path.into(), offset } };
+        Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
+    }
+
+    fn safetensors_header(&mut self, at: NodeId, path: &Path) -> Option<Arc<SafetensorsHeader>> {
+        if let Some(header) = self.safetensors.get(path) {
+            return Some(header.clone());
+        }
+        let (mut file, length) = self.open(at, path)?;
+        let mut head = [0; 8];
+        let size = file.read_exact(&mut head).map_or(u64::MAX, |()| u64::from_le_bytes(head));
+        if size > MAX_SAFETENSORS_HEADER || 8 + size > length {
+            return self.unreadable(at, path, &"it is no .safetensors file");
+        }
+        let mut text = vec![0; size as usize];
+        let metadata = file
+            .read_exact(&mut text)
+            .map_err(|error| error.to_string())
+            .and_then(|()| serde_json::from_slice(&text).map_err(|error| error.to_string()));
+        let metadata: safetensors::tensor::Metadata = match metadata {
+            Ok(metadata) => metadata,
+            Err(error) => return self.unreadable(at, path, &error),
+        };
+        let data_start = 8 + size;
+        if metadata.tensors().values().any(|info| data_start.saturating_add(info.data_offsets.1 as u64) > length) {
+            return self.unreadable(at, path, &format!("it has {length} bytes, fewer than its header says"));
+        }
+        let header = Arc::new(SafetensorsHeader { metadata, data_start });
+        self.safetensors.insert(path.to_owned(), header.clone());
+        Some(header)
+    }
+}
+
+fn npy_type(dtype: &npyz::DType) -> Option<ScalarType> {
+    let npyz::DType::Plain(plain) = dtype else { return None };
+    // `<f4`: order, kind, bytes. Only one-byte elements may have the other order.
+    let text = plain.to_string();
+    let (order, kind) = text.split_at(1);
+    let name = match kind {
+        "b1" => "bool",
+        "u1" => "uint8",
+        "i1" => "int8",
+        _ if order == ">" => return None,
+        "u2" => "uint16",
+        "u4" => "uint32",
+        "u8" => "uint64",
+        "i2" => "int16",
+        "i4" => "int32",
+        "i8" => "int64",
+        "f2" => "float16",
+        "f4" => "float32",
+        "f8" => "float64",
+        "c8" => "complex64",
+        "c16" => "complex128",
+        _ => return None,
+    };
+    ScalarType::parse(name)
+}
+
+fn safetensors_type(dtype: safetensors::Dtype) -> Option<ScalarType> {
+    use safetensors::Dtype;
+    let name = match dtype {
+        Dtype::BOOL => "bool",
+        Dtype::U8 => "uint8",
+        Dtype::I8 => "int8",
+        Dtype::I16 => "int16",
+        Dtype::U16 => "uint16",
+        Dtype::F16 => "float16",
+        Dtype::BF16 => "bfloat16",
+        Dtype::I32 => "int32",
+        Dtype::U32 => "uint32",
+        Dtype::F32 => "float32",
+        Dtype::F64 => "float64",
+        Dtype::I64 => "int64",
+        Dtype::U64 => "uint64",
+        Dtype::C64 => "complex64",
+        Dtype::F8_E5M2 => "float8_e5m2",
+        Dtype::F8_E4M3 => "float8_e4m3fn",
+        _ => return None,
+    };
+    ScalarType::parse(name)
+}
+
+/// Numbers on their way from a nested list to bytes.
+struct Numbers {
+    scalar_type: ScalarType,
+    /// Lengths of the lists by depth.
+    shape: Vec<u64>,
+    bytes: Vec<u8>,
+    count: u64,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// After this many wrong numbers of a list the others are not looked at.
+const ENOUGH: usize = 3;
+
+impl Numbers {
+    fn items(&mut self, at: NodeId, items: &[Node<'_>], depth: usize) {
+        let length = items.len() as u64;
+        match self.shape.get(depth) {
+            None => self.shape.push(length),
+            Some(expected) if *expected == length => {}
+            Some(expected) => {
+                let message = format!("a list of {length} beside lists of {expected}");
+                self.diagnostics.push(Diagnostic::error(at, message).label(format!("expected {expected} items")));
+                return;
+            }
+        }
+        for item in items {
+            if self.diagnostics.len() >= ENOUGH {
+                return;
+            }
+            match &item.value {
+                Value::List(below) => {
+                    if self.count > 0 && self.shape.len() == depth + 1 {
+                        self.diagnostics
+                            .push(Diagnostic::error(item.id, "a list beside numbers").label("expected a number"));
+                        return;
+                    }
+                    self.items(item.id, below, depth + 1);
+                }
+                _ if self.shape.len() > depth + 1 => {
+                    self.diagnostics.push(Diagnostic::error(item.id, "a number beside lists").label("expected a list"));
+                    return;
+                }
+                _ => self.number(item),
+            }
+        }
+    }
+
+    fn number(&mut self, node: &Node<'_>) {
+        let number = match &node.value {
+            Value::Int(n) => Some(Number::Int((*n).into())),
+            Value::UInt(n) => Some(Number::Int((*n).into())),
+            Value::Float(x) => Some(Number::Float(*x)),
+            Value::Bool(b) => Some(Number::Bool(*b)),
+            Value::Text(text) => number_word(text),
+            _ => None,
+        };
+        self.count += 1;
+        let Some(number) = number else {
+            let message = format!("expected a number, found {}", node.value.describe());
+            return self.diagnostics.push(Diagnostic::error(node.id, message).label("expected a number"));
+        };
+        if let Err(message) = number::encode(self.scalar_type, number, &mut self.bytes) {
+            self.diagnostics.push(Diagnostic::error(node.id, message));
+        }
+    }
+}
+
+/// Sizes that a tensor can have, or a message about the first that is wrong (rules T-6, T-8).
+pub fn check_sizes(sizes: &At<Vec<i32>>) -> Result<(), Diagnostic> {
+    if let Some(size) = sizes.value.iter().find(|size| **size < 0) {
+        return Err(Diagnostic::error(sizes.id, format!("a size cannot be {size}")).label("expected sizes from 0"));
+    }
+    if sizes.value.len() > 16 {
+        let message = format!("{} dimensions are more than the runtime takes", sizes.value.len());
+        return Err(Diagnostic::error(sizes.id, message).label("expected 16 at most"));
+    }
+    Ok(())
+}
+
+/// An order of `rank` dimensions (rules T-7, T-9).
+pub fn check_dim_order(order: &At<Vec<u8>>, rank: usize) -> Result<(), Diagnostic> {
+    let mut sorted = order.value.clone();
+    sorted.sort_unstable();
+    if sorted == contiguous(rank) {
+        return Ok(());
+    }
+    let message = format!("{:?} does not order {rank} dimensions", order.value);
+    let all: Vec<Cow<'_, str>> = (0..rank).map(|d| Cow::Owned(d.to_string())).collect();
+    Err(Diagnostic::error(order.id, message).label(format!("expected each of {} once", all.join(", "))))
+}

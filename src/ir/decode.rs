@@ -1,0 +1,968 @@
+//! Tree -> Document: keys and kinds of nodes are checked, all mistakes are collected.
+//!
+//! Names are not looked up here, and no file is opened; see [`super::resolve`].
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::document::*;
+use super::shape::{self, Shape};
+use super::tree::{Key, Node, NodeId, Value};
+use crate::diagnostics::Diagnostic;
+use crate::layout::{Builder, Header, Home};
+use crate::program::blob::Distribution;
+use crate::program::number::Number;
+use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
+use crate::schema::ScalarType;
+use crate::schema::program::DEVICE_TYPE;
+
+/// Makes a document of a tree, as far as possible, and says what is wrong with the rest.
+pub fn decode(node: Node<'_>) -> (Document<'_>, Vec<Diagnostic>) {
+    let mut decoder = Decoder { diagnostics: Vec::new() };
+    let document = decoder.document(node).unwrap_or_default();
+    (document, decoder.diagnostics)
+}
+
+struct Decoder {
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// The entries of a map whose keys are known.
+struct Fields<'a> {
+    id: NodeId,
+    shape: &'static Shape,
+    entries: Vec<(Key<'a>, Option<Node<'a>>)>,
+}
+
+impl<'a> Fields<'a> {
+    /// The value of a key, once.
+    fn take(&mut self, name: &str) -> Option<Node<'a>> {
+        debug_assert!(self.shape.key(name).is_some(), "{} has no key {name}", self.shape.name);
+        self.entries.iter_mut().find(|(key, _)| key.text == name)?.1.take()
+    }
+
+    /// The keys of these that are there.
+    fn which(&self, names: &[&'static str]) -> Vec<&'static str> {
+        names.iter().copied().filter(|name| self.entries.iter().any(|(key, _)| key.text == *name)).collect()
+    }
+}
+
+impl Decoder {
+    fn error(&mut self, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::error(at, message).label(label));
+    }
+
+    fn expected(&mut self, node: &Node<'_>, what: &str) {
+        self.error(node.id, format!("expected {what}, found {}", node.value.describe()), format!("expected {what}"));
+    }
+
+    /// The entries of a map, whose keys must be different.
+    fn entries<'a>(&mut self, node: Node<'a>, what: &str) -> Vec<(Key<'a>, Node<'a>)> {
+        let Value::Map(entries) = node.value else {
+            self.expected(&node, what);
+            return Vec::new();
+        };
+        let mut first: HashMap<&str, NodeId> = HashMap::with_capacity(entries.len());
+        for (key, _) in &entries {
+            if let Some(first) = first.insert(&key.text, key.id) {
+                let twice = Diagnostic::error(key.id, format!("the key `{}` is there twice", key.text));
+                self.diagnostics.push(twice.label("again here").related(first, "first here"));
+            }
+        }
+        entries
+    }
+
+    /// The entries of a map of a shape.
+    fn fields<'a>(&mut self, node: Node<'a>, shape: &'static Shape) -> Option<Fields<'a>> {
+        let id = node.id;
+        let Value::Map(entries) = node.value else {
+            let known: Vec<&str> = shape.keys.iter().map(|key| key.name).take(4).collect();
+            self.expected(&node, &format!("a map ({}, ...)", known.join(", ")));
+            return None;
+        };
+        for (position, (key, _)) in entries.iter().enumerate() {
+            if shape.key(&key.text).is_none() {
+                let known = shape.keys.iter().map(|key| key.name);
+                let list = known.clone().collect::<Vec<_>>().join(", ");
+                let unknown =
+                    Diagnostic::error(key.id, format!("unknown key `{}` in {}", key.text, article(shape.name)));
+                self.diagnostics.push(unknown.label(format!("known are {list}")).suggest(&key.text, known));
+            } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
+                let twice = Diagnostic::error(key.id, format!("the key `{}` is there twice", key.text));
+                self.diagnostics.push(twice.label("again here").related(first.id, "first here"));
+            }
+        }
+        for required in shape.required {
+            if !entries.iter().any(|(key, _)| key.text == *required) {
+                let missing = format!("{} needs the key `{required}`", article(shape.name));
+                self.error(id, missing, format!("`{required}` is missing"));
+            }
+        }
+        Some(Fields { id, shape, entries: entries.into_iter().map(|(key, node)| (key, Some(node))).collect() })
+    }
+
+    fn list<'a>(&mut self, node: Node<'a>, what: &str) -> Vec<Node<'a>> {
+        match node.value {
+            Value::List(items) => items,
+            _ => {
+                self.expected(&node, what);
+                Vec::new()
+            }
+        }
+    }
+
+    fn text<'a>(&mut self, node: Node<'a>, what: &str) -> Option<Word<'a>> {
+        match node.value {
+            Value::Text(value) => Some(At { id: node.id, value }),
+            _ => {
+                self.expected(&node, what);
+                None
+            }
+        }
+    }
+
+    fn bool(&mut self, node: Node<'_>) -> Option<bool> {
+        match node.value {
+            Value::Bool(b) => Some(b),
+            _ => {
+                self.expected(&node, "true or false");
+                None
+            }
+        }
+    }
+
+    /// An integer of a type.
+    fn int<T: TryFrom<i128> + std::fmt::Display>(&mut self, node: &Node<'_>, what: &str) -> Option<T> {
+        let n = match node.value {
+            Value::Int(n) => i128::from(n),
+            Value::UInt(n) => i128::from(n),
+            _ => {
+                self.expected(node, what);
+                return None;
+            }
+        };
+        let value = T::try_from(n).ok();
+        if value.is_none() {
+            self.error(node.id, format!("{n} is out of range"), format!("expected {what}"));
+        }
+        value
+    }
+
+    fn ints<T: TryFrom<i128> + std::fmt::Display>(&mut self, node: Node<'_>, what: &str) -> At<Vec<T>> {
+        let id = node.id;
+        let items = self.list(node, &format!("a list, each {what}"));
+        At { id, value: items.iter().filter_map(|item| self.int(item, what)).collect() }
+    }
+
+    fn number(&mut self, node: &Node<'_>) -> Option<Number> {
+        match &node.value {
+            Value::Int(n) => Some(Number::Int((*n).into())),
+            Value::UInt(n) => Some(Number::Int((*n).into())),
+            Value::Float(x) => Some(Number::Float(*x)),
+            Value::Bool(b) => Some(Number::Bool(*b)),
+            Value::Text(text) => number_word(text).or_else(|| {
+                self.expected(node, "a number");
+                None
+            }),
+            _ => {
+                self.expected(node, "a number");
+                None
+            }
+        }
+    }
+
+    fn float(&mut self, node: &Node<'_>) -> Option<f64> {
+        self.number(node).map(Number::to_f64)
+    }
+
+    /// The position of a word in a list of words.
+    fn one_of(&mut self, node: &Node<'_>, words: &[&str]) -> Option<usize> {
+        let found = match &node.value {
+            Value::Text(text) => words.iter().position(|word| word == text),
+            _ => None,
+        };
+        if found.is_none() {
+            let what = format!("one of {}", words.join(", "));
+            let mut wrong =
+                Diagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe())).label(what);
+            if let Value::Text(text) = &node.value {
+                wrong = wrong.suggest(text, words.iter().copied());
+            }
+            self.diagnostics.push(wrong);
+        }
+        found
+    }
+
+    /// A byte count: an integer, or one with K, M, G.
+    fn size(&mut self, node: &Node<'_>) -> Option<u64> {
+        if let Value::Text(text) = &node.value {
+            let (digits, unit) = text.split_at(text.len() - usize::from(text.ends_with(['K', 'M', 'G'])));
+            let factor = match unit {
+                "K" => 1 << 10,
+                "M" => 1 << 20,
+                "G" => 1 << 30,
+                _ => 0,
+            };
+            let size = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|_| factor > 0);
+            if size.is_none() {
+                self.expected(node, "a number of bytes, such as 4096 or 4K");
+            }
+            return size;
+        }
+        self.int(node, "a number of bytes, such as 4096 or 4K")
+    }
+
+    fn alignment(&mut self, node: &Node<'_>) -> Option<u64> {
+        if matches!(&node.value, Value::Text(text) if text == "page") {
+            return Some(4096);
+        }
+        let bytes = self.size(node)?;
+        if !bytes.is_power_of_two() || bytes > 1 << 30 {
+            self.error(
+                node.id,
+                format!("{bytes} is no alignment"),
+                "expected a power of two up to 1G, such as 128, 4K or page",
+            );
+            return None;
+        }
+        Some(bytes)
+    }
+
+    fn dtype(&mut self, node: &Node<'_>) -> Option<ScalarType> {
+        match &node.value {
+            Value::Text(text) => {
+                let found = ScalarType::parse(text);
+                if found.is_none() {
+                    let unknown = Diagnostic::error(node.id, format!("unknown element type `{text}`"));
+                    self.diagnostics.push(
+                        unknown.label("expected a torch dtype, such as float32").suggest(text, ScalarType::names()),
+                    );
+                }
+                found
+            }
+            _ => self.int(node, "an element type, such as float32").map(ScalarType),
+        }
+    }
+
+    fn device(&mut self, node: Node<'_>) -> Option<(i8, i8)> {
+        let word = self.text(node, "a device, such as cpu or cuda:1")?;
+        let (kind, index) = word.value.split_once(':').unwrap_or((&word.value, "0"));
+        let kind_number = DEVICE_TYPE.number_of(kind).or_else(|| kind.parse().ok());
+        match (kind_number, index.parse()) {
+            (Some(kind), Ok(index)) => Some((kind, index)),
+            _ => {
+                self.error(
+                    word.id,
+                    format!("unknown device `{}`", word.value),
+                    "expected cpu, cuda, or cuda with an index: cuda:1",
+                );
+                None
+            }
+        }
+    }
+
+    fn document<'a>(&mut self, node: Node<'a>) -> Option<Document<'a>> {
+        if node.value == Value::Null {
+            self.error(node.id, "the text is empty", "expected `methods:`, or `named_data:`");
+            return None;
+        }
+        let id = node.id;
+        let mut fields = self.fields(node, &shape::DOCUMENT)?;
+        let mut document = Document {
+            version: fields.take("version").and_then(|node| self.int(&node, "a version number")),
+            ..Document::default()
+        };
+        if let Some(node) = fields.take("data") {
+            for (key, value) in self.entries(node, "a map of names to data") {
+                if let Some(data) = self.data(value) {
+                    document.data.push((word(key), data));
+                }
+            }
+        }
+        if let Some(node) = fields.take("methods") {
+            let entries = self.entries(node, "a map of names to methods");
+            document.methods =
+                Some(entries.into_iter().filter_map(|(key, node)| self.method(word(key), node)).collect());
+        }
+        document.named_data = fields.take("named_data").map(|node| match node.value {
+            Value::Null => Vec::new(),
+            _ => {
+                let entries = self.entries(node, "a map of keys to data");
+                entries.into_iter().filter_map(|(key, node)| self.named_data(word(key), node)).collect()
+            }
+        });
+        if let Some(node) = fields.take("layout") {
+            document.layout = self.layout(node).unwrap_or_default();
+        }
+        if document.methods.is_none() && document.named_data.is_none() {
+            let known = fields.which(&["methods", "named_data"]);
+            if known.is_empty() {
+                self.error(
+                    id,
+                    "the text has neither methods nor named data",
+                    "expected `methods:`, or `named_data:` for a .ptd",
+                );
+            }
+        }
+        Some(document)
+    }
+
+    fn layout(&mut self, node: Node<'_>) -> Option<Layout> {
+        let mut fields = self.fields(node, &shape::LAYOUT)?;
+        let mut alignment = |decoder: &mut Decoder, name| fields.take(name).and_then(|node| decoder.alignment(&node));
+        let mut layout = Layout {
+            segment_alignment: alignment(self, "segment_alignment"),
+            tensor_alignment: alignment(self, "tensor_alignment"),
+            delegate_alignment: alignment(self, "delegate_alignment"),
+            base_alignment: alignment(self, "base_alignment"),
+            ..Layout::default()
+        };
+        let mut choice = |decoder: &mut Decoder, name, words: &[&str]| {
+            fields.take(name).and_then(|node| decoder.one_of(&node, words))
+        };
+        let builder = |position| if position == 0 { Builder::Exir } else { Builder::Flatc };
+        let home = |position| if position == 0 { Home::Segment } else { Home::Inline };
+        layout.builder = choice(self, "builder", &["exir", "flatc"]).map(builder);
+        layout.ptd_builder = choice(self, "ptd_builder", &["exir", "flatc"]).map(builder);
+        layout.constants = choice(self, "constants", &["segment", "inline"]).map(home);
+        layout.delegates = choice(self, "delegates", &["segment", "inline"]).map(home);
+        layout.header = fields.take("header").and_then(|node| match &node.value {
+            Value::Int(length @ (24 | 32)) => Some(Header::Length(*length as u32)),
+            Value::Text(text) if text == "auto" => Some(Header::Auto),
+            Value::Text(text) if text == "none" => Some(Header::None),
+            _ => {
+                self.expected(&node, "auto, none, 24 or 32");
+                None
+            }
+        });
+        Some(layout)
+    }
+
+    fn method<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Method<'a>> {
+        let mut fields = self.fields(node, &shape::METHOD)?;
+        let values = fields.take("values").map_or(Vec::new(), |node| self.entries(node, "a map of names to values"));
+        let chains = match (fields.take("instructions"), fields.take("chains")) {
+            (Some(_), Some(chains)) => {
+                self.error(chains.id, "a method has either `instructions` or `chains`", "drop one of the two");
+                Vec::new()
+            }
+            (Some(instructions), None) => {
+                vec![Chain { instructions: self.instructions(instructions), ..Chain::default() }]
+            }
+            (None, Some(chains)) => {
+                let chains = self.list(chains, "a list of chains");
+                chains.into_iter().filter_map(|node| self.chain(node)).collect()
+            }
+            (None, None) => vec![Chain::default()],
+        };
+        let delegates =
+            fields.take("delegates").map_or(Vec::new(), |node| self.entries(node, "a map of names to delegates"));
+        let mut literals =
+            |decoder: &mut Decoder, name| fields.take(name).map_or(Vec::new(), |node| decoder.literals(node));
+        Some(Method {
+            name,
+            inputs: literals(self, "inputs"),
+            outputs: literals(self, "outputs"),
+            values: values.into_iter().filter_map(|(key, node)| self.declaration(word(key), node)).collect(),
+            chains,
+            delegates: delegates.into_iter().filter_map(|(key, node)| self.delegate(word(key), node)).collect(),
+            operators: fields.take("operators").map_or(Vec::new(), |node| self.words(node, "a list of operators")),
+            memory: fields.take("memory").and_then(|node| self.method_memory(node)).unwrap_or_default(),
+            container_meta: fields.take("container_meta").map(|node| self.container_meta(node)),
+            tests: fields.take("tests").map_or(Vec::new(), |node| {
+                let tests = self.list(node, "a list of tests");
+                tests.into_iter().filter_map(|node| self.test(node)).collect()
+            }),
+        })
+    }
+
+    fn words<'a>(&mut self, node: Node<'a>, what: &str) -> Vec<Word<'a>> {
+        let items = self.list(node, what);
+        items.into_iter().filter_map(|item| self.text(item, "a name")).collect()
+    }
+
+    fn container_meta(&mut self, node: Node<'_>) -> Option<ContainerMetadata> {
+        if node.value == Value::Null {
+            return None;
+        }
+        let mut fields = self.fields(node, &shape::CONTAINER_META)?;
+        let mut text = |name| {
+            let node = fields.take(name).filter(|node| node.value != Value::Null)?;
+            self.text(node, "a text, or null to leave it out").map(|word| word.value.into_owned())
+        };
+        Some(ContainerMetadata { encoded_inp_str: text("inputs"), encoded_out_str: text("outputs") })
+    }
+
+    fn method_memory(&mut self, node: Node<'_>) -> Option<MethodMemory> {
+        let mut fields = self.fields(node, &shape::METHOD_MEMORY)?;
+        let mut unplanned = |decoder: &mut Decoder, name| {
+            fields.take(name).and_then(|node| decoder.one_of(&node, &["planned", "unplanned"])) == Some(1)
+        };
+        let (unplanned_inputs, unplanned_outputs) = (unplanned(self, "inputs"), unplanned(self, "outputs"));
+        let devices = fields.take("non_const_buffer_device").map(|node| {
+            let items = self.list(node, "a list of {buffer_idx, device}");
+            items.into_iter().filter_map(|item| self.buffer_device(item)).collect()
+        });
+        let alignment = fields.take("alignment").and_then(|node| {
+            let alignment = self.alignment(&node)?;
+            if alignment < 16 {
+                self.error(node.id, format!("{alignment} is too small for planned memory"), "expected 16 or more");
+                return None;
+            }
+            Some(alignment)
+        });
+        let reserved = fields.take("reserved").map_or(Vec::new(), |node| {
+            let items = self.list(node, "a list of sizes");
+            items.iter().filter_map(|item| self.size(item)).collect()
+        });
+        Some(MethodMemory {
+            sizes: fields.take("non_const_buffer_sizes").map(|node| self.ints(node, "a size in bytes").value),
+            devices,
+            alignment,
+            padding: fields.take("padding").and_then(|node| self.size(&node)),
+            reserved,
+            unplanned_inputs,
+            unplanned_outputs,
+        })
+    }
+
+    fn buffer_device(&mut self, node: Node<'_>) -> Option<NonConstBufferDevice> {
+        let mut fields = self.fields(node, &shape::BUFFER_DEVICE)?;
+        let buffer_idx = fields.take("buffer_idx").and_then(|node| self.int(&node, "the number of a buffer"))?;
+        let (device_type, device_index) = fields.take("device").and_then(|node| self.device(node))?;
+        Some(NonConstBufferDevice { buffer_idx, device_type, device_index })
+    }
+
+    fn declaration<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Declaration<'a>> {
+        let Value::Map(entries) = &node.value else {
+            let value = Declared::Other(self.literal(node)?);
+            return Some(Declaration { name, index: None, value });
+        };
+        if entries.iter().any(|(key, _)| key.text == "tensor") {
+            return self.tensor(name, node);
+        }
+        // A slip in `tensor` is more likely than one in the other kinds.
+        if let Some((key, _)) =
+            entries.iter().find(|(key, _)| crate::diagnostics::nearest(&key.text, ["tensor"]).is_some())
+        {
+            let unknown = Diagnostic::error(key.id, format!("unknown key `{}` in a value", key.text));
+            self.diagnostics
+                .push(unknown.label("expected `tensor`, or another kind of value").help("did you mean `tensor`?"));
+            return None;
+        }
+        let mut fields = self.fields(node, &shape::LITERAL_MAP)?;
+        let index = fields
+            .take("index")
+            .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the number of a value")? }));
+        let value = Declared::Other(self.literal_map(fields)?);
+        Some(Declaration { name, index, value })
+    }
+
+    fn tensor<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Declaration<'a>> {
+        let mut fields = self.fields(node, &shape::TENSOR)?;
+        let scalar_type = fields.take("tensor").and_then(|node| self.dtype(&node));
+        let index = fields
+            .take("index")
+            .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the number of a value")? }));
+        let memory = fields.take("memory").and_then(|node| self.place(node));
+        let external = fields.take("external").and_then(|node| self.external(node));
+        let mut flag =
+            |decoder: &mut Decoder, name| fields.take(name).and_then(|node| decoder.bool(node)).unwrap_or(false);
+        let (mutable, requires_grad) = (flag(self, "mutable"), flag(self, "requires_grad"));
+        let mut named = |decoder: &mut Decoder, name, words| {
+            fields.take(name).and_then(|node| decoder.word_or_number(&node, words)).unwrap_or(0)
+        };
+        let (dynamism, layout) =
+            (named(self, "dynamism", shape::DYNAMISM), named(self, "layout", shape::TENSOR_LAYOUTS));
+        let tensor = Tensor {
+            sizes: fields.take("sizes").map(|node| self.ints(node, "a size")),
+            dim_order: fields.take("dim_order").map(|node| self.ints(node, "a dimension")),
+            dynamism,
+            data: fields.take("data").and_then(|node| self.data(node)),
+            mutable,
+            memory,
+            external,
+            name: fields.take("name").and_then(|node| self.text(node, "a name")),
+            device: fields.take("device").and_then(|node| self.device(node)),
+            storage_offset: fields
+                .take("storage_offset")
+                .and_then(|node| self.int(&node, "a number of elements"))
+                .unwrap_or(0),
+            requires_grad,
+            layout,
+            scalar_type: scalar_type?,
+        };
+        Some(Declaration { name, index, value: Declared::Tensor(Box::new(tensor)) })
+    }
+
+    fn word_or_number(&mut self, node: &Node<'_>, words: &[&str]) -> Option<i8> {
+        match node.value {
+            Value::Int(_) => self.int(node, "a number of one byte"),
+            _ => self.one_of(node, words).map(|position| position as i8),
+        }
+    }
+
+    fn place(&mut self, node: Node<'_>) -> Option<Place> {
+        if matches!(node.value, Value::Text(_)) {
+            return self
+                .one_of(&node, &["auto", "none"])
+                .map(|position| if position == 0 { Place::Auto } else { Place::None });
+        }
+        let mut fields = self.fields(node, &shape::PLACE)?;
+        let pool = fields.take("pool").and_then(|node| self.int(&node, "the number of a pool, from 1"))?;
+        let offset = fields.take("offset").and_then(|node| self.int(&node, "an offset in bytes"));
+        Some(Place::In { pool, offset })
+    }
+
+    /// `external: true` or a tag; `false` is as if it were not there.
+    fn external<'a>(&mut self, node: Node<'a>) -> Option<At<Option<Cow<'a, str>>>> {
+        match node.value {
+            Value::Bool(false) => None,
+            Value::Bool(true) => Some(At { id: node.id, value: None }),
+            Value::Text(tag) if !tag.is_empty() && !tag.contains(['/', '\\', '\0']) && tag != "." && tag != ".." => {
+                Some(At { id: node.id, value: Some(tag) })
+            }
+            Value::Text(_) => {
+                self.error(node.id, "a tag is the name of a .ptd, without folders", "expected a name such as `lora`");
+                None
+            }
+            _ => {
+                self.expected(&node, "true, or a tag");
+                None
+            }
+        }
+    }
+
+    fn literals<'a>(&mut self, node: Node<'a>) -> Vec<At<Literal<'a>>> {
+        let items = self.list(node, "a list");
+        items.into_iter().filter_map(|item| self.literal(item)).collect()
+    }
+
+    fn literal<'a>(&mut self, node: Node<'a>) -> Option<At<Literal<'a>>> {
+        let id = node.id;
+        let value = match node.value {
+            Value::Null => Literal::Null,
+            Value::Bool(b) => Literal::Bool(b),
+            Value::Int(n) => Literal::Int(n),
+            Value::UInt(n) => {
+                self.error(id, format!("{n} does not fit an Int"), "expected a signed 64-bit integer");
+                return None;
+            }
+            Value::Float(x) => Literal::Double(x),
+            Value::Text(text) => Literal::Word(text),
+            Value::List(items) => Literal::List(items.into_iter().filter_map(|item| self.literal(item)).collect()),
+            Value::Map(entries) => {
+                let mut fields = self.fields(Node { id, value: Value::Map(entries) }, &shape::LITERAL_MAP)?;
+                if fields.entries.len() == 1
+                    && let Some(index) = fields.take("index")
+                {
+                    return Some(At { id, value: Literal::Index(self.int(&index, "the number of a value")?) });
+                }
+                if let Some(index) = fields.take("index") {
+                    self.error(
+                        index.id,
+                        "a literal has no number of its own here",
+                        "only values under `values` may have an `index`",
+                    );
+                }
+                return self.literal_map(fields);
+            }
+        };
+        Some(At { id, value })
+    }
+
+    fn literal_map<'a>(&mut self, mut fields: Fields<'a>) -> Option<At<Literal<'a>>> {
+        const KINDS: &[&str] = &[
+            "int",
+            "double",
+            "bool",
+            "string",
+            "null",
+            "dtype",
+            "memory_format",
+            "int_list",
+            "double_list",
+            "bool_list",
+            "tensor_list",
+            "optional_tensor_list",
+        ];
+        let id = fields.id;
+        let which = fields.which(KINDS);
+        let [kind] = which[..] else {
+            let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
+            let all = format!("tensor, {}", KINDS.join(", "));
+            self.error(id, format!("a value has one kind, this one has {found}"), format!("expected one of {all}"));
+            return None;
+        };
+        let node = fields.take(kind)?;
+        let value = match kind {
+            "int" => Literal::Int(self.int(&node, "an integer")?),
+            "double" => Literal::Double(self.float(&node)?),
+            "bool" => Literal::Bool(self.bool(node)?),
+            "string" => Literal::String(self.text(node, "a text")?.value),
+            "null" => {
+                if node.value != Value::Null {
+                    self.expected(&node, "null");
+                }
+                Literal::Null
+            }
+            "dtype" => Literal::Dtype(self.dtype(&node)?),
+            "memory_format" => Literal::MemoryFormat(self.one_of(&node, shape::MEMORY_FORMATS)? as i64),
+            "int_list" => Literal::Typed(ListKind::Int, self.literals(node)),
+            "double_list" => Literal::Typed(ListKind::Double, self.literals(node)),
+            "bool_list" => Literal::Typed(ListKind::Bool, self.literals(node)),
+            "tensor_list" => Literal::Typed(ListKind::Tensor, self.literals(node)),
+            _ => Literal::Typed(ListKind::OptionalTensor, self.literals(node)),
+        };
+        Some(At { id, value })
+    }
+
+    fn chain<'a>(&mut self, node: Node<'a>) -> Option<Chain<'a>> {
+        let mut fields = self.fields(node, &shape::CHAIN)?;
+        let mut literals =
+            |decoder: &mut Decoder, name| fields.take(name).map_or(Vec::new(), |node| decoder.literals(node));
+        let (inputs, outputs) = (literals(self, "inputs"), literals(self, "outputs"));
+        let instructions = fields.take("instructions").map_or(Vec::new(), |node| self.instructions(node));
+        Some(Chain { inputs, outputs, instructions })
+    }
+
+    fn instructions<'a>(&mut self, node: Node<'a>) -> Vec<Instruction<'a>> {
+        let items = self.list(node, "a list of instructions");
+        items.into_iter().filter_map(|item| self.instruction(item)).collect()
+    }
+
+    fn instruction<'a>(&mut self, node: Node<'a>) -> Option<Instruction<'a>> {
+        const KINDS: &[&str] = &["kernel", "delegate", "move", "jump_false", "free"];
+        let id = node.id;
+        let mut fields = self.fields(node, &shape::INSTRUCTION)?;
+        let label = fields.take("label").and_then(|node| self.text(node, "a name"));
+        let stacktrace = fields.take("stacktrace").map(|node| {
+            let frames = self.list(node, "a list of frames");
+            frames.into_iter().filter_map(|frame| self.frame(frame)).collect()
+        });
+        let args = fields.take("args");
+        let out = fields.take("out");
+        let action = match fields.which(KINDS)[..] {
+            [] if label.is_some() && args.is_none() && out.is_none() => None,
+            ["kernel"] => {
+                let name = fields.take("kernel").and_then(|node| self.text(node, "an operator, such as aten::add.out"));
+                let args = args.map_or(Vec::new(), |node| self.literals(node));
+                let out = out.map(|node| match node.value {
+                    Value::Text(value) => vec![At { id: node.id, value }],
+                    _ => self.words(node, "a name, or a list of names"),
+                });
+                Some(Action::Kernel { name: name?, args, out })
+            }
+            [kind] => {
+                if let Some(out) = out {
+                    self.error(out.id, format!("`out` belongs to a kernel, not to `{kind}`"), "drop it");
+                }
+                if let Some(args) = args.as_ref().filter(|_| kind != "delegate") {
+                    self.error(
+                        args.id,
+                        format!("`args` belong to a kernel or a delegate, not to `{kind}`"),
+                        "drop them",
+                    );
+                }
+                let node = fields.take(kind)?;
+                Some(self.action(kind, node, args)?)
+            }
+            ref several => {
+                let found = if several.is_empty() { "none".to_owned() } else { several.join(" and ") };
+                let message = format!("an instruction does one thing, this one has {found}");
+                self.error(id, message, format!("expected one of {}", KINDS.join(", ")));
+                return None;
+            }
+        };
+        Some(Instruction { id, label, stacktrace, action })
+    }
+
+    fn action<'a>(&mut self, kind: &str, node: Node<'a>, args: Option<Node<'a>>) -> Option<Action<'a>> {
+        match kind {
+            "delegate" => {
+                let delegate = self.name_or_number(node, "the name of a delegate")?;
+                Some(Action::Delegate { delegate, args: args.map_or(Vec::new(), |node| self.literals(node)) })
+            }
+            "move" => {
+                let mut fields = self.fields(node, &shape::MOVE)?;
+                let from = fields.take("from").and_then(|node| self.literal(node));
+                let to = fields.take("to").and_then(|node| self.literal(node));
+                Some(Action::Move { from: from?, to: to? })
+            }
+            "jump_false" => {
+                let mut fields = self.fields(node, &shape::JUMP_FALSE)?;
+                let cond = fields.take("cond").and_then(|node| self.literal(node));
+                let to = fields.take("to").and_then(|node| self.name_or_number(node, "a label"));
+                Some(Action::JumpFalse { cond: cond?, to: to? })
+            }
+            _ => Some(Action::Free(self.literal(node)?)),
+        }
+    }
+
+    fn name_or_number<'a>(&mut self, node: Node<'a>, what: &str) -> Option<At<NameOrNumber<'a>>> {
+        let id = node.id;
+        let value = match node.value {
+            Value::Text(text) => NameOrNumber::Name(text),
+            _ => NameOrNumber::Number(self.int(&node, what)?),
+        };
+        Some(At { id, value })
+    }
+
+    fn frame(&mut self, node: Node<'_>) -> Option<Frame> {
+        let mut fields = self.fields(node, &shape::FRAME)?;
+        let lineno = fields.take("lineno").and_then(|node| self.int(&node, "a line number")).unwrap_or(0);
+        let mut text =
+            |name| fields.take(name).and_then(|node| self.text(node, "a text")).map(|word| word.value.into_owned());
+        Some(Frame { filename: text("filename"), lineno, name: text("name"), context: text("context") })
+    }
+
+    fn delegate<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Delegate<'a>> {
+        let mut fields = self.fields(node, &shape::DELEGATE)?;
+        let backend = fields.take("backend").and_then(|node| self.text(node, "the name of a backend"));
+        let data = fields.take("data").and_then(|node| self.data(node));
+        let specs = fields.take("compile_specs").map_or(Vec::new(), |node| self.list(node, "a list of {key, value}"));
+        let compile_specs = specs.into_iter().filter_map(|node| self.compile_spec(node)).collect();
+        let inline = fields.take("inline").and_then(|node| self.bool(node));
+        Some(Delegate { name, backend: backend?.value, data: data?, compile_specs, inline })
+    }
+
+    fn compile_spec<'a>(&mut self, node: Node<'a>) -> Option<(Cow<'a, str>, Data<'a>)> {
+        let mut fields = self.fields(node, &shape::COMPILE_SPEC)?;
+        let key = fields.take("key").and_then(|node| self.text(node, "a name"));
+        let value = fields.take("value").and_then(|node| self.data(node));
+        Some((key?.value, value?))
+    }
+
+    fn named_data<'a>(&mut self, key: Word<'a>, node: Node<'a>) -> Option<NamedData<'a>> {
+        let described = matches!(&node.value, Value::Map(entries) if entries.iter().any(|(key, _)| key.text == "data"));
+        if !described {
+            let data = self.data(node)?;
+            let align = data.align;
+            return Some(NamedData {
+                key,
+                data,
+                align,
+                external: None,
+                scalar_type: None,
+                sizes: None,
+                dim_order: None,
+            });
+        }
+        let mut fields = self.fields(node, &shape::NAMED_DATA)?;
+        let align = fields.take("align").and_then(|node| self.alignment(&node));
+        let external = fields.take("external").and_then(|node| self.external(node));
+        let scalar_type = fields.take("tensor").and_then(|node| self.dtype(&node));
+        let sizes = fields.take("sizes").map(|node| self.ints(node, "a size"));
+        let dim_order = fields.take("dim_order").map(|node| self.ints(node, "a dimension"));
+        if scalar_type.is_none()
+            && let Some(id) = sizes.as_ref().map(|sizes| sizes.id).or(dim_order.as_ref().map(|order| order.id))
+        {
+            self.error(id, "sizes without an element type", "give the element type with `tensor`");
+        }
+        let data = fields.take("data").and_then(|node| self.data(node))?;
+        let align = align.or(data.align);
+        Some(NamedData { key, data, align, external, scalar_type, sizes, dim_order })
+    }
+
+    fn data<'a>(&mut self, node: Node<'a>) -> Option<Data<'a>> {
+        let id = node.id;
+        match node.value {
+            Value::Text(name) => return Some(Data { id, source: DataSource::Name(name), align: None, dtype: None }),
+            Value::List(items) => {
+                return Some(Data { id, source: DataSource::Numbers(items), align: None, dtype: None });
+            }
+            Value::Map(_) => {}
+            // A rank-0 tensor's only number.
+            Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Bool(_) => {
+                return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None });
+            }
+            Value::Null => {
+                self.expected(&node, "data: numbers, or a map such as {hex: ...}");
+                return None;
+            }
+        }
+        const KINDS: &[&str] =
+            &["hex", "base64", "text", "numbers", "fill", "iota", "random", "file", "npy", "safetensors"];
+        let mut fields = self.fields(node, &shape::DATA)?;
+        let align = fields.take("align").and_then(|node| self.alignment(&node));
+        let dtype = fields.take("dtype").and_then(|node| self.dtype(&node));
+        let which = fields.which(KINDS);
+        let [kind] = which[..] else {
+            let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
+            self.error(
+                id,
+                format!("data come from one source, these from {found}"),
+                format!("expected one of {}", KINDS.join(", ")),
+            );
+            return None;
+        };
+        let value = fields.take(kind)?;
+        let source = self.source(kind, value, &mut fields);
+        for (owner, name) in [("safetensors", "tensor"), ("file", "offset"), ("file or fill", "size")] {
+            if let Some(node) = fields.take(name) {
+                self.error(node.id, format!("`{name}` belongs to {owner}, not to {kind}"), "drop it");
+            }
+        }
+        Some(Data { id, source: source?, align, dtype })
+    }
+
+    fn source<'a>(&mut self, kind: &str, value: Node<'a>, fields: &mut Fields<'a>) -> Option<DataSource<'a>> {
+        Some(match kind {
+            "hex" => DataSource::Bytes(self.hex(value)?),
+            "base64" => DataSource::Bytes(self.base64(value)?),
+            "text" => DataSource::Bytes(self.text(value, "a text")?.value.into_owned().into_bytes()),
+            "numbers" => DataSource::Numbers(self.list(value, "a list of numbers")),
+            "fill" => {
+                let count = fields.take("size").and_then(|node| self.size(&node));
+                DataSource::Fill(self.number(&value)?, count)
+            }
+            "iota" => {
+                let mut inner = self.fields(value, &shape::IOTA)?;
+                let mut number =
+                    |name, default| inner.take(name).map_or(Some(Number::Int(default)), |node| self.number(&node));
+                DataSource::Iota(number("start", 0)?, number("step", 1)?)
+            }
+            "random" => self.random(value)?,
+            "file" => {
+                let offset = fields.take("offset").and_then(|node| self.size(&node)).unwrap_or(0);
+                let size = fields.take("size").and_then(|node| self.size(&node));
+                DataSource::File { path: self.text(value, "the path of a file")?.value, offset, size }
+            }
+            "npy" => DataSource::Npy(self.text(value, "the path of a .npy file")?.value),
+            _ => {
+                let tensor = fields.take("tensor").and_then(|node| self.text(node, "the name of a tensor"));
+                if tensor.is_none() {
+                    self.error(value.id, "which tensor of the file is not said", "add `tensor:` with its name");
+                }
+                DataSource::Safetensors(self.text(value, "the path of a .safetensors file")?.value, tensor?)
+            }
+        })
+    }
+
+    fn random<'a>(&mut self, node: Node<'a>) -> Option<DataSource<'a>> {
+        let mut fields = self.fields(node, &shape::RANDOM)?;
+        let seed = fields.take("seed").and_then(|node| self.int(&node, "a seed"));
+        let normal = fields.take("distribution").and_then(|node| self.one_of(&node, &["uniform", "normal"])) == Some(1);
+        let (wrong, owner) = if normal { (["low", "high"], "uniform") } else { (["mean", "std"], "normal") };
+        for name in wrong {
+            if let Some(node) = fields.take(name) {
+                self.error(node.id, format!("`{name}` belongs to the distribution {owner}"), "drop it");
+            }
+        }
+        let mut number = |name| fields.take(name).and_then(|node| self.number(&node));
+        let kind = if normal {
+            let (mean, std) = (number("mean").map_or(0.0, Number::to_f64), number("std").map_or(1.0, Number::to_f64));
+            RandomKind::Fixed(Distribution::Normal { mean, std })
+        } else {
+            RandomKind::Uniform(number("low"), number("high"))
+        };
+        Some(DataSource::Random(seed?, kind))
+    }
+
+    fn hex(&mut self, node: Node<'_>) -> Option<Vec<u8>> {
+        // Digits alone arrive as a number, whose spelling is gone.
+        if matches!(node.value, Value::Int(_) | Value::UInt(_) | Value::Float(_)) {
+            self.error(node.id, "hexadecimal digits that look like a number", "put them in quotes");
+            return None;
+        }
+        let word = self.text(node, "hexadecimal digits")?;
+        let digits: Vec<u8> = word.value.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'_').collect();
+        let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(&digits);
+        if let Err(error) = &bytes {
+            let label = if digits.len() % 2 == 1 { "an odd number of digits" } else { "expected 0 to 9 and a to f" };
+            self.error(word.id, format!("not hexadecimal: {error}"), label);
+        }
+        bytes.ok()
+    }
+
+    fn base64(&mut self, node: Node<'_>) -> Option<Vec<u8>> {
+        let word = self.text(node, "base64")?;
+        let digits: Vec<u8> = word.value.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+        let bytes = data_encoding::BASE64.decode(&digits);
+        if let Err(error) = &bytes {
+            self.error(word.id, format!("not base64: {error}"), "expected base64 with padding");
+        }
+        bytes.ok()
+    }
+
+    fn test<'a>(&mut self, node: Node<'a>) -> Option<Test<'a>> {
+        let id = node.id;
+        let mut fields = self.fields(node, &shape::TEST)?;
+        let mut values = |decoder: &mut Decoder, name| {
+            let node = fields.take(name)?;
+            let id = node.id;
+            let items = decoder.list(node, "a list of values");
+            Some(At { id, value: items.into_iter().filter_map(|item| decoder.test_value(item)).collect() })
+        };
+        let (inputs, outputs) = (values(self, "inputs"), values(self, "outputs"));
+        let mut float = |name| fields.take(name).and_then(|node| self.float(&node));
+        let (atol, rtol) = (float("atol"), float("rtol"));
+        Some(Test { id, inputs: inputs?, outputs, atol, rtol })
+    }
+
+    fn test_value<'a>(&mut self, node: Node<'a>) -> Option<At<TestValue<'a>>> {
+        let id = node.id;
+        let value = match &node.value {
+            Value::Null => TestValue::Null,
+            Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => TestValue::Number(self.number(&node)?),
+            Value::Text(text) => TestValue::Text(text.clone()),
+            Value::Map(entries) if entries.iter().any(|(key, _)| key.text == "data") => {
+                let mut fields = self.fields(node, &shape::TEST_TENSOR)?;
+                let sizes = fields.take("sizes").map(|node| self.ints(node, "a size"));
+                TestValue::Tensor(sizes, fields.take("data").and_then(|node| self.data(node))?)
+            }
+            _ => TestValue::Tensor(None, self.data(node)?),
+        };
+        Some(At { id, value })
+    }
+}
+
+fn word(key: Key<'_>) -> Word<'_> {
+    At { id: key.id, value: key.text }
+}
+
+fn article(name: &str) -> String {
+    let name = name.replace('_', " ");
+    match name.as_bytes().first() {
+        Some(b'a' | b'e' | b'i' | b'o' | b'u') => format!("an {name}"),
+        _ => format!("a {name}"),
+    }
+}
+
+/// The number that a text stands for: complex ones, and what JSON has no other way to write.
+pub(super) fn number_word(text: &str) -> Option<Number> {
+    match text.trim_start_matches('.') {
+        "nan" => Some(Number::Float(f64::NAN)),
+        "inf" => Some(Number::Float(f64::INFINITY)),
+        "-inf" | "-.inf" => Some(Number::Float(f64::NEG_INFINITY)),
+        _ => complex(text),
+    }
+}
+
+/// `1+2j`, `-0.5j`.
+fn complex(text: &str) -> Option<Number> {
+    let body = text.strip_suffix('j')?;
+    let split = body
+        .char_indices()
+        .skip(1)
+        .filter(|(at, c)| matches!(c, '+' | '-') && !body[..*at].ends_with(['e', 'E']))
+        .last();
+    let (re, im) = match split {
+        Some((at, _)) => (body[..at].parse().ok()?, &body[at..]),
+        None => (0.0, body),
+    };
+    Some(Number::Complex(re, im.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complex_numbers_are_read() {
+        assert_eq!(complex("1+2j"), Some(Number::Complex(1.0, 2.0)));
+        assert_eq!(complex("-1.5e-3-2e+1j"), Some(Number::Complex(-0.0015, -20.0)));
+        assert_eq!(complex("3j"), Some(Number::Complex(0.0, 3.0)));
+        assert_eq!(complex("x"), None);
+    }
+}

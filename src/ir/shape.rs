@@ -1,0 +1,290 @@
+//! The grammar of the text as tables: which keys a map may have, what each holds, and one sentence about it.
+//!
+//! The decoder takes its keys and suggestions from here, and `pte-emit schema` prints the same tables as JSON Schema, so
+//! neither can know a key that the other does not.
+
+/// A map with a fixed set of keys.
+#[derive(Debug)]
+pub struct Shape {
+    /// Name in the schema.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    /// The keys it may have.
+    pub keys: &'static [Key],
+    /// The keys it must have.
+    pub required: &'static [&'static str],
+}
+
+/// A key of a [`Shape`].
+#[derive(Debug)]
+pub struct Key {
+    /// The key.
+    pub name: &'static str,
+    /// What it holds.
+    pub form: Form,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// What a node may be.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// An integer.
+    Int,
+    /// An integer from 0.
+    UInt,
+    /// An integer or a floating point number.
+    Number,
+    /// A text.
+    Text,
+    /// A byte count: an integer, or `4K`, `1M`.
+    Size,
+    /// A power of two in bytes: an integer, `4K`, `16K`, or `page`.
+    Alignment,
+    /// An element type: torch's name, the schema's name, or a number.
+    Dtype,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A list.
+    List(&'static Form),
+    /// A map with names of the user's.
+    Map(&'static Form),
+    /// A map of this shape.
+    Shape(&'static Shape),
+    /// One of several.
+    Either(&'static [Form]),
+    /// A form with a name, which may contain itself.
+    Named(&'static str, &'static Form),
+}
+
+impl Shape {
+    /// The key called `name`.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+const fn key(name: &'static str, form: Form, doc: &'static str) -> Key {
+    Key { name, form, doc }
+}
+
+macro_rules! shapes {
+    ($( $name:ident $title:literal $doc:literal required $required:tt { $( $key:literal: $form:expr, $text:literal; )* } )*) => {$(
+        #[doc = $doc]
+        pub static $name: Shape = Shape { name: $title, doc: $doc, keys: &[$( key($key, $form, $text) ),*], required: &$required };
+    )*};
+}
+
+use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
+
+/// `static`, `dynamic_bound`, `dynamic_unbound`, by number.
+pub const DYNAMISM: &[&str] = &["static", "dynamic_bound", "dynamic_unbound"];
+/// Memory formats, by the number that stands for them (E-6).
+pub const MEMORY_FORMATS: &[&str] = &["contiguous", "preserve"];
+/// Layouts of a tensor, by number (E-15).
+pub const TENSOR_LAYOUTS: &[&str] = &["strided", "sparse"];
+
+static NUMBERS: Form = Named("numbers", &List(&Either(&[Number, Bool, Text, Form::Named("numbers", &Null)])));
+static INTS: Form = List(&Int);
+static NAMES: Form = List(&Text);
+static FRAMES: Form = List(&Form::Shape(&FRAME));
+static INSTRUCTIONS: Form = List(&Form::Shape(&INSTRUCTION));
+static SOURCE: Form = Named("data", &Either(&[Text, NUMBERS, Form::Shape(&DATA)]));
+static LITERAL: Form =
+    Named("literal", &Either(&[Null, Bool, Number, Text, List(&Named("literal", &Null)), Form::Shape(&LITERAL_MAP)]));
+static LITERALS: Form = List(&LITERAL);
+static VALUE: Form = Either(&[Null, Bool, Number, Text, Form::Shape(&TENSOR), Form::Shape(&LITERAL_MAP)]);
+static TEST_VALUE: Form = Either(&[Null, Bool, Number, SOURCE, Form::Shape(&TEST_TENSOR)]);
+
+shapes! {
+    DOCUMENT "document" "A program, or weights for one." required [] {
+        "methods": Map(&Form::Shape(&METHOD)), "The methods, in the order of the file.";
+        "data": Map(&SOURCE), "Payloads with a name, to be used where data are expected.";
+        "named_data": Either(&[Map(&Either(&[SOURCE, Form::Shape(&NAMED_DATA)])), Null]), "Blobs by key; in a text without methods the content of a .ptd.";
+        "layout": Form::Shape(&LAYOUT), "How the file is laid out.";
+        "version": UInt, "The schema version, 0 in every release.";
+    }
+    METHOD "method" "A method: its values, what goes in and out, and what is done." required [] {
+        "values": Map(&VALUE), "The values by name, in the order of their numbers.";
+        "inputs": LITERALS, "The inputs, by name.";
+        "outputs": LITERALS, "The outputs, by name; a literal makes a constant method.";
+        "instructions": INSTRUCTIONS, "What is done, in order.";
+        "chains": List(&Form::Shape(&CHAIN)), "Several lists of instructions, in place of `instructions`.";
+        "delegates": Map(&Form::Shape(&DELEGATE)), "Parts that a backend runs, by name.";
+        "operators": NAMES, "The operators in the order of the file's table; computed from the instructions.";
+        "memory": Form::Shape(&METHOD_MEMORY), "Planned memory; computed.";
+        "container_meta": Either(&[Form::Shape(&CONTAINER_META), Null]), "How containers were flattened; computed for plain inputs and outputs, null leaves it out.";
+        "tests": List(&Form::Shape(&TEST)), "Inputs and the outputs they must give.";
+    }
+    TENSOR "tensor" "A tensor." required ["tensor"] {
+        "tensor": Dtype, "Element type.";
+        "sizes": INTS, "Size of each dimension; for a dynamic tensor the upper bound. Taken from nested data if left out.";
+        "dim_order": INTS, "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
+        "dynamism": Either(&[OneOf(DYNAMISM), Int]), "Whether the sizes may change.";
+        "data": SOURCE, "Constant content, or the initial state of a mutable tensor.";
+        "mutable": Bool, "The tensor keeps its content from one execution to the next.";
+        "memory": Either(&[OneOf(&["auto", "none"]), Form::Shape(&PLACE)]), "Place in planned memory.";
+        "external": Either(&[Bool, Text]), "The data go to a .ptd: true, or the tag that names it.";
+        "name": Text, "Fully qualified name; the key of external data.";
+        "device": Text, "cpu, cuda, cuda:1.";
+        "storage_offset": Int, "In elements; the runtime takes 0 only.";
+        "requires_grad": Bool, "As torch had it.";
+        "layout": Either(&[OneOf(TENSOR_LAYOUTS), Int]), "strided or sparse.";
+        "index": UInt, "Number of the value; computed in the exporter's order.";
+    }
+    PLACE "place" "A place in planned memory." required ["pool"] {
+        "pool": UInt, "Number of the planned buffer, from 1.";
+        "offset": UInt, "Bytes from its start; computed if left out.";
+    }
+    LITERAL_MAP "literal_map" "A value that says its kind: one of the keys, and an index if wanted." required [] {
+        "int": Int, "An Int.";
+        "double": Number, "A Double.";
+        "bool": Bool, "A Bool.";
+        "string": Text, "A String.";
+        "null": Null, "The value None.";
+        "dtype": Dtype, "The Int that stands for an element type.";
+        "memory_format": OneOf(MEMORY_FORMATS), "The Int that stands for a memory format.";
+        "int_list": LITERALS, "An IntList: integers, or names of Int values.";
+        "double_list": List(&Number), "A DoubleList.";
+        "bool_list": List(&Bool), "A BoolList.";
+        "tensor_list": LITERALS, "A TensorList of names.";
+        "optional_tensor_list": LITERALS, "An OptionalTensorList of names and null.";
+        "index": Int, "In `values`: the number of the value. Alone, in `args`: the value of that number, unchecked.";
+    }
+    INSTRUCTION "instruction" "An instruction: one of kernel, delegate, move, jump_false, free; a label alone marks a place." required [] {
+        "kernel": Text, "Operator with overload: aten::add.out.";
+        "args": LITERALS, "Arguments: names, literals, {index: 3}.";
+        "out": Either(&[Text, NAMES]), "What the operator writes; with it the stack is completed by the operator's schema.";
+        "delegate": Either(&[Text, Int]), "Name of a delegate.";
+        "move": Form::Shape(&MOVE), "Copies a value into another.";
+        "jump_false": Form::Shape(&JUMP_FALSE), "Jumps if a value is false.";
+        "free": LITERAL, "Frees a tensor's memory.";
+        "label": Text, "Name of this place, for jumps.";
+        "stacktrace": FRAMES, "Where the instruction came from.";
+    }
+    MOVE "move" "What is copied." required ["from", "to"] {
+        "from": LITERAL, "The source.";
+        "to": LITERAL, "The target.";
+    }
+    JUMP_FALSE "jump_false" "A conditional jump." required ["cond", "to"] {
+        "cond": LITERAL, "A Bool, or a bool tensor.";
+        "to": Either(&[Text, Int]), "A label, or the number of an instruction.";
+    }
+    FRAME "frame" "A line of a stack trace." required [] {
+        "filename": Text, "File.";
+        "lineno": Int, "Line.";
+        "name": Text, "Function.";
+        "context": Text, "Source of the line.";
+    }
+    CHAIN "chain" "A list of instructions." required ["instructions"] {
+        "instructions": INSTRUCTIONS, "What is done, in order.";
+        "inputs": LITERALS, "Never read by the runtime.";
+        "outputs": LITERALS, "Never read by the runtime.";
+    }
+    DELEGATE "delegate" "A part that a backend runs." required ["backend", "data"] {
+        "backend": Text, "Name of the backend: XnnpackBackend.";
+        "data": SOURCE, "The payload.";
+        "compile_specs": List(&Form::Shape(&COMPILE_SPEC)), "Options for the backend.";
+        "inline": Bool, "The payload stays inside the FlatBuffer.";
+    }
+    COMPILE_SPEC "compile_spec" "An option for a backend." required ["key", "value"] {
+        "key": Text, "Name.";
+        "value": SOURCE, "Bytes; a text stands for itself.";
+    }
+    METHOD_MEMORY "memory" "Planned memory of a method." required [] {
+        "non_const_buffer_sizes": INTS, "Sizes of the planned buffers in bytes, the first reserved; computed. What is given is checked.";
+        "non_const_buffer_device": List(&Form::Shape(&BUFFER_DEVICE)), "Devices of the planned buffers; computed.";
+        "alignment": Alignment, "Offsets are multiples of this, 16 at least.";
+        "padding": Size, "Bytes behind each used buffer; 64 with an XNNPACK delegate, else 0.";
+        "reserved": List(&Size), "Bytes left free at the start of each buffer, from buffer 1.";
+        "inputs": OneOf(&["planned", "unplanned"]), "Whether inputs get planned memory.";
+        "outputs": OneOf(&["planned", "unplanned"]), "Whether outputs get planned memory.";
+    }
+    BUFFER_DEVICE "buffer_device" "Device of a planned buffer." required ["buffer_idx", "device"] {
+        "buffer_idx": Int, "Number of the buffer.";
+        "device": Text, "cpu, cuda, cuda:1.";
+    }
+    CONTAINER_META "container_meta" "How containers were flattened: pytree's JSON." required [] {
+        "inputs": Either(&[Text, Null]), "Of the inputs.";
+        "outputs": Either(&[Text, Null]), "Of the outputs.";
+    }
+    TEST "test" "Inputs of a method and the outputs they must give." required ["inputs"] {
+        "inputs": List(&TEST_VALUE), "One for each input.";
+        "outputs": List(&TEST_VALUE), "One for each output; without them nothing is compared.";
+        "atol": Number, "Allowed absolute difference; 1e-6.";
+        "rtol": Number, "Allowed relative difference; 1e-5.";
+    }
+    TEST_TENSOR "test_tensor" "A tensor of a test whose sizes are not the method's." required ["data"] {
+        "sizes": INTS, "Size of each dimension.";
+        "data": SOURCE, "Content.";
+    }
+    NAMED_DATA "named_data" "A keyed blob." required ["data"] {
+        "data": SOURCE, "Content.";
+        "align": Alignment, "Alignment of its segment, at least.";
+        "external": Either(&[Bool, Text]), "The blob goes to a .ptd: true, or the tag that names it.";
+        "tensor": Dtype, "Element type, if the content is a tensor.";
+        "sizes": INTS, "Size of each dimension, if the content is a tensor.";
+        "dim_order": INTS, "Dimensions from the outermost in memory to the innermost.";
+    }
+    DATA "data_map" "Where bytes come from: one of the keys, with those that belong to it." required [] {
+        "hex": Text, "Hexadecimal digits, with spaces if liked.";
+        "base64": Text, "Base64.";
+        "text": Text, "The bytes of a text.";
+        "numbers": NUMBERS, "Numbers, as a list alone.";
+        "fill": Either(&[Number, Bool, Text]), "The same number for every element.";
+        "iota": Form::Shape(&IOTA), "A progression.";
+        "random": Form::Shape(&RANDOM), "Random numbers, the same on every machine.";
+        "file": Text, "A file beside the text.";
+        "npy": Text, "A .npy file.";
+        "safetensors": Text, "A .safetensors file.";
+        "tensor": Text, "With safetensors: the tensor's name.";
+        "offset": Size, "With file: where to start.";
+        "size": Size, "With file: how many bytes; with fill and no tensor: how many elements.";
+        "dtype": Dtype, "Element type of numbers that are not a tensor's.";
+        "align": Alignment, "For named data: alignment of the segment, at least.";
+    }
+    IOTA "iota" "start, start + step, and so on." required [] {
+        "start": Number, "First number; 0.";
+        "step": Number, "Difference; 1.";
+    }
+    RANDOM "random" "Random numbers." required ["seed"] {
+        "seed": UInt, "The same seed gives the same numbers.";
+        "distribution": OneOf(&["uniform", "normal"]), "uniform if left out.";
+        "low": Number, "uniform: smallest number; 0.";
+        "high": Number, "uniform: bound above, excluded; 1 for floats, the type's own for integers.";
+        "mean": Number, "normal: centre; 0.";
+        "std": Number, "normal: standard deviation; 1.";
+    }
+    LAYOUT "layout" "How the file is laid out; what is left out is the exporter's default." required [] {
+        "segment_alignment": Alignment, "Segments start at multiples of this; 128.";
+        "tensor_alignment": Alignment, "Constants start at multiples of this in their segment; 16.";
+        "delegate_alignment": Alignment, "Alignment of payloads inside the FlatBuffer; 16.";
+        "base_alignment": Alignment, "Where the first segment may start; what aligns every segment in the file.";
+        "builder": OneOf(&["exir", "flatc"]), "Order of the program's FlatBuffer; exir.";
+        "ptd_builder": OneOf(&["exir", "flatc"]), "Order of the .ptd's FlatBuffer; flatc.";
+        "header": Either(&[OneOf(&["auto", "none"]), Int]), "The extended header: auto, none, 24 or 32.";
+        "constants": OneOf(&["segment", "inline"]), "Where constants go.";
+        "delegates": OneOf(&["segment", "inline"]), "Where payloads of delegates go.";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn required_keys_are_keys() {
+        for shape in
+            [&DOCUMENT, &METHOD, &TENSOR, &PLACE, &MOVE, &JUMP_FALSE, &CHAIN, &DELEGATE, &COMPILE_SPEC, &TEST, &RANDOM]
+        {
+            for name in shape.required {
+                assert!(shape.key(name).is_some(), "{}: {name}", shape.name);
+            }
+        }
+    }
+}

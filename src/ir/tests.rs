@@ -1,0 +1,160 @@
+//! The tests of a method as written -> inputs and outputs as bytes.
+//!
+//! Running them is the conformance run's work; nothing of them is in a `.pte`.
+
+use super::data::{Finder, Want};
+use super::document::{At, Method, Test, TestValue};
+use super::tree::NodeId;
+use crate::diagnostics::Diagnostic;
+use crate::program::number::Number;
+use crate::program::{Blob, EValue, ExecutionPlan, contiguous};
+use crate::schema::ScalarType;
+
+/// Tests of a method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MethodTests {
+    /// The method.
+    pub method: String,
+    /// Its tests.
+    pub cases: Vec<TestCase>,
+}
+
+/// A test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestCase {
+    /// Inputs of the method.
+    pub inputs: Vec<TestData>,
+    /// Outputs that they must give; `None` if nothing is compared.
+    pub outputs: Option<Vec<TestData>>,
+    /// Allowed absolute difference.
+    pub atol: f64,
+    /// Allowed relative difference.
+    pub rtol: f64,
+}
+
+/// A value of a test.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TestData {
+    /// None.
+    Null,
+    /// An integer.
+    Int(i64),
+    /// A floating point number.
+    Double(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A text.
+    String(String),
+    /// A tensor.
+    Tensor {
+        /// Element type.
+        scalar_type: ScalarType,
+        /// Sizes.
+        sizes: Vec<i32>,
+        /// Dimensions from the outermost in memory to the innermost.
+        dim_order: Vec<u8>,
+        /// Bytes, in the order of memory.
+        data: Blob,
+    },
+}
+
+/// Resolves the tests of a method; what is wrong goes to the finder's messages.
+pub(super) fn resolve<'d, 'a>(
+    method: &'d Method<'a>,
+    plan: &ExecutionPlan,
+    names: &[(NodeId, Option<String>)],
+    finder: &mut Finder<'d, 'a>,
+) -> Option<MethodTests> {
+    if method.tests.is_empty() {
+        return None;
+    }
+    let cases = method.tests.iter().filter_map(|test| case(test, plan, names, finder)).collect();
+    Some(MethodTests { method: method.name.value.to_string(), cases })
+}
+
+fn case<'d, 'a>(
+    test: &'d Test<'a>,
+    plan: &ExecutionPlan,
+    names: &[(NodeId, Option<String>)],
+    finder: &mut Finder<'d, 'a>,
+) -> Option<TestCase> {
+    let inputs = values("inputs", &test.inputs, plan.inputs.as_deref(), plan, names, finder);
+    let outputs = match &test.outputs {
+        Some(given) => Some(values("outputs", given, plan.outputs.as_deref(), plan, names, finder)?),
+        None => None,
+    };
+    Some(TestCase { inputs: inputs?, outputs, atol: test.atol.unwrap_or(1e-6), rtol: test.rtol.unwrap_or(1e-5) })
+}
+
+fn values<'d, 'a>(
+    what: &str,
+    given: &'d At<Vec<At<TestValue<'a>>>>,
+    indices: Option<&[i32]>,
+    plan: &ExecutionPlan,
+    names: &[(NodeId, Option<String>)],
+    finder: &mut Finder<'d, 'a>,
+) -> Option<Vec<TestData>> {
+    let indices = indices.unwrap_or_default();
+    if given.value.len() != indices.len() {
+        let message = format!("the test has {} {what}, the method {}", given.value.len(), indices.len());
+        finder.diagnostics.push(Diagnostic::error(given.id, message).label(format!("expected {}", indices.len())));
+        return None;
+    }
+    given.value.iter().zip(indices).map(|(value, index)| one(value, *index, plan, names, finder)).collect()
+}
+
+fn one<'d, 'a>(
+    given: &'d At<TestValue<'a>>,
+    index: i32,
+    plan: &ExecutionPlan,
+    names: &[(NodeId, Option<String>)],
+    finder: &mut Finder<'d, 'a>,
+) -> Option<TestData> {
+    let index = usize::try_from(index).ok()?;
+    let value = plan.values().get(index)?;
+    let found = match (value, &given.value) {
+        (EValue::Null, TestValue::Null) => Some(TestData::Null),
+        (EValue::Int(_), TestValue::Number(Number::Int(n))) => i64::try_from(*n).ok().map(TestData::Int),
+        (EValue::Double(_), TestValue::Number(n @ (Number::Int(_) | Number::Float(_)))) => {
+            Some(TestData::Double(n.to_f64()))
+        }
+        (EValue::Bool(_), TestValue::Number(Number::Bool(b))) => Some(TestData::Bool(*b)),
+        (EValue::String(_), TestValue::Text(text)) => Some(TestData::String(text.to_string())),
+        (EValue::Tensor(tensor), TestValue::Number(number)) if tensor.sizes.as_ref().is_some_and(Vec::is_empty) => {
+            let mut bytes = Vec::new();
+            if let Err(message) = crate::program::number::encode(tensor.scalar_type, *number, &mut bytes) {
+                finder.diagnostics.push(Diagnostic::error(given.id, message));
+                return None;
+            }
+            let scalar_type = tensor.scalar_type;
+            Some(TestData::Tensor { scalar_type, sizes: Vec::new(), dim_order: Vec::new(), data: Blob::bytes(bytes) })
+        }
+        (EValue::Tensor(tensor), TestValue::Tensor(sizes, data)) => {
+            // A dynamic tensor takes the sizes of what is given, if the nesting says them.
+            let dynamic = tensor.shape_dynamism != 0;
+            let stated = sizes.as_ref().map(|sizes| sizes.value.clone());
+            let wanted = stated.or_else(|| tensor.sizes.clone().filter(|_| !dynamic));
+            let order = tensor.dim_order.clone().unwrap_or_default();
+            let found = finder.find(data, Want::Tensor(tensor.scalar_type, wanted.as_deref(), Some(&order)))?;
+            let Some(sizes) = wanted.or(found.sizes).filter(|sizes| sizes.len() == order.len()) else {
+                let message = "the sizes of this tensor are not known";
+                finder.diagnostics.push(
+                    Diagnostic::error(given.id, message).label("nest the numbers, or write {sizes: [...], data: ...}"),
+                );
+                return None;
+            };
+            let dim_order = if order.is_empty() { contiguous(sizes.len()) } else { order };
+            Some(TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data: found.blob })
+        }
+        _ => None,
+    };
+    if found.is_none() {
+        let name = names
+            .get(index)
+            .and_then(|(_, name)| name.as_deref())
+            .map_or(format!("value {index}"), |name| format!("`{name}`"));
+        let message = format!("{name} is a {}, and the test gives something else", value.kind());
+        finder.diagnostics.push(Diagnostic::error(given.id, message).label(format!("expected a {}", value.kind())));
+    }
+    found
+}

@@ -1,0 +1,485 @@
+//! Text -> a tree of scalars, lists and maps: YAML through serde-saphyr, JSON through serde_json.
+//!
+//! Every node has a number, counted in the order of the text. Where it stands in the text is looked up only when a
+//! message needs it ([`places`]), by reading the text once more: places cost a third of the parsing time, and most
+//! texts are right. What keys and values mean is not known here.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+
+/// Number of a node, counted from 0 in the order of the text; keys count, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct NodeId(pub u32);
+
+/// A node of the text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node<'a> {
+    /// Its number.
+    pub id: NodeId,
+    /// What it holds.
+    pub value: Value<'a>,
+}
+
+/// A key of a map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key<'a> {
+    /// Its number.
+    pub id: NodeId,
+    /// The key.
+    pub text: Cow<'a, str>,
+}
+
+/// What a node holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<'a> {
+    /// `null` or nothing.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// An integer beyond `i64`.
+    UInt(u64),
+    /// A number with fraction or exponent, `.inf`, `.nan`.
+    Float(f64),
+    /// A text, quoted or not.
+    Text(Cow<'a, str>),
+    /// A list.
+    List(Vec<Node<'a>>),
+    /// A map in the order of the text.
+    Map(Vec<(Key<'a>, Node<'a>)>),
+}
+
+impl Value<'_> {
+    /// What it is, for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::Null => "null".into(),
+            Value::Bool(b) => format!("the bool {b}"),
+            Value::Int(n) => format!("the integer {n}"),
+            Value::UInt(n) => format!("the integer {n}"),
+            Value::Float(x) => format!("the number {x:?}"),
+            Value::Text(text) if text.len() <= 40 => format!("the text `{text}`"),
+            Value::Text(_) => "a long text".into(),
+            Value::List(items) => format!("a list of {}", items.len()),
+            Value::Map(_) => "a map".into(),
+        }
+    }
+}
+
+/// Why a text is no tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// Bytes of the text concerned.
+    pub place: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Reads a text. JSON is recognised by its first character and read by a faster parser; what that refuses is read as
+/// YAML, of which JSON is a part.
+///
+/// # Errors
+/// The first [`SyntaxError`]: after it nothing can be trusted.
+pub fn parse(text: &str) -> Result<Node<'_>, SyntaxError> {
+    let node = match text.trim_start().as_bytes().first() {
+        Some(b'{' | b'[') => match parse_json(text) {
+            Ok(node) => node,
+            Err(_) => parse_yaml(text)?,
+        },
+        _ => parse_yaml(text)?,
+    };
+    refuse_lost_integers(text, &node)?;
+    Ok(node)
+}
+
+fn parse_json(text: &str) -> Result<Node<'_>, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let node = Seed(&Cell::new(0)).deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(node)
+}
+
+fn parse_yaml(text: &str) -> Result<Node<'_>, SyntaxError> {
+    serde_saphyr::with_deserializer_from_str_with_options(text, options(), |de| Seed(&Cell::new(0)).deserialize(de))
+        .map_err(|error| syntax_error(text, &error))
+}
+
+/// Options for YAML: sizes are bounded by the text's own length, nesting and aliases by the parser's limits.
+fn options() -> serde_saphyr::Options {
+    let budget = serde_saphyr::budget! {
+        max_events: usize::MAX,
+        max_nodes: usize::MAX,
+        max_total_scalar_bytes: usize::MAX,
+        simple_key_max_lookahead: usize::MAX,
+        // A list of tensors' numbers nests as deep as their rank, 16 at most; the rest of the text needs ten levels.
+        max_depth: 64,
+        flow_nesting_limit: 64,
+    };
+    serde_saphyr::options! {
+        budget: budget,
+        strict_booleans: true,
+        merge_keys: serde_saphyr::options::MergeKeyPolicy::Error,
+        reject_unsupported_tags: true,
+        non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
+        with_snippet: false,
+    }
+}
+
+fn syntax_error(text: &str, error: &serde_saphyr::Error) -> SyntaxError {
+    let place = error.location().map_or(0..0, |location| span_of(text, &location));
+    let rendered = error.to_string();
+    let message = rendered.lines().find(|line| !line.trim().is_empty()).unwrap_or("not YAML");
+    // The library's own position is repeated by ours.
+    let message =
+        message.split_once(": ").filter(|(head, _)| head.starts_with("line ")).map_or(message, |(_, rest)| rest);
+    let message = message.split(" at line ").next().unwrap_or(message);
+    SyntaxError { place, message: message.trim_start_matches("error: ").to_owned() }
+}
+
+fn span_of(text: &str, location: &serde_saphyr::Location) -> Range<usize> {
+    let span = location.span();
+    let start = span.byte_offset().unwrap_or(0).min(text.len() as u64) as usize;
+    let length = span.byte_len().unwrap_or(0) as usize;
+    start..start.saturating_add(length).min(text.len())
+}
+
+/// An integer with a leading zero or beyond 64 bits reaches us as a floating point number, in both parsers. The text is
+/// scanned for such digits, and only if there are any it is read again to see whether they are numbers.
+fn refuse_lost_integers(text: &str, node: &Node<'_>) -> Result<(), SyntaxError> {
+    if !has_odd_digits(text.as_bytes()) {
+        return Ok(());
+    }
+    let places = places(text);
+    let mut floats = Vec::new();
+    collect_floats(node, &mut floats);
+    for id in floats {
+        let Some(place) = places.get(id.0 as usize) else { continue };
+        let digits = text[place.clone()].trim_start_matches(['-', '+']);
+        if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_') {
+            let message = if digits.starts_with('0') {
+                format!(
+                    "`{}` has a leading zero; write it without, or as 0o{} if it is octal",
+                    &text[place.clone()],
+                    digits.trim_start_matches('0')
+                )
+            } else {
+                format!("the integer {} does not fit 64 bits", &text[place.clone()])
+            };
+            return Err(SyntaxError { place: place.clone(), message });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a run of digits starts with a zero that is not alone, or is too long for 64 bits, anywhere.
+fn has_odd_digits(text: &[u8]) -> bool {
+    let mut at = 0;
+    while at < text.len() {
+        if !text[at].is_ascii_digit() {
+            at += 1;
+            continue;
+        }
+        let length = text[at..].iter().take_while(|b| b.is_ascii_digit() || **b == b'_').count();
+        let inside_word =
+            at > 0 && (text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'.' || text[at - 1] == b'_');
+        let fraction = text.get(at + length) == Some(&b'.');
+        if !inside_word && !fraction && (length >= 19 || (length > 1 && text[at] == b'0')) {
+            return true;
+        }
+        at += length;
+    }
+    false
+}
+
+fn collect_floats(node: &Node<'_>, found: &mut Vec<NodeId>) {
+    match &node.value {
+        Value::Float(_) => found.push(node.id),
+        Value::List(items) => items.iter().for_each(|item| collect_floats(item, found)),
+        Value::Map(entries) => entries.iter().for_each(|(_, value)| collect_floats(value, found)),
+        _ => {}
+    }
+}
+
+/// Where each node stands: byte ranges by number. Empty if the text cannot be read.
+pub fn places(text: &str) -> Vec<Range<usize>> {
+    let outline = serde_saphyr::with_deserializer_from_str_with_options(text, options(), |de| Outline::deserialize(de));
+    let mut places = Vec::new();
+    if let Ok(outline) = outline {
+        outline.flatten(text, &mut places);
+    }
+    places
+}
+
+/// Reads a node and everything below it, counting.
+struct Seed<'c>(&'c Cell<u32>);
+
+impl Seed<'_> {
+    fn count(&self) -> NodeId {
+        let id = self.0.get();
+        self.0.set(id + 1);
+        NodeId(id)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Node<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node<'de>, D::Error> {
+        let id = self.count();
+        Ok(Node { id, value: deserializer.deserialize_any(self)? })
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a scalar, a list or a map")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value<'de>, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value<'de>, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value<'de>, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value<'de>, E> {
+        Ok(Value::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value<'de>, E> {
+        Ok(i64::try_from(value).map_or(Value::UInt(value), Value::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value<'de>, E> {
+        Ok(Value::Float(value))
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Owned(value.to_owned())))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value<'de>, E> {
+        Ok(Value::Text(Cow::Owned(value)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value<'de>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(Seed(self.0))? {
+            items.push(item);
+        }
+        items.shrink_to_fit();
+        Ok(Value::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value<'de>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(key) = map.next_key_seed(KeySeed(self.0))? {
+            entries.push((key, map.next_value_seed(Seed(self.0))?));
+        }
+        entries.shrink_to_fit();
+        Ok(Value::Map(entries))
+    }
+}
+
+struct KeySeed<'c>(&'c Cell<u32>);
+
+impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
+    type Value = Key<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key<'de>, D::Error> {
+        let id = Seed(self.0).count();
+        Ok(Key { id, text: deserializer.deserialize_str(KeyVisitor)? })
+    }
+}
+
+struct KeyVisitor;
+
+impl<'de> Visitor<'de> for KeyVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key that is a text")
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Borrowed(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Owned(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Owned(value))
+    }
+}
+
+/// The shape of a text with places: a node and what is below it, in the order in which [`Seed`] counts.
+struct Outline {
+    place: serde_saphyr::Location,
+    below: Vec<Outline>,
+}
+
+impl Outline {
+    fn flatten(&self, text: &str, places: &mut Vec<Range<usize>>) {
+        places.push(span_of(text, &self.place));
+        self.below.iter().for_each(|outline| outline.flatten(text, places));
+    }
+}
+
+impl<'de> Deserialize<'de> for Outline {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Outline, D::Error> {
+        let Spanned { value: Below(below), referenced, .. } = Spanned::deserialize(deserializer)?;
+        Ok(Outline { place: referenced, below })
+    }
+}
+
+struct Below(Vec<Outline>);
+
+impl<'de> Deserialize<'de> for Below {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Below, D::Error> {
+        deserializer.deserialize_any(BelowVisitor).map(Below)
+    }
+}
+
+struct BelowVisitor;
+
+impl<'de> Visitor<'de> for BelowVisitor {
+    type Value = Vec<Outline>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a node")
+    }
+
+    fn visit_unit<E>(self) -> Result<Vec<Outline>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Vec<Outline>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Vec<Outline>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Vec<Outline>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Vec<Outline>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Vec<Outline>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Outline>, A::Error> {
+        let mut below = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            below.push(item);
+        }
+        Ok(below)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Outline>, A::Error> {
+        let mut below = Vec::new();
+        while let Some(key) = map.next_key::<Spanned<KeyText>>()? {
+            below.push(Outline { place: key.referenced, below: Vec::new() });
+            below.push(map.next_value()?);
+        }
+        Ok(below)
+    }
+}
+
+struct KeyText;
+
+impl<'de> Deserialize<'de> for KeyText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<KeyText, D::Error> {
+        struct Ignore;
+        impl de::Visitor<'_> for Ignore {
+            type Value = KeyText;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key that is a text")
+            }
+            fn visit_str<E>(self, _: &str) -> Result<KeyText, E> {
+                Ok(KeyText)
+            }
+        }
+        deserializer.deserialize_str(Ignore)
+    }
+}
+
+/// Reads a tree through any serde format. For comparing formats; [`parse`] is what reads texts.
+#[derive(Debug, PartialEq)]
+pub struct Tree<'a>(pub Node<'a>);
+
+impl<'de> Deserialize<'de> for Tree<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tree<'de>, D::Error> {
+        Seed(&Cell::new(0)).deserialize(deserializer).map(Tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        let error = parse(text).unwrap_err();
+        format!("{:?}: {}", &text[error.place], error.message)
+    }
+
+    #[test]
+    fn json_and_yaml_give_the_same_tree() {
+        let json = r#"{"a": [1, -2, 3.5, true, null, "x y"], "b": {"c": 18446744073709551615}}"#;
+        let yaml = "a: [1, -2, 3.5, true, null, 'x y']\nb:\n  c: 18446744073709551615\n";
+        assert_eq!(parse(json).unwrap(), parse(yaml).unwrap());
+        assert_eq!(parse_json(json).unwrap(), parse_yaml(json).unwrap());
+    }
+
+    #[test]
+    fn every_node_has_its_place() {
+        let text = "a: [1, x]\n'b c':\n  d: 5\n";
+        let found: Vec<&str> = places(text).into_iter().skip(1).map(|place| &text[place]).collect();
+        assert_eq!(found[0], "a");
+        assert_eq!(found[2..5], ["1", "x", "'b c'"]);
+        assert_eq!(found[6..], ["d", "5"]);
+        let node = parse(text).unwrap();
+        let Value::Map(entries) = &node.value else { panic!() };
+        assert_eq!((entries[0].0.id, entries[1].0.id), (NodeId(1), NodeId(5)));
+    }
+
+    #[test]
+    fn integers_are_not_lost() {
+        assert!(message("a: 017").contains("leading zero"));
+        assert!(message("a: [18446744073709551616]").contains("does not fit 64 bits"));
+        assert!(message("{\"a\": -9223372036854775809}").contains("does not fit 64 bits"));
+        assert!(parse("a: 1e30\nb: 0.5\nc: 1.0\nd: a017\ne: '017'").is_ok());
+    }
+
+    #[test]
+    fn syntax_errors_have_a_place() {
+        assert!(message("a: 1\na: 2\n").contains("duplicate"), "{}", message("a: 1\na: 2\n"));
+        assert!(parse("a: [1, 2").is_err());
+        assert!(parse("a: !!python/object x").is_err());
+        assert!(parse(&format!("a: {}1{}", "[".repeat(200), "]".repeat(200))).is_err());
+    }
+}

@@ -1,0 +1,103 @@
+//! Which data go to which `.ptd`, under which keys, in which segments (runtime-rules.md, 9.3).
+//!
+//! Knows no file names: a `.ptd` is known by its tag.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+
+use super::segments::{self, Segment};
+use super::{LayoutError, Locus, Options};
+use crate::program::{BlobId, TensorLayout};
+
+/// A `.ptd`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalFile {
+    /// Its tag; `None` for the default one.
+    pub tag: Option<String>,
+    /// Its keys, in order.
+    pub named_data: Vec<NamedData>,
+    /// Its segments, relative to the first one's start.
+    pub segments: Vec<Segment>,
+}
+
+/// A key of a `.ptd`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedData {
+    /// The key.
+    pub key: String,
+    /// Index of its segment.
+    pub segment_index: u32,
+    /// How the bytes are to be understood, if they are a tensor.
+    pub tensor_layout: Option<TensorLayout>,
+}
+
+/// Something to put into a `.ptd`.
+pub(super) struct Entry {
+    pub key: String,
+    pub at: Locus,
+    pub blob: BlobId,
+    pub size: u64,
+    pub alignment: u64,
+    pub layout: Option<TensorLayout>,
+}
+
+/// Collects entries by tag.
+#[derive(Default)]
+pub(super) struct External {
+    files: IndexMap<Option<String>, Vec<Entry>>,
+    /// Place of each key: its tag's number and its position there.
+    keys: HashMap<String, (usize, usize)>,
+    /// The exporter numbers external data from 0, equal ones once (E-20).
+    numbers: HashMap<BlobId, u32>,
+}
+
+impl External {
+    /// Adds an entry; a key may come again with the same bytes and layout. Returns the number of the data and whether
+    /// they were there already.
+    pub fn add(&mut self, tag: Option<String>, entry: Entry) -> Result<(u32, bool), LayoutError> {
+        let next = self.numbers.len() as u32;
+        let number = *self.numbers.entry(entry.blob).or_insert(next);
+        let place = self.files.entry(tag);
+        let file = place.index();
+        place.or_default();
+        if let Some(&(other_file, position)) = self.keys.get(&entry.key) {
+            let first = &self.files[other_file][position];
+            let problem = if first.blob != entry.blob {
+                "has other bytes"
+            } else if first.layout != entry.layout {
+                "has another type, other sizes or another dim_order"
+            } else if other_file != file {
+                "goes to another .ptd"
+            } else {
+                return Ok((number, true));
+            };
+            let message = format!("the external key `{}` is taken by data that {problem}", entry.key);
+            return Err(LayoutError::new(entry.at, message).with_related(first.at, "its first use"));
+        }
+        let entries = &mut self.files[file];
+        self.keys.insert(entry.key.clone(), (file, entries.len()));
+        entries.push(entry);
+        Ok((number, number != next))
+    }
+
+    /// Gives each key its segment: equal data of a file share one. `None` beyond `u64`.
+    pub fn finish(self, options: &Options) -> Option<Vec<ExternalFile>> {
+        let mut files = Vec::with_capacity(self.files.len());
+        for (tag, entries) in self.files {
+            let mut file = ExternalFile { tag, named_data: Vec::with_capacity(entries.len()), segments: Vec::new() };
+            let mut segment_of: HashMap<BlobId, u32> = HashMap::new();
+            for entry in entries {
+                let next = file.segments.len() as u32;
+                let segment_index = *segment_of.entry(entry.blob).or_insert(next);
+                if segment_index == next {
+                    file.segments.push(Segment::of(entry.blob, entry.size, entry.alignment));
+                }
+                file.named_data.push(NamedData { key: entry.key, segment_index, tensor_layout: entry.layout });
+            }
+            segments::place(&mut file.segments, options.segment_alignment)?;
+            files.push(file);
+        }
+        Some(files)
+    }
+}

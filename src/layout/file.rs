@@ -1,0 +1,127 @@
+//! A finished file's frame: headers, where the segments begin, how long everything is (runtime-rules.md, section 1).
+//!
+//! The one part of the layout that needs the FlatBuffer's length.
+
+use super::segments::{self, Segment};
+use super::{Header, Options, align_up, lcm};
+
+/// Header bytes of a `.ptd` without padding (1.3).
+const FLAT_TENSOR_HEADER: u64 = 40;
+
+/// Header bytes of a `.ptd` with padding (9.3).
+const FLAT_TENSOR_HEADER_PADDED: u64 = 48;
+
+/// Frame of a file: the FlatBuffer with a header inserted behind its byte 8, padding, segments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Bytes to insert behind byte 8: the header and its padding; empty if there is none. The root offset grows by its
+    /// length.
+    pub header: Vec<u8>,
+    /// Bytes of the FlatBuffer with the header.
+    pub program_size: u64,
+    /// Where the first segment begins; 0 if there are no segment bytes.
+    pub segment_base_offset: u64,
+    /// Bytes of all segments and the padding between them.
+    pub segment_data_size: u64,
+    /// Bytes of the file.
+    pub file_size: u64,
+}
+
+/// Frames a program of `flatbuffer` bytes. `None` beyond `u64`.
+pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Option<Placement> {
+    let data_size = segments::total(segments);
+    let length = match options.header {
+        Header::Auto if data_size > 0 => 32,
+        Header::Auto | Header::None => 0,
+        Header::Length(length) => length,
+    };
+    if length == 0 {
+        return Some(Placement {
+            header: Vec::new(),
+            program_size: flatbuffer,
+            segment_base_offset: 0,
+            segment_data_size: 0,
+            file_size: flatbuffer,
+        });
+    }
+    // W-4: padded so that what is aligned in the FlatBuffer stays so.
+    let padded = align_up(u64::from(length), options.tensor_alignment.max(options.delegate_alignment).max(16))?;
+    let program_size = flatbuffer.checked_add(padded)?;
+    let base = align_up(program_size, base_alignment(segments, options)?)?;
+    let mut header = Vec::with_capacity(padded as usize);
+    header.extend_from_slice(b"eh00");
+    header.extend_from_slice(&length.to_le_bytes());
+    header.extend_from_slice(&program_size.to_le_bytes());
+    header.extend_from_slice(&base.to_le_bytes());
+    if length >= 32 {
+        header.extend_from_slice(&data_size.to_le_bytes());
+    }
+    header.resize(padded as usize, 0);
+    Some(Placement {
+        header,
+        program_size,
+        segment_base_offset: base,
+        segment_data_size: data_size,
+        file_size: base.checked_add(data_size)?,
+    })
+}
+
+/// Frames the metadata of a `.ptd`, a FlatBuffer of `flatbuffer` bytes. `None` beyond `u64`.
+pub fn flat_tensor(flatbuffer: u64, segments: &[Segment], options: &Options) -> Option<Placement> {
+    let data_size = segments::total(segments);
+    let program_size = flatbuffer.checked_add(FLAT_TENSOR_HEADER_PADDED)?;
+    let base = align_up(program_size, base_alignment(segments, options)?)?;
+    let mut header = Vec::with_capacity(FLAT_TENSOR_HEADER_PADDED as usize);
+    header.extend_from_slice(b"FH01");
+    header.extend_from_slice(&(FLAT_TENSOR_HEADER as u32).to_le_bytes());
+    for field in [FLAT_TENSOR_HEADER_PADDED, flatbuffer, base, data_size] {
+        header.extend_from_slice(&field.to_le_bytes());
+    }
+    header.resize(FLAT_TENSOR_HEADER_PADDED as usize, 0);
+    Some(Placement {
+        header,
+        program_size,
+        segment_base_offset: base,
+        segment_data_size: data_size,
+        file_size: base.checked_add(data_size)?,
+    })
+}
+
+fn base_alignment(segments: &[Segment], options: &Options) -> Option<u64> {
+    match options.base_alignment {
+        Some(alignment) => Some(alignment),
+        None => segments.iter().try_fold(options.segment_alignment, |all, segment| lcm(all, segment.alignment)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::BlobId;
+
+    #[test]
+    fn every_segment_is_aligned_in_the_file_unless_the_exporter_is_asked_for() {
+        let mut segments = vec![Segment::of(BlobId(0), 10, 1), Segment::of(BlobId(0), 10, 4096)];
+        segments::place(&mut segments, 128).unwrap();
+        let mut options = Options::default();
+        let placement = program(1072 - 32, &segments, &options).unwrap();
+        assert_eq!(placement.program_size, 1072);
+        assert_eq!((placement.segment_base_offset + segments[1].offset) % 4096, 0);
+        options.base_alignment = Some(options.segment_alignment);
+        assert_eq!(program(1072 - 32, &segments, &options).unwrap().segment_base_offset, 1152);
+    }
+
+    #[test]
+    fn the_header_is_padded_to_the_largest_forced_alignment() {
+        let segments = vec![Segment::of(BlobId(0), 10, 1)];
+        let padded = |tensor_alignment, delegate_alignment, header| {
+            let options = Options { tensor_alignment, delegate_alignment, header, ..Options::default() };
+            program(100, &segments, &options).unwrap().header.len()
+        };
+        assert_eq!(padded(16, 16, Header::Auto), 32);
+        assert_eq!(padded(64, 32, Header::Auto), 64);
+        assert_eq!(padded(16, 256, Header::Auto), 256);
+        assert_eq!(padded(16, 16, Header::Length(24)), 32);
+        assert_eq!(padded(16, 16, Header::None), 0);
+    }
+}

@@ -1,0 +1,80 @@
+//! Segments: pieces of data one behind the other, and segments one behind the other (rules W-6, W-7, W-9, W-10).
+//!
+//! Offsets are relative to the first segment's start; where that is, [`super::file`] says.
+
+use super::{align_up, lcm};
+use crate::program::BlobId;
+
+/// A contiguous range of the file behind the FlatBuffer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Segment {
+    /// Bytes from the first segment's start.
+    pub offset: u64,
+    /// Bytes, without the padding behind it.
+    pub size: u64,
+    /// What it holds, ascending by offset; between the pieces are zeros.
+    pub pieces: Vec<Piece>,
+    /// What the data ask beyond the alignment of all segments; 1 if nothing.
+    pub alignment: u64,
+}
+
+/// Data in a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Bytes from the segment's start.
+    pub offset: u64,
+    /// The data.
+    pub blob: BlobId,
+}
+
+impl Segment {
+    /// A segment of one blob.
+    pub fn of(blob: BlobId, size: u64, alignment: u64) -> Segment {
+        Segment { offset: 0, size, pieces: vec![Piece { offset: 0, blob }], alignment }
+    }
+
+    /// Puts data behind what is there, at a multiple of `alignment`, and returns its offset; `None` beyond `u64`.
+    pub fn push(&mut self, blob: BlobId, size: u64, alignment: u64) -> Option<u64> {
+        let offset = align_up(self.size, alignment)?;
+        self.size = offset.checked_add(size)?;
+        self.pieces.push(Piece { offset, blob });
+        Some(offset)
+    }
+}
+
+/// Gives the segments their offsets. `None` beyond `u64`.
+pub fn place(segments: &mut [Segment], segment_alignment: u64) -> Option<()> {
+    let mut end = 0u64;
+    for segment in segments {
+        segment.offset = align_up(end, lcm(segment_alignment, segment.alignment)?)?;
+        end = segment.offset.checked_add(segment.size)?;
+    }
+    Some(())
+}
+
+/// Bytes from the first segment's start to the last one's end.
+pub fn total(segments: &[Segment]) -> u64 {
+    segments.last().map_or(0, |last| last.offset + last.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_that_asks_for_more_gets_the_least_common_multiple() {
+        let blob = BlobId(0);
+        let mut segments = vec![Segment::of(blob, 10, 1), Segment::of(blob, 0, 1), Segment::of(blob, 5, 3)];
+        place(&mut segments, 128).unwrap();
+        let places: Vec<_> = segments.iter().map(|s| (s.offset, s.size)).collect();
+        assert_eq!(places, [(0, 10), (128, 0), (384, 5)]);
+        assert_eq!(total(&segments), 389);
+    }
+
+    #[test]
+    fn data_beyond_what_can_be_addressed_are_refused() {
+        let mut segment = Segment::default();
+        assert_eq!(segment.push(BlobId(0), u64::MAX - 7, 16), Some(0));
+        assert_eq!(segment.push(BlobId(0), 1, 16), None);
+    }
+}

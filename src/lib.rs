@@ -1,0 +1,243 @@
+//! pte-emit is an assembler for ExecuTorch: a readable YAML (or JSON) text becomes a `.pte` program and `.ptd` weights,
+//! byte for byte what ExecuTorch's own exporter writes for the same program.
+//!
+//! ```text
+//! text --parse--> Document --resolve--> Program --plan--> Plan --emit--> bytes
+//! ```
+//!
+//! [`assemble`] is that line as a function. Each stage can be used alone: [`ir`] reads texts, [`program`] is the model,
+//! [`layout`] places every byte, [`emitter`] writes them.
+//!
+//! ```
+//! let text = "
+//! methods:
+//!   forward:
+//!     values:
+//!       x: {tensor: float32, sizes: [2, 2]}
+//!       y: {tensor: float32, sizes: [2, 2]}
+//!     inputs: [x]
+//!     outputs: [y]
+//!     instructions:
+//!       - {kernel: aten::relu.out, args: [x], out: y}
+//! ";
+//! let input = pte_emit::Input { name: "relu.yaml", text, folder: ".".as_ref() };
+//! let assembly = pte_emit::assemble(&input, &pte_emit::Overrides::default()).map_err(|report| report.render(false)).unwrap();
+//! let bytes = assembly.program_file().unwrap().to_vec().unwrap();
+//! assert_eq!(&bytes[4..8], b"ET12");
+//! ```
+
+pub mod cli;
+pub mod diagnostics;
+pub mod emitter;
+pub mod ir;
+pub mod layout;
+pub mod program;
+pub mod schema;
+
+#[cfg(test)]
+mod golden;
+
+use std::io;
+use std::path::Path;
+
+use diagnostics::{Diagnostic, Report};
+use ir::document::{Document, Layout};
+use ir::resolve::{Origins, Resolved};
+use ir::tests::MethodTests;
+use layout::file::Placement;
+use layout::{LayoutError, Options, Plan};
+use program::Program;
+
+/// A text to assemble.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// What to call it in messages.
+    pub name: &'a str,
+    /// The text: YAML or JSON.
+    pub text: &'a str,
+    /// Where the files are that it names.
+    pub folder: &'a Path,
+}
+
+/// What the caller wants otherwise than the text says.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    /// Keys of `layout:` that win over the text's.
+    pub layout: Layout,
+    /// All constants go to a `.ptd`.
+    pub external_data: bool,
+    /// Data larger than this, in bytes, are refused; `None` is [`DEFAULT_MAX_SIZE`].
+    pub max_size: Option<u64>,
+}
+
+/// A slip such as `sizes: [1000000, 1000000]` must not fill a disk.
+pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
+
+/// An assembled program: everything but the bytes of its data, which are read when the files are written.
+#[derive(Debug)]
+pub struct Assembly {
+    /// What the text means.
+    pub program: Program,
+    /// Where every byte goes.
+    pub plan: Plan,
+    /// The layout that was asked for.
+    pub options: Options,
+    /// The tests of the methods.
+    pub tests: Vec<MethodTests>,
+    /// Warnings.
+    pub warnings: Report,
+    pte: Option<Built>,
+    ptds: Vec<Built>,
+}
+
+/// Metadata of a file, made.
+#[derive(Debug)]
+struct Built {
+    flatbuffer: Vec<u8>,
+    placement: Placement,
+}
+
+/// Assembles a text.
+///
+/// # Errors
+/// A report of everything that is wrong with the text, or of data that cannot be read.
+pub fn assemble(input: &Input<'_>, overrides: &Overrides) -> Result<Assembly, Report> {
+    let tree = ir::tree::parse(input.text).map_err(|error| Report::syntax(input.name, input.text, error))?;
+    let (document, mut messages) = ir::decode::decode(tree);
+    let mut resolved = resolve(&document, &mut messages, input)?;
+    drop(document);
+    merge_layout(&mut resolved.options, &overrides.layout);
+    if overrides.external_data {
+        let origins = &resolved.origins;
+        let name =
+            |method, value| origins.name(method, value).map_or_else(|| format!("{method}.{value}"), str::to_owned);
+        program::externalize::externalize(&mut resolved.program, name);
+    }
+    let report = |messages| Report::new(input.name, input.text, messages);
+    let Resolved { program, tests, options, origins, has_methods, .. } = resolved;
+    check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE)).map_err(report)?;
+    let same = program::dedup::find(&program.blobs).map_err(|(_, error)| report(vec![unplaced(error.to_string())]))?;
+    let plan = layout::plan(&program, &same, &options).map_err(|errors| report(placed(errors, &origins)))?;
+    let (pte, ptds) =
+        build(&program, &plan, &options, has_methods).map_err(|error| report(vec![unplaced(error.to_string())]))?;
+    let warnings = report(messages);
+    Ok(Assembly { program, plan, options, tests, warnings, pte, ptds })
+}
+
+/// Resolves a document if there is nothing wrong with it so far; what is found is added to `messages`.
+fn resolve(document: &Document<'_>, messages: &mut Vec<Diagnostic>, input: &Input<'_>) -> Result<Resolved, Report> {
+    let report = |messages| Report::new(input.name, input.text, messages);
+    if !messages.is_empty() {
+        // Names of what could not be read would be reported as unknown.
+        return Err(report(std::mem::take(messages)));
+    }
+    let mut resolved = ir::resolve::resolve(document, input.folder).map_err(report)?;
+    messages.append(&mut resolved.diagnostics);
+    Ok(resolved)
+}
+
+/// Makes the metadata of all files and frames it.
+fn build(
+    program: &Program,
+    plan: &Plan,
+    options: &Options,
+    has_methods: bool,
+) -> io::Result<(Option<Built>, Vec<Built>)> {
+    let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than what can be addressed");
+    let pte = if has_methods {
+        let flatbuffer = emitter::program::emit(program, plan, options)?;
+        let placement =
+            layout::file::program(flatbuffer.len() as u64, &plan.segments, options).ok_or_else(too_large)?;
+        Some(Built { flatbuffer, placement })
+    } else {
+        None
+    };
+    let mut ptds = Vec::with_capacity(plan.external.len());
+    for file in &plan.external {
+        let flatbuffer = emitter::flat_tensor::emit(file, options.ptd_builder)?;
+        let placement =
+            layout::file::flat_tensor(flatbuffer.len() as u64, &file.segments, options).ok_or_else(too_large)?;
+        ptds.push(Built { flatbuffer, placement });
+    }
+    Ok((pte, ptds))
+}
+
+impl Assembly {
+    /// The `.pte`; `None` for a text of data only.
+    pub fn program_file(&self) -> Option<emitter::File<'_>> {
+        let built = self.pte.as_ref()?;
+        Some(self.file(built, &self.plan.segments))
+    }
+
+    /// The `.ptd` files, each with its tag; the default one has none.
+    pub fn data_files(&self) -> impl Iterator<Item = (Option<&str>, emitter::File<'_>)> {
+        self.plan
+            .external
+            .iter()
+            .zip(&self.ptds)
+            .map(|(file, built)| (file.tag.as_deref(), self.file(built, &file.segments)))
+    }
+
+    fn file<'a>(&'a self, built: &'a Built, segments: &'a [layout::Segment]) -> emitter::File<'a> {
+        emitter::File {
+            flatbuffer: &built.flatbuffer,
+            placement: &built.placement,
+            segments,
+            blobs: &self.program.blobs,
+        }
+    }
+}
+
+fn merge_layout(options: &mut Options, wanted: &Layout) {
+    let Layout {
+        segment_alignment,
+        tensor_alignment,
+        delegate_alignment,
+        base_alignment,
+        builder,
+        ptd_builder,
+        header,
+        constants,
+        delegates,
+    } = *wanted;
+    options.segment_alignment = segment_alignment.unwrap_or(options.segment_alignment);
+    options.tensor_alignment = tensor_alignment.unwrap_or(options.tensor_alignment);
+    options.delegate_alignment = delegate_alignment.unwrap_or(options.delegate_alignment);
+    options.base_alignment = base_alignment.or(options.base_alignment);
+    options.builder = builder.unwrap_or(options.builder);
+    options.ptd_builder = ptd_builder.unwrap_or(options.ptd_builder);
+    options.header = header.unwrap_or(options.header);
+    options.constants = constants.unwrap_or(options.constants);
+    options.delegates = delegates.unwrap_or(options.delegates);
+}
+
+fn check_size(program: &Program, limit: u64) -> Result<(), Vec<Diagnostic>> {
+    let total = program.blobs.iter().fold(0u64, |sum, blob| sum.saturating_add(blob.len));
+    if total <= limit {
+        return Ok(());
+    }
+    let message = format!("the data have {total} bytes, more than the {limit} that are allowed");
+    Err(vec![unplaced(message).help("if that is meant, allow more with --max-size")])
+}
+
+fn unplaced(message: String) -> Diagnostic {
+    Diagnostic { at: None, ..Diagnostic::error(ir::tree::NodeId(0), message) }
+}
+
+fn placed(errors: Vec<LayoutError>, origins: &Origins) -> Vec<Diagnostic> {
+    let mut messages: Vec<Diagnostic> = errors
+        .into_iter()
+        .map(|error| {
+            let mut message = unplaced(error.message);
+            message.at = origins.node(error.at);
+            if let Some((locus, what)) = error.related
+                && let Some(id) = origins.node(locus)
+            {
+                message = message.related(id, what);
+            }
+            message
+        })
+        .collect();
+    messages.sort_by_key(|message| message.at);
+    messages
+}

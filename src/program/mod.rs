@@ -1,0 +1,427 @@
+//! The hub: what a program means, in structs that mirror the FlatBuffers schema, with indices instead of names and
+//! absent (`None`) told apart from empty.
+//!
+//! Emitter, reader, printer, checker all speak it. It knows nothing of YAML and nothing of byte offsets: data are
+//! [`Blob`]s, and where they go is the [`crate::layout::Plan`]'s business.
+
+pub mod blob;
+pub mod dedup;
+pub mod externalize;
+pub mod number;
+
+use crate::schema::ScalarType;
+pub use blob::{Blob, BlobId, Source};
+
+/// A program: the methods of a model and the data they need (table `Program`).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Program {
+    /// Schema version; 0 in every release so far, and nobody reads it (rule P-1).
+    pub version: u32,
+    /// The methods.
+    pub execution_plan: Option<Vec<ExecutionPlan>>,
+    /// Keyed blobs for delegates (section 7.1); an empty list is present in the file, `None` is not.
+    pub named_data: Option<Vec<NamedData>>,
+    /// Keyed blobs and tensors that go to `.ptd` files and that no tensor of a method refers to.
+    pub external_data: Vec<ExternalData>,
+    /// All data, referred to by [`BlobId`].
+    pub blobs: Vec<Blob>,
+}
+
+/// A method (table `ExecutionPlan`).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ExecutionPlan {
+    /// Name the runtime looks the method up by.
+    pub name: Option<String>,
+    /// How the caller's containers were flattened.
+    pub container_meta_type: Option<ContainerMetadata>,
+    /// The values; instructions refer to them by index.
+    pub values: Option<Vec<EValue>>,
+    /// Indices of the inputs.
+    pub inputs: Option<Vec<i32>>,
+    /// Indices of the outputs.
+    pub outputs: Option<Vec<i32>>,
+    /// The instructions; the exporter writes one chain (E-3).
+    pub chains: Option<Vec<Chain>>,
+    /// The kernels that instructions refer to by index.
+    pub operators: Option<Vec<Operator>>,
+    /// The delegates that instructions refer to by index.
+    pub delegates: Option<Vec<BackendDelegate>>,
+    /// What is asked of the memory planner.
+    pub memory: MemoryRequest,
+}
+
+/// What a method asks of the memory planner; what it answers is [`crate::layout::memory::MemoryPlan`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MemoryRequest {
+    /// Sizes of the planned buffers in bytes, index 0 reserved. `None`: computed.
+    pub non_const_buffer_sizes: Option<Vec<i64>>,
+    /// Devices of the planned buffers. `None`: computed from the tensors' devices.
+    pub non_const_buffer_device: Option<Vec<NonConstBufferDevice>>,
+    /// Offsets are multiples of this; the exporter's default is 16.
+    pub alignment: Option<u64>,
+    /// Bytes added behind every used buffer. `None`: 64 if an XNNPACK delegate is called, as the exporter does.
+    pub padding: Option<u64>,
+    /// Where planning starts in each pool, `[0]` being pool 0: room that is taken already (10.6).
+    pub reserved: Vec<u64>,
+}
+
+/// How inputs and outputs were flattened (table `ContainerMetadata`): pytree's JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContainerMetadata {
+    /// Of the inputs.
+    pub encoded_inp_str: Option<String>,
+    /// Of the outputs.
+    pub encoded_out_str: Option<String>,
+}
+
+/// A value (table `EValue`, union `KernelTypes`).
+#[derive(Debug, Clone, PartialEq)]
+pub enum EValue {
+    /// None.
+    Null,
+    /// An integer; data types and memory formats are such, too.
+    Int(i64),
+    /// A truth value.
+    Bool(bool),
+    /// A floating point number.
+    Double(f64),
+    /// A tensor.
+    Tensor(Box<Tensor>),
+    /// A text.
+    String(Option<String>),
+    /// Indices of Int values (M-7).
+    IntList(Option<Vec<i64>>),
+    /// Floating point numbers.
+    DoubleList(Option<Vec<f64>>),
+    /// Truth values.
+    BoolList(Option<Vec<bool>>),
+    /// Indices of tensors.
+    TensorList(Option<Vec<i32>>),
+    /// Indices of tensors, -1 for None.
+    OptionalTensorList(Option<Vec<i32>>),
+}
+
+impl EValue {
+    /// The kind as the schema calls it.
+    pub fn kind(&self) -> &'static str {
+        crate::schema::program::KERNEL_TYPES[usize::from(self.tag()) - 1].name
+    }
+
+    /// The tag in the union `KernelTypes`.
+    pub fn tag(&self) -> u8 {
+        match self {
+            EValue::Null => 1,
+            EValue::Int(_) => 2,
+            EValue::Bool(_) => 3,
+            EValue::Double(_) => 4,
+            EValue::Tensor(_) => 5,
+            EValue::String(_) => 6,
+            EValue::IntList(_) => 7,
+            EValue::DoubleList(_) => 8,
+            EValue::BoolList(_) => 9,
+            EValue::TensorList(_) => 10,
+            EValue::OptionalTensorList(_) => 11,
+        }
+    }
+}
+
+/// A tensor (table `Tensor`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tensor {
+    /// Element type.
+    pub scalar_type: ScalarType,
+    /// In elements; the runtime supports 0 only (T-1).
+    pub storage_offset: i32,
+    /// Size of each dimension; for a dynamic tensor the upper bound.
+    pub sizes: Option<Vec<i32>>,
+    /// Dimensions from the outermost in memory to the innermost.
+    pub dim_order: Option<Vec<u8>>,
+    /// As torch had it.
+    pub requires_grad: bool,
+    /// Initial bytes.
+    pub data: TensorData,
+    /// Place in planned memory.
+    pub memory: Memory,
+    /// 0 strided, 1 sparse (E-15).
+    pub layout: i8,
+    /// 0 static, 1 dynamic with a bound, 2 without (see [`crate::schema::program::TENSOR_SHAPE_DYNAMISM`]).
+    pub shape_dynamism: i8,
+    /// What few tensors need.
+    pub extra_tensor_info: Option<Box<ExtraTensorInfo>>,
+}
+
+impl Tensor {
+    /// A tensor of this type and these sizes, contiguous, planned, without data.
+    pub fn new(scalar_type: ScalarType, sizes: Vec<i32>) -> Tensor {
+        let dim_order = contiguous(sizes.len());
+        Tensor {
+            scalar_type,
+            storage_offset: 0,
+            sizes: Some(sizes),
+            dim_order: Some(dim_order),
+            requires_grad: false,
+            data: TensorData::None,
+            memory: Memory::Auto { pool: None, persistent: false },
+            layout: 0,
+            shape_dynamism: 0,
+            extra_tensor_info: None,
+        }
+    }
+
+    /// Bytes of the tensor: the product of the sizes and the element size. `None` if a size is negative or absent, the
+    /// element type unknown, or the product beyond `u64` (P-V3, T-12).
+    pub fn nbytes(&self) -> Option<u64> {
+        nbytes(self.scalar_type, self.sizes.as_deref()?)
+    }
+
+    /// The device it lives on: type and index; CPU:0 unless stated.
+    pub fn device(&self) -> (i8, i8) {
+        self.extra_tensor_info.as_ref().map_or((0, 0), |extra| (extra.device_type, extra.device_index))
+    }
+
+    /// Whether its bytes lie in a `.ptd`.
+    pub fn is_external(&self) -> bool {
+        self.extra_tensor_info.as_ref().is_some_and(|extra| extra.location == 1)
+    }
+}
+
+/// Bytes of a tensor of this type and these sizes; see [`Tensor::nbytes`].
+pub fn nbytes(scalar_type: ScalarType, sizes: &[i32]) -> Option<u64> {
+    let element = scalar_type.info()?.size;
+    sizes.iter().try_fold(element, |product, size| product.checked_mul(u64::try_from(*size).ok()?))
+}
+
+/// The dim order of a contiguous tensor: 0, 1, 2, ...
+pub fn contiguous(rank: usize) -> Vec<u8> {
+    (0..rank).map(|d| d.min(255) as u8).collect()
+}
+
+/// Where a tensor's initial bytes come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TensorData {
+    /// Nowhere: the runtime or the caller fills it (`data_buffer_idx` 0).
+    None,
+    /// A constant, or the initial state of a mutable tensor if it has planned memory.
+    Blob(BlobId),
+    /// In a `.ptd` that somebody else writes.
+    Elsewhere,
+}
+
+/// Where a tensor lies in planned memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Not in planned memory: a constant, or the caller gives the memory.
+    None,
+    /// The planner decides; in this pool if given.
+    Auto {
+        /// `memory_id`, from 1.
+        pool: Option<u32>,
+        /// The tensor keeps its bytes from one execution to the next: a mutable buffer (10.2).
+        persistent: bool,
+    },
+    /// Here.
+    At {
+        /// `memory_id`, from 1.
+        pool: u32,
+        /// Bytes from the pool's start.
+        offset: u64,
+    },
+}
+
+/// What few tensors need (table `ExtraTensorInfo`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExtraTensorInfo {
+    /// Never read by the runtime (5.1).
+    pub mutable_data_segments_idx: u64,
+    /// Name in the module; the key of external data.
+    pub fully_qualified_name: Option<String>,
+    /// 0 segment, 1 external.
+    pub location: i8,
+    /// 0 CPU, 1 CUDA.
+    pub device_type: i8,
+    /// Index of the device.
+    pub device_index: i8,
+    /// Which `.ptd` the data go to: its tag. `None`: the default one. Not in the `.pte`.
+    pub tag: Option<String>,
+}
+
+/// A kernel's name (table `Operator`).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Operator {
+    /// `aten::add`
+    pub name: Option<String>,
+    /// `out`; empty for the default overload.
+    pub overload: Option<String>,
+}
+
+/// A list of instructions (table `Chain`).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Chain {
+    /// Never read (M-24).
+    pub inputs: Option<Vec<i32>>,
+    /// Never read (M-24).
+    pub outputs: Option<Vec<i32>>,
+    /// The instructions.
+    pub instructions: Option<Vec<Instruction>>,
+    /// For each instruction where it came from.
+    pub stacktrace: Option<Vec<Option<Vec<Frame>>>>,
+}
+
+/// An instruction (table `Instruction`, union `InstructionArguments`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Instruction {
+    /// Runs a kernel on values.
+    KernelCall {
+        /// Index into `operators`.
+        op_index: i32,
+        /// Indices of values.
+        args: Option<Vec<i32>>,
+    },
+    /// Runs a delegate on values.
+    DelegateCall {
+        /// Index into `delegates`.
+        delegate_index: i32,
+        /// Indices of values.
+        args: Option<Vec<i32>>,
+    },
+    /// Copies a value.
+    MoveCall {
+        /// Index of the source.
+        move_from: i32,
+        /// Index of the target.
+        move_to: i32,
+    },
+    /// Jumps if a value is false.
+    JumpFalseCall {
+        /// Index of the condition.
+        cond_value_index: i32,
+        /// Index of the instruction to go on with, absolute in its chain.
+        destination_instruction: i32,
+    },
+    /// Frees a tensor's memory.
+    FreeCall {
+        /// Index of the tensor.
+        value_index: i32,
+    },
+}
+
+/// One line of a stack trace (table `Frame`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// File.
+    pub filename: Option<String>,
+    /// Line.
+    pub lineno: i32,
+    /// Function.
+    pub name: Option<String>,
+    /// Source of the line.
+    pub context: Option<String>,
+}
+
+/// A delegate (table `BackendDelegate`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct BackendDelegate {
+    /// Name of the backend.
+    pub id: Option<String>,
+    /// Payload.
+    pub processed: BlobId,
+    /// Whether the payload must stay inside the FlatBuffer. `None`: as the layout says for all.
+    pub inline: Option<bool>,
+    /// Options for the backend.
+    pub compile_specs: Option<Vec<CompileSpec>>,
+}
+
+/// An option for a backend (table `CompileSpec`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CompileSpec {
+    /// Name.
+    pub key: Option<String>,
+    /// Bytes; their meaning is the backend's.
+    pub value: Option<Vec<u8>>,
+}
+
+/// Device of one planned buffer (table `NonConstBufferDevice`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NonConstBufferDevice {
+    /// Index into `non_const_buffer_sizes`.
+    pub buffer_idx: i32,
+    /// 0 CPU, 1 CUDA.
+    pub device_type: i8,
+    /// Index of the device.
+    pub device_index: i8,
+}
+
+/// A keyed blob of a `.pte` (table `NamedData`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedData {
+    /// Key.
+    pub key: String,
+    /// Bytes.
+    pub data: BlobId,
+    /// Alignment of the segment, at least; 1 if nothing is asked.
+    pub alignment: u64,
+}
+
+/// A keyed blob or tensor of a `.ptd` that does not stem from a method's tensor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalData {
+    /// Key.
+    pub key: String,
+    /// Which `.ptd`: its tag. `None`: the default one.
+    pub tag: Option<String>,
+    /// Bytes.
+    pub data: BlobId,
+    /// Alignment of the segment, at least; 1 if nothing is asked.
+    pub alignment: u64,
+    /// How the bytes are to be understood, if they are a tensor.
+    pub tensor_layout: Option<TensorLayout>,
+}
+
+/// How a tensor's bytes are to be understood (table `TensorLayout` of `flat_tensor.fbs`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorLayout {
+    /// Element type.
+    pub scalar_type: ScalarType,
+    /// Size of each dimension.
+    pub sizes: Vec<i32>,
+    /// Dimensions from the outermost in memory to the innermost.
+    pub dim_order: Vec<u8>,
+}
+
+impl Program {
+    /// Adds a blob and returns its id.
+    pub fn add_blob(&mut self, blob: Blob) -> BlobId {
+        self.blobs.push(blob);
+        BlobId(u32::try_from(self.blobs.len() - 1).expect("fewer blobs than nodes of the text"))
+    }
+
+    /// The blob of an id.
+    pub fn blob(&self, id: BlobId) -> &Blob {
+        &self.blobs[id.0 as usize]
+    }
+
+    /// The methods; none if the list is absent.
+    pub fn plans(&self) -> &[ExecutionPlan] {
+        self.execution_plan.as_deref().unwrap_or_default()
+    }
+}
+
+impl ExecutionPlan {
+    /// The values; none if the list is absent.
+    pub fn values(&self) -> &[EValue] {
+        self.values.as_deref().unwrap_or_default()
+    }
+
+    /// The tensors with their indices.
+    pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor)> {
+        self.values().iter().enumerate().filter_map(|(index, value)| match value {
+            EValue::Tensor(tensor) => Some((index, &**tensor)),
+            _ => None,
+        })
+    }
+
+    /// The delegates; none if the list is absent.
+    pub fn delegates(&self) -> &[BackendDelegate] {
+        self.delegates.as_deref().unwrap_or_default()
+    }
+}

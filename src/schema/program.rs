@@ -1,0 +1,137 @@
+//! Slot tables of `program.fbs`, the schema of `.pte` files (identifier `ET12`). Not the model: see [`crate::program`].
+
+use super::Kind::{
+    AlignedBytes, Bool, Bools, Byte, Bytes, Double, Doubles, Enum as Named, Int, Ints, Long, Longs, Table as Child,
+    Tables, Text, UInt, ULong, ULongs, Union, UnionTag,
+};
+use super::scalar_type::SCALAR_TYPE;
+use super::table::{Enum, tables};
+
+/// The file identifier at bytes 4..8 (rule H-13).
+pub const IDENTIFIER: &str = "ET12";
+
+/// How a tensor's shape may change.
+pub static TENSOR_SHAPE_DYNAMISM: Enum =
+    Enum { name: "TensorShapeDynamism", names: &[("STATIC", 0), ("DYNAMIC_BOUND", 1), ("DYNAMIC_UNBOUND", 2)] };
+/// Where a tensor's data is.
+pub static TENSOR_DATA_LOCATION: Enum = Enum { name: "TensorDataLocation", names: &[("SEGMENT", 0), ("EXTERNAL", 1)] };
+/// Where a delegate's data is.
+pub static DATA_LOCATION: Enum = Enum { name: "DataLocation", names: &[("INLINE", 0), ("SEGMENT", 1)] };
+/// What a tensor or a planned buffer lives on.
+pub static DEVICE_TYPE: Enum = Enum { name: "DeviceType", names: &[("CPU", 0), ("CUDA", 1)] };
+
+tables! {
+    /// Root table.
+    PROGRAM = program "Program" {
+        version: UInt, execution_plan: Tables(&EXECUTION_PLAN), constant_buffer: Tables(&BUFFER),
+        backend_delegate_data: Tables(&BACKEND_DELEGATE_INLINE_DATA), segments: Tables(&DATA_SEGMENT),
+        constant_segment: Child(&SUBSEGMENT_OFFSETS), mutable_data_segments: Tables(&SUBSEGMENT_OFFSETS),
+        named_data: Tables(&NAMED_DATA),
+    }
+    /// One method.
+    EXECUTION_PLAN = execution_plan "ExecutionPlan" {
+        name: Text, container_meta_type: Child(&CONTAINER_METADATA), values: Tables(&EVALUE), inputs: Ints, outputs: Ints,
+        chains: Tables(&CHAIN), operators: Tables(&OPERATOR), delegates: Tables(&BACKEND_DELEGATE),
+        non_const_buffer_sizes: Longs, non_const_buffer_device: Tables(&NON_CONST_BUFFER_DEVICE),
+    }
+    /// How the caller's containers were flattened.
+    CONTAINER_METADATA = container_metadata "ContainerMetadata" { encoded_inp_str: Text, encoded_out_str: Text }
+    /// One value of a method.
+    EVALUE = evalue "EValue" { val_type: UnionTag, val: Union(KERNEL_TYPES) }
+    /// The value None.
+    NULL = null "Null" {}
+    /// An integer.
+    INT = int "Int" { int_val: Long }
+    /// A truth value.
+    BOOL = bool_ "Bool" { bool_val: Bool }
+    /// A floating point number.
+    DOUBLE = double "Double" { double_val: Double }
+    /// A text.
+    STRING = string "String" { string_val: Text }
+    /// A list of integers, each the *index* of an Int value (rule M-7).
+    INT_LIST = int_list "IntList" { items: Longs }
+    /// A list of floating point numbers.
+    DOUBLE_LIST = double_list "DoubleList" { items: Doubles }
+    /// A list of truth values.
+    BOOL_LIST = bool_list "BoolList" { items: Bools }
+    /// A list of tensors, by index.
+    TENSOR_LIST = tensor_list "TensorList" { items: Ints }
+    /// A list of tensors or None (-1), by index.
+    OPTIONAL_TENSOR_LIST = optional_tensor_list "OptionalTensorList" { items: Ints }
+    /// A tensor.
+    TENSOR = tensor "Tensor" {
+        scalar_type: Named(&SCALAR_TYPE), storage_offset: Int, sizes: Ints, dim_order: Bytes, requires_grad: Bool,
+        data_buffer_idx: UInt, allocation_info: Child(&ALLOCATION_DETAILS), layout: Byte,
+        shape_dynamism: Named(&TENSOR_SHAPE_DYNAMISM), extra_tensor_info: Child(&EXTRA_TENSOR_INFO),
+    }
+    /// Place of a tensor in planned memory.
+    ALLOCATION_DETAILS = allocation_details "AllocationDetails" { memory_id: UInt, memory_offset_low: UInt, memory_offset_high: UInt }
+    /// What few tensors need.
+    EXTRA_TENSOR_INFO = extra_tensor_info "ExtraTensorInfo" {
+        mutable_data_segments_idx: ULong, fully_qualified_name: Text, location: Named(&TENSOR_DATA_LOCATION),
+        device_type: Named(&DEVICE_TYPE), device_index: Byte,
+    }
+    /// Name of a kernel.
+    OPERATOR = operator "Operator" { name: Text, overload: Text }
+    /// A list of instructions.
+    CHAIN = chain "Chain" { inputs: Ints, outputs: Ints, instructions: Tables(&INSTRUCTION), stacktrace: Tables(&FRAME_LIST) }
+    /// One instruction.
+    INSTRUCTION = instruction "Instruction" { instr_args_type: UnionTag, instr_args: Union(INSTRUCTION_ARGUMENTS) }
+    /// Runs a kernel.
+    KERNEL_CALL = kernel_call "KernelCall" { op_index: Int, args: Ints }
+    /// Runs a delegate.
+    DELEGATE_CALL = delegate_call "DelegateCall" { delegate_index: Int, args: Ints }
+    /// Copies a value into another.
+    MOVE_CALL = move_call "MoveCall" { move_from: Int, move_to: Int }
+    /// Jumps if the condition is false.
+    JUMP_FALSE_CALL = jump_false_call "JumpFalseCall" { cond_value_index: Int, destination_instruction: Int }
+    /// Frees a tensor's memory.
+    FREE_CALL = free_call "FreeCall" { value_index: Int }
+    /// Where an instruction came from, innermost last.
+    FRAME_LIST = frame_list "FrameList" { items: Tables(&FRAME) }
+    /// One line of a stack trace.
+    FRAME = frame "Frame" { filename: Text, lineno: Int, name: Text, context: Text }
+    /// A part of the graph that a backend runs.
+    BACKEND_DELEGATE = backend_delegate "BackendDelegate" {
+        id: Text, processed: Child(&BACKEND_DELEGATE_DATA_REFERENCE), compile_specs: Tables(&COMPILE_SPEC),
+    }
+    /// Where a delegate's payload is.
+    BACKEND_DELEGATE_DATA_REFERENCE = backend_delegate_data_reference "BackendDelegateDataReference" {
+        location: Named(&DATA_LOCATION), index: UInt,
+    }
+    /// An option for a backend.
+    COMPILE_SPEC = compile_spec "CompileSpec" { key: Text, value: Bytes }
+    /// A delegate's payload inside the FlatBuffer.
+    BACKEND_DELEGATE_INLINE_DATA = backend_delegate_inline_data "BackendDelegateInlineData" { data: AlignedBytes(16) }
+    /// A constant inside the FlatBuffer.
+    BUFFER = buffer "Buffer" { storage: AlignedBytes(16) }
+    /// Bytes behind the FlatBuffer.
+    DATA_SEGMENT = data_segment "DataSegment" { offset: ULong, size: ULong }
+    /// Pieces of one segment.
+    SUBSEGMENT_OFFSETS = subsegment_offsets "SubsegmentOffsets" { segment_index: UInt, offsets: ULongs }
+    /// A blob with a key.
+    NAMED_DATA = named_data "NamedData" { key: Text, segment_index: UInt }
+    /// Device of one planned buffer.
+    NON_CONST_BUFFER_DEVICE = non_const_buffer_device "NonConstBufferDevice" {
+        buffer_idx: Int, device_type: Named(&DEVICE_TYPE), device_index: Byte,
+    }
+}
+
+/// Members of the union `KernelTypes`, from tag 1.
+pub static KERNEL_TYPES: &[&super::Table] = &[
+    &NULL,
+    &INT,
+    &BOOL,
+    &DOUBLE,
+    &TENSOR,
+    &STRING,
+    &INT_LIST,
+    &DOUBLE_LIST,
+    &BOOL_LIST,
+    &TENSOR_LIST,
+    &OPTIONAL_TENSOR_LIST,
+];
+
+/// Members of the union `InstructionArguments`, from tag 1.
+pub static INSTRUCTION_ARGUMENTS: &[&super::Table] =
+    &[&KERNEL_CALL, &DELEGATE_CALL, &MOVE_CALL, &JUMP_FALSE_CALL, &FREE_CALL];
