@@ -72,6 +72,17 @@ impl Diagnostic {
         }
     }
 
+    /// As [`Diagnostic::suggest`], unless there are many messages already: looking through long lists of names for each
+    /// of them would take for ever.
+    pub fn suggest_among<'n>(
+        self,
+        messages: usize,
+        wrong: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) -> Diagnostic {
+        if messages < 2 * SHOWN { self.suggest(wrong, known) } else { self }
+    }
+
     /// Names another place.
     pub fn related(mut self, at: NodeId, what: impl Into<String>) -> Diagnostic {
         self.related.push((at, what.into()));
@@ -91,6 +102,9 @@ pub fn nearest<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Opt
         .min()
         .map(|(_, name)| name)
 }
+
+/// So many messages of a text are shown.
+const SHOWN: usize = 20;
 
 /// What went wrong with one input.
 #[derive(Debug, Clone, Default)]
@@ -144,7 +158,6 @@ impl Report {
 
     /// The messages as text, with colours if asked; the first of many.
     pub fn render(&self, colours: bool) -> String {
-        const SHOWN: usize = 20;
         let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
         let mut out = String::new();
         for entry in self.entries.iter().take(SHOWN) {

@@ -125,7 +125,11 @@ pub fn assemble(input: &Input<'_>, overrides: &Overrides) -> Result<Assembly, Re
 }
 
 /// Resolves a document if there is nothing wrong with it so far; what is found is added to `messages`.
-fn resolve(document: &Document<'_>, messages: &mut Vec<Diagnostic>, input: &Input<'_>) -> Result<Resolved, Report> {
+fn resolve<'a>(
+    document: &Document<'a>,
+    messages: &mut Vec<Diagnostic>,
+    input: &Input<'_>,
+) -> Result<Resolved<'a>, Report> {
     let report = |messages| Report::new(input.name, input.text, messages);
     if !messages.is_empty() {
         // Names of what could not be read would be reported as unknown.
@@ -224,7 +228,7 @@ fn unplaced(message: String) -> Diagnostic {
     Diagnostic { at: None, ..Diagnostic::error(ir::tree::NodeId(0), message) }
 }
 
-fn placed(errors: Vec<LayoutError>, origins: &Origins) -> Vec<Diagnostic> {
+fn placed(errors: Vec<LayoutError>, origins: &Origins<'_>) -> Vec<Diagnostic> {
     let mut messages: Vec<Diagnostic> = errors
         .into_iter()
         .map(|error| {

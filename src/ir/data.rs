@@ -86,7 +86,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                 }
                 let unknown = Diagnostic::error(data.id, format!("there are no data called `{name}`"));
                 let unknown = unknown.label("expected a name under `data`, or data such as [1, 2] or {hex: ...}");
-                let diagnostic = unknown.suggest(name, self.named.keys().copied());
+                let diagnostic = unknown.suggest_among(self.diagnostics.len(), name, self.named.keys().copied());
                 return self.fail(diagnostic);
             };
             if let DataSource::Name(_) = payload.source {
@@ -421,7 +421,8 @@ impl<'d, 'a> Finder<'d, 'a> {
             names.sort_unstable();
             let some = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
             let more = if names.len() > 5 { ", ..." } else { "" };
-            let diagnostic = unknown.label(format!("it has {some}{more}")).suggest(&name.value, names);
+            let unknown = unknown.label(format!("it has {some}{more}"));
+            let diagnostic = unknown.suggest_among(self.diagnostics.len(), &name.value, names);
             return self.fail(diagnostic);
         };
         let sizes: Option<Vec<i32>> = info.shape.iter().map(|size| i32::try_from(*size).ok()).collect();

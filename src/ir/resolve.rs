@@ -4,8 +4,9 @@
 //! Knows no byte offsets and reads no weights.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
+use std::rc::Rc;
 
 use indexmap::IndexMap;
 
@@ -25,7 +26,7 @@ use crate::schema::operators::{self, ArgKind, Base, Role, Signature};
 
 /// What a text means.
 #[derive(Debug)]
-pub struct Resolved {
+pub struct Resolved<'a> {
     /// The program.
     pub program: Program,
     /// The tests of its methods.
@@ -33,7 +34,7 @@ pub struct Resolved {
     /// The layout it asks for.
     pub options: Options,
     /// Where its parts stand in the text.
-    pub origins: Origins,
+    pub origins: Origins<'a>,
     /// Whether the text has methods; without them it makes a `.ptd`.
     pub has_methods: bool,
     /// Warnings.
@@ -42,21 +43,21 @@ pub struct Resolved {
 
 /// Where the parts of a program stand in the text, and what they are called there.
 #[derive(Debug, Default)]
-pub struct Origins {
-    methods: Vec<MethodOrigins>,
+pub struct Origins<'a> {
+    methods: Vec<MethodOrigins<'a>>,
     named_data: Vec<NodeId>,
     external_data: Vec<NodeId>,
 }
 
 #[derive(Debug, Default)]
-struct MethodOrigins {
+struct MethodOrigins<'a> {
     id: NodeId,
     /// Node and, for declared values, name.
-    values: Vec<(NodeId, Option<String>)>,
+    values: Vec<(NodeId, Option<Cow<'a, str>>)>,
     delegates: Vec<NodeId>,
 }
 
-impl Origins {
+impl Origins<'_> {
     /// The node of a part.
     pub fn node(&self, locus: Locus) -> Option<NodeId> {
         let method = |method: usize| self.methods.get(method);
@@ -80,7 +81,7 @@ impl Origins {
 ///
 /// # Errors
 /// Everything that is wrong, with the warnings.
-pub fn resolve(document: &Document<'_>, folder: &Path) -> Result<Resolved, Vec<Diagnostic>> {
+pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a>, Vec<Diagnostic>> {
     let mut finder = Finder::new(folder, &document.data);
     let mut program = Program { version: document.version.unwrap_or(0), ..Program::default() };
     let mut origins = Origins::default();
@@ -135,7 +136,7 @@ fn options(layout: &document::Layout) -> Options {
 fn named_data<'d, 'a>(
     document: &'d Document<'a>,
     program: &mut Program,
-    origins: &mut Origins,
+    origins: &mut Origins<'_>,
     finder: &mut Finder<'d, 'a>,
 ) {
     let Some(entries) = &document.named_data else { return };
@@ -212,9 +213,12 @@ struct MethodResolver<'d, 'a, 'f> {
     next: u32,
     /// Values in the order of numbering.
     slots: Vec<(u32, Slot)>,
+    /// For declared lists the numbers of those items that are literals.
+    item_numbers: HashMap<usize, Vec<Option<i32>>>,
+    warned_operators: HashSet<&'d str>,
     operators: IndexMap<(Cow<'d, str>, Cow<'d, str>), ()>,
-    signatures: HashMap<&'d str, Option<Signature>>,
-    origins: MethodOrigins,
+    signatures: HashMap<&'d str, Option<Rc<Signature>>>,
+    origins: MethodOrigins<'a>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -246,6 +250,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             wanted: BTreeMap::new(),
             next: 0,
             slots: Vec::with_capacity(method.values.len()),
+            item_numbers: HashMap::new(),
+            warned_operators: HashSet::new(),
             operators: IndexMap::new(),
             signatures: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
@@ -345,7 +351,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Declared values that are numbered where an instruction produces them.
     fn note_produced(&mut self) {
         let method = self.method;
-        let mut produced = BTreeSet::new();
+        let mut produced = Vec::new();
         for instruction in method.chains.iter().flat_map(|chain| &chain.instructions) {
             match &instruction.action {
                 Some(Action::Kernel { name, args, out: None }) => {
@@ -395,8 +401,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         found.filter(|declaration| tensor(declaration) && !self.declared[*declaration].written).collect()
     }
 
-    fn signature(&mut self, name: &'d str) -> Option<&Signature> {
-        self.signatures.entry(name).or_insert_with(|| operators::find(name)).as_ref()
+    fn signature(&mut self, name: &'d str) -> Option<Rc<Signature>> {
+        self.signatures.entry(name).or_insert_with(|| operators::find(name).map(Rc::new)).clone()
     }
 
     /// The next number that nobody wants.
@@ -414,6 +420,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             return number;
         }
         let value = &self.method.values[declaration];
+        if let Declared::Other(At { value: Literal::List(items) | Literal::Typed(_, items), .. }) = &value.value {
+            let numbers = items.iter().map(|item| self.number_item(item)).collect();
+            self.item_numbers.insert(declaration, numbers);
+        }
         let number = match &value.index {
             Some(index) => index.value as i32,
             None => self.allocate(),
@@ -421,6 +431,13 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.declared[declaration].number = Some(number);
         self.slots.push((number as u32, Slot::Declared(declaration)));
         number
+    }
+
+    /// The number of a declared list's item, if it is a literal that becomes a value: it comes before the list (E-5).
+    fn number_item(&mut self, item: &At<Literal<'a>>) -> Option<i32> {
+        let value =
+            matches!(item.value, Literal::Int(_) | Literal::Dtype(_) | Literal::MemoryFormat(_) | Literal::Index(_));
+        value.then(|| self.argument(item, None, ""))
     }
 
     /// A new value without a name.
@@ -435,8 +452,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let found = self.names.get(name).copied();
         if found.is_none() {
             let unknown = Diagnostic::error(at, format!("there is no value `{name}` in `{}`", self.method.name.value));
-            let label = "expected a name under `values`";
-            self.diagnostics.push(unknown.label(label).suggest(name, self.names.keys().copied()));
+            let names = self.names.keys().copied();
+            let unknown =
+                unknown.label("expected a name under `values`").suggest_among(self.diagnostics.len(), name, names);
+            self.diagnostics.push(unknown);
         }
         found
     }
@@ -575,8 +594,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             return *position;
         }
         let unknown = Diagnostic::error(at, format!("there is no label `{name}` in this list of instructions"));
-        let label = "expected a `label` of an instruction, or a number";
-        self.diagnostics.push(unknown.label(label).suggest(name, labels.keys().copied()));
+        let unknown = unknown.label("expected a `label` of an instruction, or a number");
+        self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, labels.keys().copied()));
         0
     }
 
@@ -585,8 +604,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             return *index as i32;
         }
         let unknown = Diagnostic::error(at, format!("there is no delegate `{name}` in `{}`", self.method.name.value));
-        let label = "expected a name under `delegates`";
-        self.diagnostics.push(unknown.label(label).suggest(name, self.delegates.keys().copied()));
+        let unknown = unknown.label("expected a name under `delegates`");
+        let names = self.delegates.keys().copied();
+        self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
         0
     }
 
@@ -611,8 +631,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
         let message = format!("the runtime registers no operator `{}`", name.value);
         let warning = Diagnostic::warning(name.id, message).label("unknown");
-        if !self.diagnostics.iter().any(|d| d.message == warning.message) {
-            self.diagnostics.push(warning.suggest(&name.value, operators::names()));
+        if self.warned_operators.insert(&name.value) {
+            self.diagnostics.push(warning.suggest_among(self.diagnostics.len(), &name.value, operators::names()));
         }
     }
 
@@ -638,7 +658,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// The stack of a call that says what it writes, completed by the operator's schema (E-8).
     fn stack(&mut self, name: &'d Word<'a>, args: &'d [At<Literal<'a>>], outs: &'d [Word<'a>]) -> Vec<i32> {
-        let Some(signature) = self.signature(&name.value).cloned() else { return self.stack_by_name(name, args, outs) };
+        let Some(signature) = self.signature(&name.value) else { return self.stack_by_name(name, args, outs) };
         let list_out = signature.outs().any(|out| out.kind.list);
         let wanted = signature.outs().count();
         let takes = if list_out || wanted == 0 { None } else { Some(wanted) };
@@ -872,29 +892,32 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// A list value; its items' values come before it (E-5).
     fn list(&mut self, kind: ListKind, items: &[At<Literal<'a>>], at: NodeId) -> i32 {
-        let value = self.list_value(kind, items);
+        let value = self.list_value(kind, items, None);
         self.push(value, at)
     }
 
-    fn list_value(&mut self, kind: ListKind, items: &[At<Literal<'a>>]) -> EValue {
+    /// A list; `numbers` are those of a declared list's literals, whose other items are named but not read.
+    fn list_value(&mut self, kind: ListKind, items: &[At<Literal<'a>>], numbers: Option<&[Option<i32>]>) -> EValue {
+        let number_of = |position: usize| *numbers?.get(position)?;
         let mut wrong = Vec::new();
         let value = match kind {
             ListKind::Int => {
-                let mut numbers = Vec::with_capacity(items.len());
-                for item in items {
+                let mut found: Vec<i64> = Vec::with_capacity(items.len());
+                for (position, item) in items.iter().enumerate() {
                     match &item.value {
+                        _ if number_of(position).is_some() => found.extend(number_of(position).map(i64::from)),
                         Literal::Int(_)
                         | Literal::Bool(_)
                         | Literal::Index(_)
                         | Literal::Dtype(_)
                         | Literal::MemoryFormat(_) => {
-                            numbers.push(self.argument(item, None, "").into());
+                            found.push(self.argument(item, None, "").into());
                         }
-                        Literal::Word(name) if !self.is_tensor(name) => numbers.push(self.read(name, item.id).into()),
+                        Literal::Word(name) if !self.is_tensor(name) => found.push(self.read(name, item.id).into()),
                         _ => wrong.push((item, "an integer, or the name of an Int")),
                     }
                 }
-                EValue::IntList(Some(numbers))
+                EValue::IntList(Some(found))
             }
             ListKind::Double => {
                 let mut numbers = Vec::with_capacity(items.len());
@@ -925,6 +948,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 let mut tensors = Vec::with_capacity(items.len());
                 for item in items {
                     match &item.value {
+                        Literal::Word(name) if numbers.is_some() => {
+                            let declaration = self.find(name, item.id);
+                            tensors.push(declaration.map_or(0, |declaration| self.number(declaration)));
+                        }
                         Literal::Word(name) => tensors.push(self.read(name, item.id)),
                         Literal::Index(number) => tensors.push(*number),
                         Literal::Null if kind == ListKind::OptionalTensor => tensors.push(-1),
@@ -982,28 +1009,23 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// All values by number.
     fn values(&mut self) -> Vec<EValue> {
-        // Lists that are declared may hold literals, which need numbers, too; so their values come first.
-        let mut position = 0;
-        let mut made: Vec<Option<(u32, EValue, NodeId, Option<usize>)>> = Vec::with_capacity(self.slots.len());
-        while position < self.slots.len() {
-            let (number, slot) = &mut self.slots[position];
-            let number = *number;
-            let entry = match slot {
-                Slot::Anonymous(value, at) => (number, std::mem::replace(value, EValue::Null), *at, None),
-                Slot::Declared(declaration) => {
-                    let declaration = *declaration;
-                    let value = self.declared_value(declaration);
-                    (number, value, self.method.values[declaration].name.id, Some(declaration))
-                }
-            };
-            made.push(Some(entry));
-            position += 1;
+        let slots = std::mem::take(&mut self.slots);
+        let mut made = Vec::with_capacity(slots.len());
+        for (number, slot) in slots {
+            made.push(match slot {
+                Slot::Anonymous(value, at) => (number, value, at, None),
+                Slot::Declared(declaration) => (
+                    number,
+                    self.declared_value(declaration),
+                    self.method.values[declaration].name.id,
+                    Some(declaration),
+                ),
+            });
         }
         let count = made.len();
         let mut values: Vec<EValue> = Vec::with_capacity(count);
-        made.sort_by_key(|entry| entry.as_ref().map(|entry| entry.0));
-        for (expected, entry) in made.into_iter().flatten().enumerate() {
-            let (number, value, at, declaration) = entry;
+        made.sort_by_key(|entry| entry.0);
+        for (expected, (number, value, at, declaration)) in made.into_iter().enumerate() {
             if number as usize != expected
                 && let Some(index) = declaration.and_then(|d| self.method.values[d].index.as_ref())
                 && number as usize >= count
@@ -1011,7 +1033,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 let message = format!("the number {number} leaves a gap: the method has {count} values");
                 self.error(index.id, message, format!("expected a number below {count}"));
             }
-            self.origins.values.push((at, declaration.map(|d| self.method.values[d].name.value.to_string())));
+            self.origins.values.push((at, declaration.map(|d| self.method.values[d].name.value.clone())));
             values.push(value);
         }
         values
@@ -1028,10 +1050,13 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 Literal::Double(x) => EValue::Double(*x),
                 Literal::Bool(b) => EValue::Bool(*b),
                 Literal::Word(text) | Literal::String(text) => EValue::String(Some(text.to_string())),
-                Literal::Typed(kind, items) => self.list_value(*kind, items),
-                Literal::List(items) => {
-                    let kind = self.guess_list_kind(literal.id, items);
-                    self.list_value(kind, items)
+                Literal::Typed(_, items) | Literal::List(items) => {
+                    let kind = match &literal.value {
+                        Literal::Typed(kind, _) => *kind,
+                        _ => self.guess_list_kind(literal.id, items),
+                    };
+                    let numbers = self.item_numbers.remove(&declaration).unwrap_or_default();
+                    self.list_value(kind, items, Some(&numbers))
                 }
                 Literal::Index(_) => {
                     self.error(literal.id, "a value cannot be another value", "expected a tensor, or a literal");

@@ -2,6 +2,8 @@
 //!
 //! Running them is the conformance run's work; nothing of them is in a `.pte`.
 
+use std::borrow::Cow;
+
 use super::data::{Finder, Want};
 use super::document::{At, Method, Test, TestValue};
 use super::tree::NodeId;
@@ -62,7 +64,7 @@ pub enum TestData {
 pub(super) fn resolve<'d, 'a>(
     method: &'d Method<'a>,
     plan: &ExecutionPlan,
-    names: &[(NodeId, Option<String>)],
+    names: &[(NodeId, Option<Cow<'a, str>>)],
     finder: &mut Finder<'d, 'a>,
 ) -> Option<MethodTests> {
     if method.tests.is_empty() {
@@ -75,7 +77,7 @@ pub(super) fn resolve<'d, 'a>(
 fn case<'d, 'a>(
     test: &'d Test<'a>,
     plan: &ExecutionPlan,
-    names: &[(NodeId, Option<String>)],
+    names: &[(NodeId, Option<Cow<'a, str>>)],
     finder: &mut Finder<'d, 'a>,
 ) -> Option<TestCase> {
     let inputs = values("inputs", &test.inputs, plan.inputs.as_deref(), plan, names, finder);
@@ -91,7 +93,7 @@ fn values<'d, 'a>(
     given: &'d At<Vec<At<TestValue<'a>>>>,
     indices: Option<&[i32]>,
     plan: &ExecutionPlan,
-    names: &[(NodeId, Option<String>)],
+    names: &[(NodeId, Option<Cow<'a, str>>)],
     finder: &mut Finder<'d, 'a>,
 ) -> Option<Vec<TestData>> {
     let indices = indices.unwrap_or_default();
@@ -107,7 +109,7 @@ fn one<'d, 'a>(
     given: &'d At<TestValue<'a>>,
     index: i32,
     plan: &ExecutionPlan,
-    names: &[(NodeId, Option<String>)],
+    names: &[(NodeId, Option<Cow<'a, str>>)],
     finder: &mut Finder<'d, 'a>,
 ) -> Option<TestData> {
     let index = usize::try_from(index).ok()?;

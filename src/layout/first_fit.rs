@@ -4,7 +4,8 @@
 //!
 //! An object's free times are gaps, closed intervals `[start, end]`. A gap serves a tensor if `start <= a` and
 //! `b <= end`, so gaps are points in a plane and a question is a quadrant of it: a quadtree that knows the least object
-//! number below each node. Sizes and bytes are [`super::greedy`]'s business.
+//! number below each node. As long as objects are few, as in most programs, looking at each is faster, and the tree is
+//! not built. Sizes and bytes are [`super::greedy`]'s business.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,33 +13,47 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct FirstFit {
     horizon: u32,
     gaps: Vec<BTreeMap<u32, u32>>,
-    tree: Quadtree,
+    /// Only with more than [`FEW`] objects.
+    tree: Option<Quadtree>,
 }
+
+/// So many objects are looked at one by one.
+const FEW: usize = 16;
 
 impl FirstFit {
     /// No objects yet; times run from 0 to `horizon`.
     pub fn new(horizon: u32) -> FirstFit {
-        FirstFit { horizon, gaps: Vec::new(), tree: Quadtree::new(horizon) }
+        FirstFit { horizon, gaps: Vec::new(), tree: None }
     }
 
     /// Adds an object that is free all the time.
     pub fn add_object(&mut self) {
         let object = self.gaps.len() as u32;
         self.gaps.push(BTreeMap::from([(0, self.horizon)]));
-        self.tree.insert((object, 0, self.horizon));
+        if let Some(tree) = &mut self.tree {
+            tree.insert((object, 0, self.horizon));
+        } else if self.gaps.len() > FEW {
+            let mut tree = Quadtree::new(self.horizon);
+            for (object, gaps) in self.gaps.iter().enumerate() {
+                gaps.iter().for_each(|(start, end)| tree.insert((object as u32, *start, *end)));
+            }
+            self.tree = Some(tree);
+        }
     }
 
     /// The first object that is free from `a` to `b`, both included.
     pub fn find(&self, a: u32, b: u32) -> Option<usize> {
-        self.tree.first(a, b).map(|object| object as usize)
+        match &self.tree {
+            Some(tree) => tree.first(a, b).map(|object| object as usize),
+            None => self.gaps.iter().position(|gaps| gaps.range(..=a).next_back().is_some_and(|(_, end)| *end >= b)),
+        }
     }
 
     /// Takes the times from `a` to `b` away from an object; parts may be taken already.
     pub fn occupy(&mut self, object: usize, a: u32, b: u32) {
-        let gaps = &mut self.gaps[object];
-        let first = gaps.range(..=a).next_back().filter(|(_, end)| **end >= a).map_or(a, |(start, _)| *start);
-        let touched: Vec<(u32, u32)> = gaps.range(first..=b).map(|(s, e)| (*s, *e)).collect();
-        for (start, end) in touched {
+        let gaps = &self.gaps[object];
+        let mut from = gaps.range(..=a).next_back().filter(|(_, end)| **end >= a).map_or(a, |(start, _)| *start);
+        while let Some((start, end)) = self.gaps[object].range(from..=b).next().map(|(s, e)| (*s, *e)) {
             self.remove_gap(object, start, end);
             if start < a {
                 self.add_gap(object, start, a - 1);
@@ -46,6 +61,8 @@ impl FirstFit {
             if end > b {
                 self.add_gap(object, b + 1, end);
             }
+            // What is left of the first gap begins before `a`.
+            from = a;
         }
     }
 
@@ -67,12 +84,16 @@ impl FirstFit {
 
     fn add_gap(&mut self, object: usize, start: u32, end: u32) {
         self.gaps[object].insert(start, end);
-        self.tree.insert((object as u32, start, end));
+        if let Some(tree) = &mut self.tree {
+            tree.insert((object as u32, start, end));
+        }
     }
 
     fn remove_gap(&mut self, object: usize, start: u32, end: u32) {
         self.gaps[object].remove(&start);
-        self.tree.remove((object as u32, start, end));
+        if let Some(tree) = &mut self.tree {
+            tree.remove((object as u32, start, end));
+        }
     }
 }
 
@@ -217,7 +238,7 @@ mod tests {
     proptest! {
         /// Against a plain table of which object is taken when.
         #[test]
-        fn finds_what_a_plain_table_finds(steps in prop::collection::vec((0..4u8, 0..8usize, 0..40u32, 0..40u32), 1..300)) {
+        fn finds_what_a_plain_table_finds(steps in prop::collection::vec((0..4u8, 0..40usize, 0..40u32, 0..40u32), 1..400)) {
             let mut index = FirstFit::new(39);
             let mut table: Vec<[bool; 40]> = Vec::new();
             for (what, object, a, b) in steps {

@@ -1,0 +1,164 @@
+//! How fast texts become bytes, each stage and the whole, beside a baseline of the same run: the bare parse of the same
+//! text into the same tree by the YAML library. `cargo bench` prints times and ratios; docs/performance.md keeps them.
+//!
+//! No test: a slow machine is not a bug.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pte_emit::ir::{decode, resolve, tree};
+use pte_emit::layout::{self, memory};
+use pte_emit::{Input, Overrides, assemble, emitter, program};
+
+/// A chain of `count` operators on `count + 1` tensors.
+fn yaml(count: usize) -> String {
+    let mut text = String::from("methods:\n  forward:\n    values:\n");
+    for i in 0..=count {
+        text += &format!(
+            "      t{i}: {{tensor: float32, sizes: [{}, {}], dim_order: [0, 1], dynamism: static}}\n",
+            1 + i % 7,
+            4 + i % 5
+        );
+    }
+    text += &format!("    inputs: [t0]\n    outputs: [t{count}]\n    instructions:\n");
+    for i in 0..count {
+        let next = i + 1;
+        text += &format!(
+            "      - {{kernel: aten::add.out, args: [t{i}, t{i}, 1], out: t{next}}}  # step {i} of the chain\n"
+        );
+    }
+    text
+}
+
+/// The same text as JSON.
+fn json(yaml: &str) -> String {
+    let value: serde_json::Value = serde_saphyr::from_str_with_options(yaml, unlimited()).expect("the text is ours");
+    serde_json::to_string(&value).expect("it is a tree")
+}
+
+fn unlimited() -> serde_saphyr::Options {
+    let budget =
+        serde_saphyr::budget! { max_events: usize::MAX, max_nodes: usize::MAX, max_total_scalar_bytes: usize::MAX };
+    serde_saphyr::options! { budget: budget, with_snippet: false }
+}
+
+/// Runs the cases one after the other, again and again, and gives the median time of each.
+fn interleaved(rounds: usize, cases: &mut [(&str, Box<dyn FnMut() + '_>)]) -> Vec<Duration> {
+    let mut times = vec![Vec::with_capacity(rounds); cases.len()];
+    for _ in 0..rounds {
+        for ((_, case), times) in cases.iter_mut().zip(&mut times) {
+            let start = Instant::now();
+            case();
+            times.push(start.elapsed());
+        }
+    }
+    times.iter_mut().for_each(|times| times.sort());
+    times.iter().map(|times| times[times.len() / 2]).collect()
+}
+
+fn print(title: &str, baseline: Duration, rows: &[(&str, Duration)]) {
+    println!("\n{title}");
+    for (name, time) in rows {
+        let ratio = time.as_secs_f64() / baseline.as_secs_f64();
+        println!("  {name:<44} {:>10.3} ms  {ratio:>6.2}", time.as_secs_f64() * 1e3);
+    }
+}
+
+fn whole(text: &str) -> Vec<u8> {
+    let input = Input { name: "bench", text, folder: Path::new("") };
+    let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+    assembly.program_file().expect("it has methods").to_vec().expect("it reads no files")
+}
+
+fn pipeline(count: usize, rounds: usize) {
+    let yaml = yaml(count);
+    let json = json(&yaml);
+    let tree = || tree::parse(&yaml).expect("the text is ours");
+    let (document, _) = decode::decode(tree());
+    let resolved = resolve::resolve(&document, Path::new("")).expect("the text is right");
+    let same = program::dedup::find(&resolved.program.blobs).expect("nothing is read");
+    let plan = layout::plan(&resolved.program, &same, &resolved.options).expect("it fits");
+    let execution_plan = &resolved.program.plans()[0];
+    let mut cases: Vec<(&str, Box<dyn FnMut()>)> = vec![
+        ("parse YAML (baseline)", Box::new(|| drop(black_box(tree())))),
+        ("whole run from YAML", Box::new(|| drop(black_box(whole(&yaml))))),
+        ("parse JSON", Box::new(|| drop(black_box(tree::parse(&json).expect("ours"))))),
+        ("whole run from JSON", Box::new(|| drop(black_box(whole(&json))))),
+        ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, Path::new("")))))),
+        ("plan memory", Box::new(|| drop(black_box(memory::plan(0, execution_plan))))),
+        ("plan all", Box::new(|| drop(black_box(layout::plan(&resolved.program, &same, &resolved.options))))),
+        ("emit", Box::new(|| drop(black_box(emitter::program::emit(&resolved.program, &plan, &resolved.options))))),
+    ];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    let bytes = whole(&yaml).len();
+    let title = format!(
+        "{count} instructions, {} tensors: {:.1} MB of YAML, {:.1} MB of JSON, {:.1} MB of program; ratio to the bare parse of the YAML",
+        count + 1,
+        yaml.len() as f64 / 1e6,
+        json.len() as f64 / 1e6,
+        bytes as f64 / 1e6
+    );
+    print(&title, times[0], &rows);
+}
+
+/// Lifetimes that are hard in different ways.
+fn planner(count: usize, rounds: usize) {
+    use pte_emit::program::{Chain, EValue, ExecutionPlan, Instruction, Tensor};
+    use pte_emit::schema::ScalarType;
+    let plan_of = |span: &dyn Fn(usize) -> (usize, usize), size: &dyn Fn(usize) -> i32| {
+        let mut calls = vec![Vec::new(); count + 1];
+        for i in 0..count {
+            let (start, end) = span(i);
+            calls[start].push(i as i32);
+            calls[end].push(i as i32);
+        }
+        let tensor = |i| EValue::Tensor(Box::new(Tensor::new(ScalarType::FLOAT, vec![size(i)])));
+        let instructions =
+            calls.into_iter().map(|args| Instruction::KernelCall { op_index: 0, args: Some(args) }).collect();
+        ExecutionPlan {
+            values: Some((0..count).map(tensor).collect()),
+            chains: Some(vec![Chain { instructions: Some(instructions), ..Chain::default() }]),
+            ..ExecutionPlan::default()
+        }
+    };
+    let scatter = |i: usize, salt: u64| ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ salt) >> 33) as usize;
+    let random = |i: usize| {
+        let (a, b) = (scatter(i, 1) % (count + 1), scatter(i, 2) % (count + 1));
+        (a.min(b), a.max(b))
+    };
+    let various = |i: usize| 1 + (scatter(i, 3) % 5000) as i32;
+    let plans = [
+        ("a chain, equal sizes", plan_of(&|i| (i, i + 1), &|_| 64)),
+        ("a chain, various sizes", plan_of(&|i| (i, i + 1), &various)),
+        ("all alive at once, equal sizes", plan_of(&|_| (0, count), &|_| 64)),
+        ("all alive at once, various sizes", plan_of(&|_| (0, count), &various)),
+        ("one inside the other", plan_of(&|i| (i / 2, count - i / 2), &various)),
+        ("random lifetimes, equal sizes", plan_of(&random, &|_| 64)),
+        ("random lifetimes, various sizes", plan_of(&random, &various)),
+        ("short random lifetimes, various sizes", plan_of(&|i| (i, (i + scatter(i, 4) % 200).min(count)), &various)),
+        ("without a size, all alive", plan_of(&|_| (0, count), &|_| 0)),
+    ];
+    let text = yaml(count);
+    let mut cases: Vec<(&str, Box<dyn FnMut() + '_>)> =
+        vec![("parse YAML of as many tensors (baseline)", Box::new(|| drop(black_box(tree::parse(&text)))))];
+    for (name, plan) in &plans {
+        cases.push((name, Box::new(move || drop(black_box(memory::plan(0, plan).expect("it fits"))))));
+    }
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    print(&format!("planning the memory of {count} tensors; ratio to parsing a text with as many"), times[0], &rows);
+}
+
+fn main() {
+    // `cargo test --benches` only asks whether it runs.
+    let quick = std::env::args().any(|arg| arg == "--test");
+    if quick {
+        return pipeline(100, 1);
+    }
+    for (count, rounds) in [(1_000, 31), (10_000, 11), (100_000, 5)] {
+        pipeline(count, rounds);
+    }
+    planner(100_000, 3);
+}
