@@ -75,7 +75,8 @@ fn pipeline(count: usize, rounds: usize) {
     let yaml = yaml(count);
     let json = json(&yaml);
     let tree = || tree::parse(&yaml).expect("the text is ours");
-    let (document, _) = decode::decode(tree());
+    let parsed = tree();
+    let (document, _) = decode::decode(parsed.clone());
     let resolved = resolve::resolve(&document, Path::new("")).expect("the text is right");
     let same = program::dedup::find(&resolved.program.blobs).expect("nothing is read");
     let plan = layout::plan(&resolved.program, &same, &resolved.options).expect("it fits");
@@ -85,6 +86,8 @@ fn pipeline(count: usize, rounds: usize) {
         ("whole run from YAML", Box::new(|| drop(black_box(whole(&yaml))))),
         ("parse JSON", Box::new(|| drop(black_box(tree::parse(&json).expect("ours"))))),
         ("whole run from JSON", Box::new(|| drop(black_box(whole(&json))))),
+        ("decode, from a copy of the tree", Box::new(|| drop(black_box(decode::decode(parsed.clone()))))),
+        ("copy of the tree", Box::new(|| drop(black_box(parsed.clone())))),
         ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, Path::new("")))))),
         ("plan memory", Box::new(|| drop(black_box(memory::plan(0, execution_plan))))),
         ("plan all", Box::new(|| drop(black_box(layout::plan(&resolved.program, &same, &resolved.options))))),
@@ -157,8 +160,11 @@ fn main() {
     if quick {
         return pipeline(100, 1);
     }
-    for (count, rounds) in [(1_000, 31), (10_000, 11), (100_000, 5)] {
-        pipeline(count, rounds);
+    // `cargo bench --bench pipeline -- 100000` measures that many instructions alone.
+    let counts: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
+    if counts.is_empty() {
+        [(1_000, 31), (10_000, 11), (100_000, 5)].map(|(count, rounds)| pipeline(count, rounds));
+        planner(100_000, 3);
     }
-    planner(100_000, 3);
+    counts.iter().for_each(|count| pipeline(*count, 5));
 }

@@ -41,6 +41,7 @@ use std::io;
 use std::path::Path;
 
 use diagnostics::{Diagnostic, Report};
+use emitter::flatbuffer::FlatBuffer;
 use ir::document::{Document, Layout};
 use ir::resolve::{Origins, Resolved};
 use ir::tests::MethodTests;
@@ -93,7 +94,7 @@ pub struct Assembly {
 /// Metadata of a file, made.
 #[derive(Debug)]
 struct Built {
-    flatbuffer: Vec<u8>,
+    flatbuffer: FlatBuffer,
     placement: Placement,
 }
 
@@ -107,16 +108,15 @@ pub fn assemble(input: &Input<'_>, overrides: &Overrides) -> Result<Assembly, Re
     let mut resolved = resolve(&document, &mut messages, input)?;
     drop(document);
     merge_layout(&mut resolved.options, &overrides.layout);
-    if overrides.external_data {
-        let origins = &resolved.origins;
-        let name =
-            |method, value| origins.name(method, value).map_or_else(|| format!("{method}.{value}"), str::to_owned);
-        program::externalize::externalize(&mut resolved.program, name);
-    }
     let report = |messages| Report::new(input.name, input.text, messages);
-    let Resolved { program, tests, options, origins, has_methods, .. } = resolved;
+    let Resolved { mut program, tests, options, origins, has_methods, .. } = resolved;
     check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE)).map_err(report)?;
     let same = program::dedup::find(&program.blobs).map_err(|(_, error)| report(vec![unplaced(error.to_string())]))?;
+    if overrides.external_data {
+        let name =
+            |method, value| origins.name(method, value).map_or_else(|| format!("{method}.{value}"), str::to_owned);
+        program::externalize::externalize(&mut program, &same, name);
+    }
     let plan = layout::plan(&program, &same, &options).map_err(|errors| report(placed(errors, &origins)))?;
     let (pte, ptds) =
         build(&program, &plan, &options, has_methods).map_err(|error| report(vec![unplaced(error.to_string())]))?;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::flatbuffer::{Slot, Writer};
+use super::flatbuffer::{FlatBuffer, Slot, Writer};
 use super::program::segments;
 use super::size;
 use crate::layout::{Builder, ExternalFile};
@@ -13,7 +13,7 @@ use crate::schema::flat_tensor::*;
 ///
 /// # Errors
 /// More than fits a FlatBuffer (2 GiB), said before it is built.
-pub fn emit(file: &ExternalFile, order: Builder) -> io::Result<Vec<u8>> {
+pub fn emit(file: &ExternalFile, order: Builder) -> io::Result<FlatBuffer> {
     let size = size::of_flat_tensor(file);
     size::check(size, "the metadata of the .ptd")?;
     let mut w = Writer::new(order, size as usize);

@@ -60,6 +60,21 @@ pub struct Writer {
     order: Builder,
 }
 
+/// A finished FlatBuffer: the builder fills its room from the end, and what is before `start` was not needed.
+#[derive(Debug)]
+pub struct FlatBuffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl std::ops::Deref for FlatBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
 /// The largest FlatBuffer: offsets are signed 32-bit numbers (rule F-2).
 pub const MAX_SIZE: u64 = (1 << 31) - 1;
 
@@ -172,11 +187,11 @@ impl Writer {
         Slot::Child(Some(WIPOffset::new(self.builder.push(0u32).value())))
     }
 
-    /// Ends the buffer with its root table and the file identifier, and returns its bytes.
-    pub fn finish(mut self, root: Offset, identifier: &str) -> Vec<u8> {
+    /// Ends the buffer with its root table and the file identifier.
+    pub fn finish(mut self, root: Offset, identifier: &str) -> FlatBuffer {
         self.builder.finish(root, Some(identifier));
         let (bytes, start) = self.builder.collapse();
-        if start == 0 { bytes } else { bytes[start..].to_vec() }
+        FlatBuffer { bytes, start }
     }
 }
 

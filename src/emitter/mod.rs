@@ -64,7 +64,8 @@ impl File<'_> {
     /// # Errors
     /// Data that cannot be read.
     pub fn to_vec(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+        // Room for the metadata; data may turn out shorter than their files promise.
+        let mut bytes = Vec::with_capacity(self.placement.program_size as usize);
         self.write(&mut bytes)?;
         Ok(bytes)
     }

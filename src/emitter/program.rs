@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::flatbuffer::{Offset, Slot, Writer};
+use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
 use super::size;
 use crate::layout::{DelegateData, Home, Options, Plan, Segment};
 use crate::program::{
@@ -18,7 +18,7 @@ use crate::schema::program::*;
 ///
 /// # Errors
 /// A program too large for a FlatBuffer (2 GiB), said before it is built; inline data that cannot be read.
-pub fn emit(program: &Program, plan: &Plan, options: &Options) -> io::Result<Vec<u8>> {
+pub fn emit(program: &Program, plan: &Plan, options: &Options) -> io::Result<FlatBuffer> {
     let size = size::of_program(program, plan);
     size::check(size, "the program without its segments")?;
     let mut emitter = Emitter { w: Writer::new(options.builder, size as usize), program, plan, options };

@@ -340,7 +340,11 @@ impl Decoder {
 
     fn method<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Method<'a>> {
         let mut fields = self.fields(node, &shape::METHOD)?;
-        let values = fields.take("values").map_or(Vec::new(), |node| self.entries(node, "a map of names to values"));
+        // Whether a name is there twice, the resolver sees when it makes its own index of names.
+        let values = fields.take("values").map_or(Vec::new(), |node| match node.value {
+            Value::Map(entries) => entries,
+            _ => self.entries(node, "a map of names to values"),
+        });
         let chains = match (fields.take("instructions"), fields.take("chains")) {
             (Some(_), Some(chains)) => {
                 self.error(chains.id, "a method has either `instructions` or `chains`", "drop one of the two");
@@ -464,6 +468,13 @@ impl Decoder {
         let index = fields
             .take("index")
             .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the number of a value")? }));
+        let view_of = fields.take("view_of").and_then(|node| self.text(node, "the name of a tensor"));
+        if let Some(view_of) = &view_of {
+            for other in fields.which(&["data", "mutable", "memory", "external"]) {
+                let message = format!("a view has the memory and data of its base, and no `{other}` of its own");
+                self.error(view_of.id, message, format!("drop `{other}`, or `view_of`"));
+            }
+        }
         let memory = fields.take("memory").and_then(|node| self.place(node));
         let external = fields.take("external").and_then(|node| self.external(node));
         let mut flag =
@@ -479,6 +490,7 @@ impl Decoder {
             dim_order: fields.take("dim_order").map(|node| self.ints(node, "a dimension")),
             dynamism,
             data: fields.take("data").and_then(|node| self.data(node)),
+            view_of,
             mutable,
             memory,
             external,

@@ -95,6 +95,8 @@ pub struct Tensor<'a> {
     pub dynamism: i8,
     /// Data.
     pub data: Option<Data<'a>>,
+    /// The tensor whose memory it shares.
+    pub view_of: Option<Word<'a>>,
     /// Keeps its content.
     pub mutable: bool,
     /// Place.

@@ -216,7 +216,9 @@ struct MethodResolver<'d, 'a, 'f> {
     /// For declared lists the numbers of those items that are literals.
     item_numbers: HashMap<usize, Vec<Option<i32>>>,
     warned_operators: HashSet<&'d str>,
-    operators: IndexMap<(Cow<'d, str>, Cow<'d, str>), ()>,
+    /// Name and overload in the order of the file's table.
+    operators: IndexMap<(&'d str, &'d str), ()>,
+    op_indices: HashMap<&'d str, i32>,
     signatures: HashMap<&'d str, Option<Rc<Signature>>>,
     origins: MethodOrigins<'a>,
     diagnostics: Vec<Diagnostic>,
@@ -244,7 +246,7 @@ enum Slot {
 impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     fn new(method: &'d Method<'a>, program: &'f mut Program, finder: &'f mut Finder<'d, 'a>) -> Self {
         MethodResolver {
-            names: method.values.iter().enumerate().map(|(i, d)| (&*d.name.value, i)).collect(),
+            names: HashMap::with_capacity(method.values.len()),
             delegates: method.delegates.iter().enumerate().map(|(i, d)| (&*d.name.value, i)).collect(),
             declared: vec![Known::default(); method.values.len()],
             wanted: BTreeMap::new(),
@@ -253,6 +255,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             item_numbers: HashMap::new(),
             warned_operators: HashSet::new(),
             operators: IndexMap::new(),
+            op_indices: HashMap::new(),
             signatures: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
             diagnostics: Vec::new(),
@@ -270,6 +273,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// instructions' values, then what the outputs still need.
     fn run(&mut self) -> ExecutionPlan {
         let method = self.method;
+        self.note_names();
         self.note_wanted_numbers();
         self.note_inputs_and_outputs();
         self.note_produced();
@@ -311,6 +315,16 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 padding: method.memory.padding,
                 reserved: std::iter::once(0).chain(method.memory.reserved.iter().copied()).collect(),
             },
+        }
+    }
+
+    fn note_names(&mut self) {
+        for (declaration, value) in self.method.values.iter().enumerate() {
+            if let Some(first) = self.names.insert(&value.name.value, declaration) {
+                let twice = Diagnostic::error(value.name.id, format!("the key `{}` is there twice", value.name.value));
+                let first = self.method.values[first].name.id;
+                self.diagnostics.push(twice.label("again here").related(first, "first here"));
+            }
         }
     }
 
@@ -366,10 +380,15 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 _ => {}
             }
         }
+        for (declaration, value) in method.values.iter().enumerate() {
+            // A view is made by no instruction; it is numbered where it is first used.
+            let view = matches!(&value.value, Declared::Tensor(tensor) if tensor.view_of.is_some());
+            self.declared[declaration].produced = view && !self.declared[declaration].is_input;
+        }
         for declaration in produced {
             let known = &mut self.declared[declaration];
             let stays = matches!(&method.values[declaration].value, Declared::Tensor(_)) && known.written;
-            known.produced = !stays && !known.is_input;
+            known.produced |= !stays && !known.is_input;
         }
     }
 
@@ -398,7 +417,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     fn unwritten_tensors(&self, args: &[At<Literal<'a>>]) -> Vec<usize> {
         let tensor = |declaration: &usize| matches!(self.method.values[*declaration].value, Declared::Tensor(_));
         let found = args.iter().filter_map(|arg| self.declaration_of(arg));
-        found.filter(|declaration| tensor(declaration) && !self.declared[*declaration].written).collect()
+        found.filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written).collect()
     }
 
     fn signature(&mut self, name: &'d str) -> Option<Rc<Signature>> {
@@ -463,7 +482,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// A named value that an instruction reads.
     fn read(&mut self, name: &str, at: NodeId) -> i32 {
         let Some(declaration) = self.find(name, at) else { return 0 };
-        let known = &mut self.declared[declaration];
+        let base = self.base_of(declaration);
+        let known = &mut self.declared[base];
         if !known.written && !known.complained {
             known.complained = true;
             let unwritten = Diagnostic::error(at, format!("`{name}` is read before anything writes it"));
@@ -483,8 +503,32 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             let constant = Diagnostic::error(word.id, format!("`{}` is a constant and cannot be written", word.value));
             self.diagnostics.push(constant.label("has data").help("`mutable: true` makes its data an initial state"));
         }
-        self.declared[declaration].written = true;
+        let base = self.base_of(declaration);
+        self.declared[base].written = true;
         self.number(declaration)
+    }
+
+    /// The tensor whose memory a tensor shares; itself if it is no view.
+    fn base_of(&self, declaration: usize) -> usize {
+        let mut base = declaration;
+        // Views of views of views, in a circle at worst: declarations are only so many.
+        for _ in 0..64 {
+            let Declared::Tensor(tensor) = &self.method.values[base].value else { break };
+            let Some(next) = tensor.view_of.as_ref().and_then(|name| self.names.get(&*name.value)) else { break };
+            base = *next;
+        }
+        base
+    }
+
+    /// Views among what an instruction reads get their numbers before what it makes.
+    fn number_views(&mut self, args: &[At<Literal<'a>>]) {
+        for arg in args {
+            if let Some(declaration) = self.declaration_of(arg)
+                && matches!(&self.method.values[declaration].value, Declared::Tensor(tensor) if tensor.view_of.is_some())
+            {
+                self.number(declaration);
+            }
+        }
     }
 
     fn input(&mut self, literal: &At<Literal<'a>>) -> i32 {
@@ -506,7 +550,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     fn output(&mut self, literal: &At<Literal<'a>>) -> i32 {
         let Literal::Word(name) = &literal.value else { return self.argument(literal, None, "") };
         let Some(declaration) = self.find(name, literal.id) else { return 0 };
-        let known = &mut self.declared[declaration];
+        let base = self.base_of(declaration);
+        let known = &mut self.declared[base];
         if !known.written && !known.complained {
             known.complained = true;
             let unwritten = Diagnostic::error(literal.id, format!("nothing writes the output `{name}`"));
@@ -521,16 +566,71 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let inputs = chain.inputs.iter().map(|item| self.argument(item, None, "")).collect();
         let mut instructions = Vec::with_capacity(chain.instructions.len());
         let mut traces = Vec::new();
+        let merged = self.merged_values(chain, &labels);
+        let mut late_conditions: BTreeMap<usize, Vec<(usize, &At<Literal<'a>>)>> = BTreeMap::new();
         for instruction in &chain.instructions {
             let Some(action) = &instruction.action else { continue };
-            instructions.push(self.instruction(action, &labels));
+            let position = instructions.len();
+            self.number_late(late_conditions.remove(&position), &mut instructions);
+            for declaration in merged.get(&position).into_iter().flatten() {
+                self.number(*declaration);
+            }
+            let destination = forward_jump(action, &labels).filter(|destination| *destination > position);
+            match (action, destination) {
+                // A literal condition is numbered where the jump leads: the exporter makes it when it knows that place.
+                (Action::JumpFalse { cond, .. }, Some(destination))
+                    if !matches!(cond.value, Literal::Word(_) | Literal::Index(_)) =>
+                {
+                    late_conditions.entry(destination).or_default().push((position, cond));
+                    let destination_instruction = destination as i32;
+                    instructions.push(Instruction::JumpFalseCall { cond_value_index: 0, destination_instruction });
+                }
+                _ => instructions.push(self.instruction(action, &labels)),
+            }
             traces.push(instruction.stacktrace.clone());
+        }
+        for (_, late) in late_conditions {
+            self.number_late(Some(late), &mut instructions);
         }
         let outputs = chain.outputs.iter().map(|item| self.argument(item, None, "")).collect();
         // If one instruction has a trace the list has an entry for each (E-3).
         let traced = traces.iter().any(Option::is_some);
         let traces = traced.then(|| traces.into_iter().map(|trace| Some(trace.unwrap_or_default())).collect());
         Chain { inputs: Some(inputs), outputs: Some(outputs), instructions: Some(instructions), stacktrace: traces }
+    }
+
+    fn number_late(&mut self, late: Option<Vec<(usize, &At<Literal<'a>>)>>, instructions: &mut [Instruction]) {
+        for (position, cond) in late.into_iter().flatten() {
+            let number = self.argument(cond, None, "");
+            if let Some(Instruction::JumpFalseCall { cond_value_index, .. }) = instructions.get_mut(position) {
+                *cond_value_index = number;
+            }
+        }
+    }
+
+    /// Values that branches move their results to, by the jump in front of the branch: the exporter makes them before
+    /// it branches (E-10).
+    fn merged_values(
+        &self,
+        chain: &document::Chain<'a>,
+        labels: &HashMap<&str, (i32, NodeId)>,
+    ) -> HashMap<usize, Vec<usize>> {
+        let mut merged: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        for (position, action) in chain.instructions.iter().filter_map(|i| i.action.as_ref()).enumerate() {
+            while open.last().is_some_and(|(_, end)| *end <= position) {
+                open.pop();
+            }
+            if let Some(destination) = forward_jump(action, labels).filter(|destination| *destination > position) {
+                open.push((position, destination));
+            } else if let Action::Move { to, .. } = action
+                && let Some((jump, _)) = open.last()
+                && let Some(declaration) = self.declaration_of(to)
+            {
+                merged.entry(*jump).or_default().push(declaration);
+            }
+        }
+        merged
     }
 
     /// Where each label of a chain is.
@@ -552,11 +652,16 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     fn instruction(&mut self, action: &'d Action<'a>, labels: &HashMap<&str, (i32, NodeId)>) -> Instruction {
         match action {
             Action::Kernel { name, args, out } => {
+                self.number_views(args);
                 let op_index = self.operator(&name.value);
-                self.warn_unknown_operator(name);
-                let args = match out {
-                    Some(out) => self.stack(name, args, out),
-                    None => self.given_stack(name, args),
+                let signature = self.signature(&name.value);
+                if signature.is_none() {
+                    self.warn_unknown_operator(name);
+                }
+                let args = match (out, signature) {
+                    (Some(out), Some(signature)) => self.stack(name, args, out, &signature),
+                    (Some(out), None) => self.stack_by_name(name, args, out),
+                    (None, signature) => self.given_stack(name, args, signature.as_deref()),
                 };
                 Instruction::KernelCall { op_index, args: Some(args) }
             }
@@ -565,6 +670,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     NameOrNumber::Number(number) => *number,
                     NameOrNumber::Name(name) => self.find_delegate(name, delegate.id),
                 };
+                self.number_views(args);
                 let written = self.unwritten_tensors(args);
                 let args = self.arguments_with_written(args, &[], written);
                 Instruction::DelegateCall { delegate_index, args: Some(args) }
@@ -611,20 +717,23 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     /// Index of an operator in the method's table, which has each once (E-9).
-    fn operator(&mut self, name: &'d str) -> i32 {
+    fn operator(&mut self, full_name: &'d str) -> i32 {
+        if let Some(index) = self.op_indices.get(full_name) {
+            return *index;
+        }
+        let name = full_name;
         let start = name.find("::").map_or(0, |at| at + 2);
         let (name, overload) = match name[start..].find('.') {
             Some(dot) => (&name[..start + dot], &name[start + dot + 1..]),
             None => (name, ""),
         };
-        self.operators.insert_full((name.into(), overload.into()), ()).0 as i32
+        let index = self.operators.insert_full((name, overload), ()).0 as i32;
+        self.op_indices.insert(full_name, index);
+        index
     }
 
     /// An operator of a namespace that the runtime fills, but with a name that it does not register, is likely a slip.
     fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
-        if self.signature(&name.value).is_some() {
-            return;
-        }
         let namespace = name.value.split("::").next().unwrap_or_default();
         if !matches!(namespace, "aten" | "executorch_prim" | "dim_order_ops" | "quantized_decomposed") {
             return;
@@ -637,10 +746,27 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     /// The stack as it stands, with what is written numbered first, as with `out`.
-    fn given_stack(&mut self, name: &'d Word<'a>, args: &'d [At<Literal<'a>>]) -> Vec<i32> {
+    fn given_stack(
+        &mut self,
+        name: &'d Word<'a>,
+        args: &'d [At<Literal<'a>>],
+        signature: Option<&Signature>,
+    ) -> Vec<i32> {
         let written = self.written_on_stack(name, args);
-        let kinds: Vec<ArgKind> =
-            self.signature(&name.value).map_or(Vec::new(), |s| s.args.iter().map(|arg| arg.kind).collect());
+        if let Some(signature) = signature {
+            let expected = signature.args.len() + usize::from(signature.result || signature.outs().next().is_some());
+            if args.len() != expected {
+                let message = format!("the stack of {} has {expected} entries, {} are given", name.value, args.len());
+                let warning = Diagnostic::warning(name.id, message).label("the runtime will refuse this call");
+                self.diagnostics.push(warning.help("name what it writes with `out:`, and the stack is completed"));
+            }
+        }
+        let kinds: Vec<ArgKind> = signature.map_or(Vec::new(), |s| s.args.iter().map(|arg| arg.kind).collect());
+        if signature.is_some_and(|signature| signature.outs().next().is_none()) {
+            // A result, unlike an out, is numbered after the literals.
+            written.iter().for_each(|declaration| self.declared[*declaration].written = true);
+            return self.arguments_with_written(args, &kinds, Vec::new());
+        }
         self.arguments_with_written(args, &kinds, written)
     }
 
@@ -657,8 +783,13 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     /// The stack of a call that says what it writes, completed by the operator's schema (E-8).
-    fn stack(&mut self, name: &'d Word<'a>, args: &'d [At<Literal<'a>>], outs: &'d [Word<'a>]) -> Vec<i32> {
-        let Some(signature) = self.signature(&name.value) else { return self.stack_by_name(name, args, outs) };
+    fn stack(
+        &mut self,
+        name: &'d Word<'a>,
+        args: &'d [At<Literal<'a>>],
+        outs: &'d [Word<'a>],
+        signature: &Signature,
+    ) -> Vec<i32> {
         let list_out = signature.outs().any(|out| out.kind.list);
         let wanted = signature.outs().count();
         let takes = if list_out || wanted == 0 { None } else { Some(wanted) };
@@ -685,7 +816,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         if out_first {
             out_numbers = outs.iter().map(|out| self.write(out)).collect();
         }
-        let mut stack = self.arguments(name, args, &signature);
+        let mut stack = self.arguments(name, args, signature);
         let at = name.id;
         if list_out {
             // The list of outs is a value, and so is the list of results.
@@ -751,7 +882,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// The default of an argument, JSON in the operator table.
     fn default(&mut self, json: &'static str, kind: ArgKind, at: NodeId) -> i32 {
-        let literal = default_literal(&serde_json::from_str(json).unwrap_or(serde_json::Value::Null), kind, at);
+        let literal = default_literal(&serde_json::from_str(json).unwrap_or(serde_json::Value::Null), at);
         self.argument(&literal, Some(kind), "")
     }
 
@@ -978,7 +1109,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     fn operators(&mut self) -> Vec<Operator> {
         let operators = std::mem::take(&mut self.operators);
-        let text = |text: Cow<'_, str>| Some(text.into_owned());
+        let text = |text: &str| Some(text.to_owned());
         operators.into_keys().map(|(name, overload)| Operator { name: text(name), overload: text(overload) }).collect()
     }
 
@@ -1009,23 +1140,18 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// All values by number.
     fn values(&mut self) -> Vec<EValue> {
-        let slots = std::mem::take(&mut self.slots);
-        let mut made = Vec::with_capacity(slots.len());
-        for (number, slot) in slots {
-            made.push(match slot {
-                Slot::Anonymous(value, at) => (number, value, at, None),
-                Slot::Declared(declaration) => (
-                    number,
-                    self.declared_value(declaration),
-                    self.method.values[declaration].name.id,
-                    Some(declaration),
-                ),
-            });
-        }
-        let count = made.len();
-        let mut values: Vec<EValue> = Vec::with_capacity(count);
-        made.sort_by_key(|entry| entry.0);
-        for (expected, (number, value, at, declaration)) in made.into_iter().enumerate() {
+        let mut slots = std::mem::take(&mut self.slots);
+        slots.sort_by_key(|(number, _)| *number);
+        let count = slots.len();
+        let mut values = Vec::with_capacity(count);
+        self.origins.values.reserve(count);
+        for (expected, (number, slot)) in slots.into_iter().enumerate() {
+            let (value, at, declaration) = match slot {
+                Slot::Anonymous(value, at) => (value, at, None),
+                Slot::Declared(declaration) => {
+                    (self.declared_value(declaration), self.method.values[declaration].name.id, Some(declaration))
+                }
+            };
             if number as usize != expected
                 && let Some(index) = declaration.and_then(|d| self.method.values[d].index.as_ref())
                 && number as usize >= count
@@ -1117,8 +1243,47 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         tensor.layout = written.layout;
         tensor.shape_dynamism = written.dynamism;
         tensor.memory = self.memory(written, known);
+        if let Some(view_of) = &written.view_of {
+            self.share(declaration, view_of, &mut tensor);
+        }
         tensor.extra_tensor_info = extra_tensor_info(value, written);
         tensor
+    }
+
+    /// A view lies where its base lies, or has its base's data.
+    fn share(&mut self, declaration: usize, view_of: &'d Word<'a>, tensor: &mut Tensor) {
+        if self.find(&view_of.value, view_of.id).is_none() {
+            return;
+        }
+        let base = self.base_of(declaration);
+        let value: &'d Declaration<'a> = &self.method.values[base];
+        let expected = "expected a tensor with memory or data of its own";
+        let Declared::Tensor(of) = &value.value else {
+            return self.error(view_of.id, format!("`{}` is no tensor", value.name.value), expected);
+        };
+        if of.view_of.is_some() || base == declaration {
+            return self.error(view_of.id, format!("the views of `{}` go in a circle", view_of.value), expected);
+        }
+        if of.external.is_some() {
+            return self.error(
+                view_of.id,
+                format!("`{}` is in a .ptd, where each tensor has a key", value.name.value),
+                expected,
+            );
+        }
+        if let (Some(data), false) = (&of.data, of.mutable) {
+            let (order, sizes) = (of.dim_order.as_ref().map(|o| &*o.value), of.sizes.as_ref().map(|s| &*s.value));
+            let Some(found) = self.finder.find(data, Want::Tensor(of.scalar_type, sizes, order)) else { return };
+            if tensor.nbytes() != Some(found.blob.len) {
+                let message =
+                    format!("a view of {} bytes of a constant of {}", tensor.nbytes().unwrap_or(0), found.blob.len);
+                return self.error(view_of.id, message, "expected as many bytes");
+            }
+            tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
+            tensor.memory = Memory::None;
+        } else {
+            tensor.memory = Memory::View { base: self.number(base) as u32 };
+        }
     }
 
     fn memory(&self, written: &document::Tensor<'a>, known: Known) -> Memory {
@@ -1136,6 +1301,12 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             None => Memory::Auto { pool: None, persistent },
         }
     }
+}
+
+/// Where an action may jump to by a label that exists.
+fn forward_jump(action: &Action<'_>, labels: &HashMap<&str, (i32, NodeId)>) -> Option<usize> {
+    let Action::JumpFalse { to: At { value: NameOrNumber::Name(name), .. }, .. } = action else { return None };
+    labels.get(&**name).and_then(|(position, _)| usize::try_from(*position).ok())
 }
 
 /// What few tensors need: a name, a `.ptd`, a device; absent for the others (E-15).
@@ -1166,7 +1337,7 @@ fn list_kind(kind: ArgKind) -> ListKind {
 }
 
 /// A default of the operator table as a literal.
-fn default_literal<'a>(json: &serde_json::Value, kind: ArgKind, at: NodeId) -> At<Literal<'a>> {
+fn default_literal<'a>(json: &serde_json::Value, at: NodeId) -> At<Literal<'a>> {
     let value = match json {
         serde_json::Value::Null => Literal::Null,
         serde_json::Value::Bool(b) => Literal::Bool(*b),
@@ -1175,9 +1346,7 @@ fn default_literal<'a>(json: &serde_json::Value, kind: ArgKind, at: NodeId) -> A
             None => Literal::Double(n.as_f64().unwrap_or(0.0)),
         },
         serde_json::Value::String(text) => Literal::String(Cow::Owned(text.clone())),
-        serde_json::Value::Array(items) => {
-            Literal::List(items.iter().map(|item| default_literal(item, kind, at)).collect())
-        }
+        serde_json::Value::Array(items) => Literal::List(items.iter().map(|item| default_literal(item, at)).collect()),
         serde_json::Value::Object(_) => Literal::Null,
     };
     At { id: at, value }

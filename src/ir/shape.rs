@@ -94,7 +94,7 @@ static INTS: Form = List(&Int);
 static NAMES: Form = List(&Text);
 static FRAMES: Form = List(&Form::Shape(&FRAME));
 static INSTRUCTIONS: Form = List(&Form::Shape(&INSTRUCTION));
-static SOURCE: Form = Named("data", &Either(&[Text, NUMBERS, Form::Shape(&DATA)]));
+static SOURCE: Form = Named("data", &Either(&[Number, Bool, Text, NUMBERS, Form::Shape(&DATA)]));
 static LITERAL: Form =
     Named("literal", &Either(&[Null, Bool, Number, Text, List(&Named("literal", &Null)), Form::Shape(&LITERAL_MAP)]));
 static LITERALS: Form = List(&LITERAL);
@@ -129,6 +129,7 @@ shapes! {
         "data": SOURCE, "Constant content, or the initial state of a mutable tensor.";
         "mutable": Bool, "The tensor keeps its content from one execution to the next.";
         "memory": Either(&[OneOf(&["auto", "none"]), Form::Shape(&PLACE)]), "Place in planned memory.";
+        "view_of": Text, "The tensor whose memory or data this one shares, with other sizes; no instruction makes it.";
         "external": Either(&[Bool, Text]), "The data go to a .ptd: true, or the tag that names it.";
         "name": Text, "Fully qualified name; the key of external data.";
         "device": Text, "cpu, cuda, cuda:1.";

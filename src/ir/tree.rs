@@ -284,7 +284,6 @@ impl<'de> Visitor<'de> for Seed<'_> {
         while let Some(item) = seq.next_element_seed(Seed(self.0))? {
             items.push(item);
         }
-        items.shrink_to_fit();
         Ok(Value::List(items))
     }
 
@@ -293,7 +292,6 @@ impl<'de> Visitor<'de> for Seed<'_> {
         while let Some(key) = map.next_key_seed(KeySeed(self.0))? {
             entries.push((key, map.next_value_seed(Seed(self.0))?));
         }
-        entries.shrink_to_fit();
         Ok(Value::Map(entries))
     }
 }
@@ -305,7 +303,7 @@ impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key<'de>, D::Error> {
         let id = Seed(self.0).count();
-        Ok(Key { id, text: deserializer.deserialize_str(KeyVisitor)? })
+        Ok(Key { id, text: deserializer.deserialize_option(KeyVisitor)? })
     }
 }
 
@@ -316,6 +314,15 @@ impl<'de> Visitor<'de> for KeyVisitor {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key that is a text")
+    }
+
+    /// `null: null` is a way to write None; its key is a text like the others.
+    fn visit_none<E>(self) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Borrowed("null"))
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cow<'de, str>, D::Error> {
+        deserializer.deserialize_str(self)
     }
 
     fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Cow<'de, str>, E> {
@@ -415,16 +422,22 @@ struct KeyText;
 impl<'de> Deserialize<'de> for KeyText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<KeyText, D::Error> {
         struct Ignore;
-        impl de::Visitor<'_> for Ignore {
+        impl<'de> de::Visitor<'de> for Ignore {
             type Value = KeyText;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a key that is a text")
+            }
+            fn visit_none<E>(self) -> Result<KeyText, E> {
+                Ok(KeyText)
+            }
+            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<KeyText, D::Error> {
+                deserializer.deserialize_str(self)
             }
             fn visit_str<E>(self, _: &str) -> Result<KeyText, E> {
                 Ok(KeyText)
             }
         }
-        deserializer.deserialize_str(Ignore)
+        deserializer.deserialize_option(Ignore)
     }
 }
 

@@ -18,7 +18,7 @@ pub struct FirstFit {
 }
 
 /// So many objects are looked at one by one.
-const FEW: usize = 16;
+pub const FEW: usize = 16;
 
 impl FirstFit {
     /// No objects yet; times run from 0 to `horizon`.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::align_up;
-use super::first_fit::FirstFit;
+use super::first_fit::{FEW, FirstFit};
 
 /// The exporter rounds sizes up to this for sorting, whatever alignment is asked.
 const SORT_ALIGNMENT: u64 = 16;
@@ -98,8 +98,8 @@ fn lay_out(
 /// at other offsets.
 struct Pool {
     objects: Vec<Object>,
-    /// When no tenant of an object lives at all.
-    empty: FirstFit,
+    /// When no tenant of an object lives at all; with few objects their skylines tell.
+    empty: Option<FirstFit>,
     /// When an object has room above its tenants for a tensor of the current size.
     roomy: FirstFit,
     /// Stretches of time in which an object has too little room now, by how much it has.
@@ -119,7 +119,7 @@ impl Pool {
     fn new(horizon: u32) -> Pool {
         Pool {
             objects: Vec::new(),
-            empty: FirstFit::new(horizon),
+            empty: None,
             roomy: FirstFit::new(horizon),
             cramped: BinaryHeap::new(),
             occupied: None,
@@ -133,18 +133,39 @@ impl Pool {
         if size == 0 && self.occupied.is_none() {
             self.occupied = Some(FirstOccupied::new(&self.objects, self.horizon));
         }
-        let (object, offset) = if let Some(object) = self.empty.find(start, end) {
+        let (object, offset) = if let Some(object) = self.first_empty(start, end) {
             (object, 0)
         } else if let Some(object) = self.with_room_above(size, start, end) {
             (object, self.objects[object].height(start, end))
         } else {
             self.objects.push(Object { size, skyline: BTreeMap::new() });
-            self.empty.add_object();
             self.roomy.add_object();
+            self.watch_empty();
             (self.objects.len() - 1, 0)
         };
         self.occupy(object, start, end, offset + size);
         (object, offset)
+    }
+
+    fn first_empty(&self, start: u32, end: u32) -> Option<usize> {
+        match &self.empty {
+            Some(empty) => empty.find(start, end),
+            None => self.objects.iter().position(|object| object.touching(start, end).next().is_none()),
+        }
+    }
+
+    /// An object was added: once they are many, their empty times are kept in an index of their own.
+    fn watch_empty(&mut self) {
+        if let Some(empty) = &mut self.empty {
+            empty.add_object();
+        } else if self.objects.len() > FEW {
+            let mut empty = FirstFit::new(self.horizon);
+            for (number, object) in self.objects.iter().enumerate() {
+                empty.add_object();
+                object.skyline.iter().for_each(|(start, (end, _))| empty.occupy(number, *start, *end));
+            }
+            self.empty = Some(empty);
+        }
     }
 
     fn with_room_above(&mut self, size: u64, start: u32, end: u32) -> Option<usize> {
@@ -174,7 +195,9 @@ impl Pool {
     }
 
     fn occupy(&mut self, object: usize, start: u32, end: u32, height: u64) {
-        self.empty.occupy(object, start, end);
+        if let Some(empty) = &mut self.empty {
+            empty.occupy(object, start, end);
+        }
         self.roomy.occupy(object, start, end);
         self.objects[object].build(start, end, height);
         if let Some(occupied) = self.occupied.as_mut().filter(|_| height > 0) {

@@ -42,6 +42,7 @@ pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<Layou
     for (device, group) in planning.automatic() {
         planning.place_automatic(device, group);
     }
+    planning.place_views();
     planning.finish()
 }
 
@@ -54,6 +55,8 @@ struct Planning<'a> {
     /// Sizes of the pools so far; index 0 is reserved.
     sizes: Vec<u64>,
     devices: BTreeMap<u32, Device>,
+    /// For each pool the end of what is placed by hand.
+    explicit: BTreeMap<u32, u64>,
     unshared: u64,
     errors: Vec<LayoutError>,
 }
@@ -68,6 +71,7 @@ impl<'a> Planning<'a> {
             places: vec![None; plan.values().len()],
             sizes: vec![0],
             devices: BTreeMap::new(),
+            explicit: BTreeMap::new(),
             unshared: 0,
             errors: Vec::new(),
         }
@@ -96,6 +100,7 @@ impl<'a> Planning<'a> {
             };
             self.places[value] = Some((pool, offset));
             self.unshared = self.unshared.saturating_add(size);
+            self.explicit.entry(pool).and_modify(|room| *room = end.max(*room)).or_insert(end);
             self.grow(pool, end);
             self.set_device(value, pool, tensor.device());
             let (start, last) = self.lifetimes.of(value);
@@ -192,8 +197,7 @@ impl<'a> Planning<'a> {
             requests.extend(self.write_backs());
         }
         let reserved: Vec<u64> = if elsewhere { Vec::new() } else { self.reserved() };
-        let padding = self.plan.memory.padding.unwrap_or_else(|| default_padding(self.plan));
-        match greedy::plan(&requests, self.alignment, &reserved, padding) {
+        match greedy::plan(&requests, self.alignment, &reserved, self.padding()) {
             Ok(placement) => {
                 for ((&value, request), offset) in values.iter().zip(&requests).zip(&placement.offsets) {
                     let pool = request.pool - 1 + base;
@@ -207,6 +211,28 @@ impl<'a> Planning<'a> {
             Err(greedy::TooLarge(request)) => {
                 let value = values.get(request).or(values.last()).copied().unwrap_or(0);
                 self.error(value, "the tensors of this method need more memory than can be addressed".into());
+            }
+        }
+    }
+
+    fn padding(&self) -> u64 {
+        self.plan.memory.padding.unwrap_or_else(|| default_padding(self.plan))
+    }
+
+    fn place_views(&mut self) {
+        for (value, tensor) in self.plan.tensors() {
+            let Memory::View { base } = tensor.memory else { continue };
+            self.places[value] = self.places.get(base as usize).copied().flatten();
+            let room = match self.plan.values().get(base as usize) {
+                Some(EValue::Tensor(base)) => base.nbytes(),
+                _ => None,
+            };
+            let needed = self.nbytes(value, tensor);
+            if room.is_none_or(|room| room < needed) {
+                self.error(
+                    value,
+                    format!("a view of {needed} bytes does not fit its base, which has {}", room.unwrap_or(0)),
+                );
             }
         }
     }
@@ -246,6 +272,11 @@ impl<'a> Planning<'a> {
     }
 
     fn finish(mut self) -> Result<MemoryPlan, Vec<LayoutError>> {
+        // Padding is behind whatever is in a pool, planned or placed by hand.
+        let padding = self.padding();
+        for (pool, end) in std::mem::take(&mut self.explicit) {
+            self.grow(pool, end.saturating_add(padding));
+        }
         let nothing_planned = self.places.iter().all(Option::is_none);
         let getter = self.plan.inputs.as_ref().is_none_or(Vec::is_empty) && instructions(self.plan).next().is_none();
         if nothing_planned && !getter {
@@ -352,7 +383,7 @@ fn value_at(plan: &ExecutionPlan, index: i32) -> Option<&EValue> {
 struct Lifetimes {
     spans: Vec<Option<(u32, u32)>>,
     end: u32,
-    /// Buffers and inputs that `copy_` writes back, in the order of the calls.
+    /// Buffers and inputs that are written in place, in the order of the last writes.
     write_backs: Vec<usize>,
 }
 
@@ -367,6 +398,16 @@ impl Lifetimes {
         let Some(span) = self.spans.get_mut(index) else { return };
         let (start, end) = span.unwrap_or((time, time));
         *span = Some((start.min(time), end.max(time)));
+    }
+
+    /// Whoever uses a view uses its base.
+    fn touch_bases(&mut self, plan: &ExecutionPlan) {
+        for (view, tensor) in plan.tensors() {
+            if let (Memory::View { base }, Some((start, end))) = (tensor.memory, self.spans[view]) {
+                self.touch(base as i32, start);
+                self.touch(base as i32, end);
+            }
+        }
     }
 
     /// Whoever uses a list uses its tensors.
@@ -389,48 +430,56 @@ fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
     for input in &inputs {
         lifetimes.touch(*input, 0);
     }
-    let mut loops = Vec::new();
-    let mut read_first = BTreeSet::new();
+    let mut walk = Walk { loops: Vec::new(), branches: Vec::new(), made: BTreeSet::new(), read_first: BTreeSet::new() };
     let mut roles = Roles::new(plan);
+    let mut last_writes: BTreeMap<usize, u32> = BTreeMap::new();
     let mut time = 0;
     for chain in plan.chains.iter().flatten() {
         let first = time + 1;
         for instruction in chain.instructions.iter().flatten() {
             time += 1;
+            walk.branches.retain(|(_, end)| *end > time);
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
-                    let args = args.as_deref().unwrap_or_default();
-                    for (position, arg) in args.iter().enumerate() {
-                        let unseen = usize::try_from(*arg).is_ok_and(|a| lifetimes.spans.get(a) == Some(&None));
-                        if unseen && roles.reads(*op_index, position) {
-                            read_first.insert(*arg);
-                        }
+                    for (position, arg) in args.iter().flatten().enumerate() {
+                        let role = roles.role(*op_index, position);
+                        walk.note(&lifetimes, *arg, role);
                         lifetimes.touch(*arg, time);
-                    }
-                    if let Some(target) = args.first().filter(|_| roles.is_copy(*op_index)) {
-                        lifetimes.note_write_back(plan, &inputs, *target);
+                        if role == Some(Role::InPlace) && roles.returns(*op_index) && !walk.made.contains(arg) {
+                            usize::try_from(*arg).into_iter().for_each(|target| _ = last_writes.insert(target, time));
+                        }
                     }
                 }
                 Instruction::DelegateCall { args, .. } => {
                     for arg in args.iter().flatten() {
+                        walk.note(&lifetimes, *arg, None);
                         lifetimes.touch(*arg, time);
                     }
                 }
                 Instruction::MoveCall { move_from, move_to } => {
                     lifetimes.touch(*move_from, time);
+                    walk.note(&lifetimes, *move_to, Some(Role::Out));
                     lifetimes.touch(*move_to, time);
+                    // What branches merge into is there from the jump in front of them (E-10).
+                    if let Some((jump, _)) = walk.branches.last() {
+                        lifetimes.touch(*move_to, *jump);
+                    }
                 }
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
                     lifetimes.touch(*cond_value_index, time);
                     let destination = u32::try_from(*destination_instruction).unwrap_or(u32::MAX).saturating_add(first);
                     if destination <= time {
-                        loops.push((destination, time));
+                        walk.loops.push((destination, time));
+                    } else {
+                        walk.branches.push((time, destination));
                     }
                 }
                 Instruction::FreeCall { value_index } => lifetimes.touch(*value_index, time),
             }
         }
+        walk.branches.clear();
     }
+    lifetimes.write_backs = write_backs(plan, &last_writes);
     let written_back: BTreeSet<usize> = lifetimes.write_backs.iter().copied().collect();
     for output in plan.outputs.iter().flatten() {
         // An input that is written back is taken at its write-back, not at the end: the caller has it already.
@@ -440,23 +489,55 @@ fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
         }
     }
     lifetimes.touch_items(plan);
+    lifetimes.touch_bases(plan);
     for (value, tensor) in plan.tensors() {
         if let Memory::Auto { persistent: true, .. } = tensor.memory {
             lifetimes.spans[value] = Some((0, count + 1));
         }
     }
-    lifetimes.carry_around_loops(loops, &read_first);
+    lifetimes.carry_around_loops(walk.loops, &walk.read_first);
     lifetimes
 }
 
-impl Lifetimes {
-    fn note_write_back(&mut self, plan: &ExecutionPlan, inputs: &BTreeSet<i32>, target: i32) {
-        let Some(EValue::Tensor(tensor)) = value_at(plan, target) else { return };
-        if matches!(tensor.memory, Memory::Auto { persistent: true, .. }) || inputs.contains(&target) {
-            self.write_backs.push(target as usize);
+/// What is seen on the way through the instructions.
+struct Walk {
+    /// Head and jump back, as times.
+    loops: Vec<(u32, u32)>,
+    /// Jump and destination of the branches that are open, as times.
+    branches: Vec<(u32, u32)>,
+    /// Values that an instruction makes: the first that mentions them writes them.
+    made: BTreeSet<i32>,
+    /// Values that an instruction reads before any writes them.
+    read_first: BTreeSet<i32>,
+}
+
+impl Walk {
+    /// Notes how a value is first mentioned; of operators that nobody knows it is taken for a result.
+    fn note(&mut self, lifetimes: &Lifetimes, value: i32, role: Option<Role>) {
+        let unseen = usize::try_from(value).is_ok_and(|value| lifetimes.spans.get(value) == Some(&None));
+        if unseen {
+            let made = role.is_none_or(|role| role == Role::Out);
+            if made {
+                self.made.insert(value)
+            } else {
+                self.read_first.insert(value)
+            };
         }
     }
+}
 
+/// Tensors written in place, in the order of the last writes.
+fn write_backs(plan: &ExecutionPlan, last_writes: &BTreeMap<usize, u32>) -> Vec<usize> {
+    let mut targets: Vec<(u32, usize)> = last_writes
+        .iter()
+        .filter(|(target, _)| matches!(plan.values().get(**target), Some(EValue::Tensor(_))))
+        .map(|(target, time)| (*time, *target))
+        .collect();
+    targets.sort_unstable();
+    targets.into_iter().map(|(_, target)| target).collect()
+}
+
+impl Lifetimes {
     /// What is made before a loop and used in it is needed until the loop's last jump back; what a loop reads before
     /// it writes it is carried from one round to the next. The exporter unrolls no loops into a plan, so it has no such
     /// rule, and without backward jumps this changes nothing.
@@ -529,7 +610,7 @@ impl FarthestJump {
 /// What the operators of a method do with their arguments, looked up once each.
 struct Roles<'a> {
     plan: &'a ExecutionPlan,
-    known: BTreeMap<i32, Option<Vec<Role>>>,
+    known: BTreeMap<i32, Option<(Vec<Role>, bool)>>,
 }
 
 impl<'a> Roles<'a> {
@@ -546,17 +627,23 @@ impl<'a> Roles<'a> {
         })
     }
 
-    fn reads(&mut self, op_index: i32, position: usize) -> bool {
+    fn of(&mut self, op_index: i32) -> Option<&(Vec<Role>, bool)> {
         if !self.known.contains_key(&op_index) {
             let signature = self.name(op_index).and_then(|name| operators::find(&name));
-            self.known.insert(op_index, signature.map(|s| s.args.iter().map(|arg| arg.role).collect()));
+            let roles = signature.map(|s| (s.args.iter().map(|arg| arg.role).collect(), s.result));
+            self.known.insert(op_index, roles);
         }
-        let roles = self.known[&op_index].as_ref();
-        roles.and_then(|roles| roles.get(position)).is_some_and(|role| *role != Role::Out)
+        self.known[&op_index].as_ref()
     }
 
-    fn is_copy(&self, op_index: i32) -> bool {
-        let operator = usize::try_from(op_index).ok().and_then(|i| self.plan.operators.as_ref()?.get(i));
-        operator.is_some_and(|o| o.name.as_deref() == Some("aten::copy_") && o.overload.as_deref() == Some(""))
+    /// What the operator does with the argument at a position; a result behind the arguments is an out. `None` if the
+    /// operator is not known.
+    fn role(&mut self, op_index: i32, position: usize) -> Option<Role> {
+        self.of(op_index).map(|(roles, _)| roles.get(position).copied().unwrap_or(Role::Out))
+    }
+
+    /// Whether the operator is one without outs that returns a result.
+    fn returns(&mut self, op_index: i32) -> bool {
+        self.of(op_index).is_some_and(|(_, result)| *result)
     }
 }

@@ -2,21 +2,55 @@
 //!
 //! Only marks them; which bytes go where is the layout's business.
 
-use super::{EValue, ExtraTensorInfo, Memory, Program, TensorData};
+use std::collections::HashMap;
 
-/// Marks every constant that is inside the program as external, with its fully qualified name, or else `name(method,
-/// value)`, as its key.
-pub fn externalize(program: &mut Program, name: impl Fn(usize, usize) -> String) {
+use super::{BlobId, EValue, ExtraTensorInfo, Memory, Program, Tensor, TensorData};
+
+/// Marks every constant that is inside the program as external. Its key is its fully qualified name, or else `name(method,
+/// value)`; where several methods use such a name for different data, the method's name and a dot are put before it.
+/// `same` tells which blobs are equal ([`super::dedup::find`]).
+pub fn externalize(program: &mut Program, same: &[BlobId], name: impl Fn(usize, usize) -> String) {
+    let mut first: HashMap<String, Tensor> = HashMap::new();
+    let mut ambiguous: HashMap<String, bool> = HashMap::new();
+    for (method, plan) in program.plans().iter().enumerate() {
+        for (index, tensor) in plan.tensors().filter(|(_, tensor)| is_inside(tensor)) {
+            let name = stated(tensor).map_or_else(|| name(method, index), str::to_owned);
+            let clash = first.get(&name).is_some_and(|other| !is_same(tensor, other, same));
+            *ambiguous.entry(name.clone()).or_default() |= clash;
+            first.entry(name).or_insert_with(|| tensor.clone());
+        }
+    }
     for (method, plan) in program.execution_plan.iter_mut().flatten().enumerate() {
+        let method_name = plan.name.clone().unwrap_or_default();
         for (index, value) in plan.values.iter_mut().flatten().enumerate() {
             let EValue::Tensor(tensor) = value else { continue };
-            let constant = matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None;
-            if !constant || tensor.is_external() {
+            if !is_inside(tensor) {
                 continue;
             }
             let extra = tensor.extra_tensor_info.get_or_insert_with(|| Box::new(ExtraTensorInfo::default()));
             extra.location = 1;
-            extra.fully_qualified_name.get_or_insert_with(|| name(method, index));
+            extra.fully_qualified_name.get_or_insert_with(|| {
+                let name = name(method, index);
+                if ambiguous[&name] { format!("{method_name}.{name}") } else { name }
+            });
         }
     }
+}
+
+/// A constant whose data are in the program.
+fn is_inside(tensor: &Tensor) -> bool {
+    matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None && !tensor.is_external()
+}
+
+fn stated(tensor: &Tensor) -> Option<&str> {
+    tensor.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()
+}
+
+/// Whether two tensors can share a key.
+fn is_same(a: &Tensor, b: &Tensor, same: &[BlobId]) -> bool {
+    let blob = |tensor: &Tensor| match tensor.data {
+        TensorData::Blob(blob) => Some(same[blob.0 as usize]),
+        _ => None,
+    };
+    (a.scalar_type, &a.sizes, &a.dim_order, blob(a)) == (b.scalar_type, &b.sizes, &b.dim_order, blob(b))
 }

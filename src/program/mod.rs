@@ -219,6 +219,11 @@ pub enum Memory {
         /// The tensor keeps its bytes from one execution to the next: a mutable buffer (10.2).
         persistent: bool,
     },
+    /// Where another tensor lies, whose memory it shares: a view.
+    View {
+        /// Index of the other tensor, which is no view.
+        base: u32,
+    },
     /// Here.
     At {
         /// `memory_id`, from 1.

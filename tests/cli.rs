@@ -1,0 +1,654 @@
+//! The command as a person or a script meets it: exit codes, which files appear under which names, what is said where,
+//! and that nothing is left behind when something goes wrong.
+//!
+//! What the files hold is `bytes.rs`'s matter, what messages about texts say is `errors.rs`'s.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A program without data.
+const RELU: &str = "
+methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2, 2]}
+      y: {tensor: float32, sizes: [2, 2]}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::relu.out, args: [x], out: y}
+";
+
+/// A program with a constant, which can go to a `.ptd`, and a delegate.
+const MODEL: &str = "
+methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2]}
+      a: {tensor: float32, sizes: [2], data: [1, 2]}
+      b: {tensor: float32, sizes: [3], data: [3, 4, 5]}
+      s: {tensor: float32, sizes: [2]}
+      t: {tensor: float32, sizes: [3]}
+      u: {tensor: float32, sizes: [2]}
+    inputs: [x]
+    outputs: [s, t, u]
+    instructions:
+      - {kernel: aten::add.out, args: [x, a], out: s}
+      - {kernel: aten::relu.out, args: [b], out: t}
+      - {delegate: part, args: [x, u]}
+    delegates:
+      part: {backend: SomeBackend, data: {hex: aabbccdd}}
+";
+
+/// A program whose constants go to the default `.ptd` and to `lora.ptd`.
+const TAGGED: &str = "
+methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2]}
+      a: {tensor: float32, sizes: [2], data: [1, 2], external: true}
+      b: {tensor: float32, sizes: [2], data: [3, 4], external: lora}
+      s: {tensor: float32, sizes: [2]}
+      t: {tensor: float32, sizes: [2]}
+    inputs: [x]
+    outputs: [t]
+    instructions:
+      - {kernel: aten::add.out, args: [x, a], out: s}
+      - {kernel: aten::add.out, args: [s, b], out: t}
+";
+
+/// Weights alone.
+const WEIGHTS: &str = "named_data:\n  weight: {tensor: float32, sizes: [2], data: [1, 2]}\n";
+
+/// A text with a mistake.
+const WRONG: &str = "methods: {forward: {values: {x: {tensor: floot32, sizes: [1]}}, inputs: [x], outputs: [x]}}\n";
+
+/// An assembly that succeeds, with a warning.
+fn warned() -> String {
+    RELU.replace("aten::relu.out", "aten::rleu.out")
+}
+
+/// A folder to run in.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new(texts: &[(&str, &str)]) -> Folder {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        for (name, text) in texts {
+            folder.write(name, text);
+        }
+        folder
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path().join(name), content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        command.args(arguments).current_dir(self.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Done {
+        Done::of(arguments, self.command(arguments).output().unwrap())
+    }
+
+    fn run_with_stdin(&self, arguments: &[&str], stdin: impl AsRef<[u8]>) -> Done {
+        let mut command = self.command(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A command that stops before it reads closes the pipe; that is its right.
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_ref());
+        Done::of(arguments, child.wait_with_output().unwrap())
+    }
+
+    /// All names in the folder and below it, hidden ones too: what was left behind would be among them.
+    fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        collect(self.path(), "", &mut names);
+        names.sort();
+        names
+    }
+}
+
+fn collect(folder: &Path, prefix: &str, names: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            collect(&entry.path(), &format!("{name}/"), names);
+        }
+        names.push(name);
+    }
+}
+
+/// How a command ended.
+struct Done {
+    command: String,
+    code: Option<i32>,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+impl Done {
+    fn of(arguments: &[&str], output: Output) -> Done {
+        let Output { status, stdout, stderr } = output;
+        let stderr = String::from_utf8(stderr).expect("messages are UTF-8");
+        Done { command: arguments.join(" "), code: status.code(), stdout, stderr }
+    }
+
+    #[track_caller]
+    fn exits(self, code: i32) -> Done {
+        assert_eq!(self.code, Some(code), "pte-emit {}\n{}", self.command, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    fn says(self, what: &str) -> Done {
+        assert!(self.stderr.contains(what), "pte-emit {}: no `{what}` in\n{}", self.command, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    fn is_silent(self) -> Done {
+        assert_eq!(self.stderr, "", "pte-emit {}", self.command);
+        self
+    }
+}
+
+/// Whether these are the bytes of a program.
+fn is_program(bytes: &[u8]) -> bool {
+    bytes.get(4..8) == Some(b"ET12")
+}
+
+/// Whether these are the bytes of a `.ptd`.
+fn is_data(bytes: &[u8]) -> bool {
+    bytes.get(4..8) == Some(b"FT01")
+}
+
+#[test]
+fn a_text_becomes_a_program_and_the_exit_code_is_0() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    let done = folder.run(&["model.yaml", "-o", "model.pte"]).exits(0).says("model.pte: ");
+    assert!(is_program(&folder.read("model.pte")) && done.stdout.is_empty());
+    assert_eq!(folder.names(), ["model.pte", "model.yaml"]);
+}
+
+#[test]
+fn a_text_without_methods_becomes_a_ptd() {
+    let folder = Folder::new(&[("weights.yaml", WEIGHTS)]);
+    folder.run(&["weights.yaml", "-o", "weights.ptd"]).exits(0).says("weights.ptd: ");
+    assert!(is_data(&folder.read("weights.ptd")));
+}
+
+#[test]
+fn a_wrong_text_exits_with_1_and_leaves_no_output() {
+    let folder = Folder::new(&[("wrong.yaml", WRONG)]);
+    folder.run(&["wrong.yaml", "-o", "wrong.pte"]).exits(1).says("wrong.yaml:1:").says("did you mean `float32`?");
+    assert_eq!(folder.names(), ["wrong.yaml"]);
+}
+
+#[test]
+fn a_wrong_text_leaves_the_existing_output_as_it_is() {
+    let folder = Folder::new(&[("wrong.yaml", WRONG), ("model.pte", "old"), ("model.ptd", "older")]);
+    folder.run(&["wrong.yaml", "-o", "model.pte", "--external-data"]).exits(1);
+    assert_eq!((folder.read("model.pte"), folder.read("model.ptd")), (b"old".to_vec(), b"older".to_vec()));
+    assert_eq!(folder.names(), ["model.ptd", "model.pte", "wrong.yaml"]);
+}
+
+#[test]
+fn an_existing_output_is_replaced() {
+    let folder = Folder::new(&[("model.yaml", RELU), ("model.pte", "old")]);
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    assert!(is_program(&folder.read("model.pte")));
+    assert_eq!(folder.names(), ["model.pte", "model.yaml"]);
+}
+
+#[test]
+fn a_wrong_command_line_exits_with_2() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&[]).exits(2);
+    folder.run(&["model.yaml", "-o", "x.pte", "--no-such-option"]).exits(2).says("--no-such-option");
+    folder.run(&["model.yaml", "-o", "x.pte", "--segment-alignment", "100"]).exits(2).says("power of two");
+    folder.run(&["model.yaml", "-o", "x.pte", "--header", "28"]).exits(2).says("possible values");
+    folder.run(&["model.yaml", "-o", "x.pte", "--max-size", "many"]).exits(2).says("number of bytes");
+    assert_eq!(folder.names(), ["model.yaml"]);
+}
+
+#[test]
+fn help_version_and_schema_exit_with_0() {
+    let folder = Folder::new(&[]);
+    for arguments in [&["--help"][..], &["-h"], &["--version"], &["schema"]] {
+        let done = folder.run(arguments).exits(0).is_silent();
+        assert!(!done.stdout.is_empty(), "{arguments:?}");
+    }
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn a_missing_input_exits_with_3() {
+    let folder = Folder::new(&[]);
+    folder.run(&["nothing.yaml", "-o", "x.pte"]).exits(3).says("nothing.yaml");
+    folder.run(&[".", "-o", "x.pte"]).exits(3);
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn an_input_that_is_no_text_is_refused() {
+    let folder = Folder::new(&[]);
+    folder.write("model.yaml", b"methods: \xff\xfe\n");
+    let done = folder.run(&["model.yaml", "-o", "model.pte"]).says("byte 9 is not UTF-8");
+    // The input could be read; it is wrong.
+    done.exits(1);
+    assert_eq!(folder.names(), ["model.yaml"]);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_exits_with_3() {
+    let folder = Folder::new(&[("model.yaml", RELU), ("file", "")]);
+    folder.run(&["model.yaml", "-o", "missing/model.pte"]).exits(3).says("missing/model.pte");
+    folder.run(&["model.yaml", "-o", "file/model.pte"]).exits(3).says("file/model.pte");
+    assert_eq!(folder.names(), ["file", "model.yaml"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_in_a_read_only_folder_exits_with_3() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    let locked = folder.path().join("locked");
+    fs::create_dir(&locked).unwrap();
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
+    // Who may do everything may write there, too.
+    if File::create(locked.join("probe")).is_err() {
+        folder.run(&["model.yaml", "-o", "locked/model.pte"]).exits(3).says("locked/model.pte");
+    }
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_behind_standard_output_exits_with_3() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = folder.command(&["model.yaml"]).stdout(full).output().unwrap();
+    Done::of(&["model.yaml > /dev/full"], output).exits(3).says("space");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_at_the_output_path_keeps_pointing() {
+    let folder = Folder::new(&[("model.yaml", RELU), ("real.pte", "old")]);
+    std::os::unix::fs::symlink("real.pte", folder.path().join("model.pte")).unwrap();
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    assert!(fs::symlink_metadata(folder.path().join("model.pte")).unwrap().is_symlink());
+    assert!(is_program(&folder.read("real.pte")));
+}
+
+/// `-o /dev/null` and `-o >(cmd)` are written through, not replaced; a named pipe stands for them here.
+#[cfg(unix)]
+#[test]
+fn a_pipe_at_the_output_path_stays_a_pipe() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    let pipe = folder.path().join("pipe.pte");
+    if !Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()) {
+        return;
+    }
+    let writer = folder.command(&["model.yaml", "-o", "pipe.pte"]).stderr(Stdio::piped()).spawn().unwrap();
+    // Opening a pipe waits for the other end, which never comes if the command replaced it: so the reader is a process
+    // that can be ended.
+    let mut reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
+    let written = writer.wait_with_output().unwrap();
+    let still_pipe = fs::metadata(&pipe).unwrap().file_type().is_fifo();
+    if !still_pipe {
+        reader.kill().unwrap();
+    }
+    let read = reader.wait_with_output().unwrap();
+    assert!(written.status.success() && still_pipe && is_program(&read.stdout));
+}
+
+#[test]
+fn a_dash_stands_for_the_standard_streams() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    let expected = folder.read("model.pte");
+    for arguments in [&["-"][..], &["-", "-o", "-"], &["-o", "-", "-"]] {
+        assert_eq!(folder.run_with_stdin(arguments, RELU).exits(0).stdout, expected, "{arguments:?}");
+    }
+    assert_eq!(folder.run(&["model.yaml"]).exits(0).stdout, expected);
+    folder.run_with_stdin(&["-", "-o", "from_stdin.pte"], RELU).exits(0);
+    assert_eq!(folder.read("from_stdin.pte"), expected);
+    assert_eq!(folder.names(), ["from_stdin.pte", "model.pte", "model.yaml"]);
+}
+
+#[test]
+fn a_wrong_text_on_standard_input_gives_no_byte() {
+    let folder = Folder::new(&[]);
+    let done = folder.run_with_stdin(&["-"], WRONG).exits(1).says("<stdin>:1:");
+    assert!(done.stdout.is_empty());
+    let done = folder.run_with_stdin(&["-"], b"\xff").says("<stdin>");
+    assert!(done.stdout.is_empty());
+}
+
+#[test]
+fn standard_input_can_be_read_once_only() {
+    let folder = Folder::new(&[]);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder.run_with_stdin(&["-", "-", "-o", "out"], RELU).exits(2);
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let folder = Folder::new(&[]);
+    let big = "named_data: {a: {fill: 0, size: 16M}}\n";
+    folder.write("big.yaml", big);
+    let mut child = folder.command(&["big.yaml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    Done::of(&["big.yaml | true"], child.wait_with_output().unwrap()).exits(0);
+}
+
+#[test]
+fn several_texts_need_a_folder() {
+    let folder = Folder::new(&[("a.yaml", RELU), ("b.yaml", MODEL)]);
+    folder.run(&["a.yaml", "b.yaml"]).exits(2).says("-o FOLDER");
+    folder.run(&["a.yaml", "b.yaml", "-o", "-"]).exits(2).says("folder");
+    folder.run(&["a.yaml", "b.yaml", "-o", "model.pte"]).exits(2).says("folder");
+    folder.run(&["a.yaml", "b.yaml", "-o", "missing"]).exits(2).says("folder");
+    assert_eq!(folder.names(), ["a.yaml", "b.yaml"]);
+}
+
+#[test]
+fn several_texts_go_to_a_folder() {
+    let folder = Folder::new(&[("a.yaml", RELU), ("b.yaml", MODEL), ("w.json", "{\"named_data\": {}}")]);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder.run(&["a.yaml", "b.yaml", "w.json", "-o", "out"]).exits(0);
+    assert_eq!(folder.names(), ["a.yaml", "b.yaml", "out", "out/a.pte", "out/b.pte", "out/w.ptd", "w.json"]);
+}
+
+#[test]
+fn a_wrong_text_among_several_stops_no_other() {
+    let folder = Folder::new(&[("a.yaml", RELU), ("wrong.yaml", WRONG), ("z.yaml", MODEL)]);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder.run(&["a.yaml", "wrong.yaml", "z.yaml", "-o", "out"]).exits(1).says("wrong.yaml:1:");
+    assert_eq!(folder.names(), ["a.yaml", "out", "out/a.pte", "out/z.pte", "wrong.yaml", "z.yaml"]);
+    folder.run(&["a.yaml", "wrong.yaml", "nothing.yaml", "-o", "out"]).exits(3);
+}
+
+#[test]
+fn texts_of_one_name_do_not_replace_each_other() {
+    let folder = Folder::new(&[("model.yaml", RELU), ("model.json", "{\"methods\": {}}")]);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder.run(&["model.yaml", "model.json", "-o", "out"]).exits(2).says("model.pte");
+    assert_eq!(folder.names(), ["model.json", "model.yaml", "out"]);
+}
+
+#[test]
+fn a_name_with_dots_keeps_them() {
+    let folder = Folder::new(&[("model.v1.5.yaml", RELU)]);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder.run(&["model.v1.5.yaml", "-o", "out"]).exits(0);
+    assert_eq!(folder.names(), ["model.v1.5.yaml", "out", "out/model.v1.5.pte"]);
+}
+
+#[test]
+fn external_data_go_beside_the_program() {
+    for arguments in [
+        &["model.yaml", "-o", "model.pte", "--external-data"][..],
+        &["--external-data", "model.yaml", "-o", "model.pte"],
+        &["-o", "model.pte", "--external-data", "model.yaml"],
+        &["model.yaml", "-o", "model.pte", "--external-data", "model.ptd"],
+        &["model.yaml", "-o", "model.pte", "--external-data=model.ptd"],
+    ] {
+        let folder = Folder::new(&[("model.yaml", MODEL)]);
+        folder.run(arguments).exits(0);
+        assert!(is_program(&folder.read("model.pte")) && is_data(&folder.read("model.ptd")), "{arguments:?}");
+        assert_eq!(folder.names(), ["model.ptd", "model.pte", "model.yaml"], "{arguments:?}");
+    }
+}
+
+#[test]
+fn external_data_can_have_a_name_of_their_own() {
+    let folder = Folder::new(&[("model.yaml", MODEL)]);
+    fs::create_dir(folder.path().join("data")).unwrap();
+    folder.run(&["model.yaml", "-o", "model.pte", "--external-data", "data/weights.ptd"]).exits(0);
+    assert_eq!(folder.names(), ["data", "data/weights.ptd", "model.pte", "model.yaml"]);
+    let done = folder.run(&["model.yaml", "--external-data", "weights.ptd"]).exits(0);
+    assert!(is_program(&done.stdout) && is_data(&folder.read("weights.ptd")));
+}
+
+#[test]
+fn external_data_of_a_program_on_standard_output_need_a_name() {
+    let folder = Folder::new(&[("model.yaml", MODEL)]);
+    let done = folder.run(&["model.yaml", "--external-data"]).exits(2).says("--external-data FILE.ptd");
+    assert!(done.stdout.is_empty());
+    assert_eq!(folder.names(), ["model.yaml"]);
+}
+
+#[test]
+fn an_external_data_file_of_another_extension_is_not_taken_for_a_text() {
+    let folder = Folder::new(&[("model.yaml", MODEL)]);
+    // `weights.bin` is no text that is there: the message must speak of the option.
+    folder.run(&["model.yaml", "-o", "model.pte", "--external-data", "weights.bin"]).exits(2).says(".ptd");
+    assert_eq!(folder.names(), ["model.yaml"]);
+}
+
+#[test]
+fn the_default_ptd_is_called_like_the_program() {
+    let folder = Folder::new(&[("model.yaml", TAGGED)]);
+    folder.run(&["model.yaml", "-o", "other.pte"]).exits(0).says("other.pte").says("other.ptd").says("lora.ptd");
+    assert_eq!(folder.names(), ["lora.ptd", "model.yaml", "other.ptd", "other.pte"]);
+}
+
+#[test]
+fn tagged_data_go_beside_the_program() {
+    let folder = Folder::new(&[("model.yaml", TAGGED)]);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder.run(&["model.yaml", "-o", "out"]).exits(0);
+    assert_eq!(folder.names(), ["model.yaml", "out", "out/lora.ptd", "out/model.ptd", "out/model.pte"]);
+}
+
+#[test]
+fn two_outputs_of_one_name_are_refused() {
+    let folder = Folder::new(&[("model.yaml", TAGGED), ("same.yaml", &TAGGED.replace("lora", "same"))]);
+    folder.run(&["model.yaml", "-o", "lora.pte"]).exits(2).says("lora.ptd");
+    folder.run(&["same.yaml", "-o", "same.pte"]).exits(2).says("same.ptd");
+    folder.run(&["model.yaml", "-o", "x.ptd", "--format", "pte", "--external-data", "x.ptd"]).exits(2).says("x.ptd");
+    folder.run(&["model.yaml", "-o", "x.pte", "--external-data", "./lora.ptd"]).exits(2).says("lora.ptd");
+    assert_eq!(folder.names(), ["model.yaml", "same.yaml"]);
+}
+
+#[test]
+fn an_output_never_replaces_its_input() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&["model.yaml", "-o", "model.yaml"]).exits(2).says("model.yaml");
+    assert_eq!(folder.read("model.yaml"), RELU.as_bytes());
+}
+
+#[test]
+fn the_extension_of_the_output_must_fit_the_text() {
+    let folder = Folder::new(&[("model.yaml", RELU), ("weights.yaml", WEIGHTS)]);
+    folder.run(&["model.yaml", "-o", "model.ptd"]).exits(2).says("has methods");
+    folder.run(&["weights.yaml", "-o", "weights.pte"]).exits(2).says("no methods");
+    folder.run(&["model.yaml", "--format", "ptd"]).exits(2).says("has methods");
+    folder.run(&["weights.yaml", "--format", "pte"]).exits(2).says("no methods");
+    assert_eq!(folder.names(), ["model.yaml", "weights.yaml"]);
+    folder.run(&["model.yaml", "-o", "model.bin"]).exits(0);
+    assert!(is_program(&folder.read("model.bin")));
+}
+
+#[test]
+fn all_outputs_are_written_or_none() {
+    let folder = Folder::new(&[("model.yaml", TAGGED)]);
+    // The last of three targets is a folder.
+    fs::create_dir(folder.path().join("lora.ptd")).unwrap();
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(3).says("lora.ptd");
+    assert_eq!(folder.names(), ["lora.ptd", "model.yaml"]);
+    folder.write("model.pte", "old");
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(3);
+    assert_eq!(folder.read("model.pte"), b"old");
+    assert_eq!(folder.names(), ["lora.ptd", "model.pte", "model.yaml"]);
+}
+
+#[test]
+fn an_output_whose_ptd_cannot_be_written_is_not_written() {
+    let folder = Folder::new(&[("model.yaml", MODEL)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "--external-data", "missing/w.ptd"]).exits(3).says("missing/w.ptd");
+    let done = folder.run(&["model.yaml", "--external-data", "missing/w.ptd"]).exits(3);
+    assert!(done.stdout.is_empty());
+    assert_eq!(folder.names(), ["model.yaml"]);
+}
+
+#[test]
+fn data_that_change_while_they_are_written_leave_nothing() {
+    // A file that is shorter than its size says when it is read: `/proc` has them.
+    let folder = Folder::new(&[("model.yaml", WEIGHTS)]);
+    folder.write("short.yaml", "named_data: {a: {file: data.bin, size: 8}}\n");
+    folder.write("data.bin", "1234");
+    folder.run(&["short.yaml", "-o", "short.ptd"]).exits(1).says("data.bin");
+    assert_eq!(folder.names(), ["data.bin", "model.yaml", "short.yaml"]);
+}
+
+#[test]
+fn quiet_is_silent_and_warnings_and_the_summary_go_to_standard_error() {
+    let folder = Folder::new(&[("model.yaml", &warned()), ("wrong.yaml", WRONG)]);
+    let done = folder.run(&["model.yaml", "-o", "model.pte"]).exits(0).says("warning: ").says("model.pte: ");
+    assert!(done.stdout.is_empty());
+    for quiet in ["--quiet", "-q"] {
+        let done = folder.run(&["model.yaml", "-o", "model.pte", quiet]).exits(0).is_silent();
+        assert!(done.stdout.is_empty());
+        folder.run(&["wrong.yaml", "-o", "wrong.pte", quiet]).exits(1).says("error: ");
+        folder.run(&["nothing.yaml", "-o", "x.pte", quiet]).exits(3).says("error: ");
+    }
+}
+
+#[test]
+fn colours_are_only_where_they_are_wanted() {
+    let folder = Folder::new(&[("wrong.yaml", WRONG)]);
+    for (arguments, coloured) in [
+        (&["wrong.yaml", "-o", "x.pte"][..], false),
+        (&["wrong.yaml", "-o", "x.pte", "--color", "never"], false),
+        (&["wrong.yaml", "-o", "x.pte", "--color", "always"], true),
+    ] {
+        assert_eq!(folder.run(arguments).exits(1).stderr.contains('\x1b'), coloured, "{arguments:?}");
+    }
+}
+
+#[test]
+fn data_beyond_the_largest_size_are_refused() {
+    let folder = Folder::new(&[("big.yaml", "named_data: {a: {fill: 0, size: 64K}}\n")]);
+    folder.run(&["big.yaml", "-o", "big.ptd", "--max-size", "64K"]).exits(0);
+    folder.run(&["big.yaml", "-o", "big2.ptd", "--max-size", "65535"]).exits(1).says("--max-size");
+    assert_eq!(folder.names(), ["big.ptd", "big.yaml"]);
+}
+
+/// Every option of the layout does what its key does, and does something.
+#[test]
+fn options_of_the_layout_are_its_keys() {
+    let folder = Folder::new(&[("model.yaml", MODEL)]);
+    let plain = ["model.yaml", "-q", "--external-data", "plain.ptd", "-o", "plain.pte"];
+    folder.run(&plain).exits(0);
+    folder.run(&["model.yaml", "-q", "-o", "inside.pte"]).exits(0);
+    let mut wrong = Vec::new();
+    let mut compare = |option: &str, value: &str, file: &str, unlike: &str, more: &[&str]| {
+        let key = option.replace('-', "_");
+        folder.write("keyed.yaml", format!("{MODEL}layout: {{{key}: {value}}}\n"));
+        let extension = Path::new(file).extension().unwrap().to_str().unwrap();
+        let outputs = |name: &str| [format!("{name}.pte"), format!("{name}.ptd")];
+        let [by_key, by_key_data] = outputs("by_key");
+        let [by_option, by_option_data] = outputs("by_option");
+        let external = |data: &str| match extension {
+            "ptd" => vec!["--external-data".to_owned(), data.to_owned()],
+            _ => Vec::new(),
+        };
+        let run = |text: &str, out: &str, data: &str, option: Option<(&str, &str)>| {
+            let mut arguments: Vec<String> = [text, "-q", "-o", out].map(str::to_owned).to_vec();
+            arguments.extend(external(data));
+            arguments.extend(more.iter().map(|word| (*word).to_owned()));
+            arguments.extend(option.iter().flat_map(|(name, value)| [format!("--{name}"), (*value).to_owned()]));
+            folder.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).exits(0);
+        };
+        run("keyed.yaml", &by_key, &by_key_data, None);
+        run("model.yaml", &by_option, &by_option_data, Some((option, value)));
+        let (key_file, option_file) =
+            (folder.read(&format!("by_key.{extension}")), folder.read(&format!("by_option.{extension}")));
+        if key_file != option_file {
+            wrong.push(format!("--{option} {value} is not what {key}: {value} is"));
+        }
+        if option_file == folder.read(unlike) {
+            wrong.push(format!("--{option} {value} changes nothing"));
+        }
+    };
+    for (option, value) in [
+        ("segment-alignment", "4096"),
+        ("segment-alignment", "page"),
+        ("tensor-alignment", "64"),
+        ("base-alignment", "16K"),
+        ("builder", "flatc"),
+        ("header", "24"),
+        ("constants", "inline"),
+        ("delegates", "inline"),
+    ] {
+        compare(option, value, "x.pte", "inside.pte", &[]);
+    }
+    compare("delegate-alignment", "1024", "x.pte", "inside.pte", &["--delegates", "inline"]);
+    compare("header", "none", "x.pte", "inside.pte", &["--delegates", "inline", "--constants", "inline"]);
+    compare("segment-alignment", "4096", "x.ptd", "plain.ptd", &[]);
+    compare("ptd-builder", "exir", "x.ptd", "plain.ptd", &[]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_option_wins_over_the_key() {
+    let folder = Folder::new(&[("model.yaml", MODEL)]);
+    folder.write("keyed.yaml", format!("{MODEL}layout: {{segment_alignment: 4096}}\n"));
+    folder.run(&["model.yaml", "-o", "plain.pte", "--segment-alignment", "256"]).exits(0);
+    folder.run(&["keyed.yaml", "-o", "keyed.pte", "--segment-alignment", "256"]).exits(0);
+    assert_eq!(folder.read("plain.pte"), folder.read("keyed.pte"));
+}
+
+#[test]
+fn files_are_looked_for_beside_the_text() {
+    let folder = Folder::new(&[]);
+    fs::create_dir(folder.path().join("texts")).unwrap();
+    folder.write("texts/w.yaml", "named_data: {a: {file: w.bin}}\n");
+    folder.write("texts/w.bin", "1234");
+    folder.run(&["texts/w.yaml", "-o", "w.ptd"]).exits(0);
+    assert!(is_data(&folder.read("w.ptd")));
+    // From standard input: beside the folder it is run in.
+    folder.write("v.bin", "1234");
+    let done = folder.run_with_stdin(&["-"], "named_data: {a: {file: v.bin}}\n").exits(0);
+    assert!(is_data(&done.stdout));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_output_has_the_permissions_of_any_new_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("model.pte"), mode("model.yaml"));
+}
+
+/// What is told about a wrong text must not depend on the order of hashing.
+#[test]
+fn the_same_command_says_the_same() {
+    let folder = Folder::new(&[("wrong.yaml", &RELU.replace("args: [x]", "args: [z]"))]);
+    let first = folder.run(&["wrong.yaml", "-o", "x.pte"]).exits(1).stderr;
+    for _ in 0..8 {
+        assert_eq!(folder.run(&["wrong.yaml", "-o", "x.pte"]).exits(1).stderr, first);
+    }
+}

@@ -1,0 +1,333 @@
+//! The judge: every example, and every byte-golden text that has tests, is assembled, loaded by the real ExecuTorch
+//! runtime and run, and its outputs are held against those that the text expects; with the weights inside the program
+//! and outside, and through every loader.
+//!
+//! The tests of a method run in their order on one loaded method, so that a mutable tensor keeps its content from one
+//! to the next. What the files hold byte for byte is `bytes.rs`'s work, that they are made at all `examples.rs`'s.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pte_emit::ir::tests::{TestCase, TestData};
+use pte_emit::program::number::{self, Number};
+use pte_emit::program::{Memory, TensorData};
+use pte_emit::schema::ScalarType;
+use pte_emit::{Assembly, Input, Overrides, assemble};
+
+#[path = "support/runner.rs"]
+mod runner;
+
+use runner::{Mode, Value};
+
+/// How every text is assembled and loaded: with the constants outside or not, and the loader's part.
+const VARIANTS: [(bool, Mode); 5] = [
+    (false, Mode { verify: "full", loader: "file" }),
+    (false, Mode { verify: "full", loader: "buffer" }),
+    (false, Mode { verify: "minimal", loader: "mmap" }),
+    (true, Mode { verify: "full", loader: "file" }),
+    (true, Mode { verify: "full", loader: "mmap" }),
+];
+
+#[test]
+#[ignore = "fetches the ExecuTorch runtime from a package index; run it with `cargo test --test conformance -- --ignored`"]
+fn the_real_runtime_gives_what_the_texts_expect() {
+    let runner = runner::locate();
+    let mut failures = Vec::new();
+    let mut compared = 0;
+    let examples = texts("examples");
+    assert!(!examples.is_empty(), "there are no examples");
+    for (path, must_have_tests) in
+        examples.iter().map(|path| (path, true)).chain(texts("tests/golden/bytes").iter().map(|path| (path, false)))
+    {
+        for (external_data, mode) in VARIANTS {
+            let outside = if external_data { ", --external-data" } else { "" };
+            let title = format!("{} ({} verification, {}{outside})", shown(path), mode.verify, mode.loader);
+            match judge(&runner, path, external_data, mode) {
+                Ok(0) if must_have_tests => failures.push(format!("{title}: no test compares an output")),
+                Ok(count) => compared += count,
+                Err(found) => failures.extend(found.into_iter().map(|failure| format!("{title}: {failure}"))),
+            }
+        }
+    }
+    println!("{compared} outputs of {} examples compared", examples.len());
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn texts(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut texts: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "yaml")).collect();
+    texts.sort();
+    texts
+}
+
+/// A path from the repository's root.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap_or(path).display().to_string()
+}
+
+/// Assembles a text, runs its tests, and counts the outputs that were compared; or says all that was wrong.
+fn judge(runner: &Path, path: &Path, external_data: bool, mode: Mode) -> Result<usize, Vec<String>> {
+    let text = fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
+    let name = shown(path);
+    let input = Input { name: &name, text: &text, folder: path.parent().unwrap_or(Path::new("")) };
+    let overrides = Overrides { external_data, ..Overrides::default() };
+    let assembly = assemble(&input, &overrides).map_err(|report| vec![report.render(false)])?;
+    if external_data && let Some(left) = constant_inside(&assembly) {
+        return Err(vec![left]);
+    }
+    let folder = tempfile::tempdir().map_err(|error| vec![error.to_string()])?;
+    let (pte, ptds) = write(&assembly, folder.path()).map_err(|error| vec![error.to_string()])?;
+    let script = script(&assembly).map_err(|error| vec![error.to_string()])?;
+    let answers = runner::run(runner, &pte, &ptds, mode, &script).map_err(|failure| vec![failure])?;
+    let mut check = Check { answers: answers.into_iter(), failures: Vec::new(), compared: 0 };
+    // What is behind a missing answer has none either.
+    if let Err(missing) = check.program(&assembly) {
+        check.failures.push(missing);
+    }
+    if check.failures.is_empty() { Ok(check.compared) } else { Err(check.failures) }
+}
+
+/// A constant that stayed in the program, although all were sent out.
+fn constant_inside(assembly: &Assembly) -> Option<String> {
+    assembly.program.plans().iter().find_map(|plan| {
+        let inside = plan.tensors().find(|(_, tensor)| {
+            matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None && !tensor.is_external()
+        });
+        let name = plan.name.as_deref().unwrap_or_default();
+        inside.map(|(value, _)| format!("value {value} of `{name}` is a constant inside the program"))
+    })
+}
+
+/// The `.pte` and its `.ptd` files.
+fn write(assembly: &Assembly, folder: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
+    let pte = folder.join("model.pte");
+    let program = assembly.program_file().ok_or_else(|| io::Error::other("the text has no methods"))?;
+    fs::write(&pte, program.to_vec()?)?;
+    let mut ptds = Vec::new();
+    for (number, (_, file)) in assembly.data_files().enumerate() {
+        // The runtime goes by content; a tag might be no name for a file.
+        let ptd = folder.join(format!("{number}.ptd"));
+        fs::write(&ptd, file.to_vec()?)?;
+        ptds.push(ptd);
+    }
+    Ok((pte, ptds))
+}
+
+/// Every method's name, in the order of the program.
+fn methods(assembly: &Assembly) -> impl Iterator<Item = &str> {
+    assembly.program.plans().iter().map(|plan| plan.name.as_deref().unwrap_or_default())
+}
+
+fn cases<'a>(assembly: &'a Assembly, method: &str) -> &'a [TestCase] {
+    assembly.tests.iter().find(|tests| tests.method == method).map_or(&[], |tests| &tests.cases)
+}
+
+/// Loads every method, and runs its tests. [`Check::program`] reads the answers in the same order.
+fn script(assembly: &Assembly) -> io::Result<String> {
+    let mut lines = vec!["methods".to_owned()];
+    for method in methods(assembly) {
+        lines.push(format!("load {}", runner::quote(method)));
+        for case in cases(assembly, method) {
+            for (number, input) in case.inputs.iter().enumerate() {
+                lines.push(format!("input {number} {}", runner::spell(input)?));
+            }
+            lines.push("execute".into());
+            lines.push("outputs".into());
+        }
+    }
+    lines.push(String::new());
+    Ok(lines.join("\n"))
+}
+
+/// Reads the runner's answers beside what was asked.
+struct Check {
+    answers: std::vec::IntoIter<String>,
+    failures: Vec<String>,
+    compared: usize,
+}
+
+impl Check {
+    fn answer(&mut self) -> Result<String, String> {
+        self.answers.next().ok_or_else(|| "the runner says nothing more".to_owned())
+    }
+
+    /// Notes it if the next answer is not `wanted`; says whether it was.
+    fn expect(&mut self, wanted: &str, what: &str) -> Result<bool, String> {
+        let answer = self.answer()?;
+        if answer != wanted {
+            self.failures.push(format!("{what}: expected `{wanted}`, the runner says `{answer}`"));
+        }
+        Ok(answer == wanted)
+    }
+
+    fn program(&mut self, assembly: &Assembly) -> Result<(), String> {
+        if !self.expect("program ok", "the program")? {
+            return Ok(());
+        }
+        let names: Vec<String> = methods(assembly).map(runner::quote).collect();
+        self.expect(&format!("methods {}", names.join(" ")), "the program")?;
+        for method in methods(assembly) {
+            let loaded = self.expect("load ok", &format!("method `{method}`"))?;
+            for (number, case) in cases(assembly, method).iter().enumerate() {
+                let what = format!("method `{method}`, test {number}");
+                let before = self.failures.len();
+                self.case(case, &what)?;
+                if !loaded {
+                    // These failures are all the same one.
+                    self.failures.truncate(before);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn case(&mut self, case: &TestCase, what: &str) -> Result<(), String> {
+        for number in 0..case.inputs.len() {
+            self.expect("input ok", &format!("{what}, input {number}"))?;
+        }
+        let executed = self.expect("execute ok", what)?;
+        let answer = self.answer()?;
+        let count = answer.strip_prefix("outputs ").and_then(|count| count.parse::<usize>().ok());
+        let Some(count) = count else {
+            self.failures.push(format!("{what}: the runner has no outputs: `{answer}`"));
+            return Ok(());
+        };
+        let wanted = case.outputs.as_ref();
+        if let Some(wanted) = wanted.filter(|wanted| wanted.len() != count) {
+            self.failures.push(format!("{what}: expected {} outputs, found {count}", wanted.len()));
+        }
+        for number in 0..count {
+            let answer = self.answer()?;
+            let Some(value) = answer.strip_prefix(&format!("output {number} ")).and_then(runner::read) else {
+                self.failures.push(format!("{what}: `{answer}` is no output"));
+                continue;
+            };
+            // What a failed execution left behind says nothing.
+            let Some(expected) = wanted.and_then(|wanted| wanted.get(number)).filter(|_| executed) else { continue };
+            self.compared += 1;
+            if let Err(failure) = compare(expected, &value, case) {
+                self.failures.push(format!("{what}, output {number}: {failure}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compare(expected: &TestData, found: &Value, case: &TestCase) -> Result<(), String> {
+    let same = match (expected, found) {
+        (TestData::Null, Value::Null) => true,
+        (TestData::Int(expected), Value::Int(found)) => expected == found,
+        (TestData::Bool(expected), Value::Bool(found)) => expected == found,
+        (TestData::String(expected), Value::String(found)) => expected.as_bytes() == found,
+        (TestData::Double(expected), Value::Double(found)) => near(*expected, *found, case),
+        (
+            TestData::Tensor { scalar_type, sizes, dim_order, data },
+            Value::Tensor { scalar_type: found_type, sizes: found_sizes, dim_order: found_order, bytes },
+        ) => {
+            if found_type != scalar_type {
+                return Err(format!("expected {scalar_type}, found {found_type}"));
+            }
+            if found_sizes != sizes {
+                return Err(format!("expected sizes {sizes:?}, found {found_sizes:?}"));
+            }
+            if found_order != dim_order {
+                return Err(format!("expected dim_order {dim_order:?}, found {found_order:?}"));
+            }
+            let data = data.to_vec().map_err(|error| error.to_string())?;
+            let bytes = bytes.as_ref().ok_or("the tensor has no memory")?;
+            return compare_elements(*scalar_type, sizes, dim_order, &data, bytes, case);
+        }
+        _ => false,
+    };
+    if same { Ok(()) } else { Err(format!("expected {expected:?}, found {found:?}")) }
+}
+
+/// Both in the order of memory.
+fn compare_elements(
+    scalar_type: ScalarType,
+    sizes: &[i32],
+    dim_order: &[u8],
+    expected: &[u8],
+    found: &[u8],
+    case: &TestCase,
+) -> Result<(), String> {
+    if expected.len() != found.len() {
+        return Err(format!("expected {} bytes, found {}", expected.len(), found.len()));
+    }
+    let size = scalar_type.info().map_or(1, |info| info.size as usize);
+    for (position, (expected, found)) in expected.chunks(size).zip(found.chunks(size)).enumerate() {
+        let numbers = (number::decode(scalar_type, expected), number::decode(scalar_type, found));
+        let same = match numbers {
+            (Some(Number::Float(expected)), Some(Number::Float(found))) => near(expected, found, case),
+            (Some(Number::Complex(re, im)), Some(Number::Complex(found_re, found_im))) => {
+                near(re, found_re, case) && near(im, found_im, case)
+            }
+            _ => expected == found,
+        };
+        if !same {
+            let at = coordinates(position, sizes, dim_order);
+            return Err(match numbers {
+                (Some(expected), Some(found)) => format!("expected {expected} at {at:?}, found {found}"),
+                _ => format!("expected the bytes {expected:02x?} at {at:?}, found {found:02x?}"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Two infinities, and two that are no numbers, are the same.
+fn near(expected: f64, found: f64, case: &TestCase) -> bool {
+    let tolerance = case.atol + case.rtol * expected.abs();
+    expected == found
+        || (expected.is_nan() && found.is_nan())
+        || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
+}
+
+/// Where the element is that lies at `position` in memory.
+fn coordinates(mut position: usize, sizes: &[i32], dim_order: &[u8]) -> Vec<usize> {
+    let mut at = vec![0; sizes.len()];
+    for &dimension in dim_order.iter().rev() {
+        let dimension = usize::from(dimension);
+        let size = usize::try_from(sizes[dimension]).unwrap_or(1).max(1);
+        at[dimension] = position % size;
+        position /= size;
+    }
+    at
+}
+
+#[test]
+fn elements_are_found_in_any_order() {
+    assert_eq!(coordinates(5, &[2, 3], &[0, 1]), [1, 2]);
+    assert_eq!(coordinates(5, &[2, 3], &[1, 0]), [1, 2]);
+    assert_eq!(coordinates(1, &[2, 3], &[1, 0]), [1, 0]);
+    assert_eq!(coordinates(0, &[], &[]), [0; 0]);
+}
+
+#[test]
+fn differences_are_noticed() {
+    let case = TestCase { inputs: Vec::new(), outputs: None, atol: 0.5, rtol: 0.0 };
+    assert!(near(1.0, 1.5, &case) && !near(1.0, 1.75, &case));
+    assert!(near(f64::NAN, f64::NAN, &case) && !near(f64::NAN, 1.0, &case) && !near(1.0, f64::NAN, &case));
+    assert!(near(f64::INFINITY, f64::INFINITY, &case) && !near(f64::INFINITY, 1.0, &case));
+    let tensor = |words: &str| runner::read(words).unwrap();
+    let expected = TestData::Tensor {
+        scalar_type: ScalarType::LONG,
+        sizes: vec![1],
+        dim_order: vec![0],
+        data: pte_emit::program::Blob::bytes(&7i64.to_le_bytes()[..]),
+    };
+    assert_eq!(runner::spell(&expected).unwrap(), "tensor 4 1 0 0700000000000000");
+    assert_eq!(compare(&expected, &tensor("tensor 4 1 0 0700000000000000"), &case), Ok(()));
+    for (words, message) in [
+        ("tensor 4 1 0 0800000000000000", "expected 7 at [0], found 8"),
+        ("tensor 4 1 0 null", "the tensor has no memory"),
+        ("tensor 4 2 0 -", "expected sizes [1], found [2]"),
+        ("tensor 6 1 0 00000000", "expected int64, found float32"),
+    ] {
+        assert_eq!(compare(&expected, &tensor(words), &case), Err(message.to_owned()));
+    }
+    assert!(compare(&expected, &Value::Other("ListInt".into()), &case).is_err());
+    assert_eq!(runner::quote("a b%"), "a%20b%25");
+}
