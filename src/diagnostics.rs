@@ -131,6 +131,9 @@ pub struct Entry {
 impl Report {
     /// Looks up the places of `diagnostics` in `text`.
     pub fn new(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Report {
+        if diagnostics.is_empty() {
+            return Report { name: name.to_owned(), ..Report::default() };
+        }
         let places = if diagnostics.iter().any(|d| d.at.is_some()) { tree::places(text) } else { Vec::new() };
         let place = |id: NodeId| places.get(id.0 as usize).cloned();
         let entries = diagnostics

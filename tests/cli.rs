@@ -372,7 +372,8 @@ fn several_texts_need_a_folder() {
 
 #[test]
 fn several_texts_go_to_a_folder() {
-    let folder = Folder::new(&[("a.yaml", RELU), ("b.yaml", MODEL), ("w.json", "{\"named_data\": {}}")]);
+    let folder =
+        Folder::new(&[("a.yaml", RELU), ("b.yaml", MODEL), ("w.json", "{\"named_data\": {\"a\": {\"hex\": \"00\"}}}")]);
     fs::create_dir(folder.path().join("out")).unwrap();
     folder.run(&["a.yaml", "b.yaml", "w.json", "-o", "out"]).exits(0);
     assert_eq!(folder.names(), ["a.yaml", "b.yaml", "out", "out/a.pte", "out/b.pte", "out/w.ptd", "w.json"]);
@@ -512,13 +513,42 @@ fn an_output_whose_ptd_cannot_be_written_is_not_written() {
 }
 
 #[test]
-fn data_that_change_while_they_are_written_leave_nothing() {
-    // A file that is shorter than its size says when it is read: `/proc` has them.
-    let folder = Folder::new(&[("model.yaml", WEIGHTS)]);
-    folder.write("short.yaml", "named_data: {a: {file: data.bin, size: 8}}\n");
-    folder.write("data.bin", "1234");
+fn a_file_that_is_too_short_leaves_nothing() {
+    let folder = Folder::new(&[("short.yaml", "named_data: {a: {file: data.bin, size: 8}}\n"), ("data.bin", "1234")]);
     folder.run(&["short.yaml", "-o", "short.ptd"]).exits(1).says("data.bin");
-    assert_eq!(folder.names(), ["data.bin", "model.yaml", "short.yaml"]);
+    assert_eq!(folder.names(), ["data.bin", "short.yaml"]);
+}
+
+/// Opening a pipe waits for whoever writes into it, which may be nobody.
+#[cfg(unix)]
+#[test]
+fn data_from_a_pipe_are_refused_without_waiting() {
+    let folder = Folder::new(&[("pipe.yaml", "named_data: {a: {file: pipe}}\n")]);
+    if !Command::new("mkfifo").arg(folder.path().join("pipe")).status().is_ok_and(|status| status.success()) {
+        return;
+    }
+    let mut command = folder.command(&["pipe.yaml", "-o", "pipe.ptd"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let start = std::time::Instant::now();
+    let ended = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break Some(status);
+        }
+        if start.elapsed() > std::time::Duration::from_secs(5) {
+            child.kill().unwrap();
+            break None;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    assert_eq!(ended.expect("it waits for the pipe").code(), Some(1));
+}
+
+/// A text may make nothing; then nothing may look as if it had been made.
+#[test]
+fn a_text_that_makes_no_file_is_no_success() {
+    let folder = Folder::new(&[("empty.yaml", "named_data: {}\n")]);
+    let done = folder.run(&["empty.yaml", "-o", "empty.ptd"]);
+    assert_eq!(done.code == Some(0), folder.names().contains(&"empty.ptd".to_owned()), "{}", done.stderr);
 }
 
 #[test]

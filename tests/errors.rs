@@ -37,7 +37,6 @@ fn message(path: &Path) -> Result<String, &'static str> {
     }
 }
 
-/// Two writers of the same message would bless each other's, so the names must differ by more than the extension.
 #[test]
 fn every_mistake_gets_its_message() {
     let texts = texts();

@@ -5,7 +5,7 @@
 //! texts are right. What keys and values mean is not known here.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 
@@ -100,14 +100,16 @@ pub fn parse(text: &str) -> Result<Node<'_>, SyntaxError> {
 
 fn parse_json(text: &str) -> Result<Node<'_>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let node = Seed(&Cell::new(0)).deserialize(&mut deserializer)?;
+    let node = Seed(&Context::default()).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(node)
 }
 
 fn parse_yaml(text: &str) -> Result<Node<'_>, SyntaxError> {
-    serde_saphyr::with_deserializer_from_str_with_options(text, options(), |de| Seed(&Cell::new(0)).deserialize(de))
-        .map_err(|error| syntax_error(text, &error))
+    serde_saphyr::with_deserializer_from_str_with_options(text, options(), |de| {
+        Seed(&Context::default()).deserialize(de)
+    })
+    .map_err(|error| syntax_error(text, &error))
 }
 
 /// Options for YAML: sizes are bounded by the text's own length, nesting and aliases by the parser's limits.
@@ -216,27 +218,36 @@ pub fn places(text: &str) -> Vec<Range<usize>> {
     places
 }
 
-/// Reads a node and everything below it, counting.
-struct Seed<'c>(&'c Cell<u32>);
+/// What the reading of a text shares: the count of nodes, and stacks on which lists and maps grow until their length is
+/// known, so that each gets the room it needs and no more.
+#[derive(Default)]
+struct Context<'de> {
+    next: Cell<u32>,
+    items: RefCell<Vec<Node<'de>>>,
+    entries: RefCell<Vec<(Key<'de>, Node<'de>)>>,
+}
 
-impl Seed<'_> {
+impl Context<'_> {
     fn count(&self) -> NodeId {
-        let id = self.0.get();
-        self.0.set(id + 1);
+        let id = self.next.get();
+        self.next.set(id.saturating_add(1));
         NodeId(id)
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
+/// Reads a node and everything below it, counting.
+struct Seed<'c, 'de>(&'c Context<'de>);
+
+impl<'de> DeserializeSeed<'de> for Seed<'_, 'de> {
     type Value = Node<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node<'de>, D::Error> {
-        let id = self.count();
+        let id = self.0.count();
         Ok(Node { id, value: deserializer.deserialize_any(self)? })
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_> {
+impl<'de> Visitor<'de> for Seed<'_, 'de> {
     type Value = Value<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -280,29 +291,30 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value<'de>, A::Error> {
-        let mut items = Vec::new();
+        let start = self.0.items.borrow().len();
         while let Some(item) = seq.next_element_seed(Seed(self.0))? {
-            items.push(item);
+            self.0.items.borrow_mut().push(item);
         }
-        Ok(Value::List(items))
+        Ok(Value::List(self.0.items.borrow_mut().drain(start..).collect()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value<'de>, A::Error> {
-        let mut entries = Vec::new();
+        let start = self.0.entries.borrow().len();
         while let Some(key) = map.next_key_seed(KeySeed(self.0))? {
-            entries.push((key, map.next_value_seed(Seed(self.0))?));
+            let value = map.next_value_seed(Seed(self.0))?;
+            self.0.entries.borrow_mut().push((key, value));
         }
-        Ok(Value::Map(entries))
+        Ok(Value::Map(self.0.entries.borrow_mut().drain(start..).collect()))
     }
 }
 
-struct KeySeed<'c>(&'c Cell<u32>);
+struct KeySeed<'c, 'de>(&'c Context<'de>);
 
-impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
+impl<'de> DeserializeSeed<'de> for KeySeed<'_, 'de> {
     type Value = Key<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key<'de>, D::Error> {
-        let id = Seed(self.0).count();
+        let id = self.0.count();
         Ok(Key { id, text: deserializer.deserialize_option(KeyVisitor)? })
     }
 }
@@ -447,7 +459,7 @@ pub struct Tree<'a>(pub Node<'a>);
 
 impl<'de> Deserialize<'de> for Tree<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tree<'de>, D::Error> {
-        Seed(&Cell::new(0)).deserialize(deserializer).map(Tree)
+        Seed(&Context::default()).deserialize(deserializer).map(Tree)
     }
 }
 

@@ -430,8 +430,8 @@ fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
     for input in &inputs {
         lifetimes.touch(*input, 0);
     }
-    let mut walk = Walk { loops: Vec::new(), branches: Vec::new(), made: BTreeSet::new(), read_first: BTreeSet::new() };
-    let mut roles = Roles::new(plan);
+    let mut walk = Walk { loops: Vec::new(), branches: Vec::new(), first: vec![Mention::None; plan.values().len()] };
+    let roles = Roles::new(plan);
     let mut last_writes: BTreeMap<usize, u32> = BTreeMap::new();
     let mut time = 0;
     for chain in plan.chains.iter().flatten() {
@@ -443,22 +443,23 @@ fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
                 Instruction::KernelCall { op_index, args } => {
                     for (position, arg) in args.iter().flatten().enumerate() {
                         let role = roles.role(*op_index, position);
-                        walk.note(&lifetimes, *arg, role);
+                        walk.note(*arg, role);
                         lifetimes.touch(*arg, time);
-                        if role == Some(Role::InPlace) && roles.returns(*op_index) && !walk.made.contains(arg) {
+                        if role == Some(Role::InPlace) && roles.returns(*op_index) && walk.first(*arg) != Mention::Made
+                        {
                             usize::try_from(*arg).into_iter().for_each(|target| _ = last_writes.insert(target, time));
                         }
                     }
                 }
                 Instruction::DelegateCall { args, .. } => {
                     for arg in args.iter().flatten() {
-                        walk.note(&lifetimes, *arg, None);
+                        walk.note(*arg, None);
                         lifetimes.touch(*arg, time);
                     }
                 }
                 Instruction::MoveCall { move_from, move_to } => {
                     lifetimes.touch(*move_from, time);
-                    walk.note(&lifetimes, *move_to, Some(Role::Out));
+                    walk.note(*move_to, Some(Role::Out));
                     lifetimes.touch(*move_to, time);
                     // What branches merge into is there from the jump in front of them (E-10).
                     if let Some((jump, _)) = walk.branches.last() {
@@ -495,7 +496,7 @@ fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
             lifetimes.spans[value] = Some((0, count + 1));
         }
     }
-    lifetimes.carry_around_loops(walk.loops, &walk.read_first);
+    lifetimes.carry_around_loops(walk.loops, &walk.first);
     lifetimes
 }
 
@@ -505,24 +506,32 @@ struct Walk {
     loops: Vec<(u32, u32)>,
     /// Jump and destination of the branches that are open, as times.
     branches: Vec<(u32, u32)>,
-    /// Values that an instruction makes: the first that mentions them writes them.
-    made: BTreeSet<i32>,
-    /// Values that an instruction reads before any writes them.
-    read_first: BTreeSet<i32>,
+    /// How each value is first mentioned.
+    first: Vec<Mention>,
+}
+
+/// How a value is first mentioned by an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mention {
+    /// Not at all.
+    None,
+    /// As a result.
+    Made,
+    /// Read before any instruction writes it.
+    Read,
 }
 
 impl Walk {
-    /// Notes how a value is first mentioned; of operators that nobody knows it is taken for a result.
-    fn note(&mut self, lifetimes: &Lifetimes, value: i32, role: Option<Role>) {
-        let unseen = usize::try_from(value).is_ok_and(|value| lifetimes.spans.get(value) == Some(&None));
-        if unseen {
+    /// Notes a mention; what operators that nobody knows mention first is taken for a result.
+    fn note(&mut self, value: i32, role: Option<Role>) {
+        if let Some(first @ Mention::None) = usize::try_from(value).ok().and_then(|value| self.first.get_mut(value)) {
             let made = role.is_none_or(|role| role == Role::Out);
-            if made {
-                self.made.insert(value)
-            } else {
-                self.read_first.insert(value)
-            };
+            *first = if made { Mention::Made } else { Mention::Read };
         }
+    }
+
+    fn first(&self, value: i32) -> Mention {
+        usize::try_from(value).ok().and_then(|value| self.first.get(value)).copied().unwrap_or(Mention::None)
     }
 }
 
@@ -541,7 +550,7 @@ impl Lifetimes {
     /// What is made before a loop and used in it is needed until the loop's last jump back; what a loop reads before
     /// it writes it is carried from one round to the next. The exporter unrolls no loops into a plan, so it has no such
     /// rule, and without backward jumps this changes nothing.
-    fn carry_around_loops(&mut self, mut loops: Vec<(u32, u32)>, read_first: &BTreeSet<i32>) {
+    fn carry_around_loops(&mut self, mut loops: Vec<(u32, u32)>, first: &[Mention]) {
         if loops.is_empty() {
             return;
         }
@@ -561,7 +570,7 @@ impl Lifetimes {
         let farthest = FarthestJump::new(&loops);
         for (value, span) in self.spans.iter_mut().enumerate() {
             let Some((start, end)) = span else { continue };
-            if read_first.contains(&(value as i32))
+            if first[value] == Mention::Read
                 && *start > 0
                 && let Some((head, jump)) = region_of(*start)
             {
@@ -607,43 +616,34 @@ impl FarthestJump {
     }
 }
 
-/// What the operators of a method do with their arguments, looked up once each.
-struct Roles<'a> {
-    plan: &'a ExecutionPlan,
-    known: BTreeMap<i32, Option<(Vec<Role>, bool)>>,
-}
+/// What the operators of a method do with their arguments, by their index.
+struct Roles(Vec<Option<(Vec<Role>, bool)>>);
 
-impl<'a> Roles<'a> {
-    fn new(plan: &'a ExecutionPlan) -> Roles<'a> {
-        Roles { plan, known: BTreeMap::new() }
+impl Roles {
+    fn new(plan: &ExecutionPlan) -> Roles {
+        let of = |operator: &crate::program::Operator| {
+            let name = operator.name.as_deref()?;
+            let signature = match operator.overload.as_deref() {
+                None | Some("") => operators::find(name),
+                Some(overload) => operators::find(&format!("{name}.{overload}")),
+            }?;
+            Some((signature.args.iter().map(|arg| arg.role).collect(), signature.result))
+        };
+        Roles(plan.operators.iter().flatten().map(of).collect())
     }
 
-    fn name(&self, op_index: i32) -> Option<String> {
-        let operator = self.plan.operators.as_ref()?.get(usize::try_from(op_index).ok()?)?;
-        let name = operator.name.as_deref()?;
-        Some(match operator.overload.as_deref() {
-            None | Some("") => name.to_owned(),
-            Some(overload) => format!("{name}.{overload}"),
-        })
-    }
-
-    fn of(&mut self, op_index: i32) -> Option<&(Vec<Role>, bool)> {
-        if !self.known.contains_key(&op_index) {
-            let signature = self.name(op_index).and_then(|name| operators::find(&name));
-            let roles = signature.map(|s| (s.args.iter().map(|arg| arg.role).collect(), s.result));
-            self.known.insert(op_index, roles);
-        }
-        self.known[&op_index].as_ref()
+    fn of(&self, op_index: i32) -> Option<&(Vec<Role>, bool)> {
+        self.0.get(usize::try_from(op_index).ok()?)?.as_ref()
     }
 
     /// What the operator does with the argument at a position; a result behind the arguments is an out. `None` if the
     /// operator is not known.
-    fn role(&mut self, op_index: i32, position: usize) -> Option<Role> {
+    fn role(&self, op_index: i32, position: usize) -> Option<Role> {
         self.of(op_index).map(|(roles, _)| roles.get(position).copied().unwrap_or(Role::Out))
     }
 
     /// Whether the operator is one without outs that returns a result.
-    fn returns(&mut self, op_index: i32) -> bool {
+    fn returns(&self, op_index: i32) -> bool {
         self.of(op_index).is_some_and(|(_, result)| *result)
     }
 }
