@@ -162,7 +162,7 @@ impl Done {
     }
 
     #[track_caller]
-    fn is_silent(self) -> Done {
+    fn says_nothing(self) -> Done {
         assert_eq!(self.stderr, "", "pte-emit {}", self.command);
         self
     }
@@ -231,7 +231,7 @@ fn a_wrong_command_line_exits_with_2() {
 fn help_version_and_schema_exit_with_0() {
     let folder = Folder::new(&[]);
     for arguments in [&["--help"][..], &["-h"], &["--version"], &["schema"]] {
-        let done = folder.run(arguments).exits(0).is_silent();
+        let done = folder.run(arguments).exits(0).says_nothing();
         assert!(!done.stdout.is_empty(), "{arguments:?}");
     }
     assert!(folder.names().is_empty());
@@ -552,12 +552,12 @@ fn a_text_that_makes_no_file_is_no_success() {
 }
 
 #[test]
-fn quiet_is_silent_and_warnings_and_the_summary_go_to_standard_error() {
+fn quiet_says_nothing_and_warnings_and_the_summary_go_to_standard_error() {
     let folder = Folder::new(&[("model.yaml", &warned()), ("wrong.yaml", WRONG)]);
     let done = folder.run(&["model.yaml", "-o", "model.pte"]).exits(0).says("warning: ").says("model.pte: ");
     assert!(done.stdout.is_empty());
     for quiet in ["--quiet", "-q"] {
-        let done = folder.run(&["model.yaml", "-o", "model.pte", quiet]).exits(0).is_silent();
+        let done = folder.run(&["model.yaml", "-o", "model.pte", quiet]).exits(0).says_nothing();
         assert!(done.stdout.is_empty());
         folder.run(&["wrong.yaml", "-o", "wrong.pte", quiet]).exits(1).says("error: ");
         folder.run(&["nothing.yaml", "-o", "x.pte", quiet]).exits(3).says("error: ");

@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Put all constants into a .ptd: this one, or the one beside the output
-    #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "")]
+    #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "", value_parser = data_file)]
     external_data: Option<PathBuf>,
     /// Say nothing but errors
     #[arg(short, long)]
@@ -303,6 +303,11 @@ fn write(files: &[(Option<PathBuf>, File<'_>)]) -> std::io::Result<()> {
         io::write_to_stdout(|out| file.write(out))?;
     }
     Ok(())
+}
+
+/// A path; the empty one stands for the option without a value, which clap's own parser of paths would refuse.
+fn data_file(text: &str) -> Result<PathBuf, String> {
+    Ok(text.into())
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -1,0 +1,195 @@
+//! The docs are true: every YAML block of README.md and docs/ assembles without a warning, every `sh` block runs, and the
+//! tables of keys are those of the grammar (`BLESS=1 cargo test` renews them).
+//!
+//! Not here: that texts do in the runtime what the docs say; see tests/conformance.rs for the examples.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pretty_assertions::assert_eq;
+use pte_emit::ir::shape::{self, Form, Shape};
+use pte_emit::{Input, Overrides, assemble};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![root().join("README.md")];
+    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    pages.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    pages.sort();
+    pages
+}
+
+/// Fenced blocks of a language, with the line they begin in.
+fn blocks(page: &str, language: &str) -> Vec<(usize, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(usize, String, bool)> = None;
+    for (number, line) in page.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(info)) => open = Some((number + 1, String::new(), info == language)),
+            (Some(_), Some(_)) => {
+                if let Some((number, text, true)) = open.take() {
+                    blocks.push((number, text));
+                }
+            }
+            (Some((_, text, _)), None) => *text += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "every block is closed");
+    blocks
+}
+
+#[test]
+fn every_yaml_block_assembles() {
+    let mut count = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for (line, block) in blocks(&text, "yaml") {
+            let name = format!("{}:{line}", page.display());
+            let input = Input { name: &name, text: &block, folder: root() };
+            let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+            assert_eq!(assembly.warnings.render(false), "", "{name}");
+            count += 1;
+        }
+    }
+    assert!(count >= 8, "the docs have YAML");
+}
+
+/// Commands run one block after the other in a folder that has the examples, with the built binary as `pte-emit` and as
+/// `cargo run --release --`. `cargo test` is what is running already.
+#[test]
+fn every_command_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&root().join("examples"), &folder.path().join("examples"));
+    let binary = Path::new(env!("CARGO_BIN_EXE_pte-emit"));
+    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut count = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for (line, block) in blocks(&text, "sh") {
+            let script = block.replace("cargo run --release --", "pte-emit").replace("cargo test\n", "true\n");
+            if script.contains("cargo ") {
+                // What builds or measures is run by .ci/run, which names the same commands.
+                let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
+                for command in block.lines().filter(|command| command.starts_with("cargo ")) {
+                    assert!(ci.contains(command), "{}:{line}: .ci/run does not run `{command}`", page.display());
+                }
+                continue;
+            }
+            let output = Command::new("sh").args(["-e", "-c", &script]).current_dir(&folder).env("PATH", &path).output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}:{line}: {script}\n{stderr}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 3, "the docs have commands");
+    assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
+}
+
+/// The picture at the top of the README shows the bytes of an example.
+#[test]
+fn the_picture_is_true() {
+    let text = std::fs::read_to_string(root().join("examples/linear.yaml")).unwrap();
+    let input = Input { name: "linear.yaml", text: &text, folder: &root().join("examples") };
+    let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+    let bytes = assembly.program_file().unwrap().to_vec().unwrap();
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    for row in 0..3 {
+        let hex: Vec<String> = bytes[16 * row..16 * row + 16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let line = format!("{:04x}  {}", 16 * row, hex.join(" "));
+        assert!(readme.contains(&line), "README.md lacks `{line}`");
+    }
+    let memory = &assembly.plan.memory[0];
+    assert!(readme.contains(&format!("{} bytes for {} of tensors", memory.sizes[1], memory.unshared)));
+    let base = assembly.program_file().unwrap().placement.segment_base_offset;
+    assert!(readme.contains(&format!("then at {base:04x}")));
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_tables_of_keys_are_those_of_the_grammar() {
+    let path = root().join("docs/yaml-reference.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let shapes = shapes();
+    let mut renewed = String::new();
+    let mut rest = text.as_str();
+    let mut described = Vec::new();
+    while let Some((before, after)) = rest.split_once("<!-- keys of ") {
+        let (name, after) = after.split_once(" -->").expect("the comment is closed");
+        let (_, after) = after.split_once("<!-- end -->").expect("the table ends");
+        let shape = shapes.iter().find(|shape| shape.name == name).unwrap_or_else(|| panic!("no shape is called {name}"));
+        renewed += &format!("{before}<!-- keys of {name} -->\n{}<!-- end -->", table(shape));
+        described.push(name);
+        rest = after;
+    }
+    renewed += rest;
+    for shape in &shapes {
+        // A progression is small enough to be told in words.
+        assert!(described.contains(&shape.name) || shape.name == "iota", "docs/yaml-reference.md leaves out {}", shape.name);
+    }
+    if std::env::var_os("BLESS").is_some() {
+        return std::fs::write(path, renewed).unwrap();
+    }
+    assert_eq!(text, renewed, "`BLESS=1 cargo test` renews the tables");
+}
+
+/// All shapes that a text can have, found from the root.
+fn shapes() -> Vec<&'static Shape> {
+    fn visit(form: &Form, found: &mut Vec<&'static Shape>) {
+        match form {
+            Form::List(form) | Form::Map(form) | Form::Named(_, form) => visit(form, found),
+            Form::Either(forms) => forms.iter().for_each(|form| visit(form, found)),
+            Form::Shape(shape) if !found.iter().any(|other| other.name == shape.name) => {
+                found.push(shape);
+                shape.keys.iter().for_each(|key| visit(&key.form, found));
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    visit(&Form::Shape(&shape::DOCUMENT), &mut found);
+    found
+}
+
+fn table(shape: &Shape) -> String {
+    let mut table = String::from("\n| key | holds | |\n|---|---|---|\n");
+    for key in shape.keys {
+        let required = if shape.required.contains(&key.name) { " (required)" } else { "" };
+        table += &format!("| `{}`{required} | {} | {} |\n", key.name, describe(&key.form), key.doc);
+    }
+    table + "\n"
+}
+
+fn describe(form: &Form) -> String {
+    match form {
+        Form::Null => "null".into(),
+        Form::Bool => "true or false".into(),
+        Form::Int => "an integer".into(),
+        Form::UInt => "an integer from 0".into(),
+        Form::Number => "a number".into(),
+        Form::Text => "a text".into(),
+        Form::Size => "a byte count (`4096`, `4K`)".into(),
+        Form::Alignment => "an alignment".into(),
+        Form::Dtype => "an element type".into(),
+        Form::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Form::List(item) => format!("a list: {}", describe(item)),
+        Form::Map(value) => format!("a map: {}", describe(value)),
+        Form::Shape(shape) => format!("{{{}}}", shape.name),
+        Form::Named(name, _) => format!("*{name}*"),
+        Form::Either(forms) => forms.iter().map(describe).collect::<Vec<_>>().join(" or "),
+    }
+}
