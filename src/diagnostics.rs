@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use crate::ir::tree::{self, NodeId};
 
@@ -90,9 +90,24 @@ impl Diagnostic {
     }
 }
 
+/// `3 arguments`, `1 argument`.
+pub fn counted(count: impl Into<u64>, what: &str) -> String {
+    let count = count.into();
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A text of the user's for a message: long ones are cut.
+pub fn clipped(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 /// The name nearest to `wrong`, if it is near enough to be a slip.
 pub fn nearest<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let allowed = (wrong.chars().count() / 3).max(1);
+    let length = wrong.chars().count();
+    let allowed = (length / 3).max(1).min(length.saturating_sub(1));
     known
         .into_iter()
         // Only names of about the same length can be near: this keeps long lists of names cheap.
@@ -180,19 +195,21 @@ impl Report {
             Severity::Warning => Level::WARNING,
         };
         let window = entry.place.as_ref().map(|place| self.window(place));
-        let column = window.as_ref().and_then(|window| window.column);
-        let message = match column {
-            Some(column) => format!("{} (column {column})", diagnostic.message),
-            None => diagnostic.message.clone(),
-        };
         let mut group: Group<'_> =
-            level.primary_title(message).elements(None::<Snippet<'_, annotate_snippets::Annotation<'_>>>);
+            level.primary_title(&diagnostic.message).elements(None::<Snippet<'_, annotate_snippets::Annotation<'_>>>);
+        // Of a line that is cut the drawing does not know the column.
+        let mut cut = None;
         match entry.place.as_ref().zip(window) {
             Some((place, window)) => {
                 let annotation = AnnotationKind::Primary
                     .span(window.within(place))
                     .label(diagnostic.label.as_str())
                     .highlight_source(true);
+                cut = window.column.map(|column| {
+                    let shown = 1 + self.text[window.bytes.start..place.start].chars().count();
+                    let at = format!("{}:{}", self.name, window.line);
+                    (format!("{at}:{shown}"), format!("{at}:{column}"))
+                });
                 let mut snippet = window.snippet(&self.name).annotation(annotation);
                 let mut others = Vec::new();
                 for (place, what) in &entry.related {
@@ -209,12 +226,16 @@ impl Report {
                     group = group.element(window.snippet(&self.name).annotation(annotation));
                 }
             }
-            None => group = group.element(annotate_snippets::Origin::path(self.name.as_str())),
+            None => group = group.element(Origin::path(self.name.as_str())),
         }
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        renderer.render(&[group])
+        let drawn = renderer.render(&[group]);
+        match cut {
+            Some((shown, true_place)) => drawn.replacen(&shown, &true_place, 1),
+            None => drawn,
+        }
     }
 
     /// The line that a place begins in, cut if it is long: rendering then costs the same whatever the text's size.
@@ -222,6 +243,7 @@ impl Report {
         const ABOUT: usize = 400;
         let start = self.text[..place.start].rfind('\n').map_or(0, |at| at + 1);
         let end = self.text[place.start..].find('\n').map_or(self.text.len(), |at| place.start + at);
+        let end = if end > start && self.text.as_bytes()[end - 1] == b'\r' { end - 1 } else { end };
         let mut bytes = start..end;
         let mut column = None;
         if end - start > 2 * ABOUT {

@@ -46,7 +46,7 @@ use ir::document::{Document, Layout};
 use ir::resolve::{Origins, Resolved};
 use ir::tests::MethodTests;
 use layout::file::Placement;
-use layout::{LayoutError, Options, Plan};
+use layout::{LayoutError, Locus, Options, Plan};
 use program::Program;
 
 /// A text to assemble.
@@ -110,7 +110,9 @@ pub fn assemble(input: &Input<'_>, overrides: &Overrides) -> Result<Assembly, Re
     merge_layout(&mut resolved.options, &overrides.layout);
     let report = |messages| Report::new(input.name, input.text, messages);
     let Resolved { mut program, tests, options, origins, has_methods, .. } = resolved;
-    check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE)).map_err(report)?;
+    check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE)).map_err(|(largest, message)| {
+        report(vec![Diagnostic { at: largest.and_then(|at| origins.node(at)), ..message }])
+    })?;
     let same = program::dedup::find(&program.blobs).map_err(|(_, error)| report(vec![unplaced(error.to_string())]))?;
     if overrides.external_data {
         let name =
@@ -194,16 +196,9 @@ impl Assembly {
 
 fn merge_layout(options: &mut Options, wanted: &Layout) {
     let Layout {
-        segment_alignment,
-        tensor_alignment,
-        delegate_alignment,
-        base_alignment,
-        builder,
-        ptd_builder,
-        header,
-        constants,
-        delegates,
+        segment_alignment, tensor_alignment, delegate_alignment, base_alignment, builder, ptd_builder, ..
     } = *wanted;
+    let Layout { header, constants, delegates, .. } = *wanted;
     options.segment_alignment = segment_alignment.unwrap_or(options.segment_alignment);
     options.tensor_alignment = tensor_alignment.unwrap_or(options.tensor_alignment);
     options.delegate_alignment = delegate_alignment.unwrap_or(options.delegate_alignment);
@@ -215,13 +210,25 @@ fn merge_layout(options: &mut Options, wanted: &Layout) {
     options.delegates = delegates.unwrap_or(options.delegates);
 }
 
-fn check_size(program: &Program, limit: u64) -> Result<(), Vec<Diagnostic>> {
+/// Refuses data beyond a limit; says where the largest are.
+fn check_size(program: &Program, limit: u64) -> Result<(), (Option<Locus>, Diagnostic)> {
     let total = program.blobs.iter().fold(0u64, |sum, blob| sum.saturating_add(blob.len));
     if total <= limit {
         return Ok(());
     }
+    let tensors = program.plans().iter().enumerate().flat_map(|(method, plan)| {
+        plan.tensors().filter_map(move |(value, tensor)| match tensor.data {
+            program::TensorData::Blob(blob) => Some((Locus::Value(method, value), blob)),
+            _ => None,
+        })
+    });
+    let named =
+        program.named_data.iter().flatten().enumerate().map(|(number, data)| (Locus::NamedData(number), data.data));
+    let external = program.external_data.iter().enumerate();
+    let external = external.map(|(number, data)| (Locus::ExternalData(number), data.data));
+    let largest = tensors.chain(named).chain(external).max_by_key(|(_, blob)| program.blob(*blob).len);
     let message = format!("the data have {total} bytes, more than the {limit} that are allowed");
-    Err(vec![unplaced(message).help("if that is meant, allow more with --max-size")])
+    Err((largest.map(|(locus, _)| locus), unplaced(message).help("if that is meant, allow more with --max-size")))
 }
 
 fn unplaced(message: String) -> Diagnostic {

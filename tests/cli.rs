@@ -249,7 +249,7 @@ fn a_missing_input_exits_with_3() {
 fn an_input_that_is_no_text_is_refused() {
     let folder = Folder::new(&[]);
     folder.write("model.yaml", b"methods: \xff\xfe\n");
-    let done = folder.run(&["model.yaml", "-o", "model.pte"]).says("byte 9 is not UTF-8");
+    let done = folder.run(&["model.yaml", "-o", "model.pte"]).says("line 1, byte 9, is not UTF-8");
     // The input could be read; it is wrong.
     done.exits(1);
     assert_eq!(folder.names(), ["model.yaml"]);

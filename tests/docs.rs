@@ -50,7 +50,8 @@ fn every_yaml_block_assembles() {
         for (line, block) in blocks(&text, "yaml") {
             let name = format!("{}:{line}", page.display());
             let input = Input { name: &name, text: &block, folder: root() };
-            let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+            let assembly =
+                assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
             assert_eq!(assembly.warnings.render(false), "", "{name}");
             count += 1;
         }
@@ -79,7 +80,12 @@ fn every_command_runs() {
                 }
                 continue;
             }
-            let output = Command::new("sh").args(["-e", "-c", &script]).current_dir(&folder).env("PATH", &path).output().unwrap();
+            let output = Command::new("sh")
+                .args(["-e", "-c", &script])
+                .current_dir(&folder)
+                .env("PATH", &path)
+                .output()
+                .unwrap();
             let stderr = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{}:{line}: {script}\n{stderr}", page.display());
             count += 1;
@@ -131,7 +137,8 @@ fn the_tables_of_keys_are_those_of_the_grammar() {
     while let Some((before, after)) = rest.split_once("<!-- keys of ") {
         let (name, after) = after.split_once(" -->").expect("the comment is closed");
         let (_, after) = after.split_once("<!-- end -->").expect("the table ends");
-        let shape = shapes.iter().find(|shape| shape.name == name).unwrap_or_else(|| panic!("no shape is called {name}"));
+        let shape =
+            shapes.iter().find(|shape| shape.name == name).unwrap_or_else(|| panic!("no shape is called {name}"));
         renewed += &format!("{before}<!-- keys of {name} -->\n{}<!-- end -->", table(shape));
         described.push(name);
         rest = after;
@@ -139,7 +146,11 @@ fn the_tables_of_keys_are_those_of_the_grammar() {
     renewed += rest;
     for shape in &shapes {
         // A progression is small enough to be told in words.
-        assert!(described.contains(&shape.name) || shape.name == "iota", "docs/yaml-reference.md leaves out {}", shape.name);
+        assert!(
+            described.contains(&shape.name) || shape.name == "iota",
+            "docs/yaml-reference.md leaves out {}",
+            shape.name
+        );
     }
     if std::env::var_os("BLESS").is_some() {
         return std::fs::write(path, renewed).unwrap();

@@ -1,5 +1,7 @@
 //! `pte-emit TEXT -o FILE`: assembles texts.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +19,7 @@ use crate::{Assembly, Input, Overrides, assemble};
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Texts to assemble, YAML or JSON; - is standard input
-    #[arg(required = true, value_name = "TEXT")]
+    #[arg(value_name = "TEXT")]
     inputs: Vec<PathBuf>,
     /// Where to write; - is standard output; for several texts a folder
     #[arg(short, long, value_name = "FILE")]
@@ -132,6 +134,7 @@ impl LayoutArguments {
                 HeaderName::Short => Header::Length(24),
                 HeaderName::Long => Header::Length(32),
             }),
+            header_at: None,
             constants: self.constants.map(home),
             delegates: self.delegates.map(home),
         }
@@ -143,7 +146,6 @@ struct Failure(Exit, String);
 
 /// Assembles all texts; one that fails does not stop the others.
 pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
-    arguments.take_back_input();
     if let Err(Failure(exit, message)) = arguments.check() {
         messages.error(&message);
         return exit;
@@ -162,29 +164,52 @@ pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
 
 impl Arguments {
     /// `--external-data model.yaml` means the option without a file, and a text.
-    fn take_back_input(&mut self) {
-        if let Some(file) = &mut self.external_data
-            && !file.as_os_str().is_empty()
-            && file.extension().is_none_or(|extension| extension != "ptd")
-        {
-            self.inputs.push(std::mem::take(file));
+    fn take_back_input(&mut self) -> Result<(), Failure> {
+        let Some(file) = &mut self.external_data else { return Ok(()) };
+        let extension = file.extension().unwrap_or_default();
+        if file.as_os_str().is_empty() || extension == "ptd" {
+            return Ok(());
         }
+        let text = ["yaml", "yml", "json"].iter().any(|text| extension == *text) || file.as_os_str() == STREAM;
+        if !text {
+            let message = format!("{} is no .ptd: `--external-data` takes the name of one, or nothing", file.display());
+            return Err(Failure(Exit::Usage, message));
+        }
+        self.inputs.push(std::mem::take(file));
+        Ok(())
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&mut self) -> Result<(), Failure> {
+        self.take_back_input()?;
         let usage = |message: &str| Err(Failure(Exit::Usage, message.to_owned()));
-        match &self.output {
-            Some(output) if self.inputs.len() > 1 && !output.is_dir() => usage(&format!(
-                "several texts need a folder to go to, and {} is none; make it, or give one text",
-                output.display()
-            )),
-            None if self.inputs.len() > 1 => usage("several texts need a folder to go to; add `-o FOLDER`"),
-            None if stdout().is_terminal() => usage("a binary file is not for a terminal; add `-o FILE`"),
-            Some(output) if output.as_os_str() == STREAM && stdout().is_terminal() => {
-                usage("a binary file is not for a terminal; write it to a file, or to a pipe")
-            }
-            _ => Ok(()),
+        if self.inputs.is_empty() {
+            return usage("no text is given; `pte-emit --help` shows how");
         }
+        if self.inputs.iter().filter(|input| input.as_os_str() == STREAM).count() > 1 {
+            return usage("standard input can be read once only");
+        }
+        match &self.output {
+            Some(output) if self.inputs.len() > 1 && !output.is_dir() => {
+                let folder = output.display();
+                return usage(&format!(
+                    "several texts need a folder to go to, and {folder} is none; make it, or give one text"
+                ));
+            }
+            None if self.inputs.len() > 1 => return usage("several texts need a folder to go to; add `-o FOLDER`"),
+            None if stdout().is_terminal() => return usage("a binary file is not for a terminal; add `-o FILE`"),
+            Some(output) if output.as_os_str() == STREAM && stdout().is_terminal() => {
+                return usage("a binary file is not for a terminal; write it to a file, or to a pipe");
+            }
+            _ => {}
+        }
+        for (position, input) in self.inputs.iter().enumerate() {
+            if let Some(other) = self.inputs[..position].iter().find(|other| stem(other) == stem(input)) {
+                let (other, name) = (other.display(), stem(input).display());
+                let input = input.display();
+                return usage(&format!("{other} and {input} would both become {name}.pte; assemble them one by one"));
+            }
+        }
+        Ok(())
     }
 
     /// Where the main output of a text goes; `None` is standard output.
@@ -193,9 +218,9 @@ impl Arguments {
         if !output.is_dir() {
             return Some(output.to_owned());
         }
-        let stem = if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() };
-        let extension = if format == Format::Pte { "pte" } else { "ptd" };
-        Some(output.join(stem).with_extension(extension))
+        let mut name = stem(input).to_owned();
+        name.push(if format == Format::Pte { ".pte" } else { ".ptd" });
+        Some(output.join(name))
     }
 
     /// What is asked for: by the option, else by the name of the output.
@@ -208,8 +233,16 @@ impl Arguments {
     }
 }
 
+/// Name of a text without its extension.
+fn stem(input: &Path) -> &OsStr {
+    if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
+}
+
 fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
-    let text = io::read_text(input).map_err(|message| Failure(Exit::Io, message))?;
+    let text = io::read_text(input).map_err(|error| match error {
+        io::ReadError::Unreadable(message) => Failure(Exit::Io, message),
+        io::ReadError::NoText(message) => Failure(Exit::Input, message),
+    })?;
     let overrides = Overrides {
         layout: arguments.layout.layout(),
         external_data: arguments.external_data.is_some(),
@@ -261,13 +294,29 @@ fn files<'a>(
     if files.iter().filter(|(target, _)| target.is_none()).count() > 1 {
         return Err(usage("two files cannot both go to standard output; name an output"));
     }
-    for (position, (target, _)) in files.iter().enumerate() {
-        if target.is_some() && files[..position].iter().any(|(other, _)| other == target) {
-            let name = target.as_deref().unwrap_or(Path::new("")).display();
-            return Err(usage(&format!("two outputs are called {name}; give one another name")));
+    let sources = assembly.program.blobs.iter().filter_map(|blob| blob.file());
+    let sources: HashSet<PathBuf> = sources.chain([input]).filter_map(|path| path.canonicalize().ok()).collect();
+    let mut taken = HashSet::new();
+    for target in files.iter().filter_map(|(target, _)| target.as_deref()) {
+        let place = place(target);
+        if sources.contains(&place) {
+            return Err(usage(&format!(
+                "{} is read for this output and would be lost; name another",
+                target.display()
+            )));
+        }
+        if !taken.insert(place) {
+            return Err(usage(&format!("two outputs are called {}; give one another name", target.display())));
         }
     }
     Ok(files)
+}
+
+/// One name for all spellings of a path.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    path.canonicalize().unwrap_or_else(|_| folder.join(path.file_name().unwrap_or_default()))
 }
 
 fn with_ptd(tag: &str) -> String {

@@ -20,8 +20,16 @@ pub struct Text {
     pub folder: PathBuf,
 }
 
+/// Why there is no text.
+pub enum ReadError {
+    /// The file cannot be read.
+    Unreadable(String),
+    /// What it holds is no text.
+    NoText(String),
+}
+
 /// Reads a text, from standard input if the path is `-`.
-pub fn read_text(path: &Path) -> Result<Text, String> {
+pub fn read_text(path: &Path) -> Result<Text, ReadError> {
     let stdin = path.as_os_str() == STREAM;
     let name = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
     let bytes = if stdin {
@@ -30,9 +38,11 @@ pub fn read_text(path: &Path) -> Result<Text, String> {
     } else {
         fs::read(path)
     };
-    let bytes = bytes.map_err(|error| format!("cannot read {name}: {error}"))?;
+    let bytes = bytes.map_err(|error| ReadError::Unreadable(format!("cannot read {name}: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        format!("{name} is no text: byte {} is not UTF-8. Expected YAML or JSON", error.utf8_error().valid_up_to())
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+        ReadError::NoText(format!("{name} is no text: line {line}, byte {at}, is not UTF-8. Expected YAML or JSON"))
     })?;
     let folder = if stdin { PathBuf::new() } else { path.parent().unwrap_or(Path::new("")).to_owned() };
     Ok(Text { name, text, folder })

@@ -45,7 +45,7 @@ Exit status:
 /// (indices, offsets, memory, operator tables, segments, headers) is computed. docs/yaml-reference.md describes the
 /// text.
 #[derive(Debug, Parser)]
-#[command(name = "pte-emit", version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(name = "pte-emit", version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,

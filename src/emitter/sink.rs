@@ -1,4 +1,5 @@
-//! Output files that appear whole or not at all: written beside their targets, renamed when all are complete.
+//! Output files that appear whole or not at all: written beside their targets, renamed when all are complete. A link is
+//! followed, and what is no file (a pipe, a device) is written to directly, since nothing can take its place.
 //!
 //! What is written is not known here.
 
@@ -25,6 +26,13 @@ impl Outputs {
     /// # Errors
     /// What writing says, with the target named.
     pub fn write(&mut self, target: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let target = &target.canonicalize().unwrap_or_else(|_| target.to_owned());
+        let kind = target.metadata().map(|metadata| metadata.file_type());
+        if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
+            let mut out =
+                BufWriter::new(fs::OpenOptions::new().write(true).open(target).map_err(|error| named(target, error))?);
+            return write(&mut out).and_then(|()| out.flush()).map_err(|error| named(target, error));
+        }
         if target.is_dir() {
             return Err(named(target, io::Error::new(io::ErrorKind::IsADirectory, "is a directory, not a file")));
         }

@@ -2,7 +2,7 @@
 //! what a tensor's sizes say is held against what is there.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::decode::number_word;
 use super::document::{At, Data, DataSource, RandomKind, Word};
 use super::tree::{Node, NodeId, Value};
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, counted};
 use crate::program::blob::{self, Distribution};
 use crate::program::number::{self, Number};
 use crate::program::{Blob, Source, contiguous};
@@ -48,6 +48,7 @@ const MAX_SAFETENSORS_HEADER: u64 = 100_000_000;
 pub struct Finder<'d, 'a> {
     folder: PathBuf,
     named: HashMap<&'d str, &'d Data<'a>>,
+    used: HashSet<&'d str>,
     safetensors: HashMap<PathBuf, Arc<SafetensorsHeader>>,
     /// What was wrong.
     pub diagnostics: Vec<Diagnostic>,
@@ -69,7 +70,23 @@ impl<'d, 'a> Finder<'d, 'a> {
     /// Looks for files beside `folder`, for names among `named`.
     pub fn new(folder: &Path, named: &'d [(Word<'a>, Data<'a>)]) -> Finder<'d, 'a> {
         let named = named.iter().map(|(name, data)| (&*name.value, data)).collect();
-        Finder { folder: folder.to_owned(), named, safetensors: HashMap::new(), diagnostics: Vec::new() }
+        Finder {
+            folder: folder.to_owned(),
+            named,
+            used: HashSet::new(),
+            safetensors: HashMap::new(),
+            diagnostics: Vec::new(),
+        }
+    }
+
+    /// Payloads with a name that nothing uses.
+    pub fn warn_unused(&mut self) {
+        let mut unused: Vec<_> = self.named.iter().filter(|(name, _)| !self.used.contains(*name)).collect();
+        unused.sort_by_key(|(_, data)| data.id);
+        for (name, data) in unused {
+            let warning = Diagnostic::warning(data.id, format!("nothing uses the data `{name}`"));
+            self.diagnostics.push(warning.label("unused"));
+        }
     }
 
     fn fail<T>(&mut self, diagnostic: Diagnostic) -> Option<T> {
@@ -80,6 +97,9 @@ impl<'d, 'a> Finder<'d, 'a> {
     /// The bytes of `data`, or `None` with a message.
     pub fn find(&mut self, data: &Data<'a>, want: Want<'_>) -> Option<Found> {
         if let DataSource::Name(name) = &data.source {
+            if let Some((name, _)) = self.named.get_key_value(&**name) {
+                self.used.insert(name);
+            }
             let Some(payload) = self.named.get(&**name).copied() else {
                 if let Want::BytesOrText = want {
                     return Some(Found { blob: Blob::bytes(name.as_bytes()), sizes: None });
@@ -108,6 +128,17 @@ impl<'d, 'a> Finder<'d, 'a> {
         sizes: Option<&[i32]>,
         dim_order: Option<&[u8]>,
     ) -> Option<Found> {
+        let what = match (&data.source, data.dtype, data.align) {
+            (_, Some(dtype), _) if dtype != scalar_type => Some("`dtype` is another than the tensor's"),
+            (_, _, Some(_)) => Some("`align` is for named data; a tensor's place is the layout's matter"),
+            (DataSource::Fill(_, Some(_)), ..) => {
+                Some("`size` is for data without a tensor; here the sizes say how many")
+            }
+            _ => None,
+        };
+        if let Some(what) = what {
+            return self.fail(Diagnostic::error(data.id, what).label("drop it"));
+        }
         let nbytes = sizes.and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
         let scalar_type_info = scalar_type.info();
         let element = scalar_type_info.map_or(1, |info| info.size);
@@ -117,11 +148,11 @@ impl<'d, 'a> Finder<'d, 'a> {
             DataSource::File { path, offset, size } => {
                 let whole = *offset == 0 && size.is_none();
                 let size = if whole { None } else { size.or(nbytes) };
-                return raw(self.file(data.id, path, *offset, size)?);
+                return raw(self.file(path, *offset, size)?);
             }
             DataSource::Numbers(items) => self.numbers(data, items, scalar_type, sizes)?,
-            DataSource::Npy(path) => self.npy(data.id, path, Some((scalar_type, sizes)))?.1,
-            DataSource::Safetensors(path, name) => self.safetensors(path, name, data.id, Some((scalar_type, sizes)))?.1,
+            DataSource::Npy(path) => self.npy(path, Some((scalar_type, sizes)))?.1,
+            DataSource::Safetensors(path, name) => self.safetensors(path, name, Some((scalar_type, sizes)))?.1,
             DataSource::Fill(..) | DataSource::Iota(..) | DataSource::Random(..) => {
                 let Some(len) = nbytes else {
                     let unsized_data = Diagnostic::error(data.id, "these data do not say how many they are");
@@ -172,9 +203,9 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn find_bytes(&mut self, data: &Data<'a>) -> Option<Found> {
         let blob = match &data.source {
             DataSource::Bytes(bytes) => Blob::bytes(&bytes[..]),
-            DataSource::File { path, offset, size } => self.file(data.id, path, *offset, *size)?,
-            DataSource::Npy(path) => self.npy(data.id, path, None)?.1.blob,
-            DataSource::Safetensors(path, name) => self.safetensors(path, name, data.id, None)?.1.blob,
+            DataSource::File { path, offset, size } => self.file(path, *offset, *size)?,
+            DataSource::Npy(path) => self.npy(path, None)?.1.blob,
+            DataSource::Safetensors(path, name) => self.safetensors(path, name, None)?.1.blob,
             DataSource::Numbers(items) => {
                 let Some(scalar_type) = data.dtype else {
                     let untyped = Diagnostic::error(data.id, "numbers alone are no bytes");
@@ -290,9 +321,15 @@ impl<'d, 'a> Finder<'d, 'a> {
                     Diagnostic::error(data.id, message).label("expected a flat list, or one nested as the sizes"),
                 );
             } else if Some(count) != expected {
-                let expected = expected.map_or("too many".into(), |n| n.to_string());
-                let message = format!("there are {count} numbers, but sizes {sizes:?} make {expected}");
-                diagnostics.push(Diagnostic::error(data.id, message).label(format!("expected {expected} numbers")));
+                let found =
+                    if count == 1 { "there is 1 number".to_owned() } else { format!("there are {count} numbers") };
+                let message = match expected {
+                    Some(expected) => format!("{found}, but sizes {sizes:?} make {expected}"),
+                    None => format!("{found}, but sizes {sizes:?} make more than can be counted"),
+                };
+                let label =
+                    expected.map_or(String::new(), |expected| format!("expected {}", counted(expected, "number")));
+                diagnostics.push(Diagnostic::error(data.id, message).label(label));
             }
         }
         if !diagnostics.is_empty() {
@@ -309,24 +346,30 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     fn unreadable<T>(&mut self, at: NodeId, path: &Path, error: &dyn std::fmt::Display) -> Option<T> {
-        self.fail(
-            Diagnostic::error(at, format!("cannot read {}: {error}", path.display()))
-                .label("paths are relative to the text"),
-        )
+        // Libraries tell of their parsers in many lines; the first says what is wrong.
+        let error = error.to_string();
+        let error = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it cannot be read");
+        self.fail(Diagnostic::error(at, format!("cannot use {}: {error}", path.display())).label("this file"))
     }
 
-    /// Length of a file that can be opened.
+    /// A file that can be opened, and its length. Not a pipe or a device, which might never end.
     fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
-        let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
-        match opened {
-            Ok((metadata, file)) if metadata.is_file() => Some((file, metadata.len())),
-            Ok(_) => self.unreadable(at, path, &"it is no file"),
+        match path.metadata() {
+            Ok(metadata) if !metadata.is_file() => return self.unreadable(at, path, &"it is no file"),
+            Ok(_) => {}
+            Err(error) => {
+                let missing = Diagnostic::error(at, format!("cannot read {}: {error}", path.display()));
+                return self.fail(missing.label("paths are relative to the text"));
+            }
+        }
+        match File::open(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
+            Ok((length, file)) => Some((file, length)),
             Err(error) => self.unreadable(at, path, &error),
         }
     }
 
-    fn file(&mut self, at: NodeId, path: &str, offset: u64, size: Option<u64>) -> Option<Blob> {
-        let path = self.path(path);
+    fn file(&mut self, path: &Word<'a>, offset: u64, size: Option<u64>) -> Option<Blob> {
+        let (at, path) = (path.id, self.path(&path.value));
         let (_, length) = self.open(at, &path)?;
         let available = length.checked_sub(offset);
         let len = size.or(available).filter(|len| Some(*len) <= available);
@@ -358,13 +401,8 @@ impl<'d, 'a> Finder<'d, 'a> {
         Some(())
     }
 
-    fn npy(
-        &mut self,
-        at: NodeId,
-        path: &str,
-        wanted: Option<(ScalarType, Option<&[i32]>)>,
-    ) -> Option<(ScalarType, Logical)> {
-        let path = self.path(path);
+    fn npy(&mut self, path: &Word<'a>, wanted: Option<(ScalarType, Option<&[i32]>)>) -> Option<(ScalarType, Logical)> {
+        let (at, path) = (path.id, self.path(&path.value));
         let (mut file, length) = self.open(at, &path)?;
         let mut head = [0; 12];
         let whole = file.read_exact(&mut head).is_ok();
@@ -385,11 +423,13 @@ impl<'d, 'a> Finder<'d, 'a> {
             Err(error) => return self.unreadable(at, &path, &error),
         };
         let Some(scalar_type) = npy_type(&npy.dtype()) else {
-            return self.unreadable(
-                at,
-                &path,
-                &format!("its elements, {}, are of no type we know", npy.dtype().descr()),
-            );
+            let descr = npy.dtype().descr();
+            let what = if descr.contains('>') {
+                "lie with the high byte first; save it little-endian"
+            } else {
+                "are of no type we know"
+            };
+            return self.unreadable(at, &path, &format!("its elements, {descr}, {what}"));
         };
         let sizes: Option<Vec<i32>> = npy.shape().iter().map(|size| i32::try_from(*size).ok()).collect();
         let len = sizes.as_ref().and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
@@ -407,12 +447,11 @@ impl<'d, 'a> Finder<'d, 'a> {
 
     fn safetensors(
         &mut self,
-        path: &str,
+        path: &Word<'a>,
         name: &Word<'a>,
-        at: NodeId,
         wanted: Option<(ScalarType, Option<&[i32]>)>,
     ) -> Option<(ScalarType, Logical)> {
-        let path = self.path(path);
+        let (at, path) = (path.id, self.path(&path.value));
         let header = self.safetensors_header(at, &path)?;
         let Some(info) = header.metadata.info(&name.value) else {
             let unknown = Diagnostic::error(name.id, format!("{} has no tensor `{}`", path.display(), name.value));

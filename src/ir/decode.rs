@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::document::*;
 use super::shape::{self, Shape};
 use super::tree::{Key, Node, NodeId, Value};
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, clipped};
 use crate::layout::{Builder, Header, Home};
 use crate::program::blob::Distribution;
 use crate::program::number::Number;
@@ -20,8 +20,23 @@ use crate::schema::program::DEVICE_TYPE;
 pub fn decode(node: Node<'_>) -> (Document<'_>, Vec<Diagnostic>) {
     let mut decoder = Decoder { diagnostics: Vec::new() };
     let document = decoder.document(node).unwrap_or_default();
+    decoder.diagnostics.sort_by_key(|diagnostic| diagnostic.at);
     (document, decoder.diagnostics)
 }
+
+/// An integer type with its bounds, for messages.
+trait Ranged: TryFrom<i128> {
+    const RANGE: (i128, i128);
+}
+
+macro_rules! ranged {
+    ($($type:ty)*) => {$(
+        impl Ranged for $type {
+            const RANGE: (i128, i128) = (<$type>::MIN as i128, <$type>::MAX as i128);
+        }
+    )*};
+}
+ranged! { i8 u8 i32 u32 i64 u64 }
 
 struct Decoder {
     diagnostics: Vec<Diagnostic>,
@@ -32,6 +47,8 @@ struct Fields<'a> {
     id: NodeId,
     shape: &'static Shape,
     entries: Vec<(Key<'a>, Option<Node<'a>>)>,
+    /// One of the keys was wrong: what seems to be missing may be what was meant by it.
+    slipped: bool,
 }
 
 impl<'a> Fields<'a> {
@@ -56,6 +73,13 @@ impl Decoder {
         self.error(node.id, format!("expected {what}, found {}", node.value.describe()), format!("expected {what}"));
     }
 
+    fn expected_number(&mut self, node: &Node<'_>, what: &str) {
+        let wrong = Diagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe()));
+        let quoted = matches!(&node.value, Value::Text(text) if text.parse::<f64>().is_ok());
+        let wrong = wrong.label(format!("expected {what}"));
+        self.diagnostics.push(if quoted { wrong.help("drop the quotes: what is quoted is a text") } else { wrong });
+    }
+
     /// The entries of a map, whose keys must be different.
     fn entries<'a>(&mut self, node: Node<'a>, what: &str) -> Vec<(Key<'a>, Node<'a>)> {
         let Value::Map(entries) = node.value else {
@@ -77,28 +101,31 @@ impl Decoder {
         let id = node.id;
         let Value::Map(entries) = node.value else {
             let known: Vec<&str> = shape.keys.iter().map(|key| key.name).take(4).collect();
-            self.expected(&node, &format!("a map ({}, ...)", known.join(", ")));
+            let more = if shape.keys.len() > 4 { ", ..." } else { "" };
+            self.expected(&node, &format!("a map ({}{more})", known.join(", ")));
             return None;
         };
+        let mut slipped = false;
         for (position, (key, _)) in entries.iter().enumerate() {
             if shape.key(&key.text).is_none() {
+                slipped = true;
                 let known = shape.keys.iter().map(|key| key.name);
                 let list = known.clone().collect::<Vec<_>>().join(", ");
                 let unknown =
-                    Diagnostic::error(key.id, format!("unknown key `{}` in {}", key.text, article(shape.name)));
+                    Diagnostic::error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
                 self.diagnostics.push(unknown.label(format!("known are {list}")).suggest(&key.text, known));
             } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
                 let twice = Diagnostic::error(key.id, format!("the key `{}` is there twice", key.text));
                 self.diagnostics.push(twice.label("again here").related(first.id, "first here"));
             }
         }
-        for required in shape.required {
+        for required in shape.required.iter().filter(|_| !slipped) {
             if !entries.iter().any(|(key, _)| key.text == *required) {
-                let missing = format!("{} needs the key `{required}`", article(shape.name));
+                let missing = format!("{} needs the key `{required}`", called(shape));
                 self.error(id, missing, format!("`{required}` is missing"));
             }
         }
-        Some(Fields { id, shape, entries: entries.into_iter().map(|(key, node)| (key, Some(node))).collect() })
+        Some(Fields { id, shape, entries: entries.into_iter().map(|(key, node)| (key, Some(node))).collect(), slipped })
     }
 
     fn list<'a>(&mut self, node: Node<'a>, what: &str) -> Vec<Node<'a>> {
@@ -132,23 +159,24 @@ impl Decoder {
     }
 
     /// An integer of a type.
-    fn int<T: TryFrom<i128> + std::fmt::Display>(&mut self, node: &Node<'_>, what: &str) -> Option<T> {
+    fn int<T: Ranged>(&mut self, node: &Node<'_>, what: &str) -> Option<T> {
         let n = match node.value {
             Value::Int(n) => i128::from(n),
             Value::UInt(n) => i128::from(n),
             _ => {
-                self.expected(node, what);
+                self.expected_number(node, what);
                 return None;
             }
         };
         let value = T::try_from(n).ok();
         if value.is_none() {
-            self.error(node.id, format!("{n} is out of range"), format!("expected {what}"));
+            let (low, high) = T::RANGE;
+            self.error(node.id, format!("{n} is out of range for {what}"), format!("expected {low} to {high}"));
         }
         value
     }
 
-    fn ints<T: TryFrom<i128> + std::fmt::Display>(&mut self, node: Node<'_>, what: &str) -> At<Vec<T>> {
+    fn ints<T: Ranged>(&mut self, node: Node<'_>, what: &str) -> At<Vec<T>> {
         let id = node.id;
         let items = self.list(node, &format!("a list, each {what}"));
         At { id, value: items.iter().filter_map(|item| self.int(item, what)).collect() }
@@ -161,11 +189,11 @@ impl Decoder {
             Value::Float(x) => Some(Number::Float(*x)),
             Value::Bool(b) => Some(Number::Bool(*b)),
             Value::Text(text) => number_word(text).or_else(|| {
-                self.expected(node, "a number");
+                self.expected_number(node, "a number");
                 None
             }),
             _ => {
-                self.expected(node, "a number");
+                self.expected_number(node, "a number");
                 None
             }
         }
@@ -284,19 +312,22 @@ impl Decoder {
             document.methods =
                 Some(entries.into_iter().filter_map(|(key, node)| self.method(word(key), node)).collect());
         }
-        document.named_data = fields.take("named_data").map(|node| match node.value {
-            Value::Null => Vec::new(),
-            _ => {
-                let entries = self.entries(node, "a map of keys to data");
-                entries.into_iter().filter_map(|(key, node)| self.named_data(word(key), node)).collect()
-            }
-        });
+        document.named_data =
+            fields.take("named_data").inspect(|node| document.named_data_at = Some(node.id)).map(|node| {
+                match node.value {
+                    Value::Null => Vec::new(),
+                    _ => {
+                        let entries = self.entries(node, "a map of keys to data");
+                        entries.into_iter().filter_map(|(key, node)| self.named_data(word(key), node)).collect()
+                    }
+                }
+            });
         if let Some(node) = fields.take("layout") {
             document.layout = self.layout(node).unwrap_or_default();
         }
         if document.methods.is_none() && document.named_data.is_none() {
             let known = fields.which(&["methods", "named_data"]);
-            if known.is_empty() {
+            if known.is_empty() && !fields.slipped {
                 self.error(
                     id,
                     "the text has neither methods nor named data",
@@ -326,15 +357,16 @@ impl Decoder {
         layout.ptd_builder = choice(self, "ptd_builder", &["exir", "flatc"]).map(builder);
         layout.constants = choice(self, "constants", &["segment", "inline"]).map(home);
         layout.delegates = choice(self, "delegates", &["segment", "inline"]).map(home);
-        layout.header = fields.take("header").and_then(|node| match &node.value {
-            Value::Int(length @ (24 | 32)) => Some(Header::Length(*length as u32)),
-            Value::Text(text) if text == "auto" => Some(Header::Auto),
-            Value::Text(text) if text == "none" => Some(Header::None),
-            _ => {
-                self.expected(&node, "auto, none, 24 or 32");
-                None
-            }
-        });
+        layout.header =
+            fields.take("header").inspect(|node| layout.header_at = Some(node.id)).and_then(|node| match &node.value {
+                Value::Int(length @ (24 | 32)) => Some(Header::Length(*length as u32)),
+                Value::Text(text) if text == "auto" => Some(Header::Auto),
+                Value::Text(text) if text == "none" => Some(Header::None),
+                _ => {
+                    self.expected(&node, "auto, none, 24 or 32");
+                    None
+                }
+            });
         Some(layout)
     }
 
@@ -601,6 +633,9 @@ impl Decoder {
         let id = fields.id;
         let which = fields.which(KINDS);
         let [kind] = which[..] else {
+            if fields.slipped {
+                return None;
+            }
             let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
             let all = format!("tensor, {}", KINDS.join(", "));
             self.error(id, format!("a value has one kind, this one has {found}"), format!("expected one of {all}"));
@@ -658,6 +693,9 @@ impl Decoder {
             [] if label.is_some() && args.is_none() && out.is_none() => None,
             ["kernel"] => {
                 let name = fields.take("kernel").and_then(|node| self.text(node, "an operator, such as aten::add.out"));
+                if let Some(name) = name.as_ref().filter(|name| name.value.is_empty()) {
+                    self.error(name.id, "an operator needs a name", "expected one such as aten::add.out");
+                }
                 let args = args.map_or(Vec::new(), |node| self.literals(node));
                 let out = out.map(|node| match node.value {
                     Value::Text(value) => vec![At { id: node.id, value }],
@@ -679,6 +717,7 @@ impl Decoder {
                 let node = fields.take(kind)?;
                 Some(self.action(kind, node, args)?)
             }
+            _ if fields.slipped => return None,
             ref several => {
                 let found = if several.is_empty() { "none".to_owned() } else { several.join(" and ") };
                 let message = format!("an instruction does one thing, this one has {found}");
@@ -772,6 +811,9 @@ impl Decoder {
             self.error(id, "sizes without an element type", "give the element type with `tensor`");
         }
         let data = fields.take("data").and_then(|node| self.data(node))?;
+        if align.is_some() && data.align.is_some() {
+            self.error(data.id, "`align` is given twice", "drop one of the two");
+        }
         let align = align.or(data.align);
         Some(NamedData { key, data, align, external, scalar_type, sizes, dim_order })
     }
@@ -800,6 +842,9 @@ impl Decoder {
         let dtype = fields.take("dtype").and_then(|node| self.dtype(&node));
         let which = fields.which(KINDS);
         let [kind] = which[..] else {
+            if fields.slipped {
+                return None;
+            }
             let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
             self.error(
                 id,
@@ -838,15 +883,15 @@ impl Decoder {
             "file" => {
                 let offset = fields.take("offset").and_then(|node| self.size(&node)).unwrap_or(0);
                 let size = fields.take("size").and_then(|node| self.size(&node));
-                DataSource::File { path: self.text(value, "the path of a file")?.value, offset, size }
+                DataSource::File { path: self.text(value, "the path of a file")?, offset, size }
             }
-            "npy" => DataSource::Npy(self.text(value, "the path of a .npy file")?.value),
+            "npy" => DataSource::Npy(self.text(value, "the path of a .npy file")?),
             _ => {
                 let tensor = fields.take("tensor").and_then(|node| self.text(node, "the name of a tensor"));
                 if tensor.is_none() {
                     self.error(value.id, "which tensor of the file is not said", "add `tensor:` with its name");
                 }
-                DataSource::Safetensors(self.text(value, "the path of a .safetensors file")?.value, tensor?)
+                DataSource::Safetensors(self.text(value, "the path of a .safetensors file")?, tensor?)
             }
         })
     }
@@ -879,10 +924,20 @@ impl Decoder {
         }
         let word = self.text(node, "hexadecimal digits")?;
         let digits: Vec<u8> = word.value.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'_').collect();
+        let wrong = word.value.chars().find(|c| !c.is_ascii_hexdigit() && !c.is_whitespace() && *c != '_');
+        if let Some(wrong) = wrong {
+            let label =
+                if word.value.contains("0x") { "write the digits without 0x" } else { "expected 0 to 9 and a to f" };
+            self.error(word.id, format!("`{wrong}` is no hexadecimal digit"), label);
+            return None;
+        }
         let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(&digits);
-        if let Err(error) = &bytes {
-            let label = if digits.len() % 2 == 1 { "an odd number of digits" } else { "expected 0 to 9 and a to f" };
-            self.error(word.id, format!("not hexadecimal: {error}"), label);
+        if bytes.is_err() {
+            self.error(
+                word.id,
+                format!("{} hexadecimal digits make no whole bytes", digits.len()),
+                "expected two digits for each byte",
+            );
         }
         bytes.ok()
     }
@@ -890,9 +945,15 @@ impl Decoder {
     fn base64(&mut self, node: Node<'_>) -> Option<Vec<u8>> {
         let word = self.text(node, "base64")?;
         let digits: Vec<u8> = word.value.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+        let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=') || c.is_whitespace();
+        if let Some(wrong) = word.value.chars().find(|c| !is_digit(*c)) {
+            self.error(word.id, format!("`{wrong}` is no base64 digit"), "expected A to Z, a to z, 0 to 9, + and /");
+            return None;
+        }
         let bytes = data_encoding::BASE64.decode(&digits);
-        if let Err(error) = &bytes {
-            self.error(word.id, format!("not base64: {error}"), "expected base64 with padding");
+        if bytes.is_err() {
+            let message = format!("{} base64 digits make no whole bytes", digits.len());
+            self.error(word.id, message, "expected groups of four, the last one filled up with =");
         }
         bytes.ok()
     }
@@ -907,7 +968,14 @@ impl Decoder {
             Some(At { id, value: items.into_iter().filter_map(|item| decoder.test_value(item)).collect() })
         };
         let (inputs, outputs) = (values(self, "inputs"), values(self, "outputs"));
-        let mut float = |name| fields.take(name).and_then(|node| self.float(&node));
+        let mut float = |name| {
+            let node = fields.take(name)?;
+            let number = self.float(&node)?;
+            if number < 0.0 || number.is_nan() {
+                self.error(node.id, format!("{number} is no tolerance"), "expected 0 or more");
+            }
+            Some(number)
+        };
         let (atol, rtol) = (float("atol"), float("rtol"));
         Some(Test { id, inputs: inputs?, outputs, atol, rtol })
     }
@@ -933,6 +1001,19 @@ fn word(key: Key<'_>) -> Word<'_> {
     At { id: key.id, value: key.text }
 }
 
+/// What a person calls a map of a shape.
+fn called(shape: &Shape) -> String {
+    match shape.name {
+        "document" => "the text".into(),
+        "literal_map" => "a value".into(),
+        "data_map" => "data".into(),
+        "memory" | "jump_false" | "random" | "iota" | "move" | "layout" | "container_meta" => {
+            format!("`{}`", shape.name)
+        }
+        name => article(name),
+    }
+}
+
 fn article(name: &str) -> String {
     let name = name.replace('_', " ");
     match name.as_bytes().first() {
@@ -943,10 +1024,10 @@ fn article(name: &str) -> String {
 
 /// The number that a text stands for: complex ones, and what JSON has no other way to write.
 pub(super) fn number_word(text: &str) -> Option<Number> {
-    match text.trim_start_matches('.') {
-        "nan" => Some(Number::Float(f64::NAN)),
-        "inf" => Some(Number::Float(f64::INFINITY)),
-        "-inf" | "-.inf" => Some(Number::Float(f64::NEG_INFINITY)),
+    match text {
+        "nan" | ".nan" | "NaN" => Some(Number::Float(f64::NAN)),
+        "inf" | ".inf" | "Infinity" => Some(Number::Float(f64::INFINITY)),
+        "-inf" | "-.inf" | "-Infinity" => Some(Number::Float(f64::NEG_INFINITY)),
         _ => complex(text),
     }
 }

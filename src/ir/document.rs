@@ -33,6 +33,8 @@ pub struct Document<'a> {
     pub data: Vec<(Word<'a>, Data<'a>)>,
     /// Keyed blobs.
     pub named_data: Option<Vec<NamedData<'a>>>,
+    /// Where they are.
+    pub named_data_at: Option<NodeId>,
     /// Layout.
     pub layout: Layout,
 }
@@ -355,16 +357,16 @@ pub enum DataSource<'a> {
     /// A file.
     File {
         /// Path, relative to the text.
-        path: Cow<'a, str>,
+        path: Word<'a>,
         /// First byte.
         offset: u64,
         /// Bytes; `None` for the rest.
         size: Option<u64>,
     },
     /// A `.npy` file.
-    Npy(Cow<'a, str>),
+    Npy(Word<'a>),
     /// A tensor of a `.safetensors` file.
-    Safetensors(Cow<'a, str>, Word<'a>),
+    Safetensors(Word<'a>, Word<'a>),
 }
 
 /// Random numbers as written; bounds that are left out depend on the element type.
@@ -393,6 +395,8 @@ pub struct Layout {
     pub ptd_builder: Option<Builder>,
     /// `header`
     pub header: Option<Header>,
+    /// Where the text says it.
+    pub header_at: Option<NodeId>,
     /// `constants`
     pub constants: Option<Home>,
     /// `delegates`

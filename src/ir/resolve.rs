@@ -16,7 +16,7 @@ use super::document::{
 };
 use super::tests::{self, MethodTests};
 use super::tree::NodeId;
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, clipped, counted};
 use crate::layout::{Locus, Options};
 use crate::program::{
     BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExternalData, ExtraTensorInfo,
@@ -47,6 +47,7 @@ pub struct Origins<'a> {
     methods: Vec<MethodOrigins<'a>>,
     named_data: Vec<NodeId>,
     external_data: Vec<NodeId>,
+    header: Option<NodeId>,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +64,7 @@ impl Origins<'_> {
         let method = |method: usize| self.methods.get(method);
         match locus {
             Locus::Program => None,
+            Locus::Header => self.header,
             Locus::Method(m) => Some(method(m)?.id),
             Locus::Value(m, value) => Some(method(m)?.values.get(value)?.0),
             Locus::Delegate(m, delegate) => method(m)?.delegates.get(delegate).copied(),
@@ -84,7 +86,7 @@ impl Origins<'_> {
 pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a>, Vec<Diagnostic>> {
     let mut finder = Finder::new(folder, &document.data);
     let mut program = Program { version: document.version.unwrap_or(0), ..Program::default() };
-    let mut origins = Origins::default();
+    let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
     let mut all_tests = Vec::new();
     let mut diagnostics = Vec::new();
     if let Some(methods) = &document.methods {
@@ -101,6 +103,13 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
         program.execution_plan = Some(plans);
     }
     named_data(document, &mut program, &mut origins, &mut finder);
+    if diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == crate::diagnostics::Severity::Warning) {
+        finder.warn_unused();
+    }
+    if document.methods.is_none() && program.external_data.is_empty() && finder.diagnostics.is_empty() {
+        let at = document.named_data_at.unwrap_or_default();
+        diagnostics.push(Diagnostic::error(at, "there is nothing to write").label("expected blobs, or `methods`"));
+    }
     diagnostics.append(&mut finder.diagnostics);
     if diagnostics.iter().any(|d| d.severity == crate::diagnostics::Severity::Error) {
         // In the order of the text, whatever stage found them.
@@ -199,6 +208,9 @@ fn bytes_disagree(at: NodeId, scalar_type: crate::schema::ScalarType, sizes: &[i
         .label(format!("expected {expected}"))
 }
 
+/// The largest compile spec: it goes into the FlatBuffer, with all the others.
+const MAX_COMPILE_SPEC: u64 = 64 << 20;
+
 struct MethodResolver<'d, 'a, 'f> {
     method: &'d Method<'a>,
     program: &'f mut Program,
@@ -221,6 +233,8 @@ struct MethodResolver<'d, 'a, 'f> {
     op_indices: HashMap<&'d str, i32>,
     signatures: HashMap<&'d str, Option<Rc<Signature>>>,
     origins: MethodOrigins<'a>,
+    /// A call whose outs are wrong: what nothing writes then may be what it was to write.
+    wrong_outs: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -258,6 +272,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             op_indices: HashMap::new(),
             signatures: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
+            wrong_outs: false,
             diagnostics: Vec::new(),
             method,
             program,
@@ -279,6 +294,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.note_produced();
         for operator in &method.operators {
             self.operator(operator.value.as_ref());
+            if self.signature(&operator.value).is_none() {
+                self.warn_unknown_operator(operator);
+            }
         }
         for declaration in 0..method.values.len() {
             if !self.declared[declaration].produced {
@@ -347,6 +365,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     && let Some(declaration) = self.names.get(&**name)
                 {
                     let known = &mut self.declared[*declaration];
+                    if input && known.is_input {
+                        let twice = Diagnostic::error(item.id, format!("the input `{name}` is listed twice"));
+                        self.diagnostics.push(twice.label("again here"));
+                    }
                     known.is_input |= input;
                     known.is_output |= !input;
                 }
@@ -470,10 +492,14 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     fn find(&mut self, name: &str, at: NodeId) -> Option<usize> {
         let found = self.names.get(name).copied();
         if found.is_none() {
-            let unknown = Diagnostic::error(at, format!("there is no value `{name}` in `{}`", self.method.name.value));
+            let unknown = Diagnostic::error(
+                at,
+                format!("there is no value `{}` in `{}`", clipped(name), clipped(&self.method.name.value)),
+            );
             let names = self.names.keys().copied();
-            let unknown =
+            let mut unknown =
                 unknown.label("expected a name under `values`").suggest_among(self.diagnostics.len(), name, names);
+            unknown.help.get_or_insert_with(|| format!("if a text is meant, write {{string: {}}}", clipped(name)));
             self.diagnostics.push(unknown);
         }
         found
@@ -484,7 +510,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let Some(declaration) = self.find(name, at) else { return 0 };
         let base = self.base_of(declaration);
         let known = &mut self.declared[base];
-        if !known.written && !known.complained {
+        if !known.written && !known.complained && !self.wrong_outs {
             known.complained = true;
             let unwritten = Diagnostic::error(at, format!("`{name}` is read before anything writes it"));
             let help = "make it an input, give it `data`, make it `mutable`, or write it earlier";
@@ -495,7 +521,17 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// A named value that an instruction writes.
     fn write(&mut self, word: &Word<'a>) -> i32 {
-        let Some(declaration) = self.find(&word.value, word.id) else { return 0 };
+        let number = self.number_written(word);
+        self.mark_written(word);
+        number
+    }
+
+    /// The number of a value that an instruction writes, before the instruction has read its arguments.
+    fn number_written(&mut self, word: &Word<'a>) -> i32 {
+        let Some(declaration) = self.find(&word.value, word.id) else {
+            self.wrong_outs = true;
+            return 0;
+        };
         if let Declared::Tensor(tensor) = &self.method.values[declaration].value
             && (tensor.data.is_some() || tensor.external.is_some())
             && !tensor.mutable
@@ -503,9 +539,33 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             let constant = Diagnostic::error(word.id, format!("`{}` is a constant and cannot be written", word.value));
             self.diagnostics.push(constant.label("has data").help("`mutable: true` makes its data an initial state"));
         }
-        let base = self.base_of(declaration);
-        self.declared[base].written = true;
         self.number(declaration)
+    }
+
+    fn mark_written(&mut self, word: &Word<'a>) {
+        if let Some(declaration) = self.names.get(&*word.value) {
+            let base = self.base_of(*declaration);
+            self.declared[base].written = true;
+        }
+    }
+
+    /// What an operator writes must be of the kind that it writes, and each out another value.
+    fn check_outs(&mut self, outs: &[Word<'a>], wanted: Option<Base>) {
+        for (position, out) in outs.iter().enumerate() {
+            if outs[..position].iter().any(|other| other.value == out.value) {
+                self.error(out.id, format!("`{}` is named twice", out.value), "each out is another value");
+            }
+            let Some(wanted) = wanted else { continue };
+            let is_tensor = self.is_tensor(&out.value);
+            if self.names.contains_key(&*out.value) && is_tensor != (wanted == Base::Tensor) {
+                let (found, expected) = if is_tensor { ("a tensor", "a number") } else { ("no tensor", "a tensor") };
+                self.error(
+                    out.id,
+                    format!("`{}` is {found}; the operator writes {expected}", out.value),
+                    format!("expected {expected}"),
+                );
+            }
+        }
     }
 
     /// The tensor whose memory a tensor shares; itself if it is no view.
@@ -552,7 +612,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let Some(declaration) = self.find(name, literal.id) else { return 0 };
         let base = self.base_of(declaration);
         let known = &mut self.declared[base];
-        if !known.written && !known.complained {
+        if !known.written && !known.complained && !self.wrong_outs {
             known.complained = true;
             let unwritten = Diagnostic::error(literal.id, format!("nothing writes the output `{name}`"));
             self.diagnostics
@@ -581,6 +641,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 (Action::JumpFalse { cond, .. }, Some(destination))
                     if !matches!(cond.value, Literal::Word(_) | Literal::Index(_)) =>
                 {
+                    self.check_condition(cond);
                     late_conditions.entry(destination).or_default().push((position, cond));
                     let destination_instruction = destination as i32;
                     instructions.push(Instruction::JumpFalseCall { cond_value_index: 0, destination_instruction });
@@ -684,6 +745,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 Instruction::MoveCall { move_from, move_to }
             }
             Action::JumpFalse { cond, to } => {
+                self.check_condition(cond);
                 let cond_value_index = self.argument(cond, None, "");
                 let destination_instruction = match &to.value {
                     NameOrNumber::Number(number) => *number,
@@ -692,6 +754,24 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction }
             }
             Action::Free(value) => Instruction::FreeCall { value_index: self.argument(value, None, "") },
+        }
+    }
+
+    /// Rule I-23: a condition is a Bool or a tensor of bools.
+    fn check_condition(&mut self, cond: &At<Literal<'a>>) {
+        let declared = self.declaration_of(cond).map(|declaration| &self.method.values[declaration].value);
+        let wrong = match (declared, &cond.value) {
+            (Some(Declared::Tensor(tensor)), _) => (tensor.scalar_type != crate::schema::ScalarType::BOOL)
+                .then(|| format!("a tensor of {}", tensor.scalar_type)),
+            (Some(Declared::Other(literal)), _) => match &literal.value {
+                Literal::Bool(_) => None,
+                other => Some(describe(other)),
+            },
+            (None, Literal::Word(_) | Literal::Bool(_) | Literal::Index(_)) => None,
+            (None, other) => Some(describe(other)),
+        };
+        if let Some(wrong) = wrong {
+            self.error(cond.id, format!("a condition cannot be {wrong}"), "expected a Bool, or a tensor of bools");
         }
     }
 
@@ -732,17 +812,32 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         index
     }
 
-    /// An operator of a namespace that the runtime fills, but with a name that it does not register, is likely a slip.
+    /// A name that is not `namespace::name.overload`, or of a namespace that the runtime fills but unknown to it, is
+    /// likely a slip.
     fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
-        let namespace = name.value.split("::").next().unwrap_or_default();
-        if !matches!(namespace, "aten" | "executorch_prim" | "dim_order_ops" | "quantized_decomposed") {
+        let Some((namespace, _)) = name.value.split_once("::") else {
+            if self.warned_operators.insert(&name.value) {
+                let warning =
+                    Diagnostic::warning(name.id, format!("`{}` is no name of an operator", clipped(&name.value)));
+                self.diagnostics
+                    .push(warning.label("expected a namespace, a name and an overload, such as aten::add.out"));
+            }
+            return;
+        };
+        let filled =
+            matches!(namespace, "aten" | "executorch_prim" | "dim_order_ops" | "quantized_decomposed" | "et_copy");
+        if !filled || !self.warned_operators.insert(&name.value) {
             return;
         }
-        let message = format!("the runtime registers no operator `{}`", name.value);
-        let warning = Diagnostic::warning(name.id, message).label("unknown");
-        if self.warned_operators.insert(&name.value) {
-            self.diagnostics.push(warning.suggest_among(self.diagnostics.len(), &name.value, operators::names()));
-        }
+        let message = format!("the runtime registers no operator `{}`", clipped(&name.value));
+        let mut warning = Diagnostic::warning(name.id, message).label("unknown");
+        // The slip that is commonest is a missing overload.
+        let with_overload = format!("{}.", name.value);
+        warning = match operators::names().find(|known| known.starts_with(&with_overload)) {
+            Some(known) => warning.help(format!("did you mean `{known}`?")),
+            None => warning.suggest_among(self.diagnostics.len(), &name.value, operators::names()),
+        };
+        self.diagnostics.push(warning);
     }
 
     /// The stack as it stands, with what is written numbered first, as with `out`.
@@ -754,7 +849,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     ) -> Vec<i32> {
         let written = self.written_on_stack(name, args);
         if let Some(signature) = signature {
-            let expected = signature.args.len() + usize::from(signature.result || signature.outs().next().is_some());
+            let expected =
+                signature.args.len() + usize::from(signature.result.is_some() || signature.outs().next().is_some());
             if args.len() != expected {
                 let message = format!("the stack of {} has {expected} entries, {} are given", name.value, args.len());
                 let warning = Diagnostic::warning(name.id, message).label("the runtime will refuse this call");
@@ -794,29 +890,32 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let wanted = signature.outs().count();
         let takes = if list_out || wanted == 0 { None } else { Some(wanted) };
         if let Some(takes) = takes.filter(|takes| *takes != outs.len()) {
+            self.wrong_outs = true;
             let names = signature.outs().map(|out| out.name).collect::<Vec<_>>().join(", ");
             let at = outs.first().map_or(name.id, |out| out.id);
             self.error(
                 at,
                 format!("{} writes {takes}: {names}; `out` names {}", name.value, outs.len()),
-                format!("expected {takes} names"),
+                format!("expected {}", counted(takes as u64, "name")),
             );
         }
-        if wanted == 0 && outs.len() != usize::from(signature.result) {
+        if wanted == 0 && outs.len() != usize::from(signature.result.is_some()) {
             let at = outs.get(1).map_or(name.id, |out| out.id);
-            let count = usize::from(signature.result);
+            let count = usize::from(signature.result.is_some());
             self.error(
                 at,
-                format!("{} returns {count} value, `out` names {}", name.value, outs.len()),
+                format!("{} returns {}, `out` names {}", name.value, counted(count as u64, "value"), outs.len()),
                 format!("expected {count}"),
             );
         }
         let out_first = wanted > 0;
+        self.check_outs(outs, if out_first { Some(Base::Tensor) } else { signature.result });
         let mut out_numbers: Vec<i32> = Vec::new();
         if out_first {
-            out_numbers = outs.iter().map(|out| self.write(out)).collect();
+            out_numbers = outs.iter().map(|out| self.number_written(out)).collect();
         }
         let mut stack = self.arguments(name, args, signature);
+        outs.iter().for_each(|out| self.mark_written(out));
         let at = name.id;
         if list_out {
             // The list of outs is a value, and so is the list of results.
@@ -861,7 +960,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     fn arguments(&mut self, name: &Word<'a>, args: &'d [At<Literal<'a>>], signature: &Signature) -> Vec<i32> {
         let takes = signature.ins().count();
         if let Some(extra) = args.get(takes) {
-            let message = format!("{} takes {takes} arguments, {} are given", name.value, args.len());
+            let takes = counted(takes as u64, "argument");
+            let message = format!("{} takes {takes}, {} are given", name.value, args.len());
             let help = "with `out`, the outs are not listed among the arguments";
             self.diagnostics.push(Diagnostic::error(extra.id, message).label("one too many").help(help));
         }
@@ -872,7 +972,11 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 (None, Some(default)) => stack.push(self.default(default, arg.kind, name.id)),
                 (None, None) => {
                     let message = format!("{} needs the argument `{}`, a {}", name.value, arg.name, arg.kind);
-                    self.error(name.id, message, format!("{} of {takes} arguments are given", args.len()));
+                    self.error(
+                        name.id,
+                        message,
+                        format!("{} of {} given", args.len(), counted(takes as u64, "argument")),
+                    );
                     break;
                 }
             }
@@ -924,13 +1028,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             Literal::Bool(b) => self.push(EValue::Bool(*b), at),
             Literal::String(text) => self.push(EValue::String(Some(text.to_string())), at),
             Literal::Index(number) => *number,
-            Literal::List(items) => {
-                let kind = match kind {
-                    Some(kind) => list_kind(kind),
-                    None => self.guess_list_kind(at, items),
-                };
-                self.list(kind, items, at)
-            }
+            Literal::List(items) => match kind.map(list_kind).or_else(|| self.guess_list_kind(at, items)) {
+                Some(kind) => self.list(kind, items, at),
+                None => 0,
+            },
             Literal::Typed(kind, items) => self.list(*kind, items, at),
         }
     }
@@ -965,12 +1066,17 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let declared = &self.method.values[*self.names.get(name)?].value;
         let wrong = match declared {
             Declared::Tensor(_) => kind.list || kind.base != Base::Tensor,
+            // A number's kind may be another when an instruction has written it, so only kinds that cannot meet are told.
             Declared::Other(literal) => match &literal.value {
-                Literal::Typed(ListKind::Tensor | ListKind::OptionalTensor, _) => {
-                    !kind.list || kind.base != Base::Tensor
+                Literal::Typed(of, _) => {
+                    !kind.list || list_kind(kind) != *of && !(kind.base == Base::Tensor && is_of_tensors(*of))
                 }
+                Literal::List(_) => !kind.list,
                 Literal::Null => !kind.optional,
-                _ => kind.base == Base::Tensor,
+                _ if kind.list => true,
+                Literal::Word(_) | Literal::String(_) => kind.base != Base::Str,
+                Literal::Double(_) => !matches!(kind.base, Base::Float | Base::Scalar),
+                _ => matches!(kind.base, Base::Tensor | Base::Str),
             },
         };
         wrong.then(|| match declared {
@@ -981,8 +1087,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         })
     }
 
-    /// The kind of a list by its items, as the exporter guesses it (E-6).
-    fn guess_list_kind(&mut self, at: NodeId, items: &[At<Literal<'a>>]) -> ListKind {
+    /// The kind of a list by its items, as the exporter guesses it (E-6); none if they are of several.
+    fn guess_list_kind(&mut self, at: NodeId, items: &[At<Literal<'a>>]) -> Option<ListKind> {
         let kinds: Vec<Option<ListKind>> = items
             .iter()
             .map(|item| match &item.value {
@@ -999,14 +1105,13 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             })
             .collect();
         let mut known = kinds.iter().flatten().copied();
-        let Some(first) = known.next() else { return ListKind::Tensor };
-        let tensors = |kind: ListKind| matches!(kind, ListKind::Tensor | ListKind::OptionalTensor);
+        let Some(first) = known.next() else { return Some(ListKind::Tensor) };
         let mut kind = first;
         for (item, other) in items.iter().zip(&kinds).filter_map(|(item, kind)| Some((item, (*kind)?))) {
             if other == kind {
                 continue;
             }
-            if tensors(other) && tensors(kind) {
+            if is_of_tensors(other) && is_of_tensors(kind) {
                 kind = ListKind::OptionalTensor;
                 continue;
             }
@@ -1016,9 +1121,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             self.diagnostics.push(
                 mixed.label(format!("expected one of the {}", plural(first))).related(at, "in this list").help(help),
             );
-            break;
+            return None;
         }
-        kind
+        Some(kind)
     }
 
     /// A list value; its items' values come before it (E-5).
@@ -1044,7 +1149,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                         | Literal::MemoryFormat(_) => {
                             found.push(self.argument(item, None, "").into());
                         }
-                        Literal::Word(name) if !self.is_tensor(name) => found.push(self.read(name, item.id).into()),
+                        Literal::Word(name) if self.can_be_int(name) => found.push(self.read(name, item.id).into()),
                         _ => wrong.push((item, "an integer, or the name of an Int")),
                     }
                 }
@@ -1079,6 +1184,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 let mut tensors = Vec::with_capacity(items.len());
                 for item in items {
                     match &item.value {
+                        Literal::Word(name) if !self.can_be_tensor(name, kind) => {
+                            wrong.push((item, "the name of a tensor"))
+                        }
                         Literal::Word(name) if numbers.is_some() => {
                             let declaration = self.find(name, item.id);
                             tensors.push(declaration.map_or(0, |declaration| self.number(declaration)));
@@ -1102,6 +1210,28 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         value
     }
 
+    /// Whether a name may be an item of an IntList; a name that does not exist is told when it is looked up.
+    fn can_be_int(&self, name: &str) -> bool {
+        match self.names.get(name).map(|declaration| &self.method.values[*declaration].value) {
+            None => true,
+            Some(Declared::Tensor(_)) => false,
+            Some(Declared::Other(literal)) => {
+                matches!(
+                    literal.value,
+                    Literal::Int(_) | Literal::Bool(_) | Literal::Dtype(_) | Literal::MemoryFormat(_)
+                )
+            }
+        }
+    }
+
+    /// Whether a name may be an item of a list of tensors.
+    fn can_be_tensor(&self, name: &str, kind: ListKind) -> bool {
+        match self.names.get(name).map(|declaration| &self.method.values[*declaration].value) {
+            None | Some(Declared::Tensor(_)) => true,
+            Some(Declared::Other(literal)) => kind == ListKind::OptionalTensor && literal.value == Literal::Null,
+        }
+    }
+
     fn is_tensor(&self, name: &str) -> bool {
         let declared = self.names.get(name).map(|declaration| &self.method.values[*declaration].value);
         matches!(declared, Some(Declared::Tensor(_)))
@@ -1119,10 +1249,16 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             self.origins.delegates.push(delegate.name.id);
             let mut specs = Vec::with_capacity(delegate.compile_specs.len());
             for (key, value) in &delegate.compile_specs {
-                let bytes = self.finder.find(value, Want::BytesOrText).map(|found| found.blob.to_vec());
+                let bytes = self.finder.find(value, Want::BytesOrText).map(|found| match found.blob.len {
+                    0..=MAX_COMPILE_SPEC => found.blob.to_vec(),
+                    len => Err(std::io::Error::other(format!("{len} bytes are too many for a compile spec"))),
+                });
                 match bytes {
                     Some(Ok(bytes)) => specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) }),
-                    Some(Err(error)) => self.error(value.id, format!("cannot read the data: {error}"), ""),
+                    Some(Err(error)) => {
+                        let label = format!("expected {MAX_COMPILE_SPEC} bytes at most");
+                        self.error(value.id, format!("cannot take the data: {error}"), label);
+                    }
                     None => {}
                 }
             }
@@ -1178,9 +1314,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 Literal::Word(text) | Literal::String(text) => EValue::String(Some(text.to_string())),
                 Literal::Typed(_, items) | Literal::List(items) => {
                     let kind = match &literal.value {
-                        Literal::Typed(kind, _) => *kind,
+                        Literal::Typed(kind, _) => Some(*kind),
                         _ => self.guess_list_kind(literal.id, items),
                     };
+                    let Some(kind) = kind else { return EValue::Null };
                     let numbers = self.item_numbers.remove(&declaration).unwrap_or_default();
                     self.list_value(kind, items, Some(&numbers))
                 }
@@ -1197,6 +1334,41 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let mut tensor = Tensor::new(written.scalar_type, Vec::new());
         let stated = written.sizes.as_ref().map(|sizes| sizes.value.as_slice());
         let order = written.dim_order.as_ref().map(|order| order.value.as_slice());
+        let name = &value.name;
+        match (written.mutable, written.memory) {
+            (false, Some(Place::Auto | Place::In { .. })) if written.data.is_some() => {
+                let message = format!("`{}` is a constant and has no place in planned memory", name.value);
+                self.error(name.id, message, "add `mutable: true` if the data are its initial state, or drop `memory`");
+            }
+            (true, Some(Place::None)) if written.data.is_some() => {
+                let message = format!("`{}` is mutable, but has no memory for its initial state", name.value);
+                self.error(name.id, message, "drop `memory: none`, or `mutable`");
+            }
+            (_, Some(Place::In { pool: 0, .. })) => {
+                self.error(
+                    name.id,
+                    format!("`{}` is placed in pool 0, which is reserved", name.value),
+                    "pools count from 1",
+                );
+            }
+            (_, Some(Place::In { pool, .. })) if pool as usize > crate::layout::memory::MAX_POOLS => {
+                let message =
+                    format!("pool {pool} is more than the {} that a method may have", crate::layout::memory::MAX_POOLS);
+                self.error(name.id, message, "expected a smaller number");
+            }
+            _ => {}
+        }
+        let element = written.scalar_type.info().map_or(1, |info| info.size);
+        if let Some(Place::In { offset: Some(offset), .. }) = written.memory
+            && offset % element != 0
+        {
+            let message = format!("offset {offset} of `{}` is no multiple of its element size, {element}", name.value);
+            self.diagnostics.push(Diagnostic::warning(name.id, message).label("kernels may read it wrongly, or crash"));
+        }
+        if written.storage_offset != 0 {
+            let warning = Diagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
+            self.diagnostics.push(warning.label("the runtime refuses it"));
+        }
         if let Some(Err(diagnostic)) = written.sizes.as_ref().map(data::check_sizes) {
             self.diagnostics.push(diagnostic);
             return tensor;
@@ -1324,6 +1496,10 @@ fn extra_tensor_info(value: &Declaration<'_>, written: &document::Tensor<'_>) ->
         device_index,
         tag: written.external.as_ref().and_then(|tag| tag.value.as_ref()).map(|tag| tag.to_string()),
     }))
+}
+
+fn is_of_tensors(kind: ListKind) -> bool {
+    matches!(kind, ListKind::Tensor | ListKind::OptionalTensor)
 }
 
 fn list_kind(kind: ArgKind) -> ListKind {

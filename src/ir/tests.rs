@@ -105,6 +105,21 @@ fn values<'d, 'a>(
     given.value.iter().zip(indices).map(|(value, index)| one(value, *index, plan, names, finder)).collect()
 }
 
+/// Why a tensor of a method cannot take these sizes (rule I-27).
+fn misfit(tensor: &crate::program::Tensor, sizes: &[i32]) -> Option<String> {
+    let bound = tensor.sizes.as_deref()?;
+    let numel = |sizes: &[i32]| sizes.iter().map(|size| i128::from(*size)).product::<i128>();
+    if sizes.iter().any(|size| *size < 0) {
+        Some(format!("a size cannot be negative: {sizes:?}"))
+    } else if sizes.len() != bound.len() || (tensor.shape_dynamism == 0 && sizes != bound) {
+        Some(format!("the tensor has sizes {bound:?}, the test gives {sizes:?}"))
+    } else if tensor.shape_dynamism == 1 && numel(sizes) > numel(bound) {
+        Some(format!("the tensor holds {} elements at most, the test gives {}", numel(bound), numel(sizes)))
+    } else {
+        None
+    }
+}
+
 fn one<'d, 'a>(
     given: &'d At<TestValue<'a>>,
     index: i32,
@@ -145,6 +160,10 @@ fn one<'d, 'a>(
                 );
                 return None;
             };
+            if let Some(message) = misfit(tensor, &sizes) {
+                finder.diagnostics.push(Diagnostic::error(given.id, message).label("these sizes do not fit"));
+                return None;
+            }
             let dim_order = if order.is_empty() { contiguous(sizes.len()) } else { order };
             Some(TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data: found.blob })
         }
@@ -155,8 +174,19 @@ fn one<'d, 'a>(
             .get(index)
             .and_then(|(_, name)| name.as_deref())
             .map_or(format!("value {index}"), |name| format!("`{name}`"));
-        let message = format!("{name} is a {}, and the test gives something else", value.kind());
-        finder.diagnostics.push(Diagnostic::error(given.id, message).label(format!("expected a {}", value.kind())));
+        let kind = value.kind();
+        let kind = format!("{} {kind}", if kind == "Int" || kind == "IntList" { "an" } else { "a" });
+        let message = format!("{name} is {kind}, the test gives {}", describe(&given.value));
+        finder.diagnostics.push(Diagnostic::error(given.id, message).label(format!("expected {kind}")));
     }
     found
+}
+
+fn describe(value: &TestValue<'_>) -> String {
+    match value {
+        TestValue::Null => "null".into(),
+        TestValue::Number(number) => format!("the number {number}"),
+        TestValue::Text(text) => format!("the text `{}`", crate::diagnostics::clipped(text)),
+        TestValue::Tensor(..) => "a tensor".into(),
+    }
 }

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
+use serde_saphyr::options::DuplicateKeyPolicy;
 
 /// Number of a node, counted from 0 in the order of the text; keys count, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -90,7 +91,8 @@ pub fn parse(text: &str) -> Result<Node<'_>, SyntaxError> {
     let node = match text.trim_start().as_bytes().first() {
         Some(b'{' | b'[') => match parse_json(text) {
             Ok(node) => node,
-            Err(_) => parse_yaml(text)?,
+            // What is not even YAML was meant as JSON.
+            Err(json) => parse_yaml(text).map_err(|yaml| json_error(text, &json).unwrap_or(yaml))?,
         },
         _ => parse_yaml(text)?,
     };
@@ -105,15 +107,49 @@ fn parse_json(text: &str) -> Result<Node<'_>, serde_json::Error> {
     Ok(node)
 }
 
+fn json_error(text: &str, error: &serde_json::Error) -> Option<SyntaxError> {
+    let rendered = error.to_string();
+    let message = rendered.split(" at line ").next().unwrap_or(&rendered);
+    // The recursion limit is no matter of syntax, and our message about it is the YAML parser's.
+    let syntax = (error.is_syntax() && !message.contains("recursion")) || error.is_eof();
+    let place = place_of(text, error.line(), error.column());
+    syntax.then(|| SyntaxError { place, message: format!("not JSON: {message}") })
+}
+
 fn parse_yaml(text: &str) -> Result<Node<'_>, SyntaxError> {
-    serde_saphyr::with_deserializer_from_str_with_options(text, options(), |de| {
-        Seed(&Context::default()).deserialize(de)
-    })
-    .map_err(|error| syntax_error(text, &error))
+    let read = |duplicate_keys| {
+        serde_saphyr::with_deserializer_from_str_with_options(text, options(duplicate_keys), |de| {
+            Seed(&Context::default()).deserialize(de)
+        })
+    };
+    let error = match read(DuplicateKeyPolicy::Error) {
+        Ok(node) => return Ok(node),
+        Err(error) => error,
+    };
+    // Keys that are there twice are reported with both places by whoever knows what they are keys of; unless the library
+    // drops one of them, as it does with numbers.
+    if error.to_string().contains("duplicate mapping key")
+        && let Ok(node) = read(DuplicateKeyPolicy::LastWins)
+        && has_duplicate(&node)
+    {
+        return Ok(node);
+    }
+    Err(syntax_error(text, &error))
+}
+
+fn has_duplicate(node: &Node<'_>) -> bool {
+    match &node.value {
+        Value::List(items) => items.iter().any(has_duplicate),
+        Value::Map(entries) => {
+            let mut keys = std::collections::HashSet::new();
+            entries.iter().any(|(key, value)| !keys.insert(&*key.text) || has_duplicate(value))
+        }
+        _ => false,
+    }
 }
 
 /// Options for YAML: sizes are bounded by the text's own length, nesting and aliases by the parser's limits.
-fn options() -> serde_saphyr::Options {
+fn options(duplicate_keys: DuplicateKeyPolicy) -> serde_saphyr::Options {
     let budget = serde_saphyr::budget! {
         max_events: usize::MAX,
         max_nodes: usize::MAX,
@@ -122,9 +158,13 @@ fn options() -> serde_saphyr::Options {
         // A list of tensors' numbers nests as deep as their rank, 16 at most; the rest of the text needs ten levels.
         max_depth: 64,
         flow_nesting_limit: 64,
+        // Aliases save typing; a text of which most is repetition is an attack on memory.
+        max_recorded_anchor_events: 100_000,
     };
     serde_saphyr::options! {
         budget: budget,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 100_000 },
+        duplicate_keys: duplicate_keys,
         strict_booleans: true,
         merge_keys: serde_saphyr::options::MergeKeyPolicy::Error,
         reject_unsupported_tags: true,
@@ -133,15 +173,34 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
+/// The library's messages that speak of its options, in words about the text.
+const WORDING: &[(&str, &str)] = &[
+    ("duplicate mapping key", "a key is there twice"),
+    ("multiple", "the text holds several documents; only one is read"),
+    ("RecordedAnchor", "anchors and aliases repeat too much"),
+    ("alias", "anchors and aliases repeat too much"),
+    ("budget breached: Depth", "nested too deeply; 64 levels are read"),
+    ("FlowNesting", "nested too deeply; 64 levels are read"),
+    ("nesting", "nested too deeply; 64 levels are read"),
+    ("recursion limit", "nested too deeply; 64 levels are read"),
+    ("merge key", "`<<` is not understood here; write the keys out"),
+    ("expected string scalar", "a key must be a text, not a list or a map"),
+];
+
 fn syntax_error(text: &str, error: &serde_saphyr::Error) -> SyntaxError {
-    let place = error.location().map_or(0..0, |location| span_of(text, &location));
+    let place = error.location().map_or(0..0, |location| match location.span().byte_offset() {
+        Some(_) => span_of(text, &location),
+        // The scanner's errors know line and column only.
+        None => place_of(text, location.line() as usize, location.column() as usize),
+    });
     let rendered = error.to_string();
     let message = rendered.lines().find(|line| !line.trim().is_empty()).unwrap_or("not YAML");
     // The library's own position is repeated by ours.
     let message =
         message.split_once(": ").filter(|(head, _)| head.starts_with("line ")).map_or(message, |(_, rest)| rest);
-    let message = message.split(" at line ").next().unwrap_or(message);
-    SyntaxError { place, message: message.trim_start_matches("error: ").to_owned() }
+    let message = message.split(" at line ").next().unwrap_or(message).trim_start_matches("error: ");
+    let ours = WORDING.iter().find(|(theirs, _)| message.contains(theirs)).map_or(message, |(_, ours)| ours);
+    SyntaxError { place, message: ours.to_owned() }
 }
 
 fn span_of(text: &str, location: &serde_saphyr::Location) -> Range<usize> {
@@ -149,6 +208,19 @@ fn span_of(text: &str, location: &serde_saphyr::Location) -> Range<usize> {
     let start = span.byte_offset().unwrap_or(0).min(text.len() as u64) as usize;
     let length = span.byte_len().unwrap_or(0) as usize;
     start..start.saturating_add(length).min(text.len())
+}
+
+/// The character at a line and a column, both counted from 1.
+fn place_of(text: &str, line: usize, column: usize) -> Range<usize> {
+    let mut start = 0;
+    for _ in 1..line {
+        start = text[start..].find('\n').map_or(text.len(), |at| start + at + 1);
+    }
+    let rest = &text[start..];
+    let in_line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+    let at = in_line.char_indices().nth(column.saturating_sub(1)).map_or(in_line.len(), |(at, _)| at);
+    let length = in_line[at..].chars().next().map_or(0, char::len_utf8);
+    start + at..start + at + length
 }
 
 /// An integer with a leading zero or beyond 64 bits reaches us as a floating point number, in both parsers. The text is
@@ -165,11 +237,10 @@ fn refuse_lost_integers(text: &str, node: &Node<'_>) -> Result<(), SyntaxError> 
         let digits = text[place.clone()].trim_start_matches(['-', '+']);
         if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_') {
             let message = if digits.starts_with('0') {
-                format!(
-                    "`{}` has a leading zero; write it without, or as 0o{} if it is octal",
-                    &text[place.clone()],
-                    digits.trim_start_matches('0')
-                )
+                let octal = digits.bytes().all(|digit| digit < b'8').then(|| digits.trim_start_matches('0'));
+                let octal = octal.map_or(String::new(), |digits| format!(", as 0o{digits} if it is octal,"));
+                let written = &text[place.clone()];
+                format!("`{written}` has a leading zero; write it without{octal} or in quotes if it is a text")
             } else {
                 format!("the integer {} does not fit 64 bits", &text[place.clone()])
             };
@@ -210,7 +281,10 @@ fn collect_floats(node: &Node<'_>, found: &mut Vec<NodeId>) {
 
 /// Where each node stands: byte ranges by number. Empty if the text cannot be read.
 pub fn places(text: &str) -> Vec<Range<usize>> {
-    let outline = serde_saphyr::with_deserializer_from_str_with_options(text, options(), |de| Outline::deserialize(de));
+    let outline =
+        serde_saphyr::with_deserializer_from_str_with_options(text, options(DuplicateKeyPolicy::LastWins), |de| {
+            Outline::deserialize(de)
+        });
     let mut places = Vec::new();
     if let Ok(outline) = outline {
         outline.flatten(text, &mut places);
@@ -502,7 +576,9 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_a_place() {
-        assert!(message("a: 1\na: 2\n").contains("duplicate"), "{}", message("a: 1\na: 2\n"));
+        assert!(message("1: a\n1: b\n").contains("twice"));
+        assert!(has_duplicate(&parse("a: 1\na: 2\n").unwrap()));
+        assert_eq!(message("a: 1\nb: [1, 2\n").lines().count(), 1);
         assert!(parse("a: [1, 2").is_err());
         assert!(parse("a: !!python/object x").is_err());
         assert!(parse(&format!("a: {}1{}", "[".repeat(200), "]".repeat(200))).is_err());

@@ -215,7 +215,7 @@ impl<'a> Collector<'a> {
         }
         if self.options.header == Header::None && segments::total(&plan.segments) > 0 {
             self.error(
-                Locus::Program,
+                Locus::Header,
                 "without a header nobody finds the segments: put constants and delegates inline, or drop `header: none`",
             );
         }

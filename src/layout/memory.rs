@@ -83,7 +83,11 @@ impl<'a> Planning<'a> {
 
     fn nbytes(&mut self, value: usize, tensor: &Tensor) -> u64 {
         tensor.nbytes().unwrap_or_else(|| {
-            self.error(value, "the tensor's size in bytes cannot be computed, so it cannot be placed in memory".into());
+            let why = match tensor.scalar_type.info() {
+                None => format!("{} is no known element type", tensor.scalar_type),
+                Some(_) => "its sizes make more bytes than can be counted".into(),
+            };
+            self.error(value, format!("the tensor cannot be placed in memory: {why}"));
             0
         })
     }
@@ -179,7 +183,8 @@ impl<'a> Planning<'a> {
         // Pools count from 1 within a device; behind the first device they continue where the list ends.
         let base = if elsewhere { self.sizes.len() as u32 } else { 1 };
         let mut requests = Vec::with_capacity(values.len());
-        for &value in &values {
+        let mut placed = Vec::with_capacity(values.len());
+        for value in values {
             let EValue::Tensor(tensor) = &self.plan.values()[value] else { continue };
             let Memory::Auto { pool, .. } = tensor.memory else { continue };
             if elsewhere && pool.is_some() {
@@ -189,8 +194,14 @@ impl<'a> Planning<'a> {
                         .into(),
                 );
             }
+            let pool = pool.unwrap_or(1);
+            if pool == 0 || pool as usize > MAX_POOLS {
+                self.error(value, format!("there is no pool {pool}; pools count from 1 to {MAX_POOLS}"));
+                continue;
+            }
             let (start, end) = self.lifetimes.of(value);
-            requests.push(Request { size: self.nbytes(value, tensor), start, end, pool: pool.unwrap_or(1) });
+            placed.push(value);
+            requests.push(Request { size: self.nbytes(value, tensor), start, end, pool });
         }
         self.unshared = requests.iter().fold(self.unshared, |sum, request| sum.saturating_add(request.size));
         if !elsewhere {
@@ -199,7 +210,7 @@ impl<'a> Planning<'a> {
         let reserved: Vec<u64> = if elsewhere { Vec::new() } else { self.reserved() };
         match greedy::plan(&requests, self.alignment, &reserved, self.padding()) {
             Ok(placement) => {
-                for ((&value, request), offset) in values.iter().zip(&requests).zip(&placement.offsets) {
+                for ((&value, request), offset) in placed.iter().zip(&requests).zip(&placement.offsets) {
                     let pool = request.pool - 1 + base;
                     self.places[value] = Some((pool, *offset));
                     self.set_device(value, pool, device);
@@ -209,7 +220,7 @@ impl<'a> Planning<'a> {
                 }
             }
             Err(greedy::TooLarge(request)) => {
-                let value = values.get(request).or(values.last()).copied().unwrap_or(0);
+                let value = placed.get(request).or(placed.last()).copied().unwrap_or(0);
                 self.error(value, "the tensors of this method need more memory than can be addressed".into());
             }
         }
@@ -317,6 +328,10 @@ impl<'a> Planning<'a> {
 
     /// Rule T-21, T-23: each tensor must lie inside the pool that the file states.
     fn check_given(&mut self, given: &[i64]) {
+        if let Some(size) = given.iter().find(|size| **size < 0) {
+            let message = format!("a buffer cannot have {size} bytes: see `non_const_buffer_sizes`");
+            self.errors.push(LayoutError::new(Locus::Method(self.method), message));
+        }
         for (value, tensor) in self.plan.tensors() {
             let Some((pool, offset)) = self.places[value] else { continue };
             let end = offset.saturating_add(tensor.nbytes().unwrap_or(0));
@@ -335,8 +350,8 @@ impl<'a> Planning<'a> {
     }
 }
 
-/// Pools that are computed; more must be stated.
-const MAX_POOLS: usize = 4096;
+/// More pools a method does not have: each is an entry of a list.
+pub const MAX_POOLS: usize = 4096;
 
 /// A tensor's stay at a place.
 struct Stay {
@@ -627,7 +642,7 @@ impl Roles {
                 None | Some("") => operators::find(name),
                 Some(overload) => operators::find(&format!("{name}.{overload}")),
             }?;
-            Some((signature.args.iter().map(|arg| arg.role).collect(), signature.result))
+            Some((signature.args.iter().map(|arg| arg.role).collect(), signature.result.is_some()))
         };
         Roles(plan.operators.iter().flatten().map(of).collect())
     }

@@ -89,6 +89,8 @@ impl Default for Options {
 pub enum Locus {
     /// The program as a whole.
     Program,
+    /// The wish for a header or none.
+    Header,
     /// A method by number.
     Method(usize),
     /// A value by method and index.

@@ -108,6 +108,15 @@ impl Blob {
         Blob { len: bytes.len() as u64, source: Source::Bytes(bytes) }
     }
 
+    /// The file that the bytes come from, if they come from one.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.source {
+            Source::File { path, .. } => Some(path),
+            Source::Reordered { data, .. } => data.file(),
+            _ => None,
+        }
+    }
+
     /// Writes all bytes to `out`, in blocks.
     ///
     /// # Errors

@@ -71,8 +71,8 @@ pub struct Arg {
 pub struct Signature {
     /// Arguments in the order of the stack.
     pub args: Vec<Arg>,
-    /// For an operator without outs: whether a result follows the arguments.
-    pub result: bool,
+    /// For an operator without outs: what follows the arguments as its result.
+    pub result: Option<Base>,
 }
 
 impl Signature {
@@ -105,8 +105,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 fn parse(text: &'static str) -> Signature {
     let (args, result) = match text.split_once("->") {
-        Some((args, result)) => (args, !result.trim().is_empty()),
-        None => (text, false),
+        Some((args, result)) => (args, result.trim().bytes().next().map(base)),
+        None => (text, None),
     };
     Signature { args: args.split_whitespace().map(parse_arg).collect(), result }
 }
@@ -123,7 +123,15 @@ fn parse_arg(word: &'static str) -> Arg {
         _ => Role::In,
     };
     let kind = kind.trim_end_matches(['!', '&']);
-    let base = match kind.as_bytes()[0] {
+    let base = base(kind.as_bytes()[0]);
+    let list = kind.contains("[]");
+    let kind =
+        ArgKind { base, list, optional: kind.len() > 1 && kind.ends_with('?'), optional_items: kind.contains("?[]") };
+    Arg { name, kind, role, default }
+}
+
+fn base(letter: u8) -> Base {
+    match letter {
         b'T' => Base::Tensor,
         b'S' => Base::Scalar,
         b'i' => Base::Int,
@@ -133,11 +141,7 @@ fn parse_arg(word: &'static str) -> Arg {
         b'd' => Base::Dtype,
         b'm' => Base::MemoryFormat,
         _ => unreachable!("the table is part of the program and tested"),
-    };
-    let list = kind.contains("[]");
-    let kind =
-        ArgKind { base, list, optional: kind.len() > 1 && kind.ends_with('?'), optional_items: kind.contains("?[]") };
-    Arg { name, kind, role, default }
+    }
 }
 
 impl std::fmt::Display for ArgKind {
@@ -183,7 +187,7 @@ mod tests {
         let upsample = find("aten::upsample_nearest2d.vec_out").unwrap();
         assert_eq!(upsample.args[1].kind.to_string(), "int[]?");
         let copy = find("aten::copy_").unwrap();
-        assert_eq!((copy.args[0].role, copy.result, copy.outs().count()), (Role::InPlace, true, 0));
+        assert_eq!((copy.args[0].role, copy.result, copy.outs().count()), (Role::InPlace, Some(Base::Tensor), 0));
         assert!(find("aten::nonsense").is_none());
     }
 }

@@ -1,0 +1,36 @@
+//! Whatever the text, the assembler answers with files or with a report: no panic, no endless work, no memory out of
+//! proportion to the text and to the data that are allowed.
+//!
+//! Judges no bytes. Run by `cargo +nightly fuzz run assemble`; the texts under `examples` and `tests/golden` are good seeds.
+
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use pte_emit::emitter::File;
+use pte_emit::{Input, Overrides};
+
+/// Data that are allowed, in bytes.
+const MAX_SIZE: u64 = 1 << 20;
+
+/// Larger files are not made: alignments up to 1 GiB make as much padding.
+const MAX_FILE: u64 = 16 << 20;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    // No such folder: what a text says must not depend on files.
+    let input = Input { name: "fuzz.yaml", text, folder: Path::new("no/such/folder") };
+    match pte_emit::assemble(&input, &Overrides { max_size: Some(MAX_SIZE), ..Overrides::default() }) {
+        Ok(assembly) => {
+            let files = assembly.program_file().into_iter().chain(assembly.data_files().map(|(_, file)| file));
+            files.filter(|file| file.placement.file_size <= MAX_FILE).for_each(|file| check(&file));
+        }
+        Err(report) => assert!(!report.render(false).is_empty()),
+    }
+});
+
+fn check(file: &File<'_>) {
+    let bytes = file.to_vec().expect("no file is read");
+    assert_eq!(bytes.len() as u64, file.placement.file_size);
+}

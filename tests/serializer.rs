@@ -1,0 +1,59 @@
+//! The texts of `tests/golden/serializer` must become, bit for bit, the files that ExecuTorch 1.5.1's serializers wrote
+//! for programs made by hand: what the text can say and the exporter never emits.
+//!
+//! The first lines of each text say which serializer was called, and how. What the exporter emits is in `bytes.rs`;
+//! whether the runtime likes any of it is not asked.
+
+use pte_emit::Overrides;
+use pte_emit::ir::document::Layout;
+use pte_emit::layout::Builder;
+
+#[path = "support/golden.rs"]
+mod golden;
+
+use golden::{DEFAULT_PTD, Goldens, Output};
+
+/// The program in the order of flatc.
+const FLATC: &str = "flatc.pte";
+
+/// Every text with the files that it makes, and [`FLATC`] if that was written, too. Listed by hand, so that neither a
+/// text nor a reference can get lost; a test compares the list with the folder.
+const GOLDEN: &[(&str, &[&str])] = &[
+    ("control", &["model.pte", FLATC]),
+    ("names", &["model.pte", FLATC]),
+    ("tensors", &["model.pte", FLATC]),
+    ("values", &["model.pte", FLATC]),
+];
+
+fn goldens() -> Goldens {
+    Goldens::of("serializer")
+}
+
+#[test]
+fn texts_become_the_files_that_the_serializers_wrote() {
+    let compare = |(name, files): &(&str, &[&str])| {
+        let files: Vec<&str> = files.iter().copied().filter(|file| *file != FLATC).collect();
+        goldens().differences(name, &goldens().assemble(name, &Overrides::default()), name, &files)
+    };
+    let complaints: String = GOLDEN.iter().map(compare).collect();
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
+fn texts_become_the_programs_that_flatc_wrote() {
+    let overrides =
+        Overrides { layout: Layout { builder: Some(Builder::Flatc), ..Layout::default() }, ..Overrides::default() };
+    let mut complaints = String::new();
+    for (name, _) in GOLDEN.iter().filter(|(_, files)| files.contains(&FLATC)) {
+        let found: Vec<Output> = goldens().assemble(name, &overrides);
+        complaints.extend(goldens().difference(name, &found[0].1, &format!("{name}/{FLATC}")));
+    }
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
+fn no_text_and_no_reference_is_left_out() {
+    let texts = GOLDEN.iter().map(|(name, _)| format!("{name}.yaml"));
+    let references = GOLDEN.iter().flat_map(|(name, files)| files.iter().map(move |file| format!("{name}/{file}")));
+    goldens().assert_holds(texts.chain(references));
+}
