@@ -110,9 +110,8 @@ pub fn assemble(input: &Input<'_>, overrides: &Overrides) -> Result<Assembly, Re
     merge_layout(&mut resolved.options, &overrides.layout);
     let report = |messages| Report::new(input.name, input.text, messages);
     let Resolved { mut program, tests, options, origins, has_methods, .. } = resolved;
-    check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE)).map_err(|(largest, message)| {
-        report(vec![Diagnostic { at: largest.and_then(|at| origins.node(at)), ..message }])
-    })?;
+    check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE))
+        .map_err(|error| report(placed(vec![error], &origins)))?;
     let same = program::dedup::find(&program.blobs).map_err(|(_, error)| report(vec![unplaced(error.to_string())]))?;
     if overrides.external_data {
         let name =
@@ -211,7 +210,7 @@ fn merge_layout(options: &mut Options, wanted: &Layout) {
 }
 
 /// Refuses data beyond a limit; says where the largest are.
-fn check_size(program: &Program, limit: u64) -> Result<(), (Option<Locus>, Diagnostic)> {
+fn check_size(program: &Program, limit: u64) -> Result<(), LayoutError> {
     let total = program.blobs.iter().fold(0u64, |sum, blob| sum.saturating_add(blob.len));
     if total <= limit {
         return Ok(());
@@ -227,8 +226,8 @@ fn check_size(program: &Program, limit: u64) -> Result<(), (Option<Locus>, Diagn
     let external = program.external_data.iter().enumerate();
     let external = external.map(|(number, data)| (Locus::ExternalData(number), data.data));
     let largest = tensors.chain(named).chain(external).max_by_key(|(_, blob)| program.blob(*blob).len);
-    let message = format!("the data have {total} bytes, more than the {limit} that are allowed");
-    Err((largest.map(|(locus, _)| locus), unplaced(message).help("if that is meant, allow more with --max-size")))
+    let message = format!("the data have {total} bytes, more than the {limit} that --max-size allows");
+    Err(LayoutError::new(largest.map_or(Locus::Program, |(locus, _)| locus), message))
 }
 
 fn unplaced(message: String) -> Diagnostic {
