@@ -1,4 +1,4 @@
-//! The command line: arguments, inputs and outputs, exit codes. One file per command; what they share is in [`io`].
+//! The command line: arguments, inputs and outputs, exit codes. One file per command; what they share is in `io`.
 //!
 //! Everything that is not about files and terminals is the library's.
 

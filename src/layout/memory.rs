@@ -1,6 +1,6 @@
 //! Where each tensor of a method lies in planned memory, and how large the pools are (runtime-rules.md, section 10).
 //!
-//! Finds out what is to be planned and how long it lives; the algorithm itself is [`super::greedy`]. Pure.
+//! Finds out what is to be planned and how long it lives; the algorithm itself is `super::greedy`. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

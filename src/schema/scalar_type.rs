@@ -1,7 +1,7 @@
 //! The element types: number, name in the schema, name in torch, size (runtime-rules.md, section 5).
 //!
 //! A file may hold any number; what the runtime accepts is [`ScalarType::info`] being `Some`. Turning numbers into
-//! bytes of a type is [`crate::ir::number`]'s work.
+//! bytes of a type is [`crate::program::number`]'s work.
 
 use super::table::Enum;
 
