@@ -32,6 +32,7 @@ pub mod emitter;
 pub mod ir;
 pub mod layout;
 pub mod program;
+pub mod reader;
 pub mod schema;
 
 #[cfg(test)]

@@ -19,10 +19,30 @@ const FLATC: &str = "flatc.pte";
 /// Every text with the files that it makes, and [`FLATC`] if that was written, too. Listed by hand, so that neither a
 /// text nor a reference can get lost; a test compares the list with the folder.
 const GOLDEN: &[(&str, &[&str])] = &[
+    ("aligned_1", &["model.pte"]),
+    ("aligned_128", &["model.pte", FLATC]),
+    ("aligned_4096", &["model.pte"]),
+    ("aligned_8", &["model.pte"]),
+    ("constants", &["model.pte", FLATC]),
     ("control", &["model.pte", FLATC]),
+    ("delegates", &["model.pte"]),
+    ("delegates_inline", &["model.pte", FLATC]),
+    ("delegates_some_inline", &["model.pte", FLATC]),
+    ("devices", &["model.pte"]),
+    ("empty", &["model.pte", FLATC]),
+    ("external", &["model.pte", DEFAULT_PTD, "lora.ptd", FLATC]),
+    ("header_24", &["model.pte", FLATC]),
+    ("inline", &["model.pte", FLATC]),
+    ("named_data", &["model.pte", FLATC]),
     ("names", &["model.pte", FLATC]),
+    ("no_methods", &["model.pte", FLATC]),
+    ("places", &["model.pte", FLATC]),
+    ("pools", &["model.pte"]),
     ("tensors", &["model.pte", FLATC]),
     ("values", &["model.pte", FLATC]),
+    ("weights", &[DEFAULT_PTD]),
+    ("weights_empty", &[DEFAULT_PTD]),
+    ("weights_none", &[DEFAULT_PTD]),
 ];
 
 fn goldens() -> Goldens {

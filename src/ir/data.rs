@@ -11,10 +11,12 @@ use std::sync::Arc;
 use super::decode::number_word;
 use super::document::{At, Data, DataSource, RandomKind, Word};
 use super::tree::{Node, NodeId, Value};
-use crate::diagnostics::{Diagnostic, counted};
+use crate::diagnostics::{Diagnostic, clipped, counted};
 use crate::program::blob::{self, Distribution};
 use crate::program::number::{self, Number};
-use crate::program::{Blob, Source, contiguous};
+use crate::program::{Blob, Source, TensorData, TensorLayout, contiguous};
+use crate::reader::flat_tensor::Entry;
+use crate::reader::{self, Origin};
 use crate::schema::ScalarType;
 use crate::schema::scalar_type::Encoding;
 
@@ -50,6 +52,7 @@ pub struct Finder<'d, 'a> {
     named: HashMap<&'d str, &'d Data<'a>>,
     used: HashSet<&'d str>,
     safetensors: HashMap<PathBuf, Arc<SafetensorsHeader>>,
+    entries: HashMap<PathBuf, Arc<[Entry]>>,
     /// What was wrong.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -75,6 +78,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             named,
             used: HashSet::new(),
             safetensors: HashMap::new(),
+            entries: HashMap::new(),
             diagnostics: Vec::new(),
         }
     }
@@ -153,6 +157,17 @@ impl<'d, 'a> Finder<'d, 'a> {
             DataSource::Numbers(items) => self.numbers(data, items, scalar_type, sizes)?,
             DataSource::Npy(path) => self.npy(path, Some((scalar_type, sizes)))?.1,
             DataSource::Safetensors(path, name) => self.safetensors(path, name, Some((scalar_type, sizes)))?.1,
+            DataSource::Ptd(path, key) | DataSource::Pte(path, key) => {
+                let entry = self.keyed(data, path, key)?;
+                if let Some(layout) = &entry.tensor_layout {
+                    let what = format!("`{}` of {}", key.value, self.path(&path.value).display());
+                    self.check_tensor(path.id, &what, (layout.scalar_type, &layout.sizes), Some((scalar_type, sizes)))?;
+                    let order = layout.dim_order.clone();
+                    Logical { blob: entry.data, sizes: Some(layout.sizes.clone()), order }
+                } else {
+                    return raw(entry.data);
+                }
+            }
             DataSource::Fill(..) | DataSource::Iota(..) | DataSource::Random(..) => {
                 let Some(len) = nbytes else {
                     let unsized_data = Diagnostic::error(data.id, "these data do not say how many they are");
@@ -206,6 +221,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             DataSource::File { path, offset, size } => self.file(path, *offset, *size)?,
             DataSource::Npy(path) => self.npy(path, None)?.1.blob,
             DataSource::Safetensors(path, name) => self.safetensors(path, name, None)?.1.blob,
+            DataSource::Ptd(path, key) | DataSource::Pte(path, key) => self.keyed(data, path, key)?.data,
             DataSource::Numbers(items) => {
                 let Some(scalar_type) = data.dtype else {
                     let untyped = Diagnostic::error(data.id, "numbers alone are no bytes");
@@ -489,6 +505,34 @@ impl<'d, 'a> Finder<'d, 'a> {
         Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
     }
 
+    /// Data of a `.ptd` or `.pte` by key.
+    fn keyed(&mut self, data: &Data<'a>, path: &Word<'a>, key: &Word<'a>) -> Option<Entry> {
+        let file = self.path(&path.value);
+        self.open(path.id, &file)?;
+        if !self.entries.contains_key(&file) {
+            let origin = Origin::File(file.as_path().into());
+            let entries = match data.source {
+                DataSource::Ptd(..) => reader::flat_tensor::read(&origin),
+                _ => reader::program::read(&origin).map(|found| entries_of(&found.program)),
+            };
+            match entries {
+                Ok(entries) => self.entries.insert(file.clone(), entries.into()),
+                Err(error) => return self.unreadable(path.id, &file, &error),
+            };
+        }
+        let entries = self.entries[&file].clone();
+        if let Some(entry) = entries.iter().find(|entry| entry.key == key.value) {
+            return Some(entry.clone());
+        }
+        let some: Vec<&str> = entries.iter().take(5).map(|entry| entry.key.as_str()).collect();
+        let more = if entries.len() > 5 { ", ..." } else { "" };
+        let unknown = Diagnostic::error(key.id, format!("{} has no key `{}`", file.display(), clipped(&key.value)));
+        let unknown = unknown.label(format!("it has {}{more}", some.join(", ")));
+        let keys = entries.iter().map(|entry| entry.key.as_str());
+        let diagnostic = unknown.suggest_among(self.diagnostics.len(), &key.value, keys);
+        self.fail(diagnostic)
+    }
+
     fn safetensors_header(&mut self, at: NodeId, path: &Path) -> Option<Arc<SafetensorsHeader>> {
         if let Some(header) = self.safetensors.get(path) {
             return Some(header.clone());
@@ -516,6 +560,23 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.safetensors.insert(path.to_owned(), header.clone());
         Some(header)
     }
+}
+
+/// What of a program can be named: its named data, and its constants that have a name.
+fn entries_of(program: &crate::program::Program) -> Vec<Entry> {
+    let named = program.named_data.iter().flatten().map(|data| Entry {
+        key: data.key.clone(),
+        data: program.blob(data.data).clone(),
+        tensor_layout: None,
+    });
+    let tensors = program.plans().iter().flat_map(|plan| plan.tensors()).filter_map(|(_, tensor)| {
+        let TensorData::Blob(blob) = tensor.data else { return None };
+        let key = tensor.extra_tensor_info.as_ref()?.fully_qualified_name.clone()?;
+        let (sizes, dim_order) = (tensor.sizes.clone()?, tensor.dim_order.clone()?);
+        let tensor_layout = Some(TensorLayout { scalar_type: tensor.scalar_type, sizes, dim_order });
+        Some(Entry { key, data: program.blob(blob).clone(), tensor_layout })
+    });
+    named.chain(tensors).collect()
 }
 
 fn npy_type(dtype: &npyz::DType) -> Option<ScalarType> {

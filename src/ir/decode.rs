@@ -836,7 +836,7 @@ impl Decoder {
             }
         }
         const KINDS: &[&str] =
-            &["hex", "base64", "text", "numbers", "fill", "iota", "random", "file", "npy", "safetensors"];
+            &["hex", "base64", "text", "numbers", "fill", "iota", "random", "file", "npy", "safetensors", "ptd", "pte"];
         let mut fields = self.fields(node, &shape::DATA)?;
         let align = fields.take("align").and_then(|node| self.alignment(&node));
         let dtype = fields.take("dtype").and_then(|node| self.dtype(&node));
@@ -855,7 +855,8 @@ impl Decoder {
         };
         let value = fields.take(kind)?;
         let source = self.source(kind, value, &mut fields);
-        for (owner, name) in [("safetensors", "tensor"), ("file", "offset"), ("file or fill", "size")] {
+        let owned = [("safetensors", "tensor"), ("ptd or pte", "key"), ("file", "offset"), ("file or fill", "size")];
+        for (owner, name) in owned {
             if let Some(node) = fields.take(name) {
                 self.error(node.id, format!("`{name}` belongs to {owner}, not to {kind}"), "drop it");
             }
@@ -887,11 +888,21 @@ impl Decoder {
             }
             "npy" => DataSource::Npy(self.text(value, "the path of a .npy file")?),
             _ => {
-                let tensor = fields.take("tensor").and_then(|node| self.text(node, "the name of a tensor"));
-                if tensor.is_none() {
-                    self.error(value.id, "which tensor of the file is not said", "add `tensor:` with its name");
+                let (name, what) = match kind {
+                    "safetensors" => ("tensor", "the name of a tensor"),
+                    _ => ("key", "a key"),
+                };
+                let inner = fields.take(name).and_then(|node| self.text(node, what));
+                if inner.is_none() {
+                    let message = "which data of the file are meant is not said";
+                    self.error(value.id, message, format!("add `{name}:` with {what}"));
                 }
-                DataSource::Safetensors(self.text(value, "the path of a .safetensors file")?, tensor?)
+                let path = self.text(value, "the path of a file");
+                match kind {
+                    "safetensors" => DataSource::Safetensors(path?, inner?),
+                    "ptd" => DataSource::Ptd(path?, inner?),
+                    _ => DataSource::Pte(path?, inner?),
+                }
             }
         })
     }

@@ -367,6 +367,10 @@ pub enum DataSource<'a> {
     Npy(Word<'a>),
     /// A tensor of a `.safetensors` file.
     Safetensors(Word<'a>, Word<'a>),
+    /// Data of a `.ptd` by key.
+    Ptd(Word<'a>, Word<'a>),
+    /// Data of a `.pte` by key or name.
+    Pte(Word<'a>, Word<'a>),
 }
 
 /// Random numbers as written; bounds that are left out depend on the element type.

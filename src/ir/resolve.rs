@@ -1406,7 +1406,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             }
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
         } else if written.external.is_some() {
-            tensor.data = TensorData::Elsewhere;
+            tensor.data = TensorData::Elsewhere(0);
         }
         tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), <[u8]>::to_vec));
         tensor.sizes = Some(sizes);

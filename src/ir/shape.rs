@@ -243,6 +243,9 @@ shapes! {
         "file": Text, "A file beside the text.";
         "npy": Text, "A .npy file.";
         "safetensors": Text, "A .safetensors file.";
+        "ptd": Text, "A .ptd file.";
+        "pte": Text, "A .pte file: its named data, or its constants that have a name.";
+        "key": Text, "With ptd or pte: the key, or the name.";
         "tensor": Text, "With safetensors: the tensor's name.";
         "offset": Size, "With file: where to start.";
         "size": Size, "With file: how many bytes; with fill and no tensor: how many elements.";

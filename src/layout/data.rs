@@ -82,7 +82,9 @@ impl<'a> Collector<'a> {
             let mut indices = vec![0; plan.values().len()];
             for (value, tensor) in plan.tensors() {
                 let at = Locus::Value(method, value);
-                if let TensorData::Blob(blob) = tensor.data {
+                if let TensorData::Elsewhere(index) = tensor.data {
+                    indices[value] = index;
+                } else if let TensorData::Blob(blob) = tensor.data {
                     if tensor.nbytes() != Some(self.size(blob)) {
                         let expected = tensor
                             .nbytes()

@@ -1,0 +1,70 @@
+//! Reads a `.ptd`: its header, and which keys it has with which data (rules H-20 to H-27, N-10 to N-19).
+
+use std::io;
+
+use super::Origin;
+use super::flatbuffer::{Buffer, ReadError, Result, TableRef};
+use crate::program::{Blob, TensorLayout};
+use crate::schema::ScalarType;
+use crate::schema::flat_tensor as schema;
+use crate::schema::flat_tensor::*;
+use crate::schema::program::{DATA_SEGMENT, data_segment};
+
+/// A key of a `.ptd` and its data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// The data: a range of the file.
+    pub data: Blob,
+    /// How they are to be understood, if they are a tensor.
+    pub tensor_layout: Option<TensorLayout>,
+}
+
+/// Reads the keys of a `.ptd`, in their order.
+///
+/// # Errors
+/// A file that cannot be read from, or bytes that are no `.ptd` ([`ReadError`], wrapped).
+pub fn read(origin: &Origin) -> io::Result<Vec<Entry>> {
+    let length = origin.len()?;
+    let head = origin.head(48)?;
+    let field = |at: usize| head.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    let wrong =
+        |offset, message: &str| io::Error::other(ReadError { offset, field: String::new(), message: message.into() });
+    let (Some(inserted), Some(size), Some(base), b"FH01") =
+        (field(16), field(24), field(32), head.get(8..12).unwrap_or_default())
+    else {
+        return Err(wrong(8, "there is no header FH01: this is no .ptd"));
+    };
+    let metadata = inserted.checked_add(size).filter(|metadata| *metadata <= length);
+    let metadata = metadata.ok_or_else(|| wrong(16, "the metadata go beyond the file"))?;
+    let bytes = origin.head(metadata)?;
+    let buffer = Buffer::new(&bytes);
+    let root = buffer.root(schema::IDENTIFIER, &FLAT_TENSOR).map_err(io::Error::other)?;
+    entries(root, origin, base, length).map_err(io::Error::other)
+}
+
+fn entries(t: TableRef<'_, '_>, origin: &Origin, base: u64, length: u64) -> Result<Vec<Entry>> {
+    let segments = t.children(flat_tensor::segments, &DATA_SEGMENT, |t| {
+        Ok((t.u64(data_segment::offset)?, t.u64(data_segment::size)?))
+    })?;
+    let segments = segments.unwrap_or_default();
+    let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| {
+        let Some(key) = t.text(named_data::key)? else { return t.wrong(named_data::key, "the data have no key") };
+        let index = t.u32(named_data::segment_index)?;
+        let range = segments.get(index as usize).and_then(|(offset, size)| Some((base.checked_add(*offset)?, *size)));
+        let Some(data) = range.and_then(|(offset, size)| origin.blob(offset, size, length)) else {
+            return t.wrong(named_data::segment_index, format!("segment {index} is not in the file"));
+        };
+        let tensor_layout = match t.child(named_data::tensor_layout, &TENSOR_LAYOUT)? {
+            Some(t) => Some(TensorLayout {
+                scalar_type: ScalarType(t.i8(tensor_layout::scalar_type)?),
+                sizes: t.i32s(tensor_layout::sizes)?.unwrap_or_default(),
+                dim_order: t.u8s(tensor_layout::dim_order)?.unwrap_or_default(),
+            }),
+            None => None,
+        };
+        Ok(Entry { key, data, tensor_layout })
+    })?;
+    Ok(entries.unwrap_or_default())
+}

@@ -1,0 +1,307 @@
+//! Reads a FlatBuffer by slot tables, trusting nothing: no `unsafe`, every access checked, and a budget that grows with
+//! the file, so that tables which refer to the same bytes again and again end in an error, not in a full memory.
+//!
+//! It reads what both of upstream's writers write: flatc's empty vectors need not be aligned. What tables mean is the
+//! business of `super::program` and `super::flat_tensor`.
+
+use std::cell::Cell;
+use std::fmt;
+
+use crate::schema::Table;
+
+/// Why bytes cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadError {
+    /// Where, in bytes from the file's start.
+    pub offset: u64,
+    /// Table and field, as the schema calls them: `Tensor.sizes`. Empty if no table is concerned.
+    pub field: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = if self.field.is_empty() { String::new() } else { format!("{}: ", self.field) };
+        write!(f, "{at}{} (at byte {:#x})", self.message, self.offset)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// The result of reading.
+pub type Result<T> = std::result::Result<T, ReadError>;
+
+/// The bytes of a FlatBuffer.
+pub struct Buffer<'a> {
+    bytes: &'a [u8],
+    budget: Cell<u64>,
+}
+
+/// What visiting a table costs: about what its counterpart takes in memory.
+const TABLE_COST: u64 = 32;
+
+impl<'a> Buffer<'a> {
+    /// Starts reading.
+    pub fn new(bytes: &'a [u8]) -> Buffer<'a> {
+        Buffer { bytes, budget: Cell::new(8 * bytes.len() as u64 + 65536) }
+    }
+
+    fn error<T>(&self, at: usize, message: impl Into<String>) -> Result<T> {
+        Err(ReadError { offset: at as u64, field: String::new(), message: message.into() })
+    }
+
+    fn spend(&self, at: usize, cost: u64) -> Result<()> {
+        match self.budget.get().checked_sub(cost) {
+            Some(left) => {
+                self.budget.set(left);
+                Ok(())
+            }
+            None => self.error(at, "the file refers to the same bytes again and again"),
+        }
+    }
+
+    fn array<const N: usize>(&self, at: usize) -> Result<[u8; N]> {
+        match at.checked_add(N).and_then(|end| self.bytes.get(at..end)).and_then(|bytes| bytes.try_into().ok()) {
+            Some(bytes) => Ok(bytes),
+            None => self.error(at, format!("{N} bytes are expected here, behind the end")),
+        }
+    }
+
+    fn u16(&self, at: usize) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.array(at)?))
+    }
+
+    fn u32(&self, at: usize) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array(at)?))
+    }
+
+    /// The place that an offset refers to.
+    fn follow(&self, at: usize) -> Result<usize> {
+        let offset = self.u32(at)? as usize;
+        match at.checked_add(offset).filter(|target| offset != 0 && *target < self.bytes.len()) {
+            Some(target) => Ok(target),
+            None => self.error(at, format!("the offset {offset} leads to no place inside")),
+        }
+    }
+
+    /// The root table of a buffer with a file identifier.
+    ///
+    /// # Errors
+    /// Another identifier, or a root that is no table.
+    pub fn root(&self, identifier: &str, table: &'static Table) -> Result<TableRef<'_, 'a>> {
+        let found: [u8; 4] = self.array(4)?;
+        if found != identifier.as_bytes() {
+            let found = String::from_utf8_lossy(&found).into_owned();
+            return self.error(4, format!("the file identifier is {found:?}, not {identifier:?}"));
+        }
+        self.table(self.follow(0)?, table)
+    }
+
+    fn table<'b>(&'b self, at: usize, table: &'static Table) -> Result<TableRef<'b, 'a>> {
+        self.spend(at, TABLE_COST)?;
+        let back = i64::from(i32::from_le_bytes(self.array(at)?));
+        let vtable = usize::try_from(at as i64 - back).ok().filter(|vtable| vtable % 2 == 0);
+        let Some(vtable) = vtable else {
+            return self.error(at, format!("{}: its vtable would be at byte {}", table.name, at as i64 - back));
+        };
+        let size = usize::from(self.u16(vtable)?);
+        if size < 4 || size % 2 != 0 || vtable + size > self.bytes.len() {
+            return self.error(vtable, format!("{}: a vtable cannot have {size} bytes here", table.name));
+        }
+        Ok(TableRef { buffer: self, table, at, vtable, slots: (size - 4) / 2 })
+    }
+}
+
+/// A table of a buffer.
+#[derive(Clone, Copy)]
+pub struct TableRef<'b, 'a> {
+    buffer: &'b Buffer<'a>,
+    table: &'static Table,
+    at: usize,
+    vtable: usize,
+    slots: usize,
+}
+
+macro_rules! scalars {
+    ($( $(#[$doc:meta])* $name:ident $type:ty ),*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// A field that is not inside the buffer.
+        pub fn $name(&self, slot: u16) -> Result<$type> {
+            match self.field(slot)? {
+                Some(at) => self.named(slot, self.buffer.array(at).map(<$type>::from_le_bytes)),
+                None => Ok(0 as $type),
+            }
+        }
+    )*};
+}
+
+macro_rules! vectors {
+    ($( $(#[$doc:meta])* $name:ident $type:ty ),*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// A vector that is not inside the buffer.
+        pub fn $name(&self, slot: u16) -> Result<Option<Vec<$type>>> {
+            let bytes = self.vector(slot, size_of::<$type>())?;
+            Ok(bytes.map(|(_, bytes)| bytes.as_chunks().0.iter().map(|item| <$type>::from_le_bytes(*item)).collect()))
+        }
+    )*};
+}
+
+impl<'b, 'a> TableRef<'b, 'a> {
+    /// Puts table and field into an error that has none yet.
+    fn named<T>(&self, slot: u16, result: Result<T>) -> Result<T> {
+        result.map_err(|mut error| {
+            if error.field.is_empty() {
+                let field = self.table.fields.get(usize::from(slot)).map_or("?", |field| field.name);
+                error.field = format!("{}.{field}", self.table.name);
+            }
+            error
+        })
+    }
+
+    /// An error about a field.
+    pub fn wrong<T>(&self, slot: u16, message: impl Into<String>) -> Result<T> {
+        self.named(slot, self.buffer.error(self.at, message))
+    }
+
+    /// Where a field is; `None` if it is absent.
+    fn field(&self, slot: u16) -> Result<Option<usize>> {
+        if usize::from(slot) >= self.slots {
+            return Ok(None);
+        }
+        let offset = usize::from(self.buffer.u16(self.vtable + 4 + 2 * usize::from(slot))?);
+        match offset {
+            0 => Ok(None),
+            1..4 => {
+                self.wrong(slot, format!("the vtable puts it at byte {offset} of the table, on the table's own head"))
+            }
+            _ => Ok(Some(self.at + offset)),
+        }
+    }
+
+    scalars! {
+        /// A `u8`; 0 if absent.
+        u8 u8,
+        /// An `i8`; 0 if absent.
+        i8 i8,
+        /// An `i32`; 0 if absent.
+        i32 i32,
+        /// A `u32`; 0 if absent.
+        u32 u32,
+        /// An `i64`; 0 if absent.
+        i64 i64,
+        /// A `u64`; 0 if absent.
+        u64 u64,
+        /// An `f64`; 0 if absent.
+        f64 f64
+    }
+
+    vectors! {
+        /// A vector of `i32`.
+        i32s i32,
+        /// A vector of `i64`.
+        i64s i64,
+        /// A vector of `u64`.
+        u64s u64,
+        /// A vector of `f64`.
+        f64s f64,
+        /// A vector of bytes.
+        u8s u8
+    }
+
+    /// A bool; false if absent.
+    ///
+    /// # Errors
+    /// A byte other than 0 and 1.
+    pub fn bool(&self, slot: u16) -> Result<bool> {
+        match self.u8(slot)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => self.wrong(slot, format!("a bool cannot be {other}")),
+        }
+    }
+
+    /// A vector of bools.
+    ///
+    /// # Errors
+    /// A byte other than 0 and 1.
+    pub fn bools(&self, slot: u16) -> Result<Option<Vec<bool>>> {
+        let Some(bytes) = self.u8s(slot)? else { return Ok(None) };
+        match bytes.iter().find(|byte| **byte > 1) {
+            Some(other) => self.wrong(slot, format!("a bool cannot be {other}")),
+            None => Ok(Some(bytes.iter().map(|byte| *byte == 1).collect())),
+        }
+    }
+
+    /// Where a vector's items begin, and their bytes; `None` if it is absent.
+    fn vector(&self, slot: u16, item: usize) -> Result<Option<(usize, &'a [u8])>> {
+        let Some(at) = self.field(slot)? else { return Ok(None) };
+        let read = || {
+            let target = self.buffer.follow(at)?;
+            let count = self.buffer.u32(target)? as usize;
+            let items = target + 4;
+            let end = count.checked_mul(item).and_then(|size| items.checked_add(size));
+            let Some(bytes) = end.and_then(|end| self.buffer.bytes.get(items..end)) else {
+                return self.buffer.error(target, format!("{count} items do not fit the file"));
+            };
+            self.buffer.spend(target, bytes.len() as u64)?;
+            Ok((items, bytes))
+        };
+        self.named(slot, read()).map(Some)
+    }
+
+    /// A range of bytes as a vector: where it begins, and how long it is; the bytes are not copied.
+    ///
+    /// # Errors
+    /// A vector that is not inside the buffer.
+    pub fn range(&self, slot: u16) -> Result<Option<(u64, u64)>> {
+        Ok(self.vector(slot, 1)?.map(|(at, bytes)| (at as u64, bytes.len() as u64)))
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// A string that is not UTF-8, or has no terminator.
+    pub fn text(&self, slot: u16) -> Result<Option<String>> {
+        let Some((at, bytes)) = self.vector(slot, 1)? else { return Ok(None) };
+        if self.buffer.bytes.get(at + bytes.len()) != Some(&0) {
+            return self.wrong(slot, "the string has no terminator");
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text.to_owned())),
+            Err(error) => self.wrong(slot, format!("the string is not UTF-8 at its byte {}", error.valid_up_to())),
+        }
+    }
+
+    /// A child table.
+    ///
+    /// # Errors
+    /// Something that is no table.
+    pub fn child(&self, slot: u16, table: &'static Table) -> Result<Option<TableRef<'b, 'a>>> {
+        let Some(at) = self.field(slot)? else { return Ok(None) };
+        self.named(slot, self.buffer.follow(at).and_then(|at| self.buffer.table(at, table))).map(Some)
+    }
+
+    /// The items of a vector of tables, each made by `make`.
+    ///
+    /// # Errors
+    /// Something that is no table, and what `make` says.
+    pub fn children<T>(
+        &self,
+        slot: u16,
+        table: &'static Table,
+        mut make: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
+    ) -> Result<Option<Vec<T>>> {
+        let Some((at, bytes)) = self.vector(slot, 4)? else { return Ok(None) };
+        let mut items = Vec::new();
+        for position in 0..bytes.len() / 4 {
+            let child = self.buffer.follow(at + 4 * position).and_then(|at| self.buffer.table(at, table));
+            items.push(make(self.named(slot, child)?)?);
+        }
+        Ok(Some(items))
+    }
+}

@@ -1,0 +1,76 @@
+//! Bytes -> Program: files of others, which nobody trusts. Every access is checked, work is bounded by the file's size,
+//! and weights are not loaded: they stay ranges of the file.
+//!
+//! A file that can be read is not yet one that the runtime accepts, let alone one that makes sense.
+
+pub mod flat_tensor;
+pub mod flatbuffer;
+pub mod program;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::program::{Blob, Source};
+
+pub use flatbuffer::ReadError;
+
+/// A file to read from: one on disk, of which only what is asked for is read, or one in memory.
+#[derive(Debug, Clone)]
+pub enum Origin {
+    /// A file on disk.
+    File(Arc<Path>),
+    /// Bytes.
+    Bytes(Arc<[u8]>),
+}
+
+impl Origin {
+    /// Length in bytes.
+    ///
+    /// # Errors
+    /// A file that cannot be looked at, or that is a pipe or a device.
+    pub fn len(&self) -> io::Result<u64> {
+        match self {
+            Origin::File(path) => {
+                let metadata = path.metadata()?;
+                if metadata.is_file() { Ok(metadata.len()) } else { Err(io::Error::other("it is no file")) }
+            }
+            Origin::Bytes(bytes) => Ok(bytes.len() as u64),
+        }
+    }
+
+    /// Whether there are no bytes.
+    ///
+    /// # Errors
+    /// As [`Origin::len`].
+    pub fn is_empty(&self) -> io::Result<bool> {
+        self.len().map(|len| len == 0)
+    }
+
+    /// The first `len` bytes, or all if there are fewer.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn head(&self, len: u64) -> io::Result<Vec<u8>> {
+        match self {
+            Origin::File(path) => {
+                // What is read is bounded by what is there, whatever a header promises.
+                let mut bytes = Vec::new();
+                File::open(path)?.take(len).read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
+            Origin::Bytes(bytes) => Ok(bytes[..bytes.len().min(len as usize)].to_vec()),
+        }
+    }
+
+    /// A range of the file as a blob; `None` if it is not inside the file.
+    pub fn blob(&self, offset: u64, len: u64, file_len: u64) -> Option<Blob> {
+        offset.checked_add(len).filter(|end| *end <= file_len)?;
+        let source = match self {
+            Origin::File(path) => Source::File { path: path.clone(), offset },
+            Origin::Bytes(bytes) => Source::Bytes(bytes[offset as usize..(offset + len) as usize].into()),
+        };
+        Some(Blob { len, source })
+    }
+}

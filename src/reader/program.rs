@@ -1,0 +1,367 @@
+//! Reads a `.pte`: its header, the FlatBuffer of the program, and where its data are.
+//!
+//! What the program model cannot hold (a delegate without a payload, an instruction of an unknown kind) is an error here;
+//! what merely breaks a rule of the runtime is not.
+
+use std::collections::HashMap;
+use std::io;
+
+use super::Origin;
+use super::flatbuffer::{Buffer, ReadError, Result, TableRef};
+use crate::program::{
+    BackendDelegate, Blob, BlobId, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo,
+    Frame, Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, Tensor, TensorData,
+};
+use crate::schema::ScalarType;
+use crate::schema::program as schema;
+use crate::schema::program::*;
+
+/// Bytes that the runtime reads first (rule H-1).
+const HEAD: u64 = 64;
+
+/// The extended header of a `.pte`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Its length as it states it.
+    pub length: u32,
+    /// Bytes of the FlatBuffer with the header.
+    pub program_size: u64,
+    /// Where the first segment begins.
+    pub segment_base_offset: u64,
+    /// Bytes of all segments; `None` in headers shorter than 32 bytes.
+    pub segment_data_size: Option<u64>,
+}
+
+/// A program and where in the file its data were.
+#[derive(Debug)]
+pub struct Found {
+    /// The program.
+    pub program: Program,
+    /// The extended header, if there is one.
+    pub header: Option<Header>,
+    /// Offset and size of each segment, relative to the first one's start.
+    pub segments: Vec<(u64, u64)>,
+}
+
+/// Reads the extended header from the first bytes of a file (rules H-3 to H-6).
+///
+/// # Errors
+/// A header that says it is shorter than it must be.
+pub fn header(head: &[u8]) -> Result<Option<Header>> {
+    let field = |at: usize| head.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    if head.get(8..12) != Some(b"eh00") {
+        return Ok(None);
+    }
+    let length = field(8).map_or(0, |word| (word >> 32) as u32);
+    let (Some(program_size), Some(segment_base_offset), true) = (field(16), field(24), length >= 24) else {
+        let message = format!("the extended header has {length} bytes; 24 is the least");
+        return Err(ReadError { offset: 12, field: String::new(), message });
+    };
+    let segment_data_size = if length >= 32 { field(32) } else { None };
+    Ok(Some(Header { length, program_size, segment_base_offset, segment_data_size }))
+}
+
+/// Reads a program.
+///
+/// # Errors
+/// A file that cannot be read from, or bytes that are no program ([`ReadError`], wrapped).
+pub fn read(origin: &Origin) -> io::Result<Found> {
+    let length = origin.len()?;
+    let head = origin.head(HEAD)?;
+    let header = header(&head).map_err(io::Error::other)?;
+    let program_size = header.map_or(length, |header| header.program_size.min(length));
+    let bytes = origin.head(program_size)?;
+    let buffer = Buffer::new(&bytes);
+    let mut reader = Reader {
+        origin,
+        length,
+        base: header.map_or(0, |header| header.segment_base_offset),
+        program: Program::default(),
+        segments: Vec::new(),
+        ranges: HashMap::new(),
+    };
+    let root = buffer.root(schema::IDENTIFIER, &PROGRAM).map_err(io::Error::other)?;
+    reader.program(root).map_err(io::Error::other)?;
+    Ok(Found { program: reader.program, header, segments: reader.segments })
+}
+
+struct Reader<'o> {
+    origin: &'o Origin,
+    length: u64,
+    base: u64,
+    program: Program,
+    segments: Vec<(u64, u64)>,
+    /// Blobs by range, so that shared data stay shared.
+    ranges: HashMap<(u64, u64), BlobId>,
+}
+
+/// Where a program's data are, by the lists that tensors and delegates refer to.
+#[derive(Default)]
+struct Places {
+    /// Start and end of each constant's room.
+    constants: Vec<(u64, u64)>,
+    /// Start and end of each initial state's room.
+    mutable: Vec<(u64, u64)>,
+    /// Start and length of each inline payload.
+    inline: Vec<(u64, u64)>,
+}
+
+impl Reader<'_> {
+    fn blob(&mut self, offset: u64, len: u64) -> Option<BlobId> {
+        if let Some(id) = self.ranges.get(&(offset, len)) {
+            return Some(*id);
+        }
+        let blob: Blob = self.origin.blob(offset, len, self.length)?;
+        let id = self.program.add_blob(blob);
+        self.ranges.insert((offset, len), id);
+        Some(id)
+    }
+
+    /// Start and size of a segment in the file.
+    fn segment(&self, index: u32) -> Option<(u64, u64)> {
+        let (offset, size) = *self.segments.get(index as usize)?;
+        Some((self.base.checked_add(offset)?, size))
+    }
+
+    fn program(&mut self, t: TableRef<'_, '_>) -> Result<()> {
+        self.program.version = t.u32(program::version)?;
+        let segments = t.children(program::segments, &DATA_SEGMENT, |t| {
+            Ok((t.u64(data_segment::offset)?, t.u64(data_segment::size)?))
+        })?;
+        self.segments = segments.unwrap_or_default();
+        let places = self.places(&t)?;
+        let plans = t.children(program::execution_plan, &EXECUTION_PLAN, |t| self.execution_plan(t, &places))?;
+        self.program.execution_plan = plans;
+        let named = t.children(program::named_data, &NAMED_DATA, |t| {
+            let index = t.u32(named_data::segment_index)?;
+            let key = t.text(named_data::key)?;
+            let place = self.segment(index).and_then(|(offset, size)| self.blob(offset, size));
+            match (key, place) {
+                (Some(key), Some(data)) => Ok(NamedData { key, data, alignment: 1 }),
+                (None, _) => t.wrong(named_data::key, "the data have no key"),
+                (_, None) => t.wrong(named_data::segment_index, format!("segment {index} is not in the file")),
+            }
+        })?;
+        self.program.named_data = named;
+        Ok(())
+    }
+
+    fn places(&self, t: &TableRef<'_, '_>) -> Result<Places> {
+        let mut places = Places::default();
+        let inline = t.children(program::backend_delegate_data, &BACKEND_DELEGATE_INLINE_DATA, |t| {
+            t.range(backend_delegate_inline_data::data)
+        })?;
+        places.inline = inline.unwrap_or_default().into_iter().map(Option::unwrap_or_default).collect();
+        if let Some(t) = t.child(program::constant_segment, &SUBSEGMENT_OFFSETS)? {
+            places.constants = self.subsegments(&t)?;
+        }
+        if places.constants.len() <= 1 {
+            let buffers = t.children(program::constant_buffer, &BUFFER, |t| t.range(buffer::storage))?;
+            let buffers = buffers.unwrap_or_default().into_iter().map(Option::unwrap_or_default);
+            let buffers: Vec<_> = buffers.map(|(start, len)| (start, start + len)).collect();
+            if !buffers.is_empty() {
+                places.constants = buffers;
+            }
+        }
+        let mutable = t.children(program::mutable_data_segments, &SUBSEGMENT_OFFSETS, |t| self.subsegments(&t))?;
+        // Only entry 0 is ever used (5.1).
+        places.mutable = mutable.unwrap_or_default().into_iter().next().unwrap_or_default();
+        Ok(places)
+    }
+
+    /// Start and end of each piece's room: up to the segment's end, since pieces may overlap.
+    fn subsegments(&self, t: &TableRef<'_, '_>) -> Result<Vec<(u64, u64)>> {
+        let index = t.u32(subsegment_offsets::segment_index)?;
+        let offsets = t.u64s(subsegment_offsets::offsets)?.unwrap_or_default();
+        if offsets.len() <= 1 {
+            return Ok(vec![(0, 0); offsets.len()]);
+        }
+        let Some((start, size)) = self.segment(index) else {
+            return t.wrong(subsegment_offsets::segment_index, format!("there is no segment {index}"));
+        };
+        let end = start.saturating_add(size);
+        Ok(offsets.iter().map(|offset| (start.saturating_add(*offset), end)).collect())
+    }
+
+    fn execution_plan(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<ExecutionPlan> {
+        let container = t.child(execution_plan::container_meta_type, &CONTAINER_METADATA)?;
+        let container_meta_type = match container {
+            Some(t) => Some(ContainerMetadata {
+                encoded_inp_str: t.text(container_metadata::encoded_inp_str)?,
+                encoded_out_str: t.text(container_metadata::encoded_out_str)?,
+            }),
+            None => None,
+        };
+        let devices = t.children(execution_plan::non_const_buffer_device, &NON_CONST_BUFFER_DEVICE, |t| {
+            Ok(NonConstBufferDevice {
+                buffer_idx: t.i32(non_const_buffer_device::buffer_idx)?,
+                device_type: t.i8(non_const_buffer_device::device_type)?,
+                device_index: t.i8(non_const_buffer_device::device_index)?,
+            })
+        })?;
+        Ok(ExecutionPlan {
+            name: t.text(execution_plan::name)?,
+            container_meta_type,
+            values: t.children(execution_plan::values, &EVALUE, |t| self.evalue(t, places))?,
+            inputs: t.i32s(execution_plan::inputs)?,
+            outputs: t.i32s(execution_plan::outputs)?,
+            chains: t.children(execution_plan::chains, &CHAIN, chain)?,
+            operators: t.children(execution_plan::operators, &OPERATOR, |t| {
+                Ok(Operator { name: t.text(operator::name)?, overload: t.text(operator::overload)? })
+            })?,
+            delegates: t.children(execution_plan::delegates, &BACKEND_DELEGATE, |t| self.delegate(t, places))?,
+            memory: MemoryRequest {
+                non_const_buffer_sizes: t.i64s(execution_plan::non_const_buffer_sizes)?,
+                non_const_buffer_device: devices,
+                ..MemoryRequest::default()
+            },
+        })
+    }
+
+    fn evalue(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<EValue> {
+        let tag = t.u8(evalue::val_type)?;
+        let Some(table) = usize::from(tag).checked_sub(1).and_then(|member| KERNEL_TYPES.get(member)) else {
+            return t.wrong(evalue::val_type, format!("there is no kind of value with the number {tag}"));
+        };
+        let Some(v) = t.child(evalue::val, table)? else {
+            // None needs no table (M-3).
+            return if tag == 1 { Ok(EValue::Null) } else { t.wrong(evalue::val, "the value is missing") };
+        };
+        Ok(match tag {
+            1 => EValue::Null,
+            2 => EValue::Int(v.i64(int::int_val)?),
+            3 => EValue::Bool(v.bool(bool_::bool_val)?),
+            4 => EValue::Double(v.f64(double::double_val)?),
+            5 => EValue::Tensor(Box::new(self.tensor(v, places)?)),
+            6 => EValue::String(v.text(string::string_val)?),
+            7 => EValue::IntList(v.i64s(int_list::items)?),
+            8 => EValue::DoubleList(v.f64s(double_list::items)?),
+            9 => EValue::BoolList(v.bools(bool_list::items)?),
+            10 => EValue::TensorList(v.i32s(tensor_list::items)?),
+            _ => EValue::OptionalTensorList(v.i32s(optional_tensor_list::items)?),
+        })
+    }
+
+    fn tensor(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<Tensor> {
+        let allocation = t.child(tensor::allocation_info, &ALLOCATION_DETAILS)?;
+        let memory = match allocation {
+            Some(t) => {
+                let low = u64::from(t.u32(allocation_details::memory_offset_low)?);
+                let high = u64::from(t.u32(allocation_details::memory_offset_high)?);
+                Memory::At { pool: t.u32(allocation_details::memory_id)?, offset: low | high << 32 }
+            }
+            None => Memory::None,
+        };
+        let extra = match t.child(tensor::extra_tensor_info, &EXTRA_TENSOR_INFO)? {
+            Some(t) => Some(Box::new(ExtraTensorInfo {
+                mutable_data_segments_idx: t.u64(extra_tensor_info::mutable_data_segments_idx)?,
+                fully_qualified_name: t.text(extra_tensor_info::fully_qualified_name)?,
+                location: t.i8(extra_tensor_info::location)?,
+                device_type: t.i8(extra_tensor_info::device_type)?,
+                device_index: t.i8(extra_tensor_info::device_index)?,
+                tag: None,
+            })),
+            None => None,
+        };
+        let mut found = Tensor {
+            scalar_type: ScalarType(t.i8(tensor::scalar_type)?),
+            storage_offset: t.i32(tensor::storage_offset)?,
+            sizes: t.i32s(tensor::sizes)?,
+            dim_order: t.u8s(tensor::dim_order)?,
+            requires_grad: t.bool(tensor::requires_grad)?,
+            data: TensorData::None,
+            memory,
+            layout: t.i8(tensor::layout)?,
+            shape_dynamism: t.i8(tensor::shape_dynamism)?,
+            extra_tensor_info: extra,
+        };
+        let index = t.u32(tensor::data_buffer_idx)?;
+        found.data = if found.is_external() {
+            TensorData::Elsewhere(index)
+        } else if index == 0 {
+            TensorData::None
+        } else {
+            let rooms = if memory == Memory::None { &places.constants } else { &places.mutable };
+            let room = rooms.get(index as usize).copied();
+            let Some(((start, end), nbytes)) = room.zip(found.nbytes()) else {
+                return t.wrong(tensor::data_buffer_idx, format!("there are no data with the number {index}"));
+            };
+            let inside = start.checked_add(nbytes).is_some_and(|needed| needed <= end);
+            match self.blob(start, nbytes).filter(|_| inside) {
+                Some(blob) => TensorData::Blob(blob),
+                None => {
+                    return t.wrong(
+                        tensor::data_buffer_idx,
+                        format!("the {nbytes} bytes of the tensor go beyond its data"),
+                    );
+                }
+            }
+        };
+        Ok(found)
+    }
+
+    fn delegate(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<BackendDelegate> {
+        let Some(reference) = t.child(backend_delegate::processed, &BACKEND_DELEGATE_DATA_REFERENCE)? else {
+            return t.wrong(backend_delegate::processed, "the delegate has no payload");
+        };
+        let index = reference.u32(backend_delegate_data_reference::index)?;
+        let location = reference.i8(backend_delegate_data_reference::location)?;
+        let (range, inline) = match location {
+            0 => (places.inline.get(index as usize).copied(), true),
+            1 => (self.segment(index), false),
+            _ => {
+                let message = format!("there is no place with the number {location}");
+                return reference.wrong(backend_delegate_data_reference::location, message);
+            }
+        };
+        let Some(processed) = range.and_then(|(offset, len)| self.blob(offset, len)) else {
+            return reference.wrong(backend_delegate_data_reference::index, format!("there is no payload {index}"));
+        };
+        let compile_specs = t.children(backend_delegate::compile_specs, &COMPILE_SPEC, |t| {
+            Ok(CompileSpec { key: t.text(compile_spec::key)?, value: t.u8s(compile_spec::value)? })
+        })?;
+        Ok(BackendDelegate { id: t.text(backend_delegate::id)?, processed, inline: Some(inline), compile_specs })
+    }
+}
+
+fn chain(t: TableRef<'_, '_>) -> Result<Chain> {
+    let stacktrace = t.children(chain::stacktrace, &FRAME_LIST, |t| {
+        t.children(frame_list::items, &FRAME, |t| {
+            Ok(Frame {
+                filename: t.text(frame::filename)?,
+                lineno: t.i32(frame::lineno)?,
+                name: t.text(frame::name)?,
+                context: t.text(frame::context)?,
+            })
+        })
+    })?;
+    Ok(Chain {
+        inputs: t.i32s(chain::inputs)?,
+        outputs: t.i32s(chain::outputs)?,
+        instructions: t.children(chain::instructions, &INSTRUCTION, instruction)?,
+        stacktrace,
+    })
+}
+
+fn instruction(t: TableRef<'_, '_>) -> Result<Instruction> {
+    let tag = t.u8(instruction::instr_args_type)?;
+    let Some(table) = usize::from(tag).checked_sub(1).and_then(|member| INSTRUCTION_ARGUMENTS.get(member)) else {
+        return t.wrong(instruction::instr_args_type, format!("there is no instruction with the number {tag}"));
+    };
+    let Some(a) = t.child(instruction::instr_args, table)? else {
+        return t.wrong(instruction::instr_args, "the instruction is missing");
+    };
+    Ok(match tag {
+        1 => Instruction::KernelCall { op_index: a.i32(kernel_call::op_index)?, args: a.i32s(kernel_call::args)? },
+        2 => Instruction::DelegateCall {
+            delegate_index: a.i32(delegate_call::delegate_index)?,
+            args: a.i32s(delegate_call::args)?,
+        },
+        3 => Instruction::MoveCall { move_from: a.i32(move_call::move_from)?, move_to: a.i32(move_call::move_to)? },
+        4 => Instruction::JumpFalseCall {
+            cond_value_index: a.i32(jump_false_call::cond_value_index)?,
+            destination_instruction: a.i32(jump_false_call::destination_instruction)?,
+        },
+        _ => Instruction::FreeCall { value_index: a.i32(free_call::value_index)? },
+    })
+}
