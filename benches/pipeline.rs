@@ -43,8 +43,11 @@ fn unlimited() -> serde_saphyr::Options {
     serde_saphyr::options! { budget: budget, with_snippet: false }
 }
 
+/// A name and what to measure.
+type Case<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+
 /// Runs the cases one after the other, again and again, and gives the median time of each.
-fn interleaved(rounds: usize, cases: &mut [(&str, Box<dyn FnMut() + '_>)]) -> Vec<Duration> {
+fn interleaved(rounds: usize, cases: &mut [Case<'_>]) -> Vec<Duration> {
     let mut times = vec![Vec::with_capacity(rounds); cases.len()];
     for _ in 0..rounds {
         for ((_, case), times) in cases.iter_mut().zip(&mut times) {
@@ -81,7 +84,7 @@ fn pipeline(count: usize, rounds: usize) {
     let same = program::dedup::find(&resolved.program.blobs).expect("nothing is read");
     let plan = layout::plan(&resolved.program, &same, &resolved.options).expect("it fits");
     let execution_plan = &resolved.program.plans()[0];
-    let mut cases: Vec<(&str, Box<dyn FnMut()>)> = vec![
+    let mut cases: Vec<Case<'_>> = vec![
         ("parse YAML (baseline)", Box::new(|| drop(black_box(tree())))),
         ("whole run from YAML", Box::new(|| drop(black_box(whole(&yaml))))),
         ("parse JSON", Box::new(|| drop(black_box(tree::parse(&json).expect("ours"))))),
@@ -144,7 +147,7 @@ fn planner(count: usize, rounds: usize) {
         ("without a size, all alive", plan_of(&|_| (0, count), &|_| 0)),
     ];
     let text = yaml(count);
-    let mut cases: Vec<(&str, Box<dyn FnMut() + '_>)> =
+    let mut cases: Vec<Case<'_>> =
         vec![("parse YAML of as many tensors (baseline)", Box::new(|| drop(black_box(tree::parse(&text)))))];
     for (name, plan) in &plans {
         cases.push((name, Box::new(move || drop(black_box(memory::plan(0, plan).expect("it fits"))))));
@@ -163,7 +166,9 @@ fn main() {
     // `cargo bench --bench pipeline -- 100000` measures that many instructions alone.
     let counts: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
     if counts.is_empty() {
-        [(1_000, 31), (10_000, 11), (100_000, 5)].map(|(count, rounds)| pipeline(count, rounds));
+        for (count, rounds) in [(1_000, 31), (10_000, 11), (100_000, 5)] {
+            pipeline(count, rounds);
+        }
         planner(100_000, 3);
     }
     counts.iter().for_each(|count| pipeline(*count, 5));

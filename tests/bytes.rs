@@ -79,6 +79,12 @@ fn texts_become_the_files_that_executorch_wrote() {
 }
 
 #[test]
+fn texts_give_no_warnings() {
+    let warnings: String = GOLDEN.iter().map(|(name, _, _)| goldens().warnings(name)).collect();
+    assert_eq!(warnings, "");
+}
+
+#[test]
 fn no_text_and_no_reference_is_left_out() {
     let texts = GOLDEN.iter().map(|(name, _, _)| format!("{name}.yaml"));
     let references =

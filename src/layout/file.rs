@@ -27,6 +27,12 @@ pub struct Placement {
     pub file_size: u64,
 }
 
+impl Placement {
+    fn new(header: Vec<u8>, program_size: u64, base: u64, data_size: u64, file_size: u64) -> Placement {
+        Placement { header, program_size, segment_base_offset: base, segment_data_size: data_size, file_size }
+    }
+}
+
 /// Frames a program of `flatbuffer` bytes. `None` beyond `u64`.
 pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Option<Placement> {
     let data_size = segments::total(segments);
@@ -36,13 +42,7 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Opti
         Header::Length(length) => length,
     };
     if length == 0 {
-        return Some(Placement {
-            header: Vec::new(),
-            program_size: flatbuffer,
-            segment_base_offset: 0,
-            segment_data_size: 0,
-            file_size: flatbuffer,
-        });
+        return Some(Placement::new(Vec::new(), flatbuffer, 0, 0, flatbuffer));
     }
     // W-4: padded so that what is aligned in the FlatBuffer stays so.
     let padded = align_up(u64::from(length), options.tensor_alignment.max(options.delegate_alignment).max(16))?;
@@ -57,13 +57,7 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Opti
         header.extend_from_slice(&data_size.to_le_bytes());
     }
     header.resize(padded as usize, 0);
-    Some(Placement {
-        header,
-        program_size,
-        segment_base_offset: base,
-        segment_data_size: data_size,
-        file_size: base.checked_add(data_size)?,
-    })
+    Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
 }
 
 /// Frames the metadata of a `.ptd`, a FlatBuffer of `flatbuffer` bytes. `None` beyond `u64`.
@@ -78,13 +72,7 @@ pub fn flat_tensor(flatbuffer: u64, segments: &[Segment], options: &Options) -> 
         header.extend_from_slice(&field.to_le_bytes());
     }
     header.resize(FLAT_TENSOR_HEADER_PADDED as usize, 0);
-    Some(Placement {
-        header,
-        program_size,
-        segment_base_offset: base,
-        segment_data_size: data_size,
-        file_size: base.checked_add(data_size)?,
-    })
+    Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
 }
 
 fn base_alignment(segments: &[Segment], options: &Options) -> Option<u64> {

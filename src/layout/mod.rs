@@ -7,6 +7,7 @@ pub mod external;
 pub mod file;
 mod first_fit;
 mod greedy;
+mod lifetimes;
 pub mod memory;
 pub mod segments;
 

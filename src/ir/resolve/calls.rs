@@ -1,0 +1,193 @@
+//! The stack of a kernel call: as it stands, or completed by the operator's schema (runtime-rules.md, E-8).
+
+use std::borrow::Cow;
+
+use super::method::MethodResolver;
+use crate::diagnostics::{Diagnostic, counted};
+use crate::ir::document::{At, Literal, Word};
+use crate::ir::tree::NodeId;
+use crate::program::EValue;
+use crate::schema::operators::{ArgKind, Base, Signature};
+
+impl<'d, 'a> MethodResolver<'d, 'a, '_> {
+    /// The stack as it stands, with what is written numbered first, as with `out`.
+    pub(super) fn given_stack(
+        &mut self,
+        name: &'d Word<'a>,
+        args: &'d [At<Literal<'a>>],
+        signature: Option<&Signature>,
+    ) -> Vec<i32> {
+        let written = self.written_on_stack(name, args);
+        if let Some(signature) = signature {
+            let expected =
+                signature.args.len() + usize::from(signature.result.is_some() || signature.outs().next().is_some());
+            if args.len() != expected {
+                let message = format!("the stack of {} has {expected} entries, {} are given", name.value, args.len());
+                let warning = Diagnostic::warning(name.id, message).label("the runtime will refuse this call");
+                self.diagnostics.push(warning.help("name what it writes with `out:`, and the stack is completed"));
+            }
+        }
+        let kinds: Vec<ArgKind> = signature.map_or(Vec::new(), |s| s.args.iter().map(|arg| arg.kind).collect());
+        if signature.is_some_and(|signature| signature.outs().next().is_none()) {
+            // A result, unlike an out, is numbered after the literals.
+            written.iter().for_each(|declaration| self.declared[*declaration].written = true);
+            return self.arguments_with_written(args, &kinds, Vec::new());
+        }
+        self.arguments_with_written(args, &kinds, written)
+    }
+
+    pub(super) fn arguments_with_written(
+        &mut self,
+        args: &[At<Literal<'a>>],
+        kinds: &[ArgKind],
+        written: Vec<usize>,
+    ) -> Vec<i32> {
+        for declaration in written {
+            self.declared[declaration].written = true;
+            self.number(declaration);
+        }
+        let mut stack = Vec::with_capacity(args.len());
+        for (position, arg) in args.iter().enumerate() {
+            stack.push(self.argument(arg, kinds.get(position).copied(), ""));
+        }
+        stack
+    }
+
+    /// The stack of a call that says what it writes, completed by the operator's schema (E-8).
+    pub(super) fn stack(
+        &mut self,
+        name: &'d Word<'a>,
+        args: &'d [At<Literal<'a>>],
+        outs: &'d [Word<'a>],
+        signature: &Signature,
+    ) -> Vec<i32> {
+        let list_out = signature.outs().any(|out| out.kind.list);
+        let wanted = signature.outs().count();
+        let takes = if list_out || wanted == 0 { None } else { Some(wanted) };
+        if let Some(takes) = takes.filter(|takes| *takes != outs.len()) {
+            self.wrong_outs = true;
+            let names = signature.outs().map(|out| out.name).collect::<Vec<_>>().join(", ");
+            let at = outs.first().map_or(name.id, |out| out.id);
+            self.error(
+                at,
+                format!("{} writes {takes}: {names}; `out` names {}", name.value, outs.len()),
+                format!("expected {}", counted(takes as u64, "name")),
+            );
+        }
+        if wanted == 0 && outs.len() != usize::from(signature.result.is_some()) {
+            let at = outs.get(1).map_or(name.id, |out| out.id);
+            let count = usize::from(signature.result.is_some());
+            self.error(
+                at,
+                format!("{} returns {}, `out` names {}", name.value, counted(count as u64, "value"), outs.len()),
+                format!("expected {count}"),
+            );
+        }
+        let out_first = wanted > 0;
+        self.check_outs(outs, if out_first { Some(Base::Tensor) } else { signature.result });
+        let mut out_numbers: Vec<i32> = Vec::new();
+        if out_first {
+            out_numbers = outs.iter().map(|out| self.number_written(out)).collect();
+        }
+        let mut stack = self.arguments(name, args, signature);
+        outs.iter().for_each(|out| self.mark_written(out));
+        let at = name.id;
+        if list_out {
+            // The list of outs is a value, and so is the list of results.
+            for _ in 0..2 {
+                stack.push(self.push(EValue::TensorList(Some(out_numbers.clone())), at));
+            }
+        } else if out_first {
+            stack.extend(&out_numbers);
+            stack.extend(self.result(&out_numbers, at));
+        } else {
+            stack.extend(outs.iter().map(|out| self.write(out)).collect::<Vec<_>>());
+        }
+        stack
+    }
+
+    /// An operator that is not in the table: an overload that ends in `out` is taken for an out variant.
+    pub(super) fn stack_by_name(
+        &mut self,
+        name: &'d Word<'a>,
+        args: &'d [At<Literal<'a>>],
+        outs: &'d [Word<'a>],
+    ) -> Vec<i32> {
+        let out_variant = name.value.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"));
+        if out_variant {
+            let out_numbers: Vec<i32> = outs.iter().map(|out| self.write(out)).collect();
+            let mut stack: Vec<i32> = args.iter().map(|arg| self.argument(arg, None, "")).collect();
+            stack.extend(&out_numbers);
+            stack.extend(self.result(&out_numbers, name.id));
+            stack
+        } else {
+            let mut stack: Vec<i32> = args.iter().map(|arg| self.argument(arg, None, "")).collect();
+            stack.extend(outs.iter().map(|out| self.write(out)).collect::<Vec<_>>());
+            stack
+        }
+    }
+
+    /// The result of an out variant: the out again, or one list of several.
+    pub(super) fn result(&mut self, outs: &[i32], at: NodeId) -> Option<i32> {
+        match outs {
+            [] => None,
+            [out] => Some(*out),
+            several => Some(self.push(EValue::TensorList(Some(several.to_vec())), at)),
+        }
+    }
+
+    /// The arguments before the outs, with defaults for those left out at the end.
+    pub(super) fn arguments(
+        &mut self,
+        name: &Word<'a>,
+        args: &'d [At<Literal<'a>>],
+        signature: &Signature,
+    ) -> Vec<i32> {
+        let takes = signature.ins().count();
+        if let Some(extra) = args.get(takes) {
+            let takes = counted(takes as u64, "argument");
+            let message = format!("{} takes {takes}, {} are given", name.value, args.len());
+            let help = "with `out`, the outs are not listed among the arguments";
+            self.diagnostics.push(Diagnostic::error(extra.id, message).label("one too many").help(help));
+        }
+        let mut stack = Vec::with_capacity(signature.args.len() + 1);
+        for (position, arg) in signature.ins().enumerate() {
+            match (args.get(position), arg.default) {
+                (Some(given), _) => stack.push(self.argument(given, Some(arg.kind), arg.name)),
+                (None, Some(default)) => stack.push(self.default(default, arg.kind, name.id)),
+                (None, None) => {
+                    let message = format!("{} needs the argument `{}`, a {}", name.value, arg.name, arg.kind);
+                    self.error(
+                        name.id,
+                        message,
+                        format!("{} of {} given", args.len(), counted(takes as u64, "argument")),
+                    );
+                    break;
+                }
+            }
+        }
+        stack
+    }
+
+    /// The default of an argument, JSON in the operator table.
+    pub(super) fn default(&mut self, json: &'static str, kind: ArgKind, at: NodeId) -> i32 {
+        let literal = default_literal(&serde_json::from_str(json).unwrap_or(serde_json::Value::Null), at);
+        self.argument(&literal, Some(kind), "")
+    }
+}
+
+/// A default of the operator table as a literal.
+pub(super) fn default_literal<'a>(json: &serde_json::Value, at: NodeId) -> At<Literal<'a>> {
+    let value = match json {
+        serde_json::Value::Null => Literal::Null,
+        serde_json::Value::Bool(b) => Literal::Bool(*b),
+        serde_json::Value::Number(n) => match n.as_i64() {
+            Some(n) => Literal::Int(n),
+            None => Literal::Double(n.as_f64().unwrap_or(0.0)),
+        },
+        serde_json::Value::String(text) => Literal::String(Cow::Owned(text.clone())),
+        serde_json::Value::Array(items) => Literal::List(items.iter().map(|item| default_literal(item, at)).collect()),
+        serde_json::Value::Object(_) => Literal::Null,
+    };
+    At { id: at, value }
+}

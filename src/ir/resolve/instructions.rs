@@ -1,0 +1,244 @@
+//! Instructions: labels and jumps, moves, delegates, and which operator a kernel call means.
+//!
+//! What goes on a kernel's stack is [`super::calls`]'s work.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::literals::describe;
+use super::method::MethodResolver;
+use crate::diagnostics::{Diagnostic, clipped};
+use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
+use crate::ir::tree::NodeId;
+use crate::program::{Chain, Instruction};
+use crate::schema::operators;
+
+impl<'d, 'a> MethodResolver<'d, 'a, '_> {
+    pub(super) fn chain(&mut self, chain: &'d document::Chain<'a>) -> Chain {
+        let labels = self.labels(chain);
+        let inputs = chain.inputs.iter().map(|item| self.argument(item, None, "")).collect();
+        let mut instructions = Vec::with_capacity(chain.instructions.len());
+        let mut traces = Vec::new();
+        let merged = self.merged_values(chain, &labels);
+        let mut late_conditions: BTreeMap<usize, Vec<(usize, &At<Literal<'a>>)>> = BTreeMap::new();
+        for instruction in &chain.instructions {
+            let Some(action) = &instruction.action else { continue };
+            let position = instructions.len();
+            self.number_late(late_conditions.remove(&position), &mut instructions);
+            for declaration in merged.get(&position).into_iter().flatten() {
+                self.number(*declaration);
+            }
+            let destination = forward_jump(action, &labels).filter(|destination| *destination > position);
+            match (action, destination) {
+                // A literal condition is numbered where the jump leads: the exporter makes it when it knows that place.
+                (Action::JumpFalse { cond, .. }, Some(destination))
+                    if !matches!(cond.value, Literal::Word(_) | Literal::Index(_)) =>
+                {
+                    self.check_condition(cond);
+                    late_conditions.entry(destination).or_default().push((position, cond));
+                    let destination_instruction = destination as i32;
+                    instructions.push(Instruction::JumpFalseCall { cond_value_index: 0, destination_instruction });
+                }
+                _ => instructions.push(self.instruction(action, &labels)),
+            }
+            traces.push(instruction.stacktrace.clone());
+        }
+        for (_, late) in late_conditions {
+            self.number_late(Some(late), &mut instructions);
+        }
+        let outputs = chain.outputs.iter().map(|item| self.argument(item, None, "")).collect();
+        // If one instruction has a trace the list has an entry for each (E-3).
+        let traced = traces.iter().any(Option::is_some);
+        let traces = traced.then(|| traces.into_iter().map(|trace| Some(trace.unwrap_or_default())).collect());
+        Chain { inputs: Some(inputs), outputs: Some(outputs), instructions: Some(instructions), stacktrace: traces }
+    }
+
+    pub(super) fn number_late(
+        &mut self,
+        late: Option<Vec<(usize, &At<Literal<'a>>)>>,
+        instructions: &mut [Instruction],
+    ) {
+        for (position, cond) in late.into_iter().flatten() {
+            let number = self.argument(cond, None, "");
+            if let Some(Instruction::JumpFalseCall { cond_value_index, .. }) = instructions.get_mut(position) {
+                *cond_value_index = number;
+            }
+        }
+    }
+
+    /// Values that branches move their results to, by the jump in front of the branch: the exporter makes them before
+    /// it branches (E-10).
+    pub(super) fn merged_values(
+        &self,
+        chain: &document::Chain<'a>,
+        labels: &HashMap<&str, (i32, NodeId)>,
+    ) -> HashMap<usize, Vec<usize>> {
+        let mut merged: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        for (position, action) in chain.instructions.iter().filter_map(|i| i.action.as_ref()).enumerate() {
+            while open.last().is_some_and(|(_, end)| *end <= position) {
+                open.pop();
+            }
+            if let Some(destination) = forward_jump(action, labels).filter(|destination| *destination > position) {
+                open.push((position, destination));
+            } else if let Action::Move { to, .. } = action
+                && let Some((jump, _)) = open.last()
+                && let Some(declaration) = self.declaration_of(to)
+            {
+                merged.entry(*jump).or_default().push(declaration);
+            }
+        }
+        merged
+    }
+
+    /// Where each label of a chain is.
+    pub(super) fn labels(&mut self, chain: &'d document::Chain<'a>) -> HashMap<&'d str, (i32, NodeId)> {
+        let mut labels: HashMap<&str, (i32, NodeId)> = HashMap::new();
+        let mut position = 0;
+        for instruction in &chain.instructions {
+            if let Some(label) = &instruction.label
+                && let Some((_, first)) = labels.insert(&label.value, (position, label.id))
+            {
+                let twice = Diagnostic::error(label.id, format!("the label `{}` is there twice", label.value));
+                self.diagnostics.push(twice.label("again here").related(first, "first here"));
+            }
+            position += i32::from(instruction.action.is_some());
+        }
+        labels
+    }
+
+    pub(super) fn instruction(&mut self, action: &'d Action<'a>, labels: &HashMap<&str, (i32, NodeId)>) -> Instruction {
+        match action {
+            Action::Kernel { name, args, out } => {
+                self.number_views(args);
+                let op_index = self.operator(&name.value);
+                let signature = self.signature(&name.value);
+                if signature.is_none() {
+                    self.warn_unknown_operator(name);
+                }
+                let args = match (out, signature) {
+                    (Some(out), Some(signature)) => self.stack(name, args, out, &signature),
+                    (Some(out), None) => self.stack_by_name(name, args, out),
+                    (None, signature) => self.given_stack(name, args, signature.as_deref()),
+                };
+                Instruction::KernelCall { op_index, args: Some(args) }
+            }
+            Action::Delegate { delegate, args } => {
+                let delegate_index = match &delegate.value {
+                    NameOrNumber::Number(number) => *number,
+                    NameOrNumber::Name(name) => self.find_delegate(name, delegate.id),
+                };
+                self.number_views(args);
+                let written = self.unwritten_tensors(args);
+                let args = self.arguments_with_written(args, &[], written);
+                Instruction::DelegateCall { delegate_index, args: Some(args) }
+            }
+            Action::Move { from, to } => {
+                let move_from = self.argument(from, None, "");
+                let move_to = match &to.value {
+                    Literal::Word(name) => self.write(&At { id: to.id, value: name.clone() }),
+                    _ => self.argument(to, None, ""),
+                };
+                Instruction::MoveCall { move_from, move_to }
+            }
+            Action::JumpFalse { cond, to } => {
+                self.check_condition(cond);
+                let cond_value_index = self.argument(cond, None, "");
+                let destination_instruction = match &to.value {
+                    NameOrNumber::Number(number) => *number,
+                    NameOrNumber::Name(name) => self.find_label(name, to.id, labels),
+                };
+                Instruction::JumpFalseCall { cond_value_index, destination_instruction }
+            }
+            Action::Free(value) => Instruction::FreeCall { value_index: self.argument(value, None, "") },
+        }
+    }
+
+    /// Rule I-23: a condition is a Bool or a tensor of bools.
+    pub(super) fn check_condition(&mut self, cond: &At<Literal<'a>>) {
+        let declared = self.declaration_of(cond).map(|declaration| &self.method.values[declaration].value);
+        let wrong = match (declared, &cond.value) {
+            (Some(Declared::Tensor(tensor)), _) => (tensor.scalar_type != crate::schema::ScalarType::BOOL)
+                .then(|| format!("a tensor of {}", tensor.scalar_type)),
+            (Some(Declared::Other(literal)), _) => match &literal.value {
+                Literal::Bool(_) => None,
+                other => Some(describe(other)),
+            },
+            (None, Literal::Word(_) | Literal::Bool(_) | Literal::Index(_)) => None,
+            (None, other) => Some(describe(other)),
+        };
+        if let Some(wrong) = wrong {
+            self.error(cond.id, format!("a condition cannot be {wrong}"), "expected a Bool, or a tensor of bools");
+        }
+    }
+
+    pub(super) fn find_label(&mut self, name: &str, at: NodeId, labels: &HashMap<&str, (i32, NodeId)>) -> i32 {
+        if let Some((position, _)) = labels.get(name) {
+            return *position;
+        }
+        let unknown = Diagnostic::error(at, format!("there is no label `{name}` in this list of instructions"));
+        let unknown = unknown.label("expected a `label` of an instruction, or a number");
+        self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, labels.keys().copied()));
+        0
+    }
+
+    pub(super) fn find_delegate(&mut self, name: &str, at: NodeId) -> i32 {
+        if let Some(index) = self.delegates.get(name) {
+            return *index as i32;
+        }
+        let unknown = Diagnostic::error(at, format!("there is no delegate `{name}` in `{}`", self.method.name.value));
+        let unknown = unknown.label("expected a name under `delegates`");
+        let names = self.delegates.keys().copied();
+        self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
+        0
+    }
+
+    /// Index of an operator in the method's table, which has each once (E-9).
+    pub(super) fn operator(&mut self, full_name: &'d str) -> i32 {
+        if let Some(index) = self.op_indices.get(full_name) {
+            return *index;
+        }
+        let name = full_name;
+        let start = name.find("::").map_or(0, |at| at + 2);
+        let (name, overload) = match name[start..].find('.') {
+            Some(dot) => (&name[..start + dot], &name[start + dot + 1..]),
+            None => (name, ""),
+        };
+        let index = self.operators.insert_full((name, overload), ()).0 as i32;
+        self.op_indices.insert(full_name, index);
+        index
+    }
+
+    /// A name that is not `namespace::name.overload`, or of a namespace that the runtime fills but unknown to it, is
+    /// likely a slip.
+    pub(super) fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
+        let Some((namespace, _)) = name.value.split_once("::") else {
+            if self.warned_operators.insert(&name.value) {
+                let warning =
+                    Diagnostic::warning(name.id, format!("`{}` is no name of an operator", clipped(&name.value)));
+                self.diagnostics
+                    .push(warning.label("expected a namespace, a name and an overload, such as aten::add.out"));
+            }
+            return;
+        };
+        let filled =
+            matches!(namespace, "aten" | "executorch_prim" | "dim_order_ops" | "quantized_decomposed" | "et_copy");
+        if !filled || !self.warned_operators.insert(&name.value) {
+            return;
+        }
+        let message = format!("the runtime registers no operator `{}`", clipped(&name.value));
+        let mut warning = Diagnostic::warning(name.id, message).label("unknown");
+        // The slip that is commonest is a missing overload.
+        let with_overload = format!("{}.", name.value);
+        warning = match operators::names().find(|known| known.starts_with(&with_overload)) {
+            Some(known) => warning.help(format!("did you mean `{known}`?")),
+            None => warning.suggest_among(self.diagnostics.len(), &name.value, operators::names()),
+        };
+        self.diagnostics.push(warning);
+    }
+}
+
+/// Where an action may jump to by a label that exists.
+pub(super) fn forward_jump(action: &Action<'_>, labels: &HashMap<&str, (i32, NodeId)>) -> Option<usize> {
+    let Action::JumpFalse { to: At { value: NameOrNumber::Name(name), .. }, .. } = action else { return None };
+    labels.get(&**name).and_then(|(position, _)| usize::try_from(*position).ok())
+}

@@ -1,0 +1,302 @@
+//! Arguments and lists: names are looked up, literals become values of the kind that is expected (E-5, E-6).
+
+use super::method::MethodResolver;
+use crate::diagnostics::Diagnostic;
+use crate::ir::decode::number_word;
+use crate::ir::document::{At, Declared, ListKind, Literal};
+use crate::ir::shape::MEMORY_FORMATS;
+use crate::ir::tree::NodeId;
+use crate::program::EValue;
+use crate::schema::ScalarType;
+use crate::schema::operators::{ArgKind, Base};
+
+impl<'d, 'a> MethodResolver<'d, 'a, '_> {
+    /// The value of an argument: a name is looked up, a literal becomes a new value (E-6).
+    pub(super) fn argument(&mut self, literal: &At<Literal<'a>>, kind: Option<ArgKind>, arg: &str) -> i32 {
+        let at = literal.id;
+        let base = kind.filter(|kind| !kind.list).map(|kind| kind.base);
+        if let Some(kind) = kind
+            && let Some(found) = self.mismatch(&literal.value, kind)
+        {
+            let for_arg = if arg.is_empty() { String::new() } else { format!(" for `{arg}`") };
+            self.error(at, format!("expected {kind}{for_arg}, found {found}"), format!("expected {kind}"));
+            return 0;
+        }
+        match &literal.value {
+            Literal::Word(word) => match base {
+                Some(Base::Str) if !self.is_declared_string(word) => {
+                    self.push(EValue::String(Some(word.to_string())), at)
+                }
+                Some(Base::Dtype) if !self.names.contains_key(&**word) => match ScalarType::parse(word) {
+                    Some(dtype) => self.push(EValue::Int(dtype.0.into()), at),
+                    None => self.read(word, at),
+                },
+                Some(Base::MemoryFormat) if !self.names.contains_key(&**word) => {
+                    match MEMORY_FORMATS.iter().position(|format| format == word) {
+                        Some(format) => self.push(EValue::Int(format as i64), at),
+                        None => self.read(word, at),
+                    }
+                }
+                _ => self.read(word, at),
+            },
+            Literal::Null => self.push(EValue::Null, at),
+            Literal::Int(n) if base == Some(Base::Float) => self.push(EValue::Double(*n as f64), at),
+            Literal::Int(n) | Literal::MemoryFormat(n) => self.push(EValue::Int(*n), at),
+            Literal::Dtype(dtype) => self.push(EValue::Int(dtype.0.into()), at),
+            Literal::Double(x) => self.push(EValue::Double(*x), at),
+            Literal::Bool(b) => self.push(EValue::Bool(*b), at),
+            Literal::String(text) => self.push(EValue::String(Some(text.to_string())), at),
+            Literal::Index(number) => *number,
+            Literal::List(items) => match kind.map(list_kind).or_else(|| self.guess_list_kind(at, items)) {
+                Some(kind) => self.list(kind, items, at),
+                None => 0,
+            },
+            Literal::Typed(kind, items) => self.list(*kind, items, at),
+        }
+    }
+
+    pub(super) fn is_declared_string(&self, name: &str) -> bool {
+        let declared = self.names.get(name).map(|declaration| &self.method.values[*declaration].value);
+        matches!(declared, Some(Declared::Other(At { value: Literal::Word(_) | Literal::String(_), .. })))
+    }
+
+    /// What a literal is, if an argument of this kind cannot be that.
+    pub(super) fn mismatch(&self, literal: &Literal<'a>, kind: ArgKind) -> Option<String> {
+        let is_list = matches!(literal, Literal::List(_) | Literal::Typed(..));
+        let fits = match literal {
+            Literal::Index(_) => true,
+            Literal::Null => kind.optional,
+            Literal::Word(name) => return self.mismatch_of_named(name, kind),
+            _ if kind.list != is_list => false,
+            Literal::List(_) | Literal::Typed(..) => true,
+            Literal::Int(_) => {
+                matches!(kind.base, Base::Int | Base::Scalar | Base::Float | Base::Dtype | Base::MemoryFormat)
+            }
+            Literal::Double(_) => matches!(kind.base, Base::Float | Base::Scalar),
+            Literal::Bool(_) => matches!(kind.base, Base::Bool | Base::Scalar),
+            Literal::String(_) => kind.base == Base::Str,
+            Literal::Dtype(_) => kind.base == Base::Dtype,
+            Literal::MemoryFormat(_) => kind.base == Base::MemoryFormat,
+        };
+        (!fits).then(|| describe(literal))
+    }
+
+    pub(super) fn mismatch_of_named(&self, name: &str, kind: ArgKind) -> Option<String> {
+        let declared = &self.method.values[*self.names.get(name)?].value;
+        let wrong = match declared {
+            Declared::Tensor(_) => kind.list || kind.base != Base::Tensor,
+            // A number's kind may be another when an instruction has written it, so only kinds that cannot meet are told.
+            Declared::Other(literal) => match &literal.value {
+                Literal::Typed(of, _) => {
+                    !kind.list || list_kind(kind) != *of && !(kind.base == Base::Tensor && is_of_tensors(*of))
+                }
+                Literal::List(_) => !kind.list,
+                Literal::Null => !kind.optional,
+                _ if kind.list => true,
+                Literal::Word(_) | Literal::String(_) => kind.base != Base::Str,
+                Literal::Double(_) => !matches!(kind.base, Base::Float | Base::Scalar),
+                _ => matches!(kind.base, Base::Tensor | Base::Str),
+            },
+        };
+        wrong.then(|| match declared {
+            Declared::Tensor(_) => {
+                format!("the tensor `{name}`{}", if kind.list { "; a list is written [...]" } else { "" })
+            }
+            Declared::Other(literal) => format!("`{name}`, {}", describe(&literal.value)),
+        })
+    }
+
+    /// The kind of a list by its items, as the exporter guesses it (E-6); none if they are of several.
+    pub(super) fn guess_list_kind(&mut self, at: NodeId, items: &[At<Literal<'a>>]) -> Option<ListKind> {
+        let kinds: Vec<Option<ListKind>> = items
+            .iter()
+            .map(|item| match &item.value {
+                Literal::Int(_) | Literal::Dtype(_) | Literal::MemoryFormat(_) => Some(ListKind::Int),
+                Literal::Double(_) => Some(ListKind::Double),
+                Literal::Bool(_) => Some(ListKind::Bool),
+                Literal::Null => Some(ListKind::OptionalTensor),
+                Literal::Word(name) => match self.names.get(&**name).map(|d| &self.method.values[*d].value) {
+                    Some(Declared::Tensor(_)) => Some(ListKind::Tensor),
+                    Some(Declared::Other(_)) => Some(ListKind::Int),
+                    None => None,
+                },
+                _ => None,
+            })
+            .collect();
+        let mut known = kinds.iter().flatten().copied();
+        let Some(first) = known.next() else { return Some(ListKind::Tensor) };
+        let mut kind = first;
+        for (item, other) in items.iter().zip(&kinds).filter_map(|(item, kind)| Some((item, (*kind)?))) {
+            if other == kind {
+                continue;
+            }
+            if is_of_tensors(other) && is_of_tensors(kind) {
+                kind = ListKind::OptionalTensor;
+                continue;
+            }
+            let mixed =
+                Diagnostic::error(item.id, format!("a list that mixes {} and {}", plural(first), plural(other)));
+            let help = "a list has one kind; say it with int_list, double_list, bool_list or tensor_list";
+            self.diagnostics.push(
+                mixed.label(format!("expected one of the {}", plural(first))).related(at, "in this list").help(help),
+            );
+            return None;
+        }
+        Some(kind)
+    }
+
+    /// A list value; its items' values come before it (E-5).
+    pub(super) fn list(&mut self, kind: ListKind, items: &[At<Literal<'a>>], at: NodeId) -> i32 {
+        let value = self.list_value(kind, items, None);
+        self.push(value, at)
+    }
+
+    /// A list; `numbers` are those of a declared list's literals, whose other items are named but not read.
+    pub(super) fn list_value(
+        &mut self,
+        kind: ListKind,
+        items: &[At<Literal<'a>>],
+        numbers: Option<&[Option<i32>]>,
+    ) -> EValue {
+        let number_of = |position: usize| *numbers?.get(position)?;
+        let mut wrong = Vec::new();
+        let value = match kind {
+            ListKind::Int => {
+                let mut found: Vec<i64> = Vec::with_capacity(items.len());
+                for (position, item) in items.iter().enumerate() {
+                    match &item.value {
+                        _ if number_of(position).is_some() => found.extend(number_of(position).map(i64::from)),
+                        Literal::Int(_)
+                        | Literal::Bool(_)
+                        | Literal::Index(_)
+                        | Literal::Dtype(_)
+                        | Literal::MemoryFormat(_) => {
+                            found.push(self.argument(item, None, "").into());
+                        }
+                        Literal::Word(name) if self.can_be_int(name) => found.push(self.read(name, item.id).into()),
+                        _ => wrong.push((item, "an integer, or the name of an Int")),
+                    }
+                }
+                EValue::IntList(Some(found))
+            }
+            ListKind::Double => {
+                let mut numbers = Vec::with_capacity(items.len());
+                for item in items {
+                    match &item.value {
+                        Literal::Double(x) => numbers.push(*x),
+                        Literal::Int(n) => numbers.push(*n as f64),
+                        Literal::Word(word) => match number_word(word) {
+                            Some(number) => numbers.push(number.to_f64()),
+                            None => wrong.push((item, "a number")),
+                        },
+                        _ => wrong.push((item, "a number")),
+                    }
+                }
+                EValue::DoubleList(Some(numbers))
+            }
+            ListKind::Bool => {
+                let mut bools = Vec::with_capacity(items.len());
+                for item in items {
+                    match &item.value {
+                        Literal::Bool(b) => bools.push(*b),
+                        _ => wrong.push((item, "true or false")),
+                    }
+                }
+                EValue::BoolList(Some(bools))
+            }
+            ListKind::Tensor | ListKind::OptionalTensor => {
+                let mut tensors = Vec::with_capacity(items.len());
+                for item in items {
+                    match &item.value {
+                        Literal::Word(name) if !self.can_be_tensor(name, kind) => {
+                            wrong.push((item, "the name of a tensor"))
+                        }
+                        Literal::Word(name) if numbers.is_some() => {
+                            let declaration = self.find(name, item.id);
+                            tensors.push(declaration.map_or(0, |declaration| self.number(declaration)));
+                        }
+                        Literal::Word(name) => tensors.push(self.read(name, item.id)),
+                        Literal::Index(number) => tensors.push(*number),
+                        Literal::Null if kind == ListKind::OptionalTensor => tensors.push(-1),
+                        _ => wrong.push((item, "the name of a tensor")),
+                    }
+                }
+                match kind {
+                    ListKind::Tensor => EValue::TensorList(Some(tensors)),
+                    _ => EValue::OptionalTensorList(Some(tensors)),
+                }
+            }
+        };
+        for (item, what) in wrong {
+            let message = format!("expected {what}, found {}", describe(&item.value));
+            self.error(item.id, message, format!("expected {what}"));
+        }
+        value
+    }
+
+    /// Whether a name may be an item of an IntList; a name that does not exist is told when it is looked up.
+    pub(super) fn can_be_int(&self, name: &str) -> bool {
+        match self.names.get(name).map(|declaration| &self.method.values[*declaration].value) {
+            None => true,
+            Some(Declared::Tensor(_)) => false,
+            Some(Declared::Other(literal)) => {
+                matches!(
+                    literal.value,
+                    Literal::Int(_) | Literal::Bool(_) | Literal::Dtype(_) | Literal::MemoryFormat(_)
+                )
+            }
+        }
+    }
+
+    /// Whether a name may be an item of a list of tensors.
+    pub(super) fn can_be_tensor(&self, name: &str, kind: ListKind) -> bool {
+        match self.names.get(name).map(|declaration| &self.method.values[*declaration].value) {
+            None | Some(Declared::Tensor(_)) => true,
+            Some(Declared::Other(literal)) => kind == ListKind::OptionalTensor && literal.value == Literal::Null,
+        }
+    }
+
+    pub(super) fn is_tensor(&self, name: &str) -> bool {
+        let declared = self.names.get(name).map(|declaration| &self.method.values[*declaration].value);
+        matches!(declared, Some(Declared::Tensor(_)))
+    }
+}
+
+pub(super) fn is_of_tensors(kind: ListKind) -> bool {
+    matches!(kind, ListKind::Tensor | ListKind::OptionalTensor)
+}
+
+pub(super) fn list_kind(kind: ArgKind) -> ListKind {
+    match kind.base {
+        Base::Tensor if kind.optional_items => ListKind::OptionalTensor,
+        Base::Tensor => ListKind::Tensor,
+        Base::Float => ListKind::Double,
+        Base::Bool => ListKind::Bool,
+        _ => ListKind::Int,
+    }
+}
+
+pub(super) fn describe(literal: &Literal<'_>) -> String {
+    match literal {
+        Literal::Null => "null".into(),
+        Literal::Int(n) => format!("the integer {n}"),
+        Literal::Double(x) => format!("the number {x:?}"),
+        Literal::Bool(b) => format!("the bool {b}"),
+        Literal::Word(text) => format!("`{text}`"),
+        Literal::String(text) => format!("the text `{text}`"),
+        Literal::Dtype(dtype) => format!("the element type {dtype}"),
+        Literal::MemoryFormat(_) => "a memory format".into(),
+        Literal::List(items) | Literal::Typed(_, items) => format!("a list of {}", items.len()),
+        Literal::Index(number) => format!("value {number}"),
+    }
+}
+
+pub(super) fn plural(kind: ListKind) -> &'static str {
+    match kind {
+        ListKind::Int => "integers",
+        ListKind::Double => "floating point numbers",
+        ListKind::Bool => "bools",
+        ListKind::Tensor => "tensors",
+        ListKind::OptionalTensor => "nulls",
+    }
+}

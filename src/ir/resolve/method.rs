@@ -1,0 +1,444 @@
+//! A method's values: their names, their numbers in the exporter's order, and which have content when.
+//!
+//! [`MethodResolver::run`] is the whole order; what each kind of thing becomes is in the files beside this one.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+
+use super::MethodOrigins;
+use crate::diagnostics::{Diagnostic, clipped};
+use crate::ir::data::Finder;
+use crate::ir::document::{Action, At, Declared, Literal, Method, Word};
+use crate::ir::tree::NodeId;
+use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
+use crate::schema::operators::{self, Base, Role, Signature};
+
+/// A method on its way from text to program.
+pub(super) struct MethodResolver<'d, 'a, 'f> {
+    pub(super) method: &'d Method<'a>,
+    pub(super) program: &'f mut Program,
+    pub(super) finder: &'f mut Finder<'d, 'a>,
+    /// Declared values by name.
+    pub(super) names: HashMap<&'d str, usize>,
+    pub(super) delegates: HashMap<&'d str, usize>,
+    /// What is known of each declared value.
+    pub(super) declared: Vec<Known>,
+    /// Numbers that declared values want.
+    pub(super) wanted: BTreeMap<u32, usize>,
+    pub(super) next: u32,
+    /// Values in the order of numbering.
+    pub(super) slots: Vec<(u32, Slot)>,
+    /// For declared lists the numbers of those items that are literals.
+    pub(super) item_numbers: HashMap<usize, Vec<Option<i32>>>,
+    pub(super) warned_operators: HashSet<&'d str>,
+    /// Name and overload in the order of the file's table.
+    pub(super) operators: IndexMap<(&'d str, &'d str), ()>,
+    pub(super) op_indices: HashMap<&'d str, i32>,
+    pub(super) signatures: HashMap<&'d str, Option<Rc<Signature>>>,
+    pub(super) origins: MethodOrigins<'a>,
+    /// A call whose outs are wrong: what nothing writes then may be what it was to write.
+    pub(super) wrong_outs: bool,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// What is known of a declared value.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Known {
+    pub(super) number: Option<i32>,
+    /// It has content from the start, or an instruction has given it some.
+    pub(super) written: bool,
+    /// An instruction writes it, and nothing else gives it content.
+    pub(super) produced: bool,
+    pub(super) is_input: bool,
+    pub(super) is_output: bool,
+    pub(super) complained: bool,
+}
+
+/// A value with a number.
+pub(super) enum Slot {
+    Declared(usize),
+    Anonymous(EValue, NodeId),
+}
+impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
+    pub(super) fn new(method: &'d Method<'a>, program: &'f mut Program, finder: &'f mut Finder<'d, 'a>) -> Self {
+        MethodResolver {
+            names: HashMap::with_capacity(method.values.len()),
+            delegates: method.delegates.iter().enumerate().map(|(i, d)| (&*d.name.value, i)).collect(),
+            declared: vec![Known::default(); method.values.len()],
+            wanted: BTreeMap::new(),
+            next: 0,
+            slots: Vec::with_capacity(method.values.len()),
+            item_numbers: HashMap::new(),
+            warned_operators: HashSet::new(),
+            operators: IndexMap::new(),
+            op_indices: HashMap::new(),
+            signatures: HashMap::new(),
+            origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
+            wrong_outs: false,
+            diagnostics: Vec::new(),
+            method,
+            program,
+            finder,
+        }
+    }
+
+    pub(super) fn error(&mut self, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::error(at, message).label(label));
+    }
+
+    /// The order of this function is the order of numbering: declared values that no instruction produces, then the
+    /// instructions' values, then what the outputs still need.
+    pub(super) fn run(&mut self) -> ExecutionPlan {
+        let method = self.method;
+        self.note_names();
+        self.note_wanted_numbers();
+        self.note_inputs_and_outputs();
+        self.note_produced();
+        for operator in &method.operators {
+            self.operator(operator.value.as_ref());
+            if self.signature(&operator.value).is_none() {
+                self.warn_unknown_operator(operator);
+            }
+        }
+        for declaration in 0..method.values.len() {
+            if !self.declared[declaration].produced {
+                self.number(declaration);
+            }
+        }
+        let inputs: Vec<i32> = method.inputs.iter().map(|input| self.input(input)).collect();
+        let chains: Vec<Chain> = method.chains.iter().map(|chain| self.chain(chain)).collect();
+        let outputs: Vec<i32> = method.outputs.iter().map(|output| self.output(output)).collect();
+        // What is produced by no call after all, because the call was wrong, still needs a number.
+        for declaration in 0..method.values.len() {
+            self.number(declaration);
+        }
+        let getter =
+            inputs.is_empty() && chains.iter().all(|chain| chain.instructions.as_ref().is_none_or(Vec::is_empty));
+        let delegates = self.delegates();
+        let values = self.values();
+        ExecutionPlan {
+            name: Some(method.name.value.clone().into_owned()),
+            container_meta_type: match &method.container_meta {
+                Some(given) => given.clone(),
+                None => Some(container_metadata(inputs.len(), outputs.len(), getter)),
+            },
+            values: Some(values),
+            inputs: Some(inputs),
+            outputs: Some(outputs),
+            chains: Some(chains),
+            operators: Some(self.operators()),
+            delegates: Some(delegates),
+            memory: MemoryRequest {
+                non_const_buffer_sizes: method.memory.sizes.clone(),
+                non_const_buffer_device: method.memory.devices.clone(),
+                alignment: method.memory.alignment,
+                padding: method.memory.padding,
+                reserved: std::iter::once(0).chain(method.memory.reserved.iter().copied()).collect(),
+            },
+        }
+    }
+
+    pub(super) fn note_names(&mut self) {
+        for (declaration, value) in self.method.values.iter().enumerate() {
+            if let Some(first) = self.names.insert(&value.name.value, declaration) {
+                let twice = Diagnostic::error(value.name.id, format!("the key `{}` is there twice", value.name.value));
+                let first = self.method.values[first].name.id;
+                self.diagnostics.push(twice.label("again here").related(first, "first here"));
+            }
+        }
+    }
+
+    pub(super) fn note_wanted_numbers(&mut self) {
+        for (declaration, value) in self.method.values.iter().enumerate() {
+            let Some(index) = &value.index else { continue };
+            if let Some(other) = self.wanted.insert(index.value, declaration) {
+                let first = self.method.values[other].index.as_ref().map_or(value.name.id, |index| index.id);
+                let twice = Diagnostic::error(index.id, format!("two values want the number {}", index.value));
+                self.diagnostics.push(twice.label("again here").related(first, "first here"));
+            }
+        }
+    }
+
+    pub(super) fn note_inputs_and_outputs(&mut self) {
+        let method = self.method;
+        for (list, input) in [(&method.inputs, true), (&method.outputs, false)] {
+            for item in list {
+                if let Literal::Word(name) = &item.value
+                    && let Some(declaration) = self.names.get(&**name)
+                {
+                    let known = &mut self.declared[*declaration];
+                    if input && known.is_input {
+                        let twice = Diagnostic::error(item.id, format!("the input `{name}` is listed twice"));
+                        self.diagnostics.push(twice.label("again here"));
+                    }
+                    known.is_input |= input;
+                    known.is_output |= !input;
+                }
+            }
+        }
+        for (declaration, value) in method.values.iter().enumerate() {
+            let known = &mut self.declared[declaration];
+            known.written = known.is_input
+                || match &value.value {
+                    Declared::Tensor(tensor) => tensor.data.is_some() || tensor.mutable || tensor.external.is_some(),
+                    Declared::Other(_) => true,
+                };
+        }
+    }
+
+    /// Declared values that are numbered where an instruction produces them.
+    pub(super) fn note_produced(&mut self) {
+        let method = self.method;
+        let mut produced = Vec::new();
+        for instruction in method.chains.iter().flat_map(|chain| &chain.instructions) {
+            match &instruction.action {
+                Some(Action::Kernel { name, args, out: None }) => {
+                    let written = self.written_on_stack(name, args);
+                    produced.extend(written);
+                }
+                Some(Action::Kernel { out: Some(outs), .. }) => {
+                    produced.extend(outs.iter().filter_map(|out| self.names.get(&*out.value).copied()));
+                }
+                Some(Action::Delegate { args, .. }) => produced.extend(self.unwritten_tensors(args)),
+                Some(Action::Move { to, .. }) => produced.extend(self.declaration_of(to)),
+                _ => {}
+            }
+        }
+        for (declaration, value) in method.values.iter().enumerate() {
+            // A view is made by no instruction; it is numbered where it is first used.
+            let view = matches!(&value.value, Declared::Tensor(tensor) if tensor.view_of.is_some());
+            self.declared[declaration].produced = view && !self.declared[declaration].is_input;
+        }
+        for declaration in produced {
+            let known = &mut self.declared[declaration];
+            let stays = matches!(&method.values[declaration].value, Declared::Tensor(_)) && known.written;
+            known.produced |= !stays && !known.is_input;
+        }
+    }
+
+    pub(super) fn declaration_of(&self, literal: &At<Literal<'a>>) -> Option<usize> {
+        match &literal.value {
+            Literal::Word(name) => self.names.get(&**name).copied(),
+            _ => None,
+        }
+    }
+
+    /// What a call with its whole stack given writes: by the operator's schema, else whatever has no content yet.
+    pub(super) fn written_on_stack(&mut self, name: &'d Word<'a>, args: &'d [At<Literal<'a>>]) -> Vec<usize> {
+        match self.signature(&name.value) {
+            Some(signature) => {
+                let roles: Vec<Role> = signature.args.iter().map(|arg| arg.role).collect();
+                let outs = args
+                    .iter()
+                    .enumerate()
+                    .filter(|(position, _)| roles.get(*position).is_none_or(|r| *r == Role::Out));
+                outs.filter_map(|(_, arg)| self.declaration_of(arg)).collect()
+            }
+            None => self.unwritten_tensors(args),
+        }
+    }
+
+    pub(super) fn unwritten_tensors(&self, args: &[At<Literal<'a>>]) -> Vec<usize> {
+        let tensor = |declaration: &usize| matches!(self.method.values[*declaration].value, Declared::Tensor(_));
+        let found = args.iter().filter_map(|arg| self.declaration_of(arg));
+        found.filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written).collect()
+    }
+
+    pub(super) fn signature(&mut self, name: &'d str) -> Option<Rc<Signature>> {
+        self.signatures.entry(name).or_insert_with(|| operators::find(name).map(Rc::new)).clone()
+    }
+
+    /// The next number that nobody wants.
+    pub(super) fn allocate(&mut self) -> i32 {
+        while self.wanted.contains_key(&self.next) {
+            self.next += 1;
+        }
+        self.next += 1;
+        self.next as i32 - 1
+    }
+
+    /// The number of a declared value, given now if it has none.
+    pub(super) fn number(&mut self, declaration: usize) -> i32 {
+        if let Some(number) = self.declared[declaration].number {
+            return number;
+        }
+        let value = &self.method.values[declaration];
+        if let Declared::Other(At { value: Literal::List(items) | Literal::Typed(_, items), .. }) = &value.value {
+            let numbers = items.iter().map(|item| self.number_item(item)).collect();
+            self.item_numbers.insert(declaration, numbers);
+        }
+        let number = match &value.index {
+            Some(index) => index.value as i32,
+            None => self.allocate(),
+        };
+        self.declared[declaration].number = Some(number);
+        self.slots.push((number as u32, Slot::Declared(declaration)));
+        number
+    }
+
+    /// The number of a declared list's item, if it is a literal that becomes a value: it comes before the list (E-5).
+    pub(super) fn number_item(&mut self, item: &At<Literal<'a>>) -> Option<i32> {
+        let value =
+            matches!(item.value, Literal::Int(_) | Literal::Dtype(_) | Literal::MemoryFormat(_) | Literal::Index(_));
+        value.then(|| self.argument(item, None, ""))
+    }
+
+    /// A new value without a name.
+    pub(super) fn push(&mut self, value: EValue, at: NodeId) -> i32 {
+        let number = self.allocate();
+        self.slots.push((number as u32, Slot::Anonymous(value, at)));
+        number
+    }
+
+    /// Looks a name up.
+    pub(super) fn find(&mut self, name: &str, at: NodeId) -> Option<usize> {
+        let found = self.names.get(name).copied();
+        if found.is_none() {
+            let unknown = Diagnostic::error(
+                at,
+                format!("there is no value `{}` in `{}`", clipped(name), clipped(&self.method.name.value)),
+            );
+            let names = self.names.keys().copied();
+            let mut unknown =
+                unknown.label("expected a name under `values`").suggest_among(self.diagnostics.len(), name, names);
+            unknown.help.get_or_insert_with(|| format!("if a text is meant, write {{string: {}}}", clipped(name)));
+            self.diagnostics.push(unknown);
+        }
+        found
+    }
+
+    /// A named value that an instruction reads.
+    pub(super) fn read(&mut self, name: &str, at: NodeId) -> i32 {
+        let Some(declaration) = self.find(name, at) else { return 0 };
+        let base = self.base_of(declaration);
+        let known = &mut self.declared[base];
+        if !known.written && !known.complained && !self.wrong_outs {
+            known.complained = true;
+            let unwritten = Diagnostic::error(at, format!("`{name}` is read before anything writes it"));
+            let help = "make it an input, give it `data`, make it `mutable`, or write it earlier";
+            self.diagnostics.push(unwritten.label("has no content here").help(help));
+        }
+        self.number(declaration)
+    }
+
+    /// A named value that an instruction writes.
+    pub(super) fn write(&mut self, word: &Word<'a>) -> i32 {
+        let number = self.number_written(word);
+        self.mark_written(word);
+        number
+    }
+
+    /// The number of a value that an instruction writes, before the instruction has read its arguments.
+    pub(super) fn number_written(&mut self, word: &Word<'a>) -> i32 {
+        let Some(declaration) = self.find(&word.value, word.id) else {
+            self.wrong_outs = true;
+            return 0;
+        };
+        if let Declared::Tensor(tensor) = &self.method.values[declaration].value
+            && (tensor.data.is_some() || tensor.external.is_some())
+            && !tensor.mutable
+        {
+            let constant = Diagnostic::error(word.id, format!("`{}` is a constant and cannot be written", word.value));
+            self.diagnostics.push(constant.label("has data").help("`mutable: true` makes its data an initial state"));
+        }
+        self.number(declaration)
+    }
+
+    pub(super) fn mark_written(&mut self, word: &Word<'a>) {
+        if let Some(declaration) = self.names.get(&*word.value) {
+            let base = self.base_of(*declaration);
+            self.declared[base].written = true;
+        }
+    }
+
+    /// What an operator writes must be of the kind that it writes, and each out another value.
+    pub(super) fn check_outs(&mut self, outs: &[Word<'a>], wanted: Option<Base>) {
+        for (position, out) in outs.iter().enumerate() {
+            if outs[..position].iter().any(|other| other.value == out.value) {
+                self.error(out.id, format!("`{}` is named twice", out.value), "each out is another value");
+            }
+            let Some(wanted) = wanted else { continue };
+            let is_tensor = self.is_tensor(&out.value);
+            if self.names.contains_key(&*out.value) && is_tensor != (wanted == Base::Tensor) {
+                let (found, expected) = if is_tensor { ("a tensor", "a number") } else { ("no tensor", "a tensor") };
+                self.error(
+                    out.id,
+                    format!("`{}` is {found}; the operator writes {expected}", out.value),
+                    format!("expected {expected}"),
+                );
+            }
+        }
+    }
+
+    /// The tensor whose memory a tensor shares; itself if it is no view.
+    pub(super) fn base_of(&self, declaration: usize) -> usize {
+        let mut base = declaration;
+        // Views of views of views, in a circle at worst: declarations are only so many.
+        for _ in 0..64 {
+            let Declared::Tensor(tensor) = &self.method.values[base].value else { break };
+            let Some(next) = tensor.view_of.as_ref().and_then(|name| self.names.get(&*name.value)) else { break };
+            base = *next;
+        }
+        base
+    }
+
+    /// Views among what an instruction reads get their numbers before what it makes.
+    pub(super) fn number_views(&mut self, args: &[At<Literal<'a>>]) {
+        for arg in args {
+            if let Some(declaration) = self.declaration_of(arg)
+                && matches!(&self.method.values[declaration].value, Declared::Tensor(tensor) if tensor.view_of.is_some())
+            {
+                self.number(declaration);
+            }
+        }
+    }
+
+    pub(super) fn input(&mut self, literal: &At<Literal<'a>>) -> i32 {
+        match &literal.value {
+            Literal::Word(name) => {
+                let Some(declaration) = self.find(name, literal.id) else { return 0 };
+                if let Declared::Tensor(tensor) = &self.method.values[declaration].value
+                    && (tensor.data.is_some() || tensor.external.is_some())
+                {
+                    let message = format!("the input `{name}` has data of its own");
+                    self.error(literal.id, message, "an input's content comes from the caller");
+                }
+                self.number(declaration)
+            }
+            _ => self.argument(literal, None, ""),
+        }
+    }
+
+    pub(super) fn output(&mut self, literal: &At<Literal<'a>>) -> i32 {
+        let Literal::Word(name) = &literal.value else { return self.argument(literal, None, "") };
+        let Some(declaration) = self.find(name, literal.id) else { return 0 };
+        let base = self.base_of(declaration);
+        let known = &mut self.declared[base];
+        if !known.written && !known.complained && !self.wrong_outs {
+            known.complained = true;
+            let unwritten = Diagnostic::error(literal.id, format!("nothing writes the output `{name}`"));
+            self.diagnostics
+                .push(unwritten.label("has no content at the end").help("let an instruction name it as `out`"));
+        }
+        self.number(declaration)
+    }
+}
+
+/// What pytree writes for plain positional inputs and for one output or a tuple of them; a constant method has no
+/// inputs to describe.
+pub(super) fn container_metadata(inputs: usize, outputs: usize, getter: bool) -> ContainerMetadata {
+    const LEAF: &str = r#"{"type": null, "context": null, "children_spec": []}"#;
+    let tuple =
+        |children: &str| format!(r#"{{"type": "builtins.tuple", "context": "null", "children_spec": [{children}]}}"#);
+    let leaves = |count| tuple(&vec![LEAF; count].join(", "));
+    let kwargs = r#"{"type": "builtins.dict", "context": "[]", "children_spec": []}"#;
+    ContainerMetadata {
+        encoded_inp_str: Some(match getter {
+            true => String::new(),
+            false => format!("[1, {}]", tuple(&format!("{}, {kwargs}", leaves(inputs)))),
+        }),
+        encoded_out_str: Some(format!("[1, {}]", if outputs == 1 { LEAF.to_owned() } else { leaves(outputs) })),
+    }
+}

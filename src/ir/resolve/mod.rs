@@ -1,0 +1,207 @@
+//! Document -> Program: names become numbers, literals become values, data become blobs, and what an operator's schema
+//! implies is filled in. Values are numbered as the exporter numbers them, so that a short text gives its bytes.
+//!
+//! Knows no byte offsets and reads no weights.
+
+mod calls;
+mod instructions;
+mod literals;
+mod method;
+mod values;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use self::method::MethodResolver;
+use super::data::{self, Finder, Want};
+use super::document::{self, At, Document};
+use super::tests::{self, MethodTests};
+use super::tree::NodeId;
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::layout::{Locus, Options};
+use crate::program::{ExternalData, NamedData, Program, TensorLayout, contiguous};
+use crate::schema::ScalarType;
+
+/// What a text means.
+#[derive(Debug)]
+pub struct Resolved<'a> {
+    /// The program.
+    pub program: Program,
+    /// The tests of its methods.
+    pub tests: Vec<MethodTests>,
+    /// The layout it asks for.
+    pub options: Options,
+    /// Where its parts stand in the text.
+    pub origins: Origins<'a>,
+    /// Whether the text has methods; without them it makes a `.ptd`.
+    pub has_methods: bool,
+    /// Warnings.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Where the parts of a program stand in the text, and what they are called there.
+#[derive(Debug, Default)]
+pub struct Origins<'a> {
+    methods: Vec<MethodOrigins<'a>>,
+    named_data: Vec<NodeId>,
+    external_data: Vec<NodeId>,
+    header: Option<NodeId>,
+}
+
+#[derive(Debug, Default)]
+struct MethodOrigins<'a> {
+    id: NodeId,
+    /// Node and, for declared values, name.
+    values: Vec<(NodeId, Option<Cow<'a, str>>)>,
+    delegates: Vec<NodeId>,
+}
+
+impl Origins<'_> {
+    /// The node of a part.
+    pub fn node(&self, locus: Locus) -> Option<NodeId> {
+        let method = |method: usize| self.methods.get(method);
+        match locus {
+            Locus::Program => None,
+            Locus::Header => self.header,
+            Locus::Method(m) => Some(method(m)?.id),
+            Locus::Value(m, value) => Some(method(m)?.values.get(value)?.0),
+            Locus::Delegate(m, delegate) => method(m)?.delegates.get(delegate).copied(),
+            Locus::NamedData(number) => self.named_data.get(number).copied(),
+            Locus::ExternalData(number) => self.external_data.get(number).copied(),
+        }
+    }
+
+    /// The name of a value in the text.
+    pub fn name(&self, method: usize, value: usize) -> Option<&str> {
+        self.methods.get(method)?.values.get(value)?.1.as_deref()
+    }
+}
+
+/// Resolves a document; files are looked for beside `folder`.
+///
+/// # Errors
+/// Everything that is wrong, with the warnings.
+pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a>, Vec<Diagnostic>> {
+    let mut finder = Finder::new(folder, &document.data);
+    let mut program = Program { version: document.version.unwrap_or(0), ..Program::default() };
+    let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
+    let mut all_tests = Vec::new();
+    let mut diagnostics = Vec::new();
+    if let Some(methods) = &document.methods {
+        let mut plans = Vec::with_capacity(methods.len());
+        for method in methods {
+            let mut resolver = MethodResolver::new(method, &mut program, &mut finder);
+            let plan = resolver.run();
+            diagnostics.append(&mut resolver.diagnostics);
+            let origin = resolver.origins;
+            all_tests.extend(tests::resolve(method, &plan, &origin.values, &mut finder));
+            origins.methods.push(origin);
+            plans.push(plan);
+        }
+        program.execution_plan = Some(plans);
+    }
+    named_data(document, &mut program, &mut origins, &mut finder);
+    if diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning) {
+        finder.warn_unused();
+    }
+    if document.methods.is_none() && program.external_data.is_empty() && finder.diagnostics.is_empty() {
+        let at = document.named_data_at.unwrap_or_default();
+        diagnostics.push(Diagnostic::error(at, "there is nothing to write").label("expected blobs, or `methods`"));
+    }
+    diagnostics.append(&mut finder.diagnostics);
+    if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        // In the order of the text, whatever stage found them.
+        diagnostics.sort_by_key(|d| d.at);
+        return Err(diagnostics);
+    }
+    Ok(Resolved {
+        program,
+        tests: all_tests,
+        options: options(&document.layout),
+        origins,
+        has_methods: document.methods.is_some(),
+        diagnostics,
+    })
+}
+
+fn options(layout: &document::Layout) -> Options {
+    let default = Options::default();
+    Options {
+        segment_alignment: layout.segment_alignment.unwrap_or(default.segment_alignment),
+        tensor_alignment: layout.tensor_alignment.unwrap_or(default.tensor_alignment),
+        delegate_alignment: layout.delegate_alignment.unwrap_or(default.delegate_alignment),
+        base_alignment: layout.base_alignment.or(default.base_alignment),
+        builder: layout.builder.unwrap_or(default.builder),
+        ptd_builder: layout.ptd_builder.unwrap_or(default.ptd_builder),
+        header: layout.header.unwrap_or(default.header),
+        constants: layout.constants.unwrap_or(default.constants),
+        delegates: layout.delegates.unwrap_or(default.delegates),
+    }
+}
+
+/// Keyed blobs: into the program, or into a `.ptd` if they say so or if there is no program.
+fn named_data<'d, 'a>(
+    document: &'d Document<'a>,
+    program: &mut Program,
+    origins: &mut Origins<'_>,
+    finder: &mut Finder<'d, 'a>,
+) {
+    let Some(entries) = &document.named_data else { return };
+    let data_only = document.methods.is_none();
+    let mut inside = Vec::new();
+    for entry in entries {
+        let order = entry.dim_order.as_ref().map(|order| &*order.value);
+        let want = match entry.scalar_type {
+            Some(scalar_type) => Want::Tensor(scalar_type, entry.sizes.as_ref().map(|sizes| &*sizes.value), order),
+            None => Want::Bytes,
+        };
+        let Some(found) = finder.find(&entry.data, want) else { continue };
+        let mut layout = None;
+        if let Some(scalar_type) = entry.scalar_type {
+            let stated = entry.sizes.as_ref().map(|sizes| sizes.value.clone());
+            let Some(sizes) = stated.or(found.sizes) else {
+                finder
+                    .diagnostics
+                    .push(Diagnostic::error(entry.key.id, "the tensor's sizes are not known").label("add `sizes`"));
+                continue;
+            };
+            let id = entry.sizes.as_ref().map_or(entry.key.id, |sizes| sizes.id);
+            let dim_order = order.map_or_else(|| contiguous(sizes.len()), <[u8]>::to_vec);
+            let check = data::check_sizes(&At { id, value: sizes.clone() }).and_then(|()| match &entry.dim_order {
+                Some(order) => data::check_dim_order(order, sizes.len()),
+                None => Ok(()),
+            });
+            if let Err(diagnostic) = check {
+                finder.diagnostics.push(diagnostic);
+                continue;
+            }
+            if crate::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
+                finder.diagnostics.push(bytes_disagree(entry.data.id, scalar_type, &sizes, found.blob.len));
+                continue;
+            }
+            layout = Some(TensorLayout { scalar_type, sizes, dim_order });
+        }
+        let alignment = entry.align.unwrap_or(1);
+        let data = program.add_blob(found.blob);
+        let key = entry.key.value.clone().into_owned();
+        if data_only || entry.external.is_some() {
+            let tag = entry.external.as_ref().and_then(|tag| tag.value.clone()).map(Cow::into_owned);
+            origins.external_data.push(entry.key.id);
+            program.external_data.push(ExternalData { key, tag, data, alignment, tensor_layout: layout });
+        } else {
+            origins.named_data.push(entry.key.id);
+            inside.push(NamedData { key, data, alignment });
+        }
+    }
+    // A list that is empty as written is present in the file; one whose entries all went elsewhere is not.
+    if !data_only && (entries.is_empty() || !inside.is_empty()) {
+        program.named_data = Some(inside);
+    }
+}
+
+fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> Diagnostic {
+    let expected = crate::program::nbytes(scalar_type, sizes)
+        .map_or("more bytes than can be counted".into(), |n| format!("{n} bytes"));
+    Diagnostic::error(at, format!("the data have {found} bytes, {scalar_type} {sizes:?} has {expected}"))
+        .label(format!("expected {expected}"))
+}

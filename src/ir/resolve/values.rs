@@ -1,0 +1,277 @@
+//! What declared values become: literals, lists, tensors with their data and their place; operators and delegates.
+
+use super::bytes_disagree;
+use super::method::{Known, MethodResolver, Slot};
+use crate::diagnostics::Diagnostic;
+use crate::ir::data::{self, Want};
+use crate::ir::document::{self, Declaration, Declared, Literal, Place, Word};
+use crate::layout::memory::MAX_POOLS;
+use crate::program::{
+    BackendDelegate, CompileSpec, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData, contiguous,
+};
+
+/// The largest compile spec: it goes into the FlatBuffer, with all the others.
+const MAX_COMPILE_SPEC: u64 = 64 << 20;
+
+impl<'d, 'a> MethodResolver<'d, 'a, '_> {
+    pub(super) fn operators(&mut self) -> Vec<Operator> {
+        let operators = std::mem::take(&mut self.operators);
+        let text = |text: &str| Some(text.to_owned());
+        operators.into_keys().map(|(name, overload)| Operator { name: text(name), overload: text(overload) }).collect()
+    }
+
+    pub(super) fn delegates(&mut self) -> Vec<BackendDelegate> {
+        let mut delegates = Vec::with_capacity(self.method.delegates.len());
+        for delegate in &self.method.delegates {
+            self.origins.delegates.push(delegate.name.id);
+            let mut specs = Vec::with_capacity(delegate.compile_specs.len());
+            for (key, value) in &delegate.compile_specs {
+                let bytes = self.finder.find(value, Want::BytesOrText).map(|found| match found.blob.len {
+                    0..=MAX_COMPILE_SPEC => found.blob.to_vec(),
+                    len => Err(std::io::Error::other(format!("{len} bytes are too many for a compile spec"))),
+                });
+                match bytes {
+                    Some(Ok(bytes)) => specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) }),
+                    Some(Err(error)) => {
+                        let label = format!("expected {MAX_COMPILE_SPEC} bytes at most");
+                        self.error(value.id, format!("cannot take the data: {error}"), label);
+                    }
+                    None => {}
+                }
+            }
+            if let Some(found) = self.finder.find(&delegate.data, Want::Bytes) {
+                delegates.push(BackendDelegate {
+                    id: Some(delegate.backend.to_string()),
+                    processed: self.program.add_blob(found.blob),
+                    inline: delegate.inline,
+                    compile_specs: Some(specs),
+                });
+            }
+        }
+        delegates
+    }
+
+    /// All values by number.
+    pub(super) fn values(&mut self) -> Vec<EValue> {
+        let mut slots = std::mem::take(&mut self.slots);
+        slots.sort_by_key(|(number, _)| *number);
+        let count = slots.len();
+        let mut values = Vec::with_capacity(count);
+        self.origins.values.reserve(count);
+        for (expected, (number, slot)) in slots.into_iter().enumerate() {
+            let (value, at, declaration) = match slot {
+                Slot::Anonymous(value, at) => (value, at, None),
+                Slot::Declared(declaration) => {
+                    (self.declared_value(declaration), self.method.values[declaration].name.id, Some(declaration))
+                }
+            };
+            if number as usize != expected
+                && let Some(index) = declaration.and_then(|d| self.method.values[d].index.as_ref())
+                && number as usize >= count
+            {
+                let message = format!("the number {number} leaves a gap: the method has {count} values");
+                self.error(index.id, message, format!("expected a number below {count}"));
+            }
+            self.origins.values.push((at, declaration.map(|d| self.method.values[d].name.value.clone())));
+            values.push(value);
+        }
+        values
+    }
+
+    pub(super) fn declared_value(&mut self, declaration: usize) -> EValue {
+        let value: &'d Declaration<'a> = &self.method.values[declaration];
+        match &value.value {
+            Declared::Tensor(tensor) => EValue::Tensor(Box::new(self.tensor(declaration, value, tensor))),
+            Declared::Other(literal) => match &literal.value {
+                Literal::Null => EValue::Null,
+                Literal::Int(n) | Literal::MemoryFormat(n) => EValue::Int(*n),
+                Literal::Dtype(dtype) => EValue::Int(dtype.0.into()),
+                Literal::Double(x) => EValue::Double(*x),
+                Literal::Bool(b) => EValue::Bool(*b),
+                Literal::Word(text) | Literal::String(text) => EValue::String(Some(text.to_string())),
+                Literal::Typed(_, items) | Literal::List(items) => {
+                    let kind = match &literal.value {
+                        Literal::Typed(kind, _) => Some(*kind),
+                        _ => self.guess_list_kind(literal.id, items),
+                    };
+                    let Some(kind) = kind else { return EValue::Null };
+                    let numbers = self.item_numbers.remove(&declaration).unwrap_or_default();
+                    self.list_value(kind, items, Some(&numbers))
+                }
+                Literal::Index(_) => {
+                    self.error(literal.id, "a value cannot be another value", "expected a tensor, or a literal");
+                    EValue::Null
+                }
+            },
+        }
+    }
+
+    pub(super) fn tensor(
+        &mut self,
+        declaration: usize,
+        value: &'d Declaration<'a>,
+        written: &'d document::Tensor<'a>,
+    ) -> Tensor {
+        let known = self.declared[declaration];
+        let mut tensor = Tensor::new(written.scalar_type, Vec::new());
+        let stated = written.sizes.as_ref().map(|sizes| sizes.value.as_slice());
+        let order = written.dim_order.as_ref().map(|order| order.value.as_slice());
+        let name = &value.name;
+        match (written.mutable, written.memory) {
+            (false, Some(Place::Auto | Place::In { .. })) if written.data.is_some() => {
+                let message = format!("`{}` is a constant and has no place in planned memory", name.value);
+                self.error(name.id, message, "add `mutable: true` if the data are its initial state, or drop `memory`");
+            }
+            (true, Some(Place::None)) if written.data.is_some() => {
+                let message = format!("`{}` is mutable, but has no memory for its initial state", name.value);
+                self.error(name.id, message, "drop `memory: none`, or `mutable`");
+            }
+            (_, Some(Place::In { pool: 0, .. })) => {
+                self.error(
+                    name.id,
+                    format!("`{}` is placed in pool 0, which is reserved", name.value),
+                    "pools count from 1",
+                );
+            }
+            (_, Some(Place::In { pool, .. })) if pool as usize > MAX_POOLS => {
+                let message = format!("pool {pool} is more than the {} that a method may have", MAX_POOLS);
+                self.error(name.id, message, "expected a smaller number");
+            }
+            _ => {}
+        }
+        let element = written.scalar_type.info().map_or(1, |info| info.size);
+        if let Some(Place::In { offset: Some(offset), .. }) = written.memory
+            && offset % element != 0
+        {
+            let message = format!("offset {offset} of `{}` is no multiple of its element size, {element}", name.value);
+            self.diagnostics.push(Diagnostic::warning(name.id, message).label("kernels may read it wrongly, or crash"));
+        }
+        if written.storage_offset != 0 {
+            let warning = Diagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
+            self.diagnostics.push(warning.label("the runtime refuses it"));
+        }
+        if let Some(Err(diagnostic)) = written.sizes.as_ref().map(data::check_sizes) {
+            self.diagnostics.push(diagnostic);
+            return tensor;
+        }
+        if let (Some(order), Some(sizes)) = (&written.dim_order, stated)
+            && let Err(diagnostic) = data::check_dim_order(order, sizes.len())
+        {
+            self.diagnostics.push(diagnostic);
+            return tensor;
+        }
+        let found = written
+            .data
+            .as_ref()
+            .map(|data| (data, self.finder.find(data, Want::Tensor(written.scalar_type, stated, order))));
+        let inferred = match &found {
+            Some((_, Some(found))) => found.sizes.clone(),
+            Some((_, None)) => return tensor,
+            None => None,
+        };
+        let Some(sizes) = stated.map(<[i32]>::to_vec).or(inferred) else {
+            self.error(value.name.id, format!("the sizes of `{}` are not known", value.name.value), "add `sizes`");
+            return tensor;
+        };
+        if stated.is_none()
+            && let Some(order) = &written.dim_order
+            && let Err(diagnostic) = data::check_dim_order(order, sizes.len())
+        {
+            self.diagnostics.push(diagnostic);
+            return tensor;
+        }
+        if let Some((data, Some(found))) = found {
+            if crate::program::nbytes(written.scalar_type, &sizes) != Some(found.blob.len) {
+                self.diagnostics.push(bytes_disagree(data.id, written.scalar_type, &sizes, found.blob.len));
+                return tensor;
+            }
+            tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
+        } else if written.external.is_some() {
+            tensor.data = TensorData::Elsewhere(0);
+        }
+        tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), <[u8]>::to_vec));
+        tensor.sizes = Some(sizes);
+        tensor.storage_offset = written.storage_offset;
+        tensor.requires_grad = written.requires_grad;
+        tensor.layout = written.layout;
+        tensor.shape_dynamism = written.dynamism;
+        tensor.memory = self.memory(written, known);
+        if let Some(view_of) = &written.view_of {
+            self.share(declaration, view_of, &mut tensor);
+        }
+        tensor.extra_tensor_info = extra_tensor_info(value, written);
+        tensor
+    }
+
+    /// A view lies where its base lies, or has its base's data.
+    pub(super) fn share(&mut self, declaration: usize, view_of: &'d Word<'a>, tensor: &mut Tensor) {
+        if self.find(&view_of.value, view_of.id).is_none() {
+            return;
+        }
+        let base = self.base_of(declaration);
+        let value: &'d Declaration<'a> = &self.method.values[base];
+        let expected = "expected a tensor with memory or data of its own";
+        let Declared::Tensor(of) = &value.value else {
+            return self.error(view_of.id, format!("`{}` is no tensor", value.name.value), expected);
+        };
+        if of.view_of.is_some() || base == declaration {
+            return self.error(view_of.id, format!("the views of `{}` go in a circle", view_of.value), expected);
+        }
+        if of.external.is_some() {
+            return self.error(
+                view_of.id,
+                format!("`{}` is in a .ptd, where each tensor has a key", value.name.value),
+                expected,
+            );
+        }
+        if let (Some(data), false) = (&of.data, of.mutable) {
+            let (order, sizes) = (of.dim_order.as_ref().map(|o| &*o.value), of.sizes.as_ref().map(|s| &*s.value));
+            let Some(found) = self.finder.find(data, Want::Tensor(of.scalar_type, sizes, order)) else { return };
+            if tensor.nbytes() != Some(found.blob.len) {
+                let message =
+                    format!("a view of {} bytes of a constant of {}", tensor.nbytes().unwrap_or(0), found.blob.len);
+                return self.error(view_of.id, message, "expected as many bytes");
+            }
+            tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
+            tensor.memory = Memory::None;
+        } else {
+            tensor.memory = Memory::View { base: self.number(base) as u32 };
+        }
+    }
+
+    pub(super) fn memory(&self, written: &document::Tensor<'a>, known: Known) -> Memory {
+        let constant = (written.data.is_some() || written.external.is_some()) && !written.mutable;
+        let unplanned = (known.is_input && self.method.memory.unplanned_inputs)
+            || (known.is_output && self.method.memory.unplanned_outputs);
+        let persistent = written.mutable;
+        match written.memory {
+            Some(Place::None) => Memory::None,
+            Some(Place::In { pool, offset: Some(offset) }) => Memory::At { pool, offset },
+            Some(Place::In { pool, offset: None }) => Memory::Auto { pool: Some(pool), persistent },
+            Some(Place::Auto) => Memory::Auto { pool: None, persistent },
+            // What has no bound is allocated when its size is known (10.1).
+            None if constant || unplanned || written.dynamism == 2 => Memory::None,
+            None => Memory::Auto { pool: None, persistent },
+        }
+    }
+}
+
+/// What few tensors need: a name, a `.ptd`, a device; absent for the others (E-15).
+pub(super) fn extra_tensor_info(
+    value: &Declaration<'_>,
+    written: &document::Tensor<'_>,
+) -> Option<Box<ExtraTensorInfo>> {
+    let (device_type, device_index) = written.device.unwrap_or((0, 0));
+    let name = written.name.as_ref().map(|name| name.value.to_string());
+    if name.is_none() && written.external.is_none() && (device_type, device_index) == (0, 0) {
+        return None;
+    }
+    Some(Box::new(ExtraTensorInfo {
+        mutable_data_segments_idx: 0,
+        fully_qualified_name: name.or_else(|| written.external.as_ref().map(|_| value.name.value.to_string())),
+        location: i8::from(written.external.is_some()),
+        device_type,
+        device_index,
+        tag: written.external.as_ref().and_then(|tag| tag.value.as_ref()).map(|tag| tag.to_string()),
+    }))
+}
