@@ -1,7 +1,7 @@
 //! The texts of `tests/golden/serializer` must become, bit for bit, the files that ExecuTorch 1.5.1's serializers wrote
-//! for programs made by hand: what the text can say and the exporter never emits.
+//! for programs made by hand, and its exporter with passes of one's own: what the text can say beyond common exports.
 //!
-//! The first lines of each text say which serializer was called, and how. What the exporter emits is in `bytes.rs`;
+//! The first lines of each text say what was called, and how. What the exporter emits by itself is in `bytes.rs`;
 //! whether the runtime likes any of it is not asked.
 
 use pte_emit::Overrides;

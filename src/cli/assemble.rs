@@ -12,7 +12,7 @@ use super::{Exit, summary};
 use crate::emitter::File;
 use crate::emitter::sink::Outputs;
 use crate::ir::document::Layout;
-use crate::layout::{Builder, Header, Home};
+use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT};
 use crate::{Assembly, Input, Overrides, assemble};
 
 /// Arguments of the main command.
@@ -48,10 +48,10 @@ struct LayoutArguments {
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
     segment_alignment: Option<u64>,
     /// Constants start at multiples of this in their segment [default: 16]
-    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    #[arg(long, value_name = "BYTES", value_parser = forced_alignment)]
     tensor_alignment: Option<u64>,
     /// Alignment of delegates' payloads inside the FlatBuffer [default: 16]
-    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    #[arg(long, value_name = "BYTES", value_parser = forced_alignment)]
     delegate_alignment: Option<u64>,
     /// Where the first segment may start [default: what aligns every segment in the file]
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
@@ -378,4 +378,9 @@ fn alignment(text: &str) -> Result<u64, String> {
         return Ok(bytes);
     }
     Err("expected a power of two up to 1G, such as 128, 4K or page".into())
+}
+
+fn forced_alignment(text: &str) -> Result<u64, String> {
+    let bytes = alignment(text)?;
+    if bytes > MAX_FORCED_ALIGNMENT { Err("expected 64K at most".into()) } else { Ok(bytes) }
 }

@@ -145,7 +145,8 @@ impl Writer {
         self.vector(items)
     }
 
-    /// Writes a vector of bytes whose first is at a multiple of `alignment`, a power of two.
+    /// Writes a vector of bytes whose first is at a multiple of `alignment`, a power of two up to
+    /// [`crate::layout::MAX_FORCED_ALIGNMENT`].
     pub fn aligned_bytes(&mut self, bytes: &[u8], alignment: u64) -> Slot {
         if bytes.is_empty() && self.order == Builder::Flatc {
             return self.bare_length();

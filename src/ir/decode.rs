@@ -9,7 +9,7 @@ use super::document::*;
 use super::shape::{self, Shape};
 use super::tree::{Key, Node, NodeId, Value};
 use crate::diagnostics::{Diagnostic, clipped};
-use crate::layout::{Builder, Header, Home};
+use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT};
 use crate::program::blob::Distribution;
 use crate::program::number::Number;
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
@@ -340,7 +340,16 @@ impl Decoder {
 
     fn layout(&mut self, node: Node<'_>) -> Option<Layout> {
         let mut fields = self.fields(node, &shape::LAYOUT)?;
-        let mut alignment = |decoder: &mut Decoder, name| fields.take(name).and_then(|node| decoder.alignment(&node));
+        let mut alignment = |decoder: &mut Decoder, name| {
+            let node = fields.take(name)?;
+            let alignment = decoder.alignment(&node)?;
+            if alignment > MAX_FORCED_ALIGNMENT && matches!(name, "tensor_alignment" | "delegate_alignment") {
+                let message = format!("{alignment} is too large for what may lie inside the FlatBuffer");
+                decoder.error(node.id, message, "expected 64K at most");
+                return None;
+            }
+            Some(alignment)
+        };
         let mut layout = Layout {
             segment_alignment: alignment(self, "segment_alignment"),
             tensor_alignment: alignment(self, "tensor_alignment"),
@@ -821,6 +830,9 @@ impl Decoder {
     fn data<'a>(&mut self, node: Node<'a>) -> Option<Data<'a>> {
         let id = node.id;
         match node.value {
+            Value::Text(ref word) if number_word(word).is_some() => {
+                return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None });
+            }
             Value::Text(name) => return Some(Data { id, source: DataSource::Name(name), align: None, dtype: None }),
             Value::List(items) => {
                 return Some(Data { id, source: DataSource::Numbers(items), align: None, dtype: None });

@@ -123,6 +123,10 @@ impl<'a> Collector<'a> {
                 .add_external(extra.tag.clone(), Entry { key, at, blob, size, alignment: 1, layout: Some(layout) });
         }
         let pool = if tensor.memory == Memory::None { &mut self.constants } else { &mut self.mutable };
+        if tensor.memory != Memory::None && tensor.extra_tensor_info.is_some() {
+            // The exporter does not look whether the state of a buffer with a name is there already.
+            pool.numbers.remove(&blob);
+        }
         let (number, new) = pool.number(blob);
         if !new {
             self.shared_bytes += size;
@@ -144,18 +148,26 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Payloads of delegates: equal ones share a segment, empty ones stay inline, one entry each (W-11).
+    /// Payloads of delegates: equal ones share a segment or an entry, empty ones stay inline, one entry each (W-11).
     pub fn collect_delegates(&mut self) {
         let mut segment_of: HashMap<BlobId, u32> = HashMap::new();
+        let mut inline_of: HashMap<BlobId, u32> = HashMap::new();
         for plan in self.program.plans() {
             let mut places = Vec::with_capacity(plan.delegates().len());
             for delegate in plan.delegates() {
                 let blob = self.same[delegate.processed.0 as usize];
                 let size = self.size(blob);
-                let inline = delegate.inline.unwrap_or(self.options.delegates == Home::Inline) || size == 0;
-                let place = if inline {
-                    self.inline_delegates.push(blob);
-                    DelegateData { home: Home::Inline, index: self.inline_delegates.len() as u32 - 1 }
+                let inline = delegate.inline.unwrap_or(self.options.delegates == Home::Inline);
+                let place = if inline || size == 0 {
+                    let next = self.inline_delegates.len() as u32;
+                    // Those that are inline by wish share an entry, those that stay because they are empty do not.
+                    let index = if inline { *inline_of.entry(blob).or_insert(next) } else { next };
+                    if index == next {
+                        self.inline_delegates.push(blob);
+                    } else {
+                        self.shared_bytes += size;
+                    }
+                    DelegateData { home: Home::Inline, index }
                 } else {
                     let next = self.delegate_segments.len() as u32;
                     let index = *segment_of.entry(blob).or_insert(next);

@@ -98,10 +98,11 @@ impl<'a> Planning<'a> {
         for (value, tensor) in self.plan.tensors() {
             let Memory::At { pool, offset } = tensor.memory else { continue };
             let size = self.nbytes(value, tensor);
-            let Some(end) = offset.checked_add(size).and_then(|end| align_up(end, self.alignment)) else {
+            let Some(end) = offset.checked_add(size) else {
                 self.error(value, format!("offset {offset} plus {size} bytes is beyond what can be addressed"));
                 continue;
             };
+            let end = align_up(end, self.alignment).unwrap_or(u64::MAX);
             self.places[value] = Some((pool, offset));
             self.unshared = self.unshared.saturating_add(size);
             self.explicit.entry(pool).and_modify(|room| *room = end.max(*room)).or_insert(end);
@@ -294,27 +295,13 @@ impl<'a> Planning<'a> {
             // At least [0, 0] (10.5); a constant method has [0] (E-2).
             self.grow(1, 0);
         }
-        let mut sizes = Vec::with_capacity(self.sizes.len());
-        for (pool, size) in self.sizes.iter().enumerate() {
-            sizes.push(i64::try_from(*size).unwrap_or_else(|_| {
-                self.errors.push(LayoutError::new(
-                    Locus::Method(self.method),
-                    format!("pool {pool} needs {size} bytes, more than a file can state"),
-                ));
-                0
-            }));
-        }
-        if let Some(given) = &self.plan.memory.non_const_buffer_sizes {
-            self.check_given(given);
-            sizes.clone_from(given);
-        } else if let Some((value, (pool, _))) =
-            self.places.iter().enumerate().find_map(|(v, p)| p.filter(|p| p.0 as usize > MAX_POOLS).map(|p| (v, p)))
-        {
-            self.error(
-                value,
-                format!("pool {pool} is beyond the {MAX_POOLS} that are computed; state `non_const_buffer_sizes`"),
-            );
-        }
+        let sizes = match &self.plan.memory.non_const_buffer_sizes {
+            Some(given) => {
+                self.check_given(given);
+                given.clone()
+            }
+            None => self.computed_sizes(),
+        };
         let devices = match &self.plan.memory.non_const_buffer_device {
             Some(given) => Some(given.clone()),
             None => computed_devices(&self.devices),
@@ -324,6 +311,23 @@ impl<'a> Planning<'a> {
         } else {
             Err(self.errors)
         }
+    }
+
+    fn computed_sizes(&mut self) -> Vec<i64> {
+        let beyond = |place: &Option<(u32, u64)>| place.is_some_and(|(pool, _)| pool as usize > MAX_POOLS);
+        if let Some(value) = self.places.iter().position(beyond) {
+            let message = format!("more than {MAX_POOLS} pools are not computed; state `non_const_buffer_sizes`");
+            self.error(value, message);
+        }
+        let mut sizes = Vec::with_capacity(self.sizes.len());
+        for (pool, size) in self.sizes.iter().enumerate() {
+            sizes.push(i64::try_from(*size).unwrap_or_else(|_| {
+                let message = format!("pool {pool} needs {size} bytes, more than a file can state");
+                self.errors.push(LayoutError::new(Locus::Method(self.method), message));
+                0
+            }));
+        }
+        sizes
     }
 
     /// Rule T-21, T-23: each tensor must lie inside the pool that the file states.

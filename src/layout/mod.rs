@@ -45,6 +45,9 @@ pub enum Home {
     Inline,
 }
 
+/// The largest alignment of what may lie inside a FlatBuffer, whose header is padded to it (W-4).
+pub const MAX_FORCED_ALIGNMENT: u64 = 65536;
+
 /// What a user may choose about the layout; the defaults are the exporter's (runtime-rules.md, 9.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {

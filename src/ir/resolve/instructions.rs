@@ -15,7 +15,7 @@ use crate::schema::operators;
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn chain(&mut self, chain: &'d document::Chain<'a>) -> Chain {
         let labels = self.labels(chain);
-        let inputs = chain.inputs.iter().map(|item| self.argument(item, None, "")).collect();
+        let inputs = chain.inputs.iter().map(|item| self.mention(item)).collect();
         let mut instructions = Vec::with_capacity(chain.instructions.len());
         let mut traces = Vec::new();
         let merged = self.merged_values(chain, &labels);
@@ -45,11 +45,22 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         for (_, late) in late_conditions {
             self.number_late(Some(late), &mut instructions);
         }
-        let outputs = chain.outputs.iter().map(|item| self.argument(item, None, "")).collect();
+        let outputs = chain.outputs.iter().map(|item| self.mention(item)).collect();
         // If one instruction has a trace the list has an entry for each (E-3).
         let traced = traces.iter().any(Option::is_some);
         let traces = traced.then(|| traces.into_iter().map(|trace| Some(trace.unwrap_or_default())).collect());
         Chain { inputs: Some(inputs), outputs: Some(outputs), instructions: Some(instructions), stacktrace: traces }
+    }
+
+    /// The number of a value that is named and neither read nor written: a chain's inputs and outputs, which nobody reads.
+    pub(super) fn mention(&mut self, item: &At<Literal<'a>>) -> i32 {
+        match &item.value {
+            Literal::Word(name) => match self.find(name, item.id) {
+                Some(declaration) => self.number(declaration),
+                None => 0,
+            },
+            _ => self.argument(item, None, ""),
+        }
     }
 
     pub(super) fn number_late(

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use super::MethodOrigins;
 use crate::diagnostics::{Diagnostic, clipped};
 use crate::ir::data::Finder;
-use crate::ir::document::{Action, At, Declared, Literal, Method, Word};
+use crate::ir::document::{Action, At, Declared, ListKind, Literal, Method, Word};
 use crate::ir::tree::NodeId;
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
 use crate::schema::operators::{self, Base, Role, Signature};
@@ -265,7 +265,16 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             return number;
         }
         let value = &self.method.values[declaration];
-        if let Declared::Other(At { value: Literal::List(items) | Literal::Typed(_, items), .. }) = &value.value {
+        let ints = match &value.value {
+            Declared::Other(At { value: Literal::Typed(ListKind::Int, items), .. }) => Some(items),
+            // A list without a kind is one of integers if there are any, and nothing with a fraction.
+            Declared::Other(At { value: Literal::List(items), .. }) => {
+                let fraction = items.iter().any(|item| matches!(item.value, Literal::Double(_)));
+                Some(items).filter(|_| !fraction)
+            }
+            _ => None,
+        };
+        if let Some(items) = ints {
             let numbers = items.iter().map(|item| self.number_item(item)).collect();
             self.item_numbers.insert(declaration, numbers);
         }
