@@ -31,6 +31,7 @@ pub mod diagnostics;
 pub mod emitter;
 pub mod ir;
 pub mod layout;
+pub mod printer;
 pub mod program;
 pub mod reader;
 pub mod schema;

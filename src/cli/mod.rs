@@ -3,6 +3,7 @@
 //! Everything that is not about files and terminals is the library's.
 
 mod assemble;
+mod dump;
 mod io;
 mod schema;
 mod summary;
@@ -31,6 +32,7 @@ Examples:
   pte-emit weights.yaml -o weights.ptd                a text without methods: weights alone
   pte-emit examples/*.yaml -o out/                    several programs into a folder
   pte-emit - < model.yaml > model.pte                 from standard input to standard output
+  pte-emit dump model.pte                             a program as text
   pte-emit schema > pte-emit.schema.json              for an editor that completes and checks
 
 Exit status:
@@ -58,6 +60,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Print a .pte or .ptd as a text that gives it back, bit for bit.
+    Dump(dump::Arguments),
     /// Print the JSON Schema of the text.
     Schema,
 }
@@ -76,6 +80,7 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let exit = match cli.command {
+        Some(Command::Dump(arguments)) => dump::run(&arguments, &io::Messages::new(cli.color)),
         Some(Command::Schema) => schema::run(),
         None => assemble::run(cli.assemble, &io::Messages::new(cli.color)),
     };

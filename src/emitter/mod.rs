@@ -1,6 +1,7 @@
 //! Plan -> bytes: FlatBuffers from programs, and files from FlatBuffers and data. Decides nothing; asserts every offset
 //! against the plan.
 
+pub mod bundled_program;
 pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod program;
@@ -50,7 +51,10 @@ impl File<'_> {
     }
 
     /// The FlatBuffer with the header behind its byte 8, and the root offset moved by the header's length (W-4, W-5).
-    fn write_flatbuffer(&self, out: &mut dyn Write) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn write_flatbuffer(&self, out: &mut dyn Write) -> io::Result<()> {
         let (head, rest) = self.flatbuffer.split_at(8);
         let root = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) + self.placement.header.len() as u32;
         out.write_all(&root.to_le_bytes())?;

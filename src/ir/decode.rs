@@ -1046,13 +1046,22 @@ fn article(name: &str) -> String {
 }
 
 /// The number that a text stands for: complex ones, and what JSON has no other way to write.
-pub(super) fn number_word(text: &str) -> Option<Number> {
+pub(crate) fn number_word(text: &str) -> Option<Number> {
     match text {
         "nan" | ".nan" | "NaN" => Some(Number::Float(f64::NAN)),
         "inf" | ".inf" | "Infinity" => Some(Number::Float(f64::INFINITY)),
         "-inf" | "-.inf" | "-Infinity" => Some(Number::Float(f64::NEG_INFINITY)),
         _ => complex(text),
     }
+}
+
+/// The number that a scalar of a text is, as the parsers see it.
+pub(crate) fn number_of(text: &str) -> Option<Number> {
+    let bool = text.parse().ok().map(Number::Bool);
+    let int = || text.parse().ok().map(Number::Int);
+    // Rust reads words such as `inf` as numbers, too; the text has its own for them.
+    let float = || text.parse().ok().filter(|_| text.contains(|c: char| c.is_ascii_digit())).map(Number::Float);
+    bool.or_else(int).or_else(float).or_else(|| number_word(text))
 }
 
 /// `1+2j`, `-0.5j`.

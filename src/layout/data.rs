@@ -83,7 +83,7 @@ impl<'a> Collector<'a> {
             for (value, tensor) in plan.tensors() {
                 let at = Locus::Value(method, value);
                 if let TensorData::Elsewhere(index) = tensor.data {
-                    indices[value] = index;
+                    indices[value] = index.unwrap_or_else(|| self.external.count_elsewhere(tensor));
                 } else if let TensorData::Blob(blob) = tensor.data {
                     if tensor.nbytes() != Some(self.size(blob)) {
                         let expected = tensor

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use super::segments::{self, Segment};
 use super::{LayoutError, Locus, Options};
-use crate::program::{BlobId, TensorLayout};
+use crate::program::{BlobId, Tensor, TensorLayout};
 
 /// A `.ptd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,13 +50,15 @@ pub(super) struct External {
     keys: HashMap<String, (usize, usize)>,
     /// The exporter numbers external data from 0, equal ones once (E-20).
     numbers: HashMap<BlobId, u32>,
+    /// Keys whose data somebody else writes, with their numbers.
+    elsewhere: HashMap<String, u32>,
 }
 
 impl External {
     /// Adds an entry; a key may come again with the same bytes and layout. Returns the number of the data and whether
     /// they were there already.
     pub fn add(&mut self, tag: Option<String>, entry: Entry) -> Result<(u32, bool), LayoutError> {
-        let next = self.numbers.len() as u32;
+        let next = self.count();
         let number = *self.numbers.entry(entry.blob).or_insert(next);
         let place = self.files.entry(tag);
         let file = place.index();
@@ -79,6 +81,17 @@ impl External {
         self.keys.insert(entry.key.clone(), (file, entries.len()));
         entries.push(entry);
         Ok((number, number != next))
+    }
+
+    fn count(&self) -> u32 {
+        (self.numbers.len() + self.elsewhere.len()) as u32
+    }
+
+    /// The number of data that are in a `.ptd` of somebody else's: another for each key.
+    pub fn count_elsewhere(&mut self, tensor: &Tensor) -> u32 {
+        let key = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.clone());
+        let next = self.count();
+        *self.elsewhere.entry(key.unwrap_or_default()).or_insert(next)
     }
 
     /// Gives each key its segment: equal data of a file share one. `None` beyond `u64`.

@@ -204,7 +204,8 @@ pub enum TensorData {
     /// A constant, or the initial state of a mutable tensor if it has planned memory.
     Blob(BlobId),
     /// In a `.ptd` that somebody else writes; the number is the tensor's `data_buffer_idx`, which nobody reads (E-20).
-    Elsewhere(u32),
+    /// `None`: counted as the exporter counts, if all data are different.
+    Elsewhere(Option<u32>),
 }
 
 /// Where a tensor lies in planned memory.

@@ -26,6 +26,26 @@ pub struct Entry {
 /// # Errors
 /// A file that cannot be read from, or bytes that are no `.ptd` ([`ReadError`], wrapped).
 pub fn read(origin: &Origin) -> io::Result<Vec<Entry>> {
+    with_root(origin, |t, base, length| entries(t, origin, base, length))
+}
+
+/// Offset and size of each segment, relative to the first one's start.
+///
+/// # Errors
+/// As [`read`].
+pub fn segments(origin: &Origin) -> io::Result<Vec<(u64, u64)>> {
+    with_root(origin, |t, _, _| segments_of(&t))
+}
+
+fn segments_of(t: &TableRef<'_, '_>) -> Result<Vec<(u64, u64)>> {
+    let segments = t.children(flat_tensor::segments, &DATA_SEGMENT, |t| {
+        Ok((t.u64(data_segment::offset)?, t.u64(data_segment::size)?))
+    })?;
+    Ok(segments.unwrap_or_default())
+}
+
+/// Checks the header, and hands over the root table, where the first segment begins, and the file's length.
+fn with_root<T>(origin: &Origin, read: impl FnOnce(TableRef<'_, '_>, u64, u64) -> Result<T>) -> io::Result<T> {
     let length = origin.len()?;
     let head = origin.head(48)?;
     let field = |at: usize| head.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
@@ -41,14 +61,11 @@ pub fn read(origin: &Origin) -> io::Result<Vec<Entry>> {
     let bytes = origin.head(metadata)?;
     let buffer = Buffer::new(&bytes);
     let root = buffer.root(schema::IDENTIFIER, &FLAT_TENSOR).map_err(io::Error::other)?;
-    entries(root, origin, base, length).map_err(io::Error::other)
+    read(root, base, length).map_err(io::Error::other)
 }
 
 fn entries(t: TableRef<'_, '_>, origin: &Origin, base: u64, length: u64) -> Result<Vec<Entry>> {
-    let segments = t.children(flat_tensor::segments, &DATA_SEGMENT, |t| {
-        Ok((t.u64(data_segment::offset)?, t.u64(data_segment::size)?))
-    })?;
-    let segments = segments.unwrap_or_default();
+    let segments = segments_of(&t)?;
     let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| {
         let Some(key) = t.text(named_data::key)? else { return t.wrong(named_data::key, "the data have no key") };
         let index = t.u32(named_data::segment_index)?;

@@ -3,6 +3,7 @@
 //!
 //! A file that can be read is not yet one that the runtime accepts, let alone one that makes sense.
 
+pub mod bundled_program;
 pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod program;
@@ -72,5 +73,15 @@ impl Origin {
             Origin::Bytes(bytes) => Source::Bytes(bytes[offset as usize..(offset + len) as usize].into()),
         };
         Some(Blob { len, source })
+    }
+
+    /// A range of the file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or ends before the range does.
+    pub fn range(&self, offset: u64, len: u64) -> io::Result<Vec<u8>> {
+        let length = self.len()?;
+        let blob = self.blob(offset, len, length);
+        blob.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?.to_vec()
     }
 }

@@ -41,6 +41,14 @@ pub struct Found {
     pub header: Option<Header>,
     /// Offset and size of each segment, relative to the first one's start.
     pub segments: Vec<(u64, u64)>,
+    /// Offsets of the constants in their segment, with the reserved entry.
+    pub constant_offsets: Vec<u64>,
+    /// Constants are inside the FlatBuffer (`constant_buffer`).
+    pub inline_constants: bool,
+    /// Segment of each entry of `named_data`.
+    pub named_segments: Vec<u32>,
+    /// Bytes of the FlatBuffer with the header.
+    pub program_size: u64,
 }
 
 /// Reads the extended header from the first bytes of a file (rules H-3 to H-6).
@@ -78,11 +86,22 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
         base: header.map_or(0, |header| header.segment_base_offset),
         program: Program::default(),
         segments: Vec::new(),
+        constant_offsets: Vec::new(),
+        inline_constants: false,
+        named_segments: Vec::new(),
         ranges: HashMap::new(),
     };
     let root = buffer.root(schema::IDENTIFIER, &PROGRAM).map_err(io::Error::other)?;
     reader.program(root).map_err(io::Error::other)?;
-    Ok(Found { program: reader.program, header, segments: reader.segments })
+    Ok(Found {
+        program: reader.program,
+        header,
+        segments: reader.segments,
+        constant_offsets: reader.constant_offsets,
+        inline_constants: reader.inline_constants,
+        named_segments: reader.named_segments,
+        program_size,
+    })
 }
 
 struct Reader<'o> {
@@ -91,6 +110,9 @@ struct Reader<'o> {
     base: u64,
     program: Program,
     segments: Vec<(u64, u64)>,
+    constant_offsets: Vec<u64>,
+    inline_constants: bool,
+    named_segments: Vec<u32>,
     /// Blobs by range, so that shared data stay shared.
     ranges: HashMap<(u64, u64), BlobId>,
 }
@@ -134,6 +156,7 @@ impl Reader<'_> {
         self.program.execution_plan = plans;
         let named = t.children(program::named_data, &NAMED_DATA, |t| {
             let index = t.u32(named_data::segment_index)?;
+            self.named_segments.push(index);
             let key = t.text(named_data::key)?;
             let place = self.segment(index).and_then(|(offset, size)| self.blob(offset, size));
             match (key, place) {
@@ -146,7 +169,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn places(&self, t: &TableRef<'_, '_>) -> Result<Places> {
+    fn places(&mut self, t: &TableRef<'_, '_>) -> Result<Places> {
         let mut places = Places::default();
         let inline = t.children(program::backend_delegate_data, &BACKEND_DELEGATE_INLINE_DATA, |t| {
             t.range(backend_delegate_inline_data::data)
@@ -154,6 +177,7 @@ impl Reader<'_> {
         places.inline = inline.unwrap_or_default().into_iter().map(Option::unwrap_or_default).collect();
         if let Some(t) = t.child(program::constant_segment, &SUBSEGMENT_OFFSETS)? {
             places.constants = self.subsegments(&t)?;
+            self.constant_offsets = t.u64s(subsegment_offsets::offsets)?.unwrap_or_default();
         }
         if places.constants.len() <= 1 {
             let buffers = t.children(program::constant_buffer, &BUFFER, |t| t.range(buffer::storage))?;
@@ -161,6 +185,7 @@ impl Reader<'_> {
             let buffers: Vec<_> = buffers.map(|(start, len)| (start, start + len)).collect();
             if !buffers.is_empty() {
                 places.constants = buffers;
+                self.inline_constants = true;
             }
         }
         let mutable = t.children(program::mutable_data_segments, &SUBSEGMENT_OFFSETS, |t| self.subsegments(&t))?;
@@ -277,7 +302,7 @@ impl Reader<'_> {
         };
         let index = t.u32(tensor::data_buffer_idx)?;
         found.data = if found.is_external() {
-            TensorData::Elsewhere(index)
+            TensorData::Elsewhere(Some(index))
         } else if index == 0 {
             TensorData::None
         } else {

@@ -437,7 +437,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
 /// What pytree writes for plain positional inputs and for one output or a tuple of them; a constant method has no
 /// inputs to describe.
-pub(super) fn container_metadata(inputs: usize, outputs: usize, getter: bool) -> ContainerMetadata {
+pub(crate) fn container_metadata(inputs: usize, outputs: usize, getter: bool) -> ContainerMetadata {
     const LEAF: &str = r#"{"type": null, "context": null, "children_spec": []}"#;
     let tuple =
         |children: &str| format!(r#"{{"type": "builtins.tuple", "context": "null", "children_spec": [{children}]}}"#);

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use self::method::MethodResolver;
+pub(crate) use self::method::container_metadata;
 use super::data::{self, Finder, Want};
 use super::document::{self, At, Document};
 use super::tests::{self, MethodTests};

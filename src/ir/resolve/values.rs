@@ -187,7 +187,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
         } else if written.external.is_some() {
-            tensor.data = TensorData::Elsewhere(0);
+            tensor.data = TensorData::Elsewhere(None);
         }
         tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), <[u8]>::to_vec));
         tensor.sizes = Some(sizes);

@@ -1,0 +1,231 @@
+//! Program -> text, as a person would have written it: what assembling computes is left out. Which hints are needed is
+//! found by assembling the text and looking at what comes out; whether it gives the file back, bit for bit, too.
+//!
+//! Weights are not loaded: they are ranges of the file.
+
+mod data;
+mod layout;
+mod method;
+mod yaml;
+
+use std::fmt::Write;
+use std::io;
+use std::path::Path;
+
+use data::DataPrinter;
+pub use data::LargeData;
+use layout::LayoutGuess;
+use method::{Hints, MethodPrinter};
+
+use crate::layout::{Home, Options};
+use crate::program::{Blob, EValue, ExecutionPlan, Memory, Program, TensorData};
+use crate::reader::{self, Origin};
+use crate::{Assembly, Input, Overrides, assemble};
+
+/// What a person wants of the text.
+#[derive(Debug, Clone)]
+pub struct PrintOptions {
+    /// Everything is stated, nothing left to be computed.
+    pub explicit: bool,
+    /// What becomes of large data.
+    pub large_data: LargeData,
+    /// How the text calls the file, if it refers to it.
+    pub file: String,
+}
+
+/// A file as text.
+#[derive(Debug)]
+pub struct Printed {
+    /// The text.
+    pub text: String,
+    /// Why the text does not give the file back bit for bit, if it does not: which part differs.
+    pub difference: Option<String>,
+}
+
+/// Prints a `.pte`. `folder` is where the text will be: what it refers to is looked for from there.
+///
+/// # Errors
+/// A file that cannot be read, or is no program.
+pub fn print_program(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
+    let found = reader::program::read(origin)?;
+    let guess = layout::guess(origin, &found)?;
+    let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
+    // Each round adds a hint where one is missing; a method can get five.
+    for _ in 0..8 {
+        let text = text(&found.program, &guess, &hints, options)?;
+        let input = Input { name: "dump", text: &text, folder };
+        let Ok(assembly) = assemble(&input, &Overrides { max_size: Some(u64::MAX), ..Overrides::default() }) else {
+            if hints.iter().all(|hint| hint.everything) {
+                return Ok(finish(text, Some("the program is of a kind that the text cannot say yet".into())));
+            }
+            // Somewhere a rule of the text is broken by a file that the runtime may well take: say everything.
+            hints.iter_mut().for_each(|hint| hint.everything = true);
+            continue;
+        };
+        let mut complete = true;
+        for (method, hint) in hints.iter_mut().enumerate() {
+            complete &= !add_hint(hint, &assembly, method, &found.program.plans()[method]);
+        }
+        if complete {
+            let difference = layout::difference(origin, &found, &assembly)?;
+            return Ok(finish(text, difference));
+        }
+    }
+    let text = text(&found.program, &guess, &hints, options)?;
+    Ok(finish(text, Some("no set of hints was found that gives the methods back".into())))
+}
+
+fn finish(text: String, difference: Option<String>) -> Printed {
+    match difference {
+        None => Printed { text, difference: None },
+        Some(why) => Printed {
+            text: format!("# Assembling this text does not give the file back bit for bit: {why}.\n{text}"),
+            difference: Some(why),
+        },
+    }
+}
+
+fn text(program: &Program, guess: &LayoutGuess, hints: &[Hints], options: &PrintOptions) -> io::Result<String> {
+    let mut out = String::new();
+    let mut data = DataPrinter::new(&options.large_data, &options.file);
+    if program.version != 0 {
+        let _ = writeln!(out, "version: {}", program.version);
+    }
+    out.push_str(if program.plans().is_empty() { "methods: {}\n" } else { "methods:\n" });
+    for (plan, hints) in program.plans().iter().zip(hints) {
+        let _ = writeln!(out, "  {}:", yaml::text(plan.name.as_deref().unwrap_or_default()));
+        let inline = guess.options.delegates == Home::Inline;
+        MethodPrinter::new(program, plan, *hints, inline).print(&mut out, &mut data)?;
+    }
+    if let Some(named) = &program.named_data {
+        out.push_str(if named.is_empty() { "named_data: {}\n" } else { "named_data:\n" });
+        for (entry, alignment) in named.iter().zip(&guess.named_alignments) {
+            let bytes = data.bytes(program.blob(entry.data), &entry.key)?;
+            let align = if *alignment > 1 { format!(", align: {alignment}") } else { String::new() };
+            let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
+        }
+    }
+    guess.print(&mut out);
+    Ok(out)
+}
+
+/// Adds the hint that a method lacks, if it lacks one: `true` if so.
+fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, wanted: &ExecutionPlan) -> bool {
+    let Some(made) = assembly.program.plans().get(method) else { return false };
+    let memory = &assembly.plan.memory[method];
+    let before = *hint;
+    let same_values = made.values().len() == wanted.values().len()
+        && made.values().iter().zip(wanted.values()).all(|(a, b)| same_value(a, b, &assembly.program));
+    if !same_values || made.chains != wanted.chains || made.inputs != wanted.inputs || made.outputs != wanted.outputs {
+        match () {
+            () if made.operators != wanted.operators && !hint.operators => hint.operators = true,
+            () if !hint.late_numbers => hint.late_numbers = true,
+            () if !hint.numbers => hint.numbers = true,
+            () => hint.everything = true,
+        }
+    } else if made.operators != wanted.operators {
+        hint.operators = true;
+    } else {
+        let place = |value: &EValue| match value {
+            EValue::Tensor(tensor) => match tensor.memory {
+                Memory::At { pool, offset } => Some((pool, offset)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let same_places = memory.places.iter().copied().eq(wanted.values().iter().map(place));
+        let same_sizes = Some(&memory.sizes) == wanted.memory.non_const_buffer_sizes.as_ref();
+        if !same_places || !same_sizes || memory.devices != wanted.memory.non_const_buffer_device {
+            hint.memory = true;
+        }
+    }
+    *hint != before
+}
+
+/// Whether two values are the same but for where they lie and where their data come from.
+fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
+    match (a, b) {
+        (EValue::Tensor(a), EValue::Tensor(b)) => {
+            let tag = |tensor: &crate::program::Tensor| {
+                let mut extra = tensor.extra_tensor_info.clone();
+                extra.iter_mut().for_each(|extra| extra.tag = None);
+                extra
+            };
+            let has_data = |data: &TensorData| matches!(data, TensorData::Blob(_));
+            let of = |data: &TensorData| match data {
+                TensorData::Blob(id) => Some(program.blob(*id).len),
+                _ => None,
+            };
+            (a.scalar_type, a.storage_offset, &a.sizes, &a.dim_order, a.requires_grad, a.layout, a.shape_dynamism)
+                == (
+                    b.scalar_type,
+                    b.storage_offset,
+                    &b.sizes,
+                    &b.dim_order,
+                    b.requires_grad,
+                    b.layout,
+                    b.shape_dynamism,
+                )
+                && tag(a) == tag(b)
+                && has_data(&a.data) == has_data(&b.data)
+                && of(&a.data).is_none_or(|len| Some(len) == b.nbytes())
+        }
+        (EValue::Double(a), EValue::Double(b)) => a.to_bits() == b.to_bits(),
+        (EValue::DoubleList(Some(a)), EValue::DoubleList(Some(b))) => {
+            a.iter().map(|x| x.to_bits()).eq(b.iter().map(|x| x.to_bits()))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// Prints a `.ptd`.
+///
+/// # Errors
+/// A file that cannot be read, or is no `.ptd`.
+pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
+    let entries = reader::flat_tensor::read(origin)?;
+    let mut candidates = layout::flat_tensor_candidates(origin, &entries)?;
+    candidates.push((Options::default(), vec![1; entries.len()]));
+    let mut last = None;
+    for (layout, alignments) in candidates {
+        let mut out = String::from("named_data:\n");
+        let mut data = DataPrinter::new(&options.large_data, &options.file);
+        for (entry, alignment) in entries.iter().zip(&alignments) {
+            let mut fields = Vec::new();
+            let bytes = match &entry.tensor_layout {
+                Some(layout) => {
+                    let tensor = as_tensor(layout, &entry.data);
+                    fields.push(format!("tensor: {}", layout.scalar_type));
+                    fields.push(format!("sizes: {}", yaml::list(layout.sizes.iter().map(i32::to_string))));
+                    if layout.dim_order != crate::program::contiguous(layout.sizes.len()) {
+                        fields.push(format!("dim_order: {}", yaml::list(layout.dim_order.iter().map(u8::to_string))));
+                    }
+                    data.tensor(&entry.data, &tensor, &entry.key)?
+                }
+                None => data.bytes(&entry.data, &entry.key)?,
+            };
+            if *alignment > 1 {
+                fields.push(format!("align: {alignment}"));
+            }
+            fields.push(format!("data: {bytes}"));
+            let _ = writeln!(out, "  {}: {{{}}}", yaml::text(&entry.key), fields.join(", "));
+        }
+        layout::print_flat_tensor_options(&layout, &mut out);
+        let input = Input { name: "dump", text: &out, folder };
+        let difference = match assemble(&input, &Overrides { max_size: Some(u64::MAX), ..Overrides::default() }) {
+            Ok(assembly) => layout::flat_tensor_difference(origin, &assembly)?,
+            Err(_) => Some("the file is of a kind that the text cannot say yet".into()),
+        };
+        if difference.is_none() {
+            return Ok(finish(out, None));
+        }
+        last = Some(finish(out, difference));
+    }
+    last.ok_or_else(|| io::Error::other("there is nothing to print"))
+}
+
+fn as_tensor(layout: &crate::program::TensorLayout, _: &Blob) -> crate::program::Tensor {
+    let mut tensor = crate::program::Tensor::new(layout.scalar_type, layout.sizes.clone());
+    tensor.dim_order = Some(layout.dim_order.clone());
+    tensor
+}

@@ -1,0 +1,142 @@
+//! Reads a `.bpte`: the tests, and where the program is.
+//!
+//! The program itself is not looked into; that is the business of `super::program`. What the model of tests cannot hold
+//! is an error here, and so is a tensor whose bytes are not as many as its sizes say, which the runtime reads beyond their
+//! end (rule B-9). Whether the tests fit the program is not asked.
+
+use std::io;
+
+use super::Origin;
+use super::flatbuffer::{Buffer, Result, TableRef};
+use crate::emitter::flatbuffer::MAX_SIZE;
+use crate::ir::tests::{MethodTests, TestCase, TestData};
+use crate::program::{Blob, Source, nbytes};
+use crate::schema::ScalarType;
+use crate::schema::bundled_program as schema;
+use crate::schema::bundled_program::*;
+
+/// Allowed absolute difference of what is read: the format has none, and this is what a text means that has none.
+const ATOL: f64 = 1e-6;
+
+/// Allowed relative difference, as [`ATOL`].
+const RTOL: f64 = 1e-5;
+
+/// A program and its tests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The schema version, which nobody looks at; 2 is what is written.
+    pub version: u32,
+    /// The `.pte`: a range of the file.
+    pub program: Blob,
+    /// The tests, in the order of the file.
+    pub tests: Vec<MethodTests>,
+}
+
+impl Found {
+    /// The `.pte` as a file to read from; it is in memory then.
+    ///
+    /// # Errors
+    /// A file that cannot be read or has become too short.
+    pub fn program_origin(&self) -> io::Result<Origin> {
+        Ok(Origin::Bytes(match &self.program.source {
+            Source::Bytes(bytes) => bytes.clone(),
+            _ => self.program.to_vec()?.into(),
+        }))
+    }
+}
+
+/// Reads a `.bpte`.
+///
+/// # Errors
+/// A file that cannot be read from, or bytes that are no `.bpte` ([`super::ReadError`], wrapped).
+pub fn read(origin: &Origin) -> io::Result<Found> {
+    let length = origin.len()?;
+    // There is no header that tells the length of the FlatBuffer; no offset leads beyond this.
+    let bytes = origin.head(length.min(MAX_SIZE))?;
+    let buffer = Buffer::new(&bytes);
+    let root = buffer.root(schema::IDENTIFIER, &BUNDLED_PROGRAM).map_err(io::Error::other)?;
+    Reader { origin, length: bytes.len() as u64 }.bundled_program(root).map_err(io::Error::other)
+}
+
+struct Reader<'o> {
+    origin: &'o Origin,
+    length: u64,
+}
+
+impl Reader<'_> {
+    fn bundled_program(&self, t: TableRef<'_, '_>) -> Result<Found> {
+        let version = t.u32(bundled_program::version)?;
+        // An absent list is an empty one here, though the runtime follows it (B-3).
+        let suites =
+            t.children(bundled_program::method_test_suites, &BUNDLED_METHOD_TEST_SUITE, |t| self.method_tests(t))?;
+        let Some(program) = self.blob(&t, bundled_program::program)? else {
+            return t.wrong(bundled_program::program, "the program is missing");
+        };
+        Ok(Found { version, program, tests: suites.unwrap_or_default() })
+    }
+
+    fn method_tests(&self, t: TableRef<'_, '_>) -> Result<MethodTests> {
+        let Some(method) = t.text(bundled_method_test_suite::method_name)? else {
+            return t.wrong(bundled_method_test_suite::method_name, "the tests name no method");
+        };
+        let cases =
+            t.children(bundled_method_test_suite::test_cases, &BUNDLED_METHOD_TEST_CASE, |t| self.test_case(t))?;
+        Ok(MethodTests { method, cases: cases.unwrap_or_default() })
+    }
+
+    fn test_case(&self, t: TableRef<'_, '_>) -> Result<TestCase> {
+        let inputs = t.children(bundled_method_test_case::inputs, &VALUE, |t| self.value(t))?.unwrap_or_default();
+        let outputs = t.children(bundled_method_test_case::expected_outputs, &VALUE, |t| self.value(t))?;
+        // No outputs are how the format says that nothing is compared (B-10).
+        let outputs = outputs.filter(|outputs| !outputs.is_empty());
+        Ok(TestCase { inputs, outputs, atol: ATOL, rtol: RTOL })
+    }
+
+    fn value(&self, t: TableRef<'_, '_>) -> Result<TestData> {
+        let tag = t.u8(value::val_type)?;
+        let Some(table) = usize::from(tag).checked_sub(1).and_then(|member| VALUE_UNION.get(member)) else {
+            return t.wrong(value::val_type, format!("there is no kind of value with the number {tag}"));
+        };
+        let Some(v) = t.child(value::val, table)? else {
+            return t.wrong(value::val, "the value is missing");
+        };
+        Ok(match tag {
+            1 => self.tensor(v)?,
+            2 => TestData::Int(v.i64(int::int_val)?),
+            3 => TestData::Bool(v.bool(bool_::bool_val)?),
+            _ => TestData::Double(v.f64(double::double_val)?),
+        })
+    }
+
+    fn tensor(&self, t: TableRef<'_, '_>) -> Result<TestData> {
+        let scalar_type = ScalarType(t.i8(tensor::scalar_type)?);
+        let sizes = t.i32s(tensor::sizes)?.unwrap_or_default();
+        let dim_order = t.u8s(tensor::dim_order)?.unwrap_or_default();
+        if !is_order(&dim_order, sizes.len()) {
+            return t.wrong(tensor::dim_order, format!("the {} dimensions cannot be in such an order", sizes.len()));
+        }
+        let Some(expected) = nbytes(scalar_type, &sizes) else {
+            return t.wrong(tensor::sizes, format!("no tensor of element type {scalar_type} has such sizes"));
+        };
+        let data = self.blob(&t, tensor::data)?.unwrap_or_else(|| Blob::bytes([]));
+        if data.len != expected {
+            return t.wrong(tensor::data, format!("there are {} bytes, the sizes say {expected}", data.len));
+        }
+        Ok(TestData::Tensor { scalar_type, sizes, dim_order, data })
+    }
+
+    fn blob(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<Option<Blob>> {
+        let Some((offset, len)) = t.range(slot)? else { return Ok(None) };
+        match self.origin.blob(offset, len, self.length) {
+            Some(blob) => Ok(Some(blob)),
+            None => t.wrong(slot, "the bytes are not in the file"),
+        }
+    }
+}
+
+/// Whether `order` names each of `rank` dimensions once. Others take it as indices.
+fn is_order(order: &[u8], rank: usize) -> bool {
+    let mut seen = [false; 256];
+    order.len() == rank
+        && order.iter().all(|dim| usize::from(*dim) < rank && !std::mem::replace(&mut seen[usize::from(*dim)], true))
+}
