@@ -88,12 +88,22 @@ fn named(target: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", target.display()))
 }
 
-/// A temporary file beside `target`, with the permissions that any program's new file has.
+/// A temporary file beside `target`, with the permissions of the file there, or else those that any program's new file
+/// has.
 fn beside(target: &Path) -> io::Result<NamedTempFile> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".pte-emit-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    if !folder.is_dir() {
+        let message = format!("there is no folder {}", folder.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, message));
+    }
+    let file = builder.tempfile_in(folder)?;
+    if let Ok(old) = target.metadata() {
+        // Who could read the old file can read the new one, and nobody else.
+        file.as_file().set_permissions(old.permissions())?;
+    }
+    Ok(file)
 }

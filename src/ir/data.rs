@@ -169,6 +169,11 @@ impl<'d, 'a> Finder<'d, 'a> {
                 }
             }
             DataSource::Fill(..) | DataSource::Iota(..) | DataSource::Random(..) => {
+                if nbytes.is_none() && sizes.is_some() {
+                    let message =
+                        format!("the sizes {:?} make more bytes than can be counted", sizes.unwrap_or_default());
+                    return self.fail(Diagnostic::error(data.id, message));
+                }
                 let Some(len) = nbytes else {
                     let unsized_data = Diagnostic::error(data.id, "these data do not say how many they are");
                     return self.fail(unsized_data.label("the tensor needs `sizes`"));
@@ -433,6 +438,10 @@ impl<'d, 'a> Finder<'d, 'a> {
         if !whole || header > length || header > MAX_SAFETENSORS_HEADER {
             return self.unreadable(at, &path, &"it is no .npy file");
         }
+        let mut text = Vec::new();
+        if file.take(header).read_to_end(&mut text).is_err() || !has_countable_shape(&text) {
+            return self.unreadable(at, &path, &"its shape is larger than can be counted");
+        }
         let parsed = File::open(&path).and_then(|file| npyz::NpyFile::new(std::io::BufReader::new(file).take(header)));
         let npy = match parsed {
             Ok(npy) => npy,
@@ -577,6 +586,18 @@ fn entries_of(program: &crate::program::Program) -> Vec<Entry> {
         Some(Entry { key, data: program.blob(blob).clone(), tensor_layout })
     });
     named.chain(tensors).collect()
+}
+
+/// Whether the product of the numbers after `shape` in a .npy header can be counted: the library that parses the header
+/// multiplies them without a check.
+fn has_countable_shape(header: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(header);
+    let shape = text.split("shape").nth(1).unwrap_or_default();
+    let shape = shape.split(')').next().unwrap_or_default();
+    let numbers = shape.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let product = numbers.map(|digits| digits.parse::<u64>().ok().map(|size| size.max(1)));
+    // Elements of up to 2^16 bytes.
+    product.fold(Some(1u64 << 16), |product, size| product?.checked_mul(size?)).is_some()
 }
 
 fn npy_type(dtype: &npyz::DType) -> Option<ScalarType> {

@@ -537,6 +537,9 @@ impl Decoder {
             external,
             name: fields.take("name").and_then(|node| self.text(node, "a name")),
             device: fields.take("device").and_then(|node| self.device(node)),
+            data_buffer_idx: fields
+                .take("data_buffer_idx")
+                .and_then(|node| Some(At { id: node.id, value: self.int(&node, "a number")? })),
             storage_offset: fields
                 .take("storage_offset")
                 .and_then(|node| self.int(&node, "a number of elements"))
@@ -653,6 +656,10 @@ impl Decoder {
         let node = fields.take(kind)?;
         let value = match kind {
             "int" => Literal::Int(self.int(&node, "an integer")?),
+            "double" if matches!(node.value, Value::Bool(_)) => {
+                self.expected(&node, "a number");
+                return None;
+            }
             "double" => Literal::Double(self.float(&node)?),
             "bool" => Literal::Bool(self.bool(node)?),
             "string" => Literal::String(self.text(node, "a text")?.value),

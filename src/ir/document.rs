@@ -109,6 +109,8 @@ pub struct Tensor<'a> {
     pub name: Option<Word<'a>>,
     /// Device type and index.
     pub device: Option<(i8, i8)>,
+    /// The number of external data that are not given.
+    pub data_buffer_idx: Option<At<u32>>,
     /// Storage offset.
     pub storage_offset: i32,
     /// Requires a gradient.

@@ -91,6 +91,7 @@ pub const TENSOR_LAYOUTS: &[&str] = &["strided", "sparse"];
 
 static NUMBERS: Form = Named("numbers", &List(&Either(&[Number, Bool, Text, Form::Named("numbers", &Null)])));
 static INTS: Form = List(&Int);
+static SIZES: Form = List(&UInt);
 static NAMES: Form = List(&Text);
 static FRAMES: Form = List(&Form::Shape(&FRAME));
 static INSTRUCTIONS: Form = List(&Form::Shape(&INSTRUCTION));
@@ -98,7 +99,8 @@ static SOURCE: Form = Named("data", &Either(&[Number, Bool, Text, NUMBERS, Form:
 static LITERAL: Form =
     Named("literal", &Either(&[Null, Bool, Number, Text, List(&Named("literal", &Null)), Form::Shape(&LITERAL_MAP)]));
 static LITERALS: Form = List(&LITERAL);
-static VALUE: Form = Either(&[Null, Bool, Number, Text, Form::Shape(&TENSOR), Form::Shape(&LITERAL_MAP)]);
+static VALUE: Form =
+    Either(&[Null, Bool, Number, Text, List(&LITERAL), Form::Shape(&TENSOR), Form::Shape(&LITERAL_MAP)]);
 static TEST_VALUE: Form = Either(&[Null, Bool, Number, SOURCE, Form::Shape(&TEST_TENSOR)]);
 
 shapes! {
@@ -123,8 +125,8 @@ shapes! {
     }
     TENSOR "tensor" "A tensor." required ["tensor"] {
         "tensor": Dtype, "Element type.";
-        "sizes": INTS, "Size of each dimension; for a dynamic tensor the upper bound. Taken from nested data if left out.";
-        "dim_order": INTS, "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
+        "sizes": SIZES, "Size of each dimension; for a dynamic tensor the upper bound. Taken from nested data if left out.";
+        "dim_order": SIZES, "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
         "dynamism": Either(&[OneOf(DYNAMISM), Int]), "Whether the sizes may change.";
         "data": SOURCE, "Constant content, or the initial state of a mutable tensor.";
         "mutable": Bool, "The tensor keeps its content from one execution to the next.";
@@ -136,6 +138,7 @@ shapes! {
         "storage_offset": Int, "In elements; the runtime takes 0 only.";
         "requires_grad": Bool, "As torch had it.";
         "layout": Either(&[OneOf(TENSOR_LAYOUTS), Int]), "strided or sparse.";
+        "data_buffer_idx": UInt, "With `external` and no data: the number in the file, which nobody reads; counted.";
         "index": UInt, "Number of the value; computed in the exporter's order.";
     }
     PLACE "place" "A place in planned memory." required ["pool"] {
@@ -221,7 +224,7 @@ shapes! {
         "rtol": Number, "Allowed relative difference; 1e-5.";
     }
     TEST_TENSOR "test_tensor" "A tensor of a test whose sizes are not the method's." required ["data"] {
-        "sizes": INTS, "Size of each dimension.";
+        "sizes": SIZES, "Size of each dimension.";
         "data": SOURCE, "Content.";
     }
     NAMED_DATA "named_data" "A keyed blob." required ["data"] {
@@ -229,8 +232,8 @@ shapes! {
         "align": Alignment, "Alignment of its segment, at least.";
         "external": Either(&[Bool, Text]), "The blob goes to a .ptd: true, or the tag that names it.";
         "tensor": Dtype, "Element type, if the content is a tensor.";
-        "sizes": INTS, "Size of each dimension, if the content is a tensor.";
-        "dim_order": INTS, "Dimensions from the outermost in memory to the innermost.";
+        "sizes": SIZES, "Size of each dimension, if the content is a tensor.";
+        "dim_order": SIZES, "Dimensions from the outermost in memory to the innermost.";
     }
     DATA "data_map" "Where bytes come from: one of the keys, with those that belong to it." required [] {
         "hex": Text, "Hexadecimal digits, with spaces if liked.";

@@ -154,7 +154,7 @@ fn options(duplicate_keys: DuplicateKeyPolicy) -> serde_saphyr::Options {
         max_events: usize::MAX,
         max_nodes: usize::MAX,
         max_total_scalar_bytes: usize::MAX,
-        simple_key_max_lookahead: usize::MAX,
+        simple_key_max_lookahead: 1 << 16,
         // A list of tensors' numbers nests as deep as their rank, 16 at most; the rest of the text needs ten levels.
         max_depth: 64,
         flow_nesting_limit: 64,

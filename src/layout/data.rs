@@ -194,6 +194,13 @@ impl<'a> Collector<'a> {
                 self.errors.push(error.with_related(Locus::NamedData(first), "its first use"));
             }
             let blob = self.same[data.data.0 as usize];
+            if let Some((first, other)) = self.external.find(&data.key)
+                && other != blob
+            {
+                let message = format!("the key `{}` is in a .ptd, too, with other bytes", data.key);
+                let error = LayoutError::new(Locus::NamedData(number), message);
+                self.errors.push(error.with_related(first, "its first use"));
+            }
             let size = self.size(blob);
             let next = self.named_segments.len();
             let index = *segment_of.entry(blob).or_insert(next);

@@ -83,6 +83,13 @@ impl External {
         Ok((number, number != next))
     }
 
+    /// Where a key was used first, and its data.
+    pub fn find(&self, key: &str) -> Option<(Locus, BlobId)> {
+        let (file, position) = *self.keys.get(key)?;
+        let entry = &self.files[file][position];
+        Some((entry.at, entry.blob))
+    }
+
     fn count(&self) -> u32 {
         (self.numbers.len() + self.elsewhere.len()) as u32
     }

@@ -61,7 +61,12 @@ pub(super) fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
     for input in &inputs {
         lifetimes.touch(*input, 0);
     }
-    let mut walk = Walk { loops: Vec::new(), branches: Vec::new(), first: vec![Mention::None; plan.values().len()] };
+    let mut walk = Walk {
+        loops: Vec::new(),
+        branches: Vec::new(),
+        skips: Vec::new(),
+        first: vec![Mention::None; plan.values().len()],
+    };
     let roles = Roles::new(plan);
     let mut last_writes: BTreeMap<usize, u32> = BTreeMap::new();
     let mut time = 0;
@@ -69,7 +74,9 @@ pub(super) fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
         let first = time + 1;
         for instruction in chain.instructions.iter().flatten() {
             time += 1;
-            walk.branches.retain(|(_, end)| *end > time);
+            while walk.branches.last().is_some_and(|(_, end)| *end <= time) {
+                walk.branches.pop();
+            }
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
                     for (position, arg) in args.iter().flatten().enumerate() {
@@ -104,6 +111,7 @@ pub(super) fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
                         walk.loops.push((destination, time));
                     } else {
                         walk.branches.push((time, destination));
+                        walk.skips.push((time, destination));
                     }
                 }
                 Instruction::FreeCall { value_index } => lifetimes.touch(*value_index, time),
@@ -127,7 +135,7 @@ pub(super) fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
             lifetimes.spans[value] = Some((0, count + 1));
         }
     }
-    lifetimes.carry_around_loops(walk.loops, &walk.first);
+    lifetimes.carry_around_loops(walk);
     lifetimes
 }
 
@@ -137,6 +145,8 @@ struct Walk {
     loops: Vec<(u32, u32)>,
     /// Jump and destination of the branches that are open, as times.
     branches: Vec<(u32, u32)>,
+    /// Jump and destination of all forward jumps, as times.
+    skips: Vec<(u32, u32)>,
     /// How each value is first mentioned.
     first: Vec<Mention>,
 }
@@ -178,10 +188,37 @@ fn write_backs(plan: &ExecutionPlan, last_writes: &BTreeMap<usize, u32>) -> Vec<
 }
 
 impl Lifetimes {
+    /// Values that a round of a loop may leave as the round before made them: a jump inside the loop leads over where they
+    /// are first written, to where they may be read.
+    fn skipped_writes(&self, skips: &[(u32, u32)], region_of: &impl Fn(u32) -> Option<(u32, u32)>) -> BTreeSet<usize> {
+        let mut by_start: Vec<(u32, u32, usize)> =
+            self.spans.iter().enumerate().filter_map(|(value, span)| span.map(|(s, e)| (s, e, value))).collect();
+        by_start.sort_unstable();
+        let mut skips = skips.iter().copied().peekable();
+        let mut open: BTreeSet<(u32, u32)> = BTreeSet::new();
+        let mut carried = BTreeSet::new();
+        for (start, end, value) in by_start {
+            while let Some((jump, destination)) = skips.next_if(|(jump, _)| *jump < start) {
+                open.insert((destination, jump));
+            }
+            while open.first().is_some_and(|(destination, _)| *destination <= start) {
+                open.pop_first();
+            }
+            let Some((head, _)) = region_of(start) else { continue };
+            // Jumps that land before the last use. If there are very many, one of them is taken to be in the loop.
+            let mut landing = open.iter().take_while(|(destination, _)| *destination <= end);
+            if landing.by_ref().take(64).any(|(_, jump)| *jump >= head) || landing.next().is_some() {
+                carried.insert(value);
+            }
+        }
+        carried
+    }
+
     /// What is made before a loop and used in it is needed until the loop's last jump back; what a loop reads before
     /// it writes it is carried from one round to the next. The exporter unrolls no loops into a plan, so it has no such
     /// rule, and without backward jumps this changes nothing.
-    fn carry_around_loops(&mut self, mut loops: Vec<(u32, u32)>, first: &[Mention]) {
+    fn carry_around_loops(&mut self, walk: Walk) {
+        let Walk { mut loops, skips, first, .. } = walk;
         if loops.is_empty() {
             return;
         }
@@ -198,10 +235,11 @@ impl Lifetimes {
             let candidate = regions[..regions.partition_point(|(head, _)| *head <= time)].last();
             candidate.filter(|(_, jump)| time <= *jump).copied()
         };
+        let carried = self.skipped_writes(&skips, &region_of);
         let farthest = FarthestJump::new(&loops);
         for (value, span) in self.spans.iter_mut().enumerate() {
             let Some((start, end)) = span else { continue };
-            if first[value] == Mention::Read
+            if (first[value] == Mention::Read || carried.contains(&value))
                 && *start > 0
                 && let Some((head, jump)) = region_of(*start)
             {

@@ -80,19 +80,30 @@ fn explains(found: &Found, same: &[crate::program::BlobId], options: &Options, a
     let program = with_alignments(found, alignments);
     let Ok(plan) = layout::plan(&program, same, options) else { return false };
     let constants = options.constants == Home::Inline || plan.constant_offsets == found.constant_offsets;
-    constants && plan.segments.iter().map(|segment| (segment.offset, segment.size)).eq(found.segments.iter().copied())
+    let base = found.header.is_none_or(|header| {
+        let all = plan
+            .segments
+            .iter()
+            .try_fold(options.segment_alignment, |all, segment| layout::lcm(all, segment.alignment));
+        let bases = [all, Some(options.segment_alignment)].map(|alignment| align_up(header.program_size, alignment?));
+        bases.contains(&Some(header.segment_base_offset))
+    });
+    base && constants
+        && plan.segments.iter().map(|segment| (segment.offset, segment.size)).eq(found.segments.iter().copied())
 }
 
 /// For each named blob the least power of two that puts its segment where it is.
 fn alignments_of_named(found: &Found, segment_alignment: u64) -> Vec<u64> {
+    alignments_of(&found.named_segments, &found.segments, segment_alignment)
+}
+
+fn alignments_of(entries: &[u32], segments: &[(u64, u64)], segment_alignment: u64) -> Vec<u64> {
     let mut alignments = Vec::new();
-    for index in &found.named_segments {
+    for index in entries {
         let index = *index as usize;
-        let end = index
-            .checked_sub(1)
-            .and_then(|before| found.segments.get(before))
-            .map_or(0, |(offset, size)| offset + size);
-        let offset = found.segments.get(index).map_or(0, |(offset, _)| *offset);
+        let end =
+            index.checked_sub(1).and_then(|before| segments.get(before)).map_or(0, |(offset, size)| offset + size);
+        let offset = segments.get(index).map_or(0, |(offset, _)| *offset);
         let asked = (0..=20).map(|power| 1u64 << power).filter(|alignment| *alignment > segment_alignment);
         let fits = |alignment: u64| align_up(end, alignment.max(segment_alignment)) == Some(offset);
         let needed = if fits(1) { Some(1) } else { asked.into_iter().find(|alignment| fits(*alignment)) };
@@ -112,19 +123,24 @@ fn guess_builder(
     let program = with_alignments(found, alignments);
     let Ok(plan) = layout::plan(&program, same, options) else { return Ok(0) };
     let file = origin.head(found.program_size)?;
-    let mut length = 0;
-    for builder in [Builder::Exir, Builder::Flatc] {
-        options.builder = builder;
-        let flatbuffer = emitter::program::emit(&program, &plan, options)?;
-        length = flatbuffer.len() as u64;
-        // Behind the first eight bytes and the header the FlatBuffer is the same bytes.
-        let rest = flatbuffer.get(8..).unwrap_or_default();
-        if file.len() >= flatbuffer.len() && file.ends_with(rest) {
-            return Ok(length);
+    // What lies inside the FlatBuffer shows its alignment there.
+    let inline = !plan.inline_delegates.is_empty() || plan.constant_buffer.len() > 1;
+    let forced = if inline { TENSOR_ALIGNMENTS } else { &TENSOR_ALIGNMENTS[..1] };
+    let tensor = if options.constants == Home::Inline { forced } else { &[options.tensor_alignment] };
+    let mut first = None;
+    for (delegate_alignment, tensor_alignment) in forced.iter().flat_map(|d| tensor.iter().map(move |t| (*d, *t))) {
+        for builder in [Builder::Exir, Builder::Flatc] {
+            let candidate = Options { builder, delegate_alignment, tensor_alignment, ..options.clone() };
+            let flatbuffer = emitter::program::emit(&program, &plan, &candidate)?;
+            // Behind the first eight bytes and the header the FlatBuffer is the same bytes.
+            if file.len() >= flatbuffer.len() && file.ends_with(flatbuffer.get(8..).unwrap_or_default()) {
+                *options = candidate;
+                return Ok(flatbuffer.len() as u64);
+            }
+            first.get_or_insert(flatbuffer.len() as u64);
         }
     }
-    options.builder = Builder::Exir;
-    Ok(length)
+    Ok(first.unwrap_or(0))
 }
 
 /// Header padding and the first segment's place, which follow from alignments that nothing else shows.
@@ -242,22 +258,24 @@ fn compare(origin: &Origin, file: &emitter::File<'_>, segments: &[(u64, u64)]) -
 /// # Errors
 /// A file that cannot be read.
 pub fn flat_tensor_candidates(origin: &Origin, entries: &[Entry]) -> io::Result<Vec<(Options, Vec<u64>)>> {
-    let segments = reader::flat_tensor::segments(origin)?;
+    let frame = reader::flat_tensor::frame(origin)?;
     let mut candidates = Vec::new();
     for segment_alignment in SEGMENT_ALIGNMENTS {
-        let mut end = 0;
-        let explained = segments.iter().all(|(offset, size)| {
-            let fits = align_up(end, *segment_alignment) == Some(*offset);
-            end = offset.saturating_add(*size);
-            fits
-        });
-        if explained {
+        let alignments = alignments_of(&frame.entry_segments, &frame.segments, *segment_alignment);
+        let all = alignments.iter().try_fold(*segment_alignment, |all, alignment| layout::lcm(all, *alignment));
+        for base_alignment in [None, Some(*segment_alignment)] {
+            let base = base_alignment.or(all).and_then(|alignment| align_up(frame.metadata, alignment));
+            if base != Some(frame.base) {
+                continue;
+            }
             for ptd_builder in [Builder::Flatc, Builder::Exir] {
-                let options = Options { segment_alignment: *segment_alignment, ptd_builder, ..Options::default() };
-                candidates.push((options, vec![1; entries.len()]));
+                let segment_alignment = *segment_alignment;
+                let options = Options { segment_alignment, base_alignment, ptd_builder, ..Options::default() };
+                candidates.push((options, alignments.clone()));
             }
         }
     }
+    debug_assert!(candidates.iter().all(|(_, alignments)| alignments.len() == entries.len()));
     Ok(candidates)
 }
 
@@ -267,6 +285,9 @@ pub fn print_flat_tensor_options(options: &Options, out: &mut String) {
     let mut lines = String::new();
     if options.segment_alignment != default.segment_alignment {
         let _ = writeln!(lines, "  segment_alignment: {}", options.segment_alignment);
+    }
+    if let Some(base_alignment) = options.base_alignment {
+        let _ = writeln!(lines, "  base_alignment: {base_alignment}");
     }
     if options.ptd_builder != default.ptd_builder {
         lines.push_str("  ptd_builder: exir\n");
@@ -282,7 +303,7 @@ pub fn print_flat_tensor_options(options: &Options, out: &mut String) {
 /// # Errors
 /// A file that cannot be read.
 pub fn flat_tensor_difference(origin: &Origin, assembly: &Assembly) -> io::Result<Option<String>> {
-    let segments = reader::flat_tensor::segments(origin)?;
+    let segments = reader::flat_tensor::frame(origin)?.segments;
     match assembly.data_files().next() {
         Some((_, file)) => compare(origin, &file, &segments),
         None => Ok(Some("it has no keys".into())),

@@ -25,6 +25,8 @@ pub struct Hints {
     pub memory: bool,
     /// The table of operators.
     pub operators: bool,
+    /// The numbers of data that are in a `.ptd`.
+    pub external: bool,
     /// Nothing is left to rules: every value is declared with its number, and referred to by it.
     pub everything: bool,
 }
@@ -657,6 +659,11 @@ impl<'p> MethodPrinter<'p> {
         }
         if tensor.layout != 0 {
             fields.push(format!("layout: {}", word(shape::TENSOR_LAYOUTS, tensor.layout)));
+        }
+        if let TensorData::Elsewhere(Some(number)) = tensor.data
+            && (self.hints.external || self.hints.everything)
+        {
+            fields.push(format!("data_buffer_idx: {number}"));
         }
         if let TensorData::Blob(blob) = tensor.data {
             fields.push(format!("data: {}", data.tensor(self.program.blob(blob), tensor, name)?));

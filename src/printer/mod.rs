@@ -138,6 +138,11 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, wanted: &Execu
         if !same_places || !same_sizes || memory.devices != wanted.memory.non_const_buffer_device {
             hint.memory = true;
         }
+        let numbers = assembly.plan.buffer_index[method].iter().zip(wanted.values());
+        hint.external |= numbers.into_iter().any(|(made, value)| match value {
+            EValue::Tensor(tensor) => matches!(tensor.data, TensorData::Elsewhere(Some(wanted)) if wanted != *made),
+            _ => false,
+        });
     }
     *hint != before
 }
@@ -151,7 +156,7 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
                 extra.iter_mut().for_each(|extra| extra.tag = None);
                 extra
             };
-            let has_data = |data: &TensorData| matches!(data, TensorData::Blob(_));
+            let has_data = |data: &TensorData| std::mem::discriminant(data);
             let of = |data: &TensorData| match data {
                 TensorData::Blob(id) => Some(program.blob(*id).len),
                 _ => None,

@@ -29,12 +29,36 @@ pub fn read(origin: &Origin) -> io::Result<Vec<Entry>> {
     with_root(origin, |t, base, length| entries(t, origin, base, length))
 }
 
-/// Offset and size of each segment, relative to the first one's start.
+/// How a `.ptd` is laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Bytes of the metadata with the header.
+    pub metadata: u64,
+    /// Where the first segment begins.
+    pub base: u64,
+    /// Offset and size of each segment, relative to the first one's start.
+    pub segments: Vec<(u64, u64)>,
+    /// Segment of each key.
+    pub entry_segments: Vec<u32>,
+}
+
+/// Reads how a `.ptd` is laid out.
 ///
 /// # Errors
 /// As [`read`].
-pub fn segments(origin: &Origin) -> io::Result<Vec<(u64, u64)>> {
-    with_root(origin, |t, _, _| segments_of(&t))
+pub fn frame(origin: &Origin) -> io::Result<Frame> {
+    let head = origin.head(32)?;
+    let field =
+        |at: usize| head.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    with_root(origin, |t, base, _| {
+        let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| t.u32(named_data::segment_index))?;
+        Ok(Frame {
+            metadata: field(16).saturating_add(field(24)),
+            base,
+            segments: segments_of(&t)?,
+            entry_segments: entries.unwrap_or_default(),
+        })
+    })
 }
 
 fn segments_of(t: &TableRef<'_, '_>) -> Result<Vec<(u64, u64)>> {

@@ -248,8 +248,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 }
 
-/// Where an action may jump to by a label that exists.
+/// Where an action may jump to: a label that exists, or a number.
 pub(super) fn forward_jump(action: &Action<'_>, labels: &HashMap<&str, (i32, NodeId)>) -> Option<usize> {
-    let Action::JumpFalse { to: At { value: NameOrNumber::Name(name), .. }, .. } = action else { return None };
-    labels.get(&**name).and_then(|(position, _)| usize::try_from(*position).ok())
+    let Action::JumpFalse { to, .. } = action else { return None };
+    let position = match &to.value {
+        NameOrNumber::Name(name) => labels.get(&**name)?.0,
+        NameOrNumber::Number(number) => *number,
+    };
+    usize::try_from(position).ok()
 }

@@ -23,6 +23,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     /// Declared values by name.
     pub(super) names: HashMap<&'d str, usize>,
     pub(super) delegates: HashMap<&'d str, usize>,
+    /// For each declared value the tensor whose memory it shares; itself if it is no view.
+    pub(super) bases: Vec<usize>,
     /// What is known of each declared value.
     pub(super) declared: Vec<Known>,
     /// Numbers that declared values want.
@@ -66,6 +68,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         MethodResolver {
             names: HashMap::with_capacity(method.values.len()),
             delegates: method.delegates.iter().enumerate().map(|(i, d)| (&*d.name.value, i)).collect(),
+            bases: Vec::new(),
             declared: vec![Known::default(); method.values.len()],
             wanted: BTreeMap::new(),
             next: 0,
@@ -93,6 +96,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn run(&mut self) -> ExecutionPlan {
         let method = self.method;
         self.note_names();
+        self.find_bases();
         self.note_wanted_numbers();
         self.note_inputs_and_outputs();
         self.note_produced();
@@ -383,14 +387,37 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// The tensor whose memory a tensor shares; itself if it is no view.
     pub(super) fn base_of(&self, declaration: usize) -> usize {
-        let mut base = declaration;
-        // Views of views of views, in a circle at worst: declarations are only so many.
-        for _ in 0..64 {
-            let Declared::Tensor(tensor) = &self.method.values[base].value else { break };
-            let Some(next) = tensor.view_of.as_ref().and_then(|name| self.names.get(&*name.value)) else { break };
-            base = *next;
+        self.bases[declaration]
+    }
+
+    /// Finds the base of each view. Of views that go in a circle each is its own base, which is told when it is made.
+    fn find_bases(&mut self) {
+        let count = self.method.values.len();
+        let next = |declaration: usize| match &self.method.values[declaration].value {
+            Declared::Tensor(tensor) => tensor.view_of.as_ref().and_then(|name| self.names.get(&*name.value)).copied(),
+            Declared::Other(_) => None,
+        };
+        let mut bases: Vec<Option<usize>> = vec![None; count];
+        for declaration in 0..count {
+            let mut path = vec![declaration];
+            let mut on_path = HashSet::from([declaration]);
+            let mut base = declaration;
+            while bases[base].is_none() {
+                match next(base) {
+                    Some(of) if on_path.insert(of) => {
+                        path.push(of);
+                        base = of;
+                    }
+                    Some(_) => {
+                        path.iter().for_each(|step| bases[*step] = Some(*step));
+                    }
+                    None => bases[base] = Some(base),
+                }
+            }
+            let end = bases[base];
+            path.iter().for_each(|step| _ = bases[*step].get_or_insert(end.unwrap_or(*step)));
         }
-        base
+        self.bases = bases.into_iter().enumerate().map(|(declaration, base)| base.unwrap_or(declaration)).collect();
     }
 
     /// Views among what an instruction reads get their numbers before what it makes.

@@ -146,6 +146,15 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let message = format!("offset {offset} of `{}` is no multiple of its element size, {element}", name.value);
             self.diagnostics.push(Diagnostic::warning(name.id, message).label("kernels may read it wrongly, or crash"));
         }
+        if let Some(index) = &written.data_buffer_idx
+            && (written.data.is_some() || written.external.is_none())
+        {
+            self.error(
+                index.id,
+                "the number of these data is computed",
+                "only external tensors without data may state it",
+            );
+        }
         if written.storage_offset != 0 {
             let warning = Diagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
             self.diagnostics.push(warning.label("the runtime refuses it"));
@@ -187,7 +196,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
         } else if written.external.is_some() {
-            tensor.data = TensorData::Elsewhere(None);
+            tensor.data = TensorData::Elsewhere(written.data_buffer_idx.as_ref().map(|index| index.value));
         }
         tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), <[u8]>::to_vec));
         tensor.sizes = Some(sizes);
