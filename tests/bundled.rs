@@ -1,7 +1,8 @@
 //! The texts of `tests/golden/bundled` must become, bit for bit, the bundled programs (`.bpte`) that ExecuTorch 1.5.1's
 //! devtools wrote for them, and these must come back as the same program and tests; broken ones end in an error.
 //!
-//! Whether the tests are right is not asked, nor what the runtime says.
+//! The programs of addmul, channels_last, multi and scalars are exports, which devtools checked against the tests; the
+//! others are our own, given to devtools as files. Whether the tests are right is not asked, nor what the runtime says.
 
 use proptest::prelude::*;
 use pte_emit::emitter::bundled_program::emit;

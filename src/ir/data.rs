@@ -594,10 +594,9 @@ fn has_countable_shape(header: &[u8]) -> bool {
     let text = String::from_utf8_lossy(header);
     let shape = text.split("shape").nth(1).unwrap_or_default();
     let shape = shape.split(')').next().unwrap_or_default();
-    let numbers = shape.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
-    let product = numbers.map(|digits| digits.parse::<u64>().ok().map(|size| size.max(1)));
+    let mut numbers = shape.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
     // Elements of up to 2^16 bytes.
-    product.fold(Some(1u64 << 16), |product, size| product?.checked_mul(size?)).is_some()
+    numbers.try_fold(1u64 << 16, |product, digits| product.checked_mul(digits.parse::<u64>().ok()?.max(1))).is_some()
 }
 
 fn npy_type(dtype: &npyz::DType) -> Option<ScalarType> {

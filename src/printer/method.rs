@@ -155,11 +155,7 @@ impl<'p> MethodPrinter<'p> {
                     let new: Vec<i32> = args.iter().flatten().copied().filter(|arg| seen.insert(*arg)).collect();
                     self.produced.extend(new);
                 }
-                Instruction::MoveCall { move_to, .. } => {
-                    if seen.insert(*move_to) {
-                        self.produced.insert(*move_to);
-                    }
-                }
+                Instruction::MoveCall { move_to, .. } if seen.insert(*move_to) => _ = self.produced.insert(*move_to),
                 _ => {}
             }
         }
@@ -429,7 +425,7 @@ impl<'p> MethodPrinter<'p> {
             }
             return;
         }
-        out.push_str("    chains:\n");
+        out.push_str(if chains.is_empty() { "    chains: []\n" } else { "    chains:\n" });
         for chain in chains {
             let references =
                 |items: &Option<Vec<i32>>| yaml::list(items.iter().flatten().map(|item| format!("{{index: {item}}}")));

@@ -138,6 +138,26 @@ impl Blob {
         }
     }
 
+    /// Some of the bytes, from `offset` on, of which `len` must be there.
+    ///
+    /// # Errors
+    /// As [`Blob::copy_to`].
+    pub fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        let (start, end) = (offset as usize, offset as usize + len);
+        match &self.source {
+            Source::Bytes(bytes) => Ok(bytes[start..end].to_vec()),
+            Source::File { path, offset: base } => {
+                let mut bytes = Vec::with_capacity(len);
+                copy_file(path, base + offset, len as u64, &mut bytes)?;
+                Ok(bytes)
+            }
+            Source::Repeat(pattern) => Ok((start..end).map(|at| pattern[at % pattern.len()]).collect()),
+            Source::Iota { .. } | Source::Random { .. } | Source::Reordered { .. } => {
+                Ok(self.to_vec()?[start..end].to_vec())
+            }
+        }
+    }
+
     /// All bytes in memory. For small blobs, and for those that go into the FlatBuffer.
     ///
     /// # Errors

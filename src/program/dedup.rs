@@ -1,38 +1,79 @@
 //! Which blobs hold the same bytes. Reads data, and therefore is no part of the layout, which uses the answer.
 //!
-//! Only blobs of equal length are hashed, and only a cryptographic digest (SHA-256) counts as proof.
+//! Weights of equal size are normal and equal weights are rare, so blobs of equal length are told apart by a few samples
+//! first, and hashed only if these are equal, too. Only a cryptographic digest (SHA-256) counts as proof.
 
 use std::collections::HashMap;
 use std::io;
 
-use super::{Blob, BlobId};
+use super::{Blob, BlobId, Source};
+
+/// Bytes of one sample; there are one at the start, one in the middle and one at the end.
+const SAMPLE: usize = 512;
 
 /// For each blob the first one with the same bytes; its own id if it is the first.
 ///
 /// # Errors
 /// Data that cannot be read, with the blob concerned.
 pub fn find(blobs: &[Blob]) -> Result<Vec<BlobId>, (BlobId, io::Error)> {
-    let mut lengths: HashMap<u64, u32> = HashMap::new();
-    for blob in blobs {
-        *lengths.entry(blob.len).or_default() += 1;
-    }
-    let mut first: HashMap<(u64, [u8; 32]), BlobId> = HashMap::new();
-    let mut same = Vec::with_capacity(blobs.len());
+    let mut by_length: HashMap<u64, Vec<usize>> = HashMap::new();
     for (index, blob) in blobs.iter().enumerate() {
-        let id = BlobId(index as u32);
-        if lengths[&blob.len] == 1 {
-            same.push(id);
-            continue;
+        by_length.entry(blob.len).or_default().push(index);
+    }
+    let mut same: Vec<BlobId> = (0..blobs.len()).map(|index| BlobId(index as u32)).collect();
+    for alike in by_length.into_values().filter(|alike| alike.len() > 1) {
+        let mut by_samples: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+        for index in alike {
+            let samples = samples(&blobs[index]).map_err(|error| (BlobId(index as u32), error))?;
+            by_samples.entry(samples).or_default().push(index);
         }
-        let digest = blob.digest().map_err(|error| (id, error))?;
-        same.push(*first.entry((blob.len, digest)).or_insert(id));
+        for alike in by_samples.into_values().filter(|alike| alike.len() > 1) {
+            merge(blobs, &alike, &mut same).map_err(|(index, error)| (BlobId(index as u32), error))?;
+        }
     }
     Ok(same)
+}
+
+/// Blobs whose samples are equal: the same range of a file is the same, the rest is hashed.
+fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (usize, io::Error)> {
+    let mut ranges: HashMap<(&std::path::Path, u64), usize> = HashMap::new();
+    let mut digests: HashMap<[u8; 32], usize> = HashMap::new();
+    for &index in alike {
+        if let Source::File { path, offset } = &blobs[index].source
+            && let Some(first) = ranges.insert((path, *offset), index)
+        {
+            same[index] = same[first];
+            continue;
+        }
+        let digest = blobs[index].digest().map_err(|error| (index, error))?;
+        same[index] = BlobId(*digests.entry(digest).or_insert(index) as u32);
+    }
+    Ok(())
+}
+
+/// What tells most different blobs apart; of a short blob everything.
+fn samples(blob: &Blob) -> io::Result<Vec<u8>> {
+    if blob.len <= 3 * SAMPLE as u64 {
+        return blob.to_vec();
+    }
+    let mut samples = Vec::with_capacity(3 * SAMPLE);
+    for offset in [0, blob.len / 2, blob.len - SAMPLE as u64] {
+        samples.extend(blob.read_at(offset, SAMPLE)?);
+    }
+    Ok(samples)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_differs_between_the_samples_is_not_merged() {
+        let mut other = vec![1u8; 9000];
+        other[3000] = 2;
+        let blobs = [Blob::bytes(vec![1u8; 9000]), Blob::bytes(other), Blob::bytes(vec![1u8; 9000])];
+        assert_eq!(find(&blobs).unwrap(), [BlobId(0), BlobId(1), BlobId(0)]);
+    }
 
     #[test]
     fn equal_bytes_are_found_whatever_their_source() {

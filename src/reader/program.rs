@@ -345,7 +345,9 @@ impl Reader<'_> {
         let compile_specs = t.children(backend_delegate::compile_specs, &COMPILE_SPEC, |t| {
             Ok(CompileSpec { key: t.text(compile_spec::key)?, value: t.u8s(compile_spec::value)? })
         })?;
-        Ok(BackendDelegate { id: t.text(backend_delegate::id)?, processed, inline: Some(inline), compile_specs })
+        // An empty payload is inline whatever is wished (W-11).
+        let inline = (self.program.blob(processed).len > 0).then_some(inline);
+        Ok(BackendDelegate { id: t.text(backend_delegate::id)?, processed, inline, compile_specs })
     }
 }
 
