@@ -40,7 +40,7 @@ pub mod schema;
 mod golden;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use diagnostics::{Diagnostic, Report};
 use emitter::flatbuffer::FlatBuffer;
@@ -50,6 +50,7 @@ use ir::tests::MethodTests;
 use layout::file::Placement;
 use layout::{LayoutError, Locus, Options, Plan};
 use program::Program;
+use reader::Origin;
 
 /// A text to assemble.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +70,10 @@ pub struct Overrides {
     pub layout: Layout,
     /// All constants go to a `.ptd`.
     pub external_data: bool,
+    /// All external data that are in these `.ptd` files go into the program.
+    pub internal_data: bool,
+    /// `.ptd` files with data that the program refers to.
+    pub with: Vec<PathBuf>,
     /// Data larger than this, in bytes, are refused; `None` is [`DEFAULT_MAX_SIZE`].
     pub max_size: Option<u64>,
 }
@@ -111,20 +116,68 @@ pub fn assemble(input: &Input<'_>, overrides: &Overrides) -> Result<Assembly, Re
     drop(document);
     merge_layout(&mut resolved.options, &overrides.layout);
     let report = |messages| Report::new(input.name, input.text, messages);
-    let Resolved { mut program, tests, options, origins, has_methods, .. } = resolved;
-    check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE))
-        .map_err(|error| report(placed(vec![error], &origins)))?;
-    let same = program::dedup::find(&program.blobs).map_err(|(_, error)| report(vec![unplaced(error.to_string())]))?;
+    let Resolved { program, tests, options, origins, has_methods, .. } = resolved;
+    let parts = Parts { program, tests, options, has_methods };
+    let name = |method, value| origins.name(method, value).map(str::to_owned);
+    let mut assembly = finish(parts, overrides, name).map_err(|errors| report(placed(errors, &origins)))?;
+    assembly.warnings = report(messages);
+    Ok(assembly)
+}
+
+/// Assembles a binary file anew: a `.pte`, a `.ptd`, or the program and the tests of a `.bpte`. `name` is what to call it
+/// in messages.
+///
+/// # Errors
+/// A report of what cannot be read, or cannot be done with it.
+pub fn reassemble(name: &str, origin: &Origin, overrides: &Overrides) -> Result<Assembly, Report> {
+    let report = |messages| Report::new(name, "", messages);
+    let mut parts = read_parts(origin).map_err(|error| report(vec![unplaced(error.to_string())]))?;
+    merge_layout(&mut parts.options, &overrides.layout);
+    finish(parts, overrides, |_, _| None).map_err(|errors| report(placed(errors, &Origins::default())))
+}
+
+/// What is assembled, wherever it came from.
+struct Parts {
+    program: Program,
+    tests: Vec<MethodTests>,
+    options: Options,
+    has_methods: bool,
+}
+
+/// Reads a binary file, told apart by its identifier.
+fn read_parts(origin: &Origin) -> io::Result<Parts> {
+    let head = origin.head(8)?;
+    if head.get(4..8) == Some(schema::bundled_program::IDENTIFIER.as_bytes()) {
+        let bundled = reader::bundled_program::read(origin)?;
+        return Ok(Parts { tests: bundled.tests.clone(), ..read_parts(&bundled.program_origin()?)? });
+    }
+    if head.get(4..8) == Some(schema::flat_tensor::IDENTIFIER.as_bytes()) {
+        let (program, options) = printer::flat_tensor_program(origin)?;
+        return Ok(Parts { program, tests: Vec::new(), options, has_methods: false });
+    }
+    let (program, options) = printer::program_with_layout(origin)?;
+    Ok(Parts { program, tests: Vec::new(), options, has_methods: true })
+}
+
+/// Moves data where they are wanted, plans, and makes the metadata of all files.
+fn finish(
+    parts: Parts,
+    overrides: &Overrides,
+    name: impl Fn(usize, usize) -> Option<String>,
+) -> Result<Assembly, Vec<LayoutError>> {
+    let Parts { mut program, tests, options, has_methods } = parts;
+    let whole = |error: io::Error| vec![LayoutError::new(Locus::Program, error.to_string())];
+    check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE)).map_err(|error| vec![error])?;
+    if overrides.internal_data || !overrides.with.is_empty() {
+        program::internalize::internalize(&mut program, &overrides.with, overrides.internal_data).map_err(whole)?;
+    }
+    let same = program::dedup::find(&program.blobs).map_err(|(_, error)| whole(error))?;
     if overrides.external_data {
-        let name =
-            |method, value| origins.name(method, value).map_or_else(|| format!("{method}.{value}"), str::to_owned);
         program::externalize::externalize(&mut program, &same, name);
     }
-    let plan = layout::plan(&program, &same, &options).map_err(|errors| report(placed(errors, &origins)))?;
-    let (pte, ptds) =
-        build(&program, &plan, &options, has_methods).map_err(|error| report(vec![unplaced(error.to_string())]))?;
-    let warnings = report(messages);
-    Ok(Assembly { program, plan, options, tests, warnings, pte, ptds })
+    let plan = layout::plan(&program, &same, &options)?;
+    let (pte, ptds) = build(&program, &plan, &options, has_methods).map_err(whole)?;
+    Ok(Assembly { program, plan, options, tests, warnings: Report::default(), pte, ptds })
 }
 
 /// Resolves a document if there is nothing wrong with it so far; what is found is added to `messages`.
@@ -174,6 +227,16 @@ impl Assembly {
     pub fn program_file(&self) -> Option<emitter::File<'_>> {
         let built = self.pte.as_ref()?;
         Some(self.file(built, &self.plan.segments))
+    }
+
+    /// The program and its tests as a `.bpte`.
+    ///
+    /// # Errors
+    /// Tests of kinds that a `.bpte` cannot hold, data that cannot be read, a text without methods.
+    pub fn bundled(&self) -> io::Result<FlatBuffer> {
+        let program =
+            self.program_file().ok_or_else(|| io::Error::other("without methods there is nothing to test"))?;
+        emitter::bundled_program::emit(&program.to_vec()?, &self.tests, self.options.builder)
     }
 
     /// The `.ptd` files, each with its tag; the default one has none.

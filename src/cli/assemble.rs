@@ -2,23 +2,23 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::io::{self, Messages, STREAM};
+use super::io::{self, Document, Messages, STREAM};
 use super::{Exit, summary};
 use crate::emitter::File;
 use crate::emitter::sink::Outputs;
 use crate::ir::document::Layout;
 use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT};
-use crate::{Assembly, Input, Overrides, assemble};
+use crate::{Assembly, Input, Overrides, assemble, reassemble};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Texts to assemble, YAML or JSON; - is standard input
+    /// Texts to assemble, YAML or JSON, or .pte, .ptd and .bpte files to write anew; - is standard input
     #[arg(value_name = "TEXT")]
     inputs: Vec<PathBuf>,
     /// Where to write; - is standard output; for several texts a folder
@@ -30,6 +30,12 @@ pub struct Arguments {
     /// Put all constants into a .ptd: this one, or the one beside the output
     #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "", value_parser = data_file)]
     external_data: Option<PathBuf>,
+    /// A .ptd with data that the program refers to
+    #[arg(long, value_name = "FILE.ptd")]
+    with: Vec<PathBuf>,
+    /// Put the data of the --with files into the program
+    #[arg(long, conflicts_with = "external_data")]
+    internal_data: bool,
     /// Say nothing but errors
     #[arg(short, long)]
     quiet: bool,
@@ -79,6 +85,18 @@ enum Format {
     Pte,
     /// Weights alone.
     Ptd,
+    /// A program and its tests.
+    Bpte,
+}
+
+impl Format {
+    fn extension(self) -> &'static str {
+        match self {
+            Format::Pte => "pte",
+            Format::Ptd => "ptd",
+            Format::Bpte => "bpte",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -170,7 +188,8 @@ impl Arguments {
         if file.as_os_str().is_empty() || extension == "ptd" {
             return Ok(());
         }
-        let text = ["yaml", "yml", "json"].iter().any(|text| extension == *text) || file.as_os_str() == STREAM;
+        let text =
+            ["yaml", "yml", "json", "pte", "bpte"].iter().any(|text| extension == *text) || file.as_os_str() == STREAM;
         if !text {
             let message = format!("{} is no .ptd: `--external-data` takes the name of one, or nothing", file.display());
             return Err(Failure(Exit::Usage, message));
@@ -219,7 +238,8 @@ impl Arguments {
             return Some(output.to_owned());
         }
         let mut name = stem(input).to_owned();
-        name.push(if format == Format::Pte { ".pte" } else { ".ptd" });
+        name.push(".");
+        name.push(format.extension());
         Some(output.join(name))
     }
 
@@ -228,6 +248,7 @@ impl Arguments {
         self.format.or_else(|| match self.output.as_ref()?.extension()?.to_str()? {
             "pte" => Some(Format::Pte),
             "ptd" => Some(Format::Ptd),
+            "bpte" => Some(Format::Bpte),
             _ => None,
         })
     }
@@ -239,17 +260,24 @@ fn stem(input: &Path) -> &OsStr {
 }
 
 fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
-    let text = io::read_text(input).map_err(|error| match error {
+    let document = io::open(input).map_err(|error| match error {
         io::ReadError::Unreadable(message) => Failure(Exit::Io, message),
         io::ReadError::NoText(message) => Failure(Exit::Input, message),
     })?;
     let overrides = Overrides {
         layout: arguments.layout.layout(),
         external_data: arguments.external_data.is_some(),
+        internal_data: arguments.internal_data,
+        with: arguments.with.clone(),
         max_size: arguments.max_size,
     };
-    let source = Input { name: &text.name, text: &text.text, folder: &text.folder };
-    let assembly = assemble(&source, &overrides).map_err(|report| {
+    let assembly = match document {
+        Document::Text(text) => {
+            assemble(&Input { name: &text.name, text: &text.text, folder: &text.folder }, &overrides)
+        }
+        Document::Binary(name, origin) => reassemble(&name, &origin, &overrides),
+    };
+    let assembly = assembly.map_err(|report| {
         messages.print(&report.render(messages.colours()));
         Failure(Exit::Input, String::new())
     })?;
@@ -257,7 +285,13 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), F
         messages.print(&assembly.warnings.render(messages.colours()));
     }
     let files = files(&assembly, input, arguments)?;
-    write(&files).map_err(|error| Failure(Exit::Io, error.to_string()))?;
+    let bundled = match arguments.format() {
+        Some(Format::Bpte) => {
+            Some(assembly.bundled().map_err(|error| Failure(Exit::Input, format!("{}: {error}", input.display())))?)
+        }
+        _ => None,
+    };
+    write(&files, bundled.as_deref()).map_err(|error| Failure(Exit::Io, error.to_string()))?;
     if !arguments.quiet {
         messages.print(&summary::of(&assembly, files.iter().map(|(target, file)| (target.as_deref(), file))));
     }
@@ -278,7 +312,9 @@ fn files<'a>(
         (Format::Ptd, Format::Pte) => {
             return Err(usage("the text has methods, so it makes a .pte; name one, and a .ptd with `--external-data`"));
         }
-        (Format::Pte, Format::Ptd) => return Err(usage("the text has no methods, so it makes a .ptd; name one")),
+        (Format::Pte | Format::Bpte, Format::Ptd) => {
+            return Err(usage("the text has no methods, so it makes a .ptd; name one"));
+        }
         _ => {}
     }
     let target = arguments.target(input, format);
@@ -339,17 +375,21 @@ fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<Pat
     }
 }
 
-/// Writes all files, or none.
-fn write(files: &[(Option<PathBuf>, File<'_>)]) -> std::io::Result<()> {
+/// Writes all files, or none. A bundled program takes the place of the first, the program that it bundles.
+fn write(files: &[(Option<PathBuf>, File<'_>)], bundled: Option<&[u8]>) -> std::io::Result<()> {
+    let content = |position: usize, file: &File<'_>, out: &mut dyn Write| match bundled.filter(|_| position == 0) {
+        Some(bytes) => out.write_all(bytes),
+        None => file.write(out),
+    };
     let mut outputs = Outputs::new();
-    for (target, file) in files {
+    for (position, (target, file)) in files.iter().enumerate() {
         if let Some(target) = target {
-            outputs.write(target, |out| file.write(out))?;
+            outputs.write(target, |out| content(position, file, out))?;
         }
     }
     outputs.commit()?;
-    for (_, file) in files.iter().filter(|(target, _)| target.is_none()) {
-        io::write_to_stdout(|out| file.write(out))?;
+    for (position, (_, file)) in files.iter().enumerate().filter(|(_, (target, _))| target.is_none()) {
+        io::write_to_stdout(|out| content(position, file, out))?;
     }
     Ok(())
 }

@@ -7,8 +7,43 @@ use std::path::{Path, PathBuf};
 
 use clap::ColorChoice;
 
+use crate::reader::Origin;
+
 /// The name that stands for standard input or output.
 pub const STREAM: &str = "-";
+
+/// An input that was read, or will be.
+pub enum Document {
+    /// A text.
+    Text(Text),
+    /// A `.pte`, `.ptd` or `.bpte`, with what to call it in messages.
+    Binary(String, Origin),
+}
+
+/// Opens an input: what begins like one of the binary formats is one, the rest is text.
+pub fn open(path: &Path) -> Result<Document, ReadError> {
+    if path.as_os_str() == STREAM {
+        let mut bytes = Vec::new();
+        let read = io::stdin().lock().read_to_end(&mut bytes);
+        read.map_err(|error| ReadError::Unreadable(format!("cannot read <stdin>: {error}")))?;
+        return match is_binary(&bytes) {
+            true => Ok(Document::Binary("<stdin>".into(), Origin::Bytes(bytes.into()))),
+            false => text("<stdin>".into(), bytes, PathBuf::new()).map(Document::Text),
+        };
+    }
+    let name = path.display().to_string();
+    let origin = Origin::File(path.into());
+    let head = origin.head(8).map_err(|error| ReadError::Unreadable(format!("cannot read {name}: {error}")))?;
+    if is_binary(&head) {
+        return Ok(Document::Binary(name, origin));
+    }
+    let bytes = fs::read(path).map_err(|error| ReadError::Unreadable(format!("cannot read {name}: {error}")))?;
+    text(name, bytes, path.parent().unwrap_or(Path::new("")).to_owned()).map(Document::Text)
+}
+
+fn is_binary(head: &[u8]) -> bool {
+    matches!(head.get(4..8), Some(b"ET12" | b"FT01" | b"BP08"))
+}
 
 /// A text that was read.
 pub struct Text {
@@ -28,23 +63,12 @@ pub enum ReadError {
     NoText(String),
 }
 
-/// Reads a text, from standard input if the path is `-`.
-pub fn read_text(path: &Path) -> Result<Text, ReadError> {
-    let stdin = path.as_os_str() == STREAM;
-    let name = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
-    let bytes = if stdin {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        fs::read(path)
-    };
-    let bytes = bytes.map_err(|error| ReadError::Unreadable(format!("cannot read {name}: {error}")))?;
+fn text(name: String, bytes: Vec<u8>, folder: PathBuf) -> Result<Text, ReadError> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
         ReadError::NoText(format!("{name} is no text: line {line}, byte {at}, is not UTF-8. Expected YAML or JSON"))
     })?;
-    let folder = if stdin { PathBuf::new() } else { path.parent().unwrap_or(Path::new("")).to_owned() };
     Ok(Text { name, text, folder })
 }
 

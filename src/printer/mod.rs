@@ -18,7 +18,8 @@ use layout::LayoutGuess;
 use method::{Hints, MethodPrinter};
 
 use crate::layout::{Home, Options};
-use crate::program::{Blob, EValue, ExecutionPlan, Memory, Program, TensorData};
+use crate::program::{Blob, EValue, ExecutionPlan, ExternalData, Memory, Program, TensorData};
+use crate::reader::flat_tensor::Entry;
 use crate::reader::{self, Origin};
 use crate::{Assembly, Input, Overrides, assemble};
 
@@ -181,6 +182,38 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
         }
         (a, b) => a == b,
     }
+}
+
+/// A program with the layout it was found in, as far as one explains it.
+///
+/// # Errors
+/// A file that cannot be read, or is no program.
+pub fn program_with_layout(origin: &Origin) -> io::Result<(Program, Options)> {
+    let mut found = reader::program::read(origin)?;
+    let guess = layout::guess(origin, &found)?;
+    for (entry, alignment) in found.program.named_data.iter_mut().flatten().zip(&guess.named_alignments) {
+        entry.alignment = *alignment;
+    }
+    Ok((found.program, guess.options))
+}
+
+/// The content of a `.ptd` with the layout it was found in, as far as one explains it.
+///
+/// # Errors
+/// A file that cannot be read, or is no `.ptd`.
+pub fn flat_tensor_program(origin: &Origin) -> io::Result<(Program, Options)> {
+    let entries = reader::flat_tensor::read(origin)?;
+    let (options, alignments) = layout::flat_tensor_candidates(origin, &entries)?
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| (Options::default(), vec![1; entries.len()]));
+    let mut program = Program::default();
+    for (entry, alignment) in entries.into_iter().zip(alignments) {
+        let Entry { key, data, tensor_layout } = entry;
+        let data = program.add_blob(data);
+        program.external_data.push(ExternalData { key, tag: None, data, alignment, tensor_layout });
+    }
+    Ok((program, options))
 }
 
 /// Prints a `.ptd`.

@@ -7,14 +7,15 @@ use std::collections::HashMap;
 use super::{BlobId, EValue, ExtraTensorInfo, Memory, Program, Tensor, TensorData};
 
 /// Marks every constant that is inside the program as external. Its key is its fully qualified name, or else `name(method,
-/// value)`; where several methods use such a name for different data, the method's name and a dot are put before it.
+/// value)`, or else [`generated_key`]; where several methods use such a name for different data, the method's name and a dot are put before it.
 /// `same` tells which blobs are equal ([`super::dedup::find`]).
-pub fn externalize(program: &mut Program, same: &[BlobId], name: impl Fn(usize, usize) -> String) {
+pub fn externalize(program: &mut Program, same: &[BlobId], name: impl Fn(usize, usize) -> Option<String>) {
     let mut first: HashMap<String, Tensor> = HashMap::new();
     let mut ambiguous: HashMap<String, bool> = HashMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
         for (index, tensor) in plan.tensors().filter(|(_, tensor)| is_inside(tensor)) {
-            let name = stated(tensor).map_or_else(|| name(method, index), str::to_owned);
+            let generated = || generated_key(plan.name.as_deref(), index);
+            let name = stated(tensor).map(str::to_owned).or_else(|| name(method, index)).unwrap_or_else(generated);
             let clash = first.get(&name).is_some_and(|other| !is_same(tensor, other, same));
             *ambiguous.entry(name.clone()).or_default() |= clash;
             first.entry(name).or_insert_with(|| tensor.clone());
@@ -30,11 +31,16 @@ pub fn externalize(program: &mut Program, same: &[BlobId], name: impl Fn(usize, 
             let extra = tensor.extra_tensor_info.get_or_insert_with(|| Box::new(ExtraTensorInfo::default()));
             extra.location = 1;
             extra.fully_qualified_name.get_or_insert_with(|| {
-                let name = name(method, index);
+                let name = name(method, index).unwrap_or_else(|| generated_key(Some(&method_name), index));
                 if ambiguous[&name] { format!("{method_name}.{name}") } else { name }
             });
         }
     }
+}
+
+/// The key of a constant that nobody named: its method and its number there.
+pub fn generated_key(method: Option<&str>, value: usize) -> String {
+    format!("{}.{value}", method.unwrap_or_default())
 }
 
 /// A constant whose data are in the program.

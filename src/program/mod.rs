@@ -7,6 +7,7 @@
 pub mod blob;
 pub mod dedup;
 pub mod externalize;
+pub mod internalize;
 pub mod number;
 
 use crate::schema::ScalarType;
