@@ -1,0 +1,199 @@
+//! Printing: every golden file, whoever wrote it, becomes a text that gives it back bit for bit; broken files are answered;
+//! weights are split out and put back; `git diff` shows text.
+//!
+//! Not here: what single bytes are read as; see tests/reader.rs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use proptest::prelude::*;
+use pte_emit::printer::{self, LargeData, PrintOptions, Printed};
+use pte_emit::reader::Origin;
+use pte_emit::{Input, Overrides, assemble, reassemble};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn goldens(extension: &str) -> Vec<PathBuf> {
+    fn visit(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                visit(&entry, extension, found);
+            } else if entry.extension().is_some_and(|found| found == extension) {
+                found.push(entry);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    visit(&root().join("tests/golden/bytes"), extension, &mut found);
+    visit(&root().join("tests/golden/serializer"), extension, &mut found);
+    found.sort();
+    assert!(found.len() > 5);
+    found
+}
+
+fn print(path: &Path, explicit: bool, large_data: LargeData) -> std::io::Result<Printed> {
+    let origin = Origin::File(path.into());
+    let options = PrintOptions { explicit, large_data, file: path.display().to_string() };
+    match path.extension().is_some_and(|extension| extension == "ptd") {
+        true => printer::print_flat_tensor(&origin, Path::new(""), &options),
+        false => printer::print_program(&origin, Path::new(""), &options),
+    }
+}
+
+/// Assembles a text and returns its file.
+fn bytes(text: &str) -> Vec<u8> {
+    let input = Input { name: "dump", text, folder: Path::new("") };
+    let assembly =
+        assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}\n{text}", report.render(false)));
+    match assembly.program_file() {
+        Some(file) => file.to_vec().unwrap(),
+        None => assembly.data_files().next().expect("it has data").1.to_vec().unwrap(),
+    }
+}
+
+#[test]
+fn every_golden_comes_back_bit_for_bit() {
+    let mut wrong = Vec::new();
+    for path in goldens("pte").into_iter().chain(goldens("ptd")) {
+        for (explicit, large) in [(false, LargeData::Refer), (true, LargeData::Refer), (false, LargeData::Inline)] {
+            let printed = print(&path, explicit, large.clone()).unwrap();
+            if let Some(difference) = printed.difference {
+                wrong.push(format!("{} ({explicit}, {large:?}): {difference}", path.display()));
+            } else if bytes(&printed.text) != std::fs::read(&path).unwrap() {
+                wrong.push(format!("{} ({explicit}, {large:?}): the comparison missed a difference", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn examples_come_back_bit_for_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&entry).unwrap();
+        let input = Input { name: "example", text: &text, folder: &root().join("examples") };
+        let assembly =
+            assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+        let file = assembly.program_file().expect("examples have methods").to_vec().unwrap();
+        let path = folder.path().join(entry.file_stem().unwrap()).with_extension("pte");
+        std::fs::write(&path, &file).unwrap();
+        let printed = print(&path, false, LargeData::Refer).unwrap();
+        assert_eq!(printed.difference, None, "{}:\n{}", entry.display(), printed.text);
+        assert!(bytes(&printed.text) == file, "{}", entry.display());
+    }
+}
+
+/// A person's text stays a person's text: no hints where none are needed.
+#[test]
+fn the_text_is_short() {
+    for name in ["add", "linear", "stateful_init", "index", "conv_dyn", "conv_xnn", "topk", "cat"] {
+        let printed =
+            print(&root().join(format!("tests/golden/bytes/{name}/model.pte")), false, LargeData::Refer).unwrap();
+        for hint in ["index:", "memory:", "operators:", "non_const_buffer_sizes"] {
+            assert!(
+                !printed.text.contains(&format!(", {hint}")) && !printed.text.contains(&format!("  {hint}")),
+                "{name} needs no `{hint}`:\n{}",
+                printed.text
+            );
+        }
+    }
+}
+
+#[test]
+fn extracted_data_are_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = root().join("tests/golden/bytes/conv_dyn/model.pte");
+    let printed = print(&path, false, LargeData::Extract(folder.path().to_owned())).unwrap();
+    assert_eq!(printed.difference, None);
+    assert!(std::fs::read_dir(folder.path()).unwrap().count() > 0);
+    assert!(bytes(&printed.text) == std::fs::read(&path).unwrap());
+}
+
+#[test]
+fn weights_split_out_and_put_back_give_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["linear", "multi", "conv_dyn", "conv_xnn", "stateful_init", "add", "topk", "bf16", "channels_last"] {
+        let original = root().join(format!("tests/golden/bytes/{name}/model.pte"));
+        let run = |path: &Path, overrides: &Overrides| {
+            reassemble("model.pte", &Origin::File(path.into()), overrides)
+                .unwrap_or_else(|r| panic!("{name}: {}", r.render(false)))
+        };
+        let split = run(&original, &Overrides { external_data: true, ..Overrides::default() });
+        let (program, data) = (folder.path().join("split.pte"), folder.path().join("split.ptd"));
+        std::fs::write(&program, split.program_file().unwrap().to_vec().unwrap()).unwrap();
+        let mut with = Vec::new();
+        for (_, file) in split.data_files() {
+            std::fs::write(&data, file.to_vec().unwrap()).unwrap();
+            with.push(data.clone());
+        }
+        let joined = run(&program, &Overrides { internal_data: true, with, ..Overrides::default() });
+        assert!(joined.program_file().unwrap().to_vec().unwrap() == std::fs::read(&original).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn a_missing_key_is_told() {
+    let path = root().join("tests/golden/bytes/lora_tags/model.pte");
+    let with = vec![root().join("tests/golden/bytes/lora_tags/first.ptd")];
+    let overrides = Overrides { internal_data: true, with, ..Overrides::default() };
+    let report = reassemble("model.pte", &Origin::File(path.into()), &overrides).unwrap_err().render(false);
+    assert!(report.contains("`2.weight` are in none of the .ptd files"), "{report}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    /// A few bytes of a file are changed: it is printed, or refused, and what is printed without a remark is exact.
+    #[test]
+    fn broken_files_are_answered(
+        file in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let paths = goldens("pte");
+        let mut changed = std::fs::read(&paths[file.index(paths.len())]).unwrap();
+        for (at, byte) in changes {
+            let at = at.index(changed.len());
+            changed[at] = byte;
+        }
+        let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
+        let origin = Origin::Bytes(changed.clone().into());
+        if let Ok(printed) = printer::print_program(&origin, Path::new(""), &options)
+            && printed.difference.is_none()
+        {
+            prop_assert!(bytes(&printed.text) == changed);
+        }
+    }
+}
+
+/// docs/dump.md tells how; these are its lines.
+#[test]
+fn git_diff_shows_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let binary = env!("CARGO_BIN_EXE_pte-emit");
+    let git = |args: &[&str]| {
+        let output = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@t"])
+            .args(args)
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    git(&["config", "diff.pte.textconv", &format!("{binary} dump --data inline")]);
+    std::fs::write(folder.path().join(".gitattributes"), "*.pte diff=pte\n*.ptd diff=pte\n").unwrap();
+    let goldens = root().join("tests/golden/bytes");
+    std::fs::copy(goldens.join("add/model.pte"), folder.path().join("model.pte")).unwrap();
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "one"]);
+    std::fs::copy(goldens.join("linear/model.pte"), folder.path().join("model.pte")).unwrap();
+    let diff = git(&["diff", "model.pte"]);
+    assert!(diff.contains("-      - {kernel: aten::add.out, args: [x, x_1, 1], out: add}"), "{diff}");
+    assert!(diff.contains("+      - {kernel: aten::relu.out, args: [addmm], out: relu}"), "{diff}");
+}
