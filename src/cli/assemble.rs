@@ -284,6 +284,9 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), F
     if !arguments.quiet {
         messages.print(&assembly.warnings.render(messages.colours()));
     }
+    if arguments.external_data.is_some() && assembly.plan.external.is_empty() && !arguments.quiet {
+        messages.print("warning: there are no constants inside the program, so --external-data makes no .ptd\n");
+    }
     let files = files(&assembly, input, arguments)?;
     let bundled = match arguments.format() {
         Some(Format::Bpte) => {
