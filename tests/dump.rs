@@ -70,6 +70,38 @@ fn every_golden_comes_back_bit_for_bit() {
 }
 
 #[test]
+fn bundled_programs_come_back_bit_for_bit() {
+    let mut count = 0;
+    for folder in std::fs::read_dir(root().join("tests/golden/bundled")).unwrap().map(|entry| entry.unwrap().path()) {
+        let path = folder.join("model.bpte");
+        if !path.exists() {
+            continue;
+        }
+        let options = PrintOptions { explicit: false, large_data: LargeData::Refer, file: path.display().to_string() };
+        let printed = printer::print_bundled(&Origin::File(path.as_path().into()), Path::new(""), &options).unwrap();
+        assert_eq!(printed.difference, None, "{}:\n{}", path.display(), printed.text);
+        let input = Input { name: "dump", text: &printed.text, folder: Path::new("") };
+        let assembly = assemble(&input, &Overrides::default()).unwrap();
+        assert!(assembly.bundled().unwrap()[..] == std::fs::read(&path).unwrap()[..], "{}", path.display());
+        count += 1;
+    }
+    assert!(count >= 5);
+}
+
+#[test]
+fn tests_are_stripped_without_touching_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let bundled = root().join("tests/golden/bundled/addmul/model.bpte");
+    let target = folder.path().join("model.pte");
+    let binary = env!("CARGO_BIN_EXE_pte-emit");
+    let status = Command::new(binary).arg(&bundled).arg("--strip-tests").arg("-o").arg(&target).status().unwrap();
+    assert!(status.success());
+    assert!(
+        std::fs::read(&target).unwrap() == std::fs::read(root().join("tests/golden/bytes/addmul/model.pte")).unwrap()
+    );
+}
+
+#[test]
 fn examples_come_back_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path()) {

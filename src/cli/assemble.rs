@@ -13,6 +13,7 @@ use crate::emitter::File;
 use crate::emitter::sink::Outputs;
 use crate::ir::document::Layout;
 use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT};
+use crate::reader::bundled_program;
 use crate::{Assembly, Input, Overrides, assemble, reassemble};
 
 /// Arguments of the main command.
@@ -30,6 +31,9 @@ pub struct Arguments {
     /// Put all constants into a .ptd: this one, or the one beside the output
     #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "", value_parser = data_file)]
     external_data: Option<PathBuf>,
+    /// Of a .bpte write the program in it as it is
+    #[arg(long, conflicts_with_all = ["external_data", "with"])]
+    strip_tests: bool,
     /// A .ptd with data that the program refers to
     #[arg(long, value_name = "FILE.ptd")]
     with: Vec<PathBuf>,
@@ -264,6 +268,9 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), F
         io::ReadError::Unreadable(message) => Failure(Exit::Io, message),
         io::ReadError::NoText(message) => Failure(Exit::Input, message),
     })?;
+    if arguments.strip_tests {
+        return strip_tests(input, &document, arguments);
+    }
     let overrides = Overrides {
         layout: arguments.layout.layout(),
         external_data: arguments.external_data.is_some(),
@@ -299,6 +306,26 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), F
         messages.print(&summary::of(&assembly, files.iter().map(|(target, file)| (target.as_deref(), file))));
     }
     Ok(())
+}
+
+/// Writes the program of a bundled program, untouched.
+fn strip_tests(input: &Path, document: &Document, arguments: &Arguments) -> Result<(), Failure> {
+    let Document::Binary(name, origin) = document else {
+        return Err(Failure(Exit::Usage, format!("{} is a text: only a .bpte has tests to strip", input.display())));
+    };
+    let found = bundled_program::read(origin).map_err(|error| Failure(Exit::Input, format!("{name}: {error}")))?;
+    let failed = |error: std::io::Error| Failure(Exit::Io, error.to_string());
+    let Some(target) = arguments.target(input, Format::Pte) else {
+        return io::write_to_stdout(|out| found.program.copy_to(out)).map_err(failed);
+    };
+    if place(&target) == place(input) {
+        return Err(Failure(
+            Exit::Usage,
+            format!("{} is read for this output and would be lost; name another", target.display()),
+        ));
+    }
+    let mut outputs = Outputs::new();
+    outputs.write(&target, |out| found.program.copy_to(out)).and_then(|()| outputs.commit()).map_err(failed)
 }
 
 /// The files of an assembly with their targets; `None` is standard output.

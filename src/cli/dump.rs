@@ -1,4 +1,4 @@
-//! `pte-emit dump FILE`: a `.pte` or `.ptd` as text.
+//! `pte-emit dump FILE`: a `.pte`, `.ptd` or `.bpte` as text.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::reader::Origin;
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// A .pte or .ptd
+    /// A .pte, .ptd or .bpte
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// Where to write the text; standard output if left out
@@ -57,6 +57,7 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     let folder = text_folder(arguments);
     let printed = origin.head(8).and_then(|head| match head.get(4..6) {
         Some(b"FT") => printer::print_flat_tensor(&origin, &folder, &options),
+        Some(b"BP") => printer::print_bundled(&origin, &folder, &options),
         _ => printer::print_program(&origin, &folder, &options),
     });
     let printed = match printed {

@@ -60,7 +60,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print a .pte or .ptd as a text that gives it back, bit for bit.
+    /// Print a .pte, .ptd or .bpte as a text that gives it back, bit for bit.
     Dump(dump::Arguments),
     /// Print the JSON Schema of the text.
     Schema,

@@ -233,8 +233,7 @@ fn compare(origin: &Origin, file: &emitter::File<'_>, segments: &[(u64, u64)]) -
             let start = segment_base_offset + segment.offset + piece.offset;
             let blob = &file.blobs[piece.blob.0 as usize];
             covered.push((start, start + blob.len));
-            let same_place = matches!(&blob.source, crate::program::Source::File { offset, .. } if *offset == start);
-            if !same_place && blob.to_vec()? != origin.range(start, blob.len)? {
+            if !origin.is_range(blob, start) && blob.to_vec()? != origin.range(start, blob.len)? {
                 return Ok(Some(format!("the data at byte {start:#x} differ")));
             }
         }

@@ -6,6 +6,7 @@
 mod data;
 mod layout;
 mod method;
+mod tests;
 mod yaml;
 
 use std::fmt::Write;
@@ -17,6 +18,7 @@ pub use data::LargeData;
 use layout::LayoutGuess;
 use method::{Hints, MethodPrinter};
 
+use crate::ir::tests::MethodTests;
 use crate::layout::{Home, Options};
 use crate::program::{Blob, EValue, ExecutionPlan, ExternalData, Memory, Program, TensorData};
 use crate::reader::flat_tensor::Entry;
@@ -48,12 +50,43 @@ pub struct Printed {
 /// # Errors
 /// A file that cannot be read, or is no program.
 pub fn print_program(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
+    print_with_tests(origin, &[], folder, options)
+}
+
+/// Prints a `.bpte`: its program, and the tests with the methods.
+///
+/// # Errors
+/// A file that cannot be read, or is no bundled program.
+pub fn print_bundled(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
+    let found = reader::bundled_program::read(origin)?;
+    let mut printed = print_with_tests(&found.program_origin()?, &found.tests, folder, options)?;
+    if printed.difference.is_none() {
+        let input = Input { name: "dump", text: &printed.text, folder };
+        let bundled = assemble(&input, &Overrides { max_size: Some(u64::MAX), ..Overrides::default() });
+        let bundled = bundled.ok().and_then(|assembly| assembly.bundled().ok());
+        let len = origin.len()?;
+        if bundled.is_none_or(|bundled| {
+            bundled.len() as u64 != len || origin.head(len).is_ok_and(|file| file[..] != bundled[..])
+        }) {
+            printed =
+                finish(printed.text, Some("the bundled program differs, though the program in it does not".into()));
+        }
+    }
+    Ok(printed)
+}
+
+fn print_with_tests(
+    origin: &Origin,
+    tests: &[MethodTests],
+    folder: &Path,
+    options: &PrintOptions,
+) -> io::Result<Printed> {
     let found = reader::program::read(origin)?;
     let guess = layout::guess(origin, &found)?;
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
     // Each round adds a hint where one is missing; a method can get five.
     for _ in 0..8 {
-        let text = text(&found.program, &guess, &hints, options)?;
+        let text = text(&found.program, tests, &guess, &hints, options)?;
         let input = Input { name: "dump", text: &text, folder };
         let Ok(assembly) = assemble(&input, &Overrides { max_size: Some(u64::MAX), ..Overrides::default() }) else {
             if hints.iter().all(|hint| hint.everything) {
@@ -72,7 +105,7 @@ pub fn print_program(origin: &Origin, folder: &Path, options: &PrintOptions) -> 
             return Ok(finish(text, difference));
         }
     }
-    let text = text(&found.program, &guess, &hints, options)?;
+    let text = text(&found.program, tests, &guess, &hints, options)?;
     Ok(finish(text, Some("no set of hints was found that gives the methods back".into())))
 }
 
@@ -86,7 +119,13 @@ fn finish(text: String, difference: Option<String>) -> Printed {
     }
 }
 
-fn text(program: &Program, guess: &LayoutGuess, hints: &[Hints], options: &PrintOptions) -> io::Result<String> {
+fn text(
+    program: &Program,
+    tests: &[MethodTests],
+    guess: &LayoutGuess,
+    hints: &[Hints],
+    options: &PrintOptions,
+) -> io::Result<String> {
     let mut out = String::new();
     let mut data = DataPrinter::new(&options.large_data, &options.file);
     if program.version != 0 {
@@ -97,6 +136,9 @@ fn text(program: &Program, guess: &LayoutGuess, hints: &[Hints], options: &Print
         let _ = writeln!(out, "  {}:", yaml::text(plan.name.as_deref().unwrap_or_default()));
         let inline = guess.options.delegates == Home::Inline;
         MethodPrinter::new(program, plan, *hints, inline).print(&mut out, &mut data)?;
+        if let Some(tests) = tests.iter().find(|tests| Some(&tests.method) == plan.name.as_ref()) {
+            tests::print(tests, &mut out, &mut data)?;
+        }
     }
     if let Some(named) = &program.named_data {
         out.push_str(if named.is_empty() { "named_data: {}\n" } else { "named_data:\n" });

@@ -33,15 +33,18 @@ pub struct Found {
 }
 
 impl Found {
-    /// The `.pte` as a file to read from; it is in memory then.
+    /// The `.pte` as a file to read from.
     ///
     /// # Errors
     /// A file that cannot be read or has become too short.
     pub fn program_origin(&self) -> io::Result<Origin> {
-        Ok(Origin::Bytes(match &self.program.source {
-            Source::Bytes(bytes) => bytes.clone(),
-            _ => self.program.to_vec()?.into(),
-        }))
+        Ok(match &self.program.source {
+            Source::Bytes(bytes) => Origin::Bytes(bytes.clone()),
+            Source::File { path, offset } => {
+                Origin::Part { path: path.clone(), offset: *offset, len: self.program.len }
+            }
+            _ => Origin::Bytes(self.program.to_vec()?.into()),
+        })
     }
 }
 

@@ -9,7 +9,7 @@ pub mod flatbuffer;
 pub mod program;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +22,15 @@ pub use flatbuffer::ReadError;
 pub enum Origin {
     /// A file on disk.
     File(Arc<Path>),
+    /// A range of a file on disk, which is a file of its own: the program inside a `.bpte`.
+    Part {
+        /// The file.
+        path: Arc<Path>,
+        /// Where the range begins.
+        offset: u64,
+        /// Its length.
+        len: u64,
+    },
     /// Bytes.
     Bytes(Arc<[u8]>),
 }
@@ -37,6 +46,7 @@ impl Origin {
                 let metadata = path.metadata()?;
                 if metadata.is_file() { Ok(metadata.len()) } else { Err(io::Error::other("it is no file")) }
             }
+            Origin::Part { len, .. } => Ok(*len),
             Origin::Bytes(bytes) => Ok(bytes.len() as u64),
         }
     }
@@ -61,6 +71,13 @@ impl Origin {
                 File::open(path)?.take(len).read_to_end(&mut bytes)?;
                 Ok(bytes)
             }
+            Origin::Part { path, offset, len: whole } => {
+                let mut file = File::open(path)?;
+                file.seek(SeekFrom::Start(*offset))?;
+                let mut bytes = Vec::new();
+                file.take(len.min(*whole)).read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
             Origin::Bytes(bytes) => Ok(bytes[..bytes.len().min(len as usize)].to_vec()),
         }
     }
@@ -70,6 +87,9 @@ impl Origin {
         offset.checked_add(len).filter(|end| *end <= file_len)?;
         let source = match self {
             Origin::File(path) => Source::File { path: path.clone(), offset },
+            Origin::Part { path, offset: start, .. } => {
+                Source::File { path: path.clone(), offset: start.checked_add(offset)? }
+            }
             Origin::Bytes(bytes) => Source::Bytes(bytes[offset as usize..(offset + len) as usize].into()),
         };
         Some(Blob { len, source })
@@ -83,5 +103,15 @@ impl Origin {
         let length = self.len()?;
         let blob = self.blob(offset, len, length);
         blob.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?.to_vec()
+    }
+
+    /// Whether a blob is the range of this file that begins at `offset`.
+    pub fn is_range(&self, blob: &Blob, offset: u64) -> bool {
+        let Source::File { path, offset: at } = &blob.source else { return false };
+        match self {
+            Origin::File(own) => own == path && *at == offset,
+            Origin::Part { path: own, offset: start, .. } => own == path && Some(*at) == start.checked_add(offset),
+            Origin::Bytes(_) => false,
+        }
     }
 }
