@@ -149,7 +149,8 @@ fn read_parts(origin: &Origin) -> io::Result<Parts> {
     let head = origin.head(8)?;
     if head.get(4..8) == Some(schema::bundled_program::IDENTIFIER.as_bytes()) {
         let bundled = reader::bundled_program::read(origin)?;
-        return Ok(Parts { tests: bundled.tests.clone(), ..read_parts(&bundled.program_origin()?)? });
+        let (program, options) = printer::program_with_layout(&bundled.program_origin()?)?;
+        return Ok(Parts { program, tests: bundled.tests, options, has_methods: true });
     }
     if head.get(4..8) == Some(schema::flat_tensor::IDENTIFIER.as_bytes()) {
         let (program, options) = printer::flat_tensor_program(origin)?;

@@ -1,0 +1,54 @@
+//! Whatever the file, reading it gives a text, an assembly or an error: no panic, no endless work, no memory out of
+//! proportion to the file. A text that is said to give the file back does.
+//!
+//! Run by `cargo +nightly fuzz run read`; the binary files under `tests/golden` are good seeds.
+
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use pte_emit::printer::{self, LargeData, PrintOptions};
+use pte_emit::reader::Origin;
+use pte_emit::{Assembly, Input, Overrides};
+
+/// Larger files are not made: alignments up to 1 GiB make as much padding.
+const MAX_FILE: u64 = 16 << 20;
+
+fuzz_target!(|bytes: &[u8]| {
+    let origin = Origin::Bytes(bytes.into());
+    let folder = Path::new("no/such/folder");
+    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
+    let printed = match bytes.get(4..6) {
+        Some(b"FT") => printer::print_flat_tensor(&origin, folder, &options),
+        Some(b"BP") => printer::print_bundled(&origin, folder, &options),
+        _ => printer::print_program(&origin, folder, &options),
+    };
+    if let Ok(printed) = printed
+        && printed.difference.is_none()
+    {
+        let input = Input { name: "fuzz.yaml", text: &printed.text, folder };
+        let assembly = pte_emit::assemble(&input, &Overrides::default())
+            .unwrap_or_else(|report| panic!("{}", report.render(false)));
+        assert!(written(&assembly, bytes.get(4..6)).as_deref() == Some(bytes), "{}", printed.text);
+    }
+    if let Ok(assembly) = pte_emit::reassemble("fuzz.pte", &origin, &Overrides::default()) {
+        written(&assembly, None);
+    }
+});
+
+/// What an assembly writes for a file of this kind; nothing if that would be large.
+fn written(assembly: &Assembly, kind: Option<&[u8]>) -> Option<Vec<u8>> {
+    let small = |file: &pte_emit::emitter::File<'_>| file.placement.file_size <= MAX_FILE;
+    match kind {
+        Some(b"BP") => Some(assembly.bundled().expect("no file is read").to_vec()),
+        Some(b"FT") => {
+            let (_, file) = assembly.data_files().next()?;
+            small(&file).then(|| file.to_vec().expect("no file is read"))
+        }
+        _ => {
+            let file = assembly.program_file()?;
+            small(&file).then(|| file.to_vec().expect("no file is read"))
+        }
+    }
+}
