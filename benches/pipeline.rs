@@ -1,15 +1,21 @@
-//! How fast texts become bytes, each stage and the whole, beside a baseline of the same run: the bare parse of the same
-//! text into the same tree by the YAML library. `cargo bench` prints times and ratios; docs/performance.md keeps them.
+//! How fast texts become bytes, each stage and the whole, and bytes become text, beside a baseline of the same run: the
+//! bare parse of the same text into the same tree by the YAML library, or a plain copy of the same bytes. `cargo bench`
+//! prints times and ratios; docs/performance.md keeps them.
 //!
 //! No test: a slow machine is not a bug.
 
+use std::fs::{self, File};
 use std::hint::black_box;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use pte_emit::emitter::sink::Outputs;
 use pte_emit::ir::{decode, resolve, tree};
 use pte_emit::layout::{self, memory};
-use pte_emit::{Input, Overrides, assemble, emitter, program};
+use pte_emit::printer::{LargeData, PrintOptions, print_program};
+use pte_emit::reader::{self, Origin};
+use pte_emit::{Assembly, Input, Overrides, assemble, emitter, program, reassemble};
 
 /// A chain of `count` operators on `count + 1` tensors.
 fn yaml(count: usize) -> String {
@@ -109,6 +115,110 @@ fn pipeline(count: usize, rounds: usize) {
     print(&title, times[0], &rows);
 }
 
+/// A program of so many instructions, read and printed, beside a copy of its bytes in memory.
+fn reading(count: usize, rounds: usize) {
+    let bytes = whole(&yaml(count));
+    let origin = Origin::Bytes(bytes.as_slice().into());
+    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
+    let mut cases: Vec<Case<'_>> = vec![
+        ("copy in memory (baseline)", Box::new(|| drop(black_box(bytes.clone())))),
+        ("read", Box::new(|| drop(black_box(reader::program::read(&origin).expect("it is ours"))))),
+        (
+            "print, which assembles its text to compare",
+            Box::new(|| drop(black_box(print_program(&origin, Path::new(""), &options).expect("it is ours")))),
+        ),
+    ];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    let title = format!("reading {:.1} MB of program with {count} instructions", bytes.len() as f64 / 1e6);
+    print(&title, times[0], &rows);
+}
+
+/// Writes all files of an assembly: the program, and one data file. To a folder of its own, so that every case replaces
+/// what it wrote the last time.
+fn write(assembly: &Assembly, folder: &Path) {
+    fs::create_dir_all(folder).expect("there is room");
+    let mut outputs = Outputs::new();
+    let program = assembly.program_file().expect("it has methods");
+    outputs.write(&folder.join("out.pte"), |out| program.write(out)).expect("there is room");
+    for (_, file) in assembly.data_files() {
+        outputs.write(&folder.join("out.ptd"), |out| file.write(out)).expect("there is room");
+    }
+    outputs.commit().expect("nobody else is here");
+}
+
+/// Weights on their way through files: `count` tensors of 4 MiB.
+fn weights(count: usize, rounds: usize) {
+    const SIZE: usize = 4 << 20;
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    let mut file = File::create(folder.join("weights.bin")).expect("there is room");
+    let mut state = 1u64;
+    let mut text = String::from("methods:\n  forward:\n    values:\n");
+    for i in 0..count {
+        // No two tensors are equal, and none can be stored in less: a generator by Marsaglia.
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()
+        };
+        let data: Vec<u8> = (0..SIZE / 8).flat_map(|_| next()).collect();
+        file.write_all(&data).expect("there is room");
+        let offset = i * SIZE;
+        text += &format!(
+            "      w{i}: {{tensor: uint8, sizes: [{SIZE}], data: {{file: weights.bin, offset: {offset}, size: {SIZE}}}}}\n"
+        );
+    }
+    drop(file);
+    text += "    inputs: []\n    outputs: [w0]\n";
+    let assembled = |overrides: &Overrides| {
+        assemble(&Input { name: "bench", text: &text, folder }, overrides)
+            .unwrap_or_else(|report| panic!("{}", report.render(false)))
+    };
+    let split = Overrides { external_data: true, ..Overrides::default() };
+    write(&assembled(&Overrides::default()), &folder.join("model"));
+    let model = Origin::File(folder.join("model/out.pte").into());
+    let options = PrintOptions { explicit: false, large_data: LargeData::Refer, file: "out.pte".into() };
+    let mut cases: Vec<Case<'_>> = vec![
+        (
+            "copy, in pieces of 1 MiB (baseline)",
+            Box::new(|| {
+                let mut from = File::open(folder.join("weights.bin")).expect("it is ours");
+                let mut to = File::create(folder.join("copy.bin")).expect("there is room");
+                let mut piece = vec![0; 1 << 20];
+                loop {
+                    let read = from.read(&mut piece).expect("it is ours");
+                    if read == 0 {
+                        break;
+                    }
+                    to.write_all(&piece[..read]).expect("there is room");
+                }
+            }),
+        ),
+        (
+            "copy, by the system",
+            Box::new(|| {
+                let mut to = File::create(folder.join("system.bin")).expect("there is room");
+                io::copy(&mut File::open(folder.join("weights.bin")).expect("it is ours"), &mut to).expect("room");
+            }),
+        ),
+        ("text and weights to .pte", Box::new(|| write(&assembled(&Overrides::default()), &folder.join("one")))),
+        ("text and weights to .pte and .ptd", Box::new(|| write(&assembled(&split), &folder.join("two")))),
+        (
+            ".pte split into .pte and .ptd",
+            Box::new(|| write(&reassemble("bench", &model, &split).expect("it is ours"), &folder.join("split"))),
+        ),
+        (
+            "print the .pte, referring to its weights",
+            Box::new(|| drop(black_box(print_program(&model, &folder.join("model"), &options).expect("it is ours")))),
+        ),
+    ];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    print(&format!("{} MiB of weights in {count} tensors, from file to file", (count * SIZE) >> 20), times[0], &rows);
+}
+
 /// Lifetimes that are hard in different ways.
 fn planner(count: usize, rounds: usize) {
     use pte_emit::program::{Chain, EValue, ExecutionPlan, Instruction, Tensor};
@@ -161,7 +271,9 @@ fn main() {
     // `cargo test --benches` only asks whether it runs.
     let quick = std::env::args().any(|arg| arg == "--test");
     if quick {
-        return pipeline(100, 1);
+        pipeline(100, 1);
+        reading(100, 1);
+        return weights(2, 1);
     }
     // `cargo bench --bench pipeline -- 100000` measures that many instructions alone.
     let counts: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
@@ -170,6 +282,8 @@ fn main() {
             pipeline(count, rounds);
         }
         planner(100_000, 3);
+        reading(100_000, 5);
+        weights(64, 9);
     }
     counts.iter().for_each(|count| pipeline(*count, 5));
 }
