@@ -11,25 +11,18 @@ use pte_emit::printer::{self, LargeData, PrintOptions, Printed};
 use pte_emit::reader::Origin;
 use pte_emit::{Input, Overrides, assemble, reassemble};
 
+#[path = "support/references.rs"]
+mod references;
+
+use references::references;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn goldens(extension: &str) -> Vec<PathBuf> {
-    fn visit(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if entry.is_dir() {
-                visit(&entry, extension, found);
-            } else if entry.extension().is_some_and(|found| found == extension) {
-                found.push(entry);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    visit(&root().join("tests/golden/bytes"), extension, &mut found);
-    visit(&root().join("tests/golden/serializer"), extension, &mut found);
-    found.sort();
-    assert!(found.len() > 5);
+    let mut found = references("bytes", extension);
+    found.extend(references("serializer", extension));
     found
 }
 

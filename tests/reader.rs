@@ -1,9 +1,7 @@
 //! Reading: what ExecuTorch wrote is read and written again without a difference, random programs come back equal, and
 //! broken files end in an error.
 //!
-//! Not here: texts of what is read; the printer is to come.
-
-use std::path::{Path, PathBuf};
+//! Texts of what is read are the business of `dump.rs`.
 
 use proptest::prelude::*;
 use pte_emit::layout::{self, Builder, Header, Home, Options};
@@ -11,22 +9,10 @@ use pte_emit::program::{self, Blob, EValue, Program, dedup};
 use pte_emit::reader::{self, Origin};
 use pte_emit::{emitter, schema::ScalarType};
 
-fn goldens(extension: &str) -> Vec<PathBuf> {
-    fn visit(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if entry.is_dir() {
-                visit(&entry, extension, found);
-            } else if entry.extension().is_some_and(|found| found == extension) {
-                found.push(entry);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    visit(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/bytes"), extension, &mut found);
-    found.sort();
-    assert!(!found.is_empty());
-    found
-}
+#[path = "support/references.rs"]
+mod references;
+
+use references::references;
 
 /// Writes a program as a layout asks.
 fn write(program: &Program, options: &Options) -> Vec<u8> {
@@ -46,7 +32,7 @@ fn write(program: &Program, options: &Options) -> Vec<u8> {
 #[test]
 fn what_executorch_wrote_comes_back_the_same() {
     let mut wrong = Vec::new();
-    for path in goldens("pte") {
+    for path in references("bytes", "pte") {
         let bytes = std::fs::read(&path).unwrap();
         let found = reader::program::read(&Origin::File(path.as_path().into()))
             .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -72,7 +58,7 @@ fn what_executorch_wrote_comes_back_the_same() {
 
 #[test]
 fn data_files_are_read() {
-    for path in goldens("ptd") {
+    for path in references("bytes", "ptd") {
         let entries = reader::flat_tensor::read(&Origin::File(path.as_path().into())).unwrap();
         assert!(!entries.is_empty(), "{}", path.display());
         for entry in entries {
@@ -180,7 +166,7 @@ proptest! {
     /// One byte of a file is changed, or the file is cut: it is read, or refused, but never more.
     #[test]
     fn broken_files_are_answered(file in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
-        let paths = goldens("pte");
+        let paths = references("bytes", "pte");
         let mut bytes = std::fs::read(&paths[file.index(paths.len())]).unwrap();
         let at = at.index(bytes.len());
         bytes[at] = byte;
