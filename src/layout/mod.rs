@@ -180,12 +180,7 @@ pub fn plan(program: &Program, same: &[BlobId], options: &Options) -> Result<Pla
             MemoryPlan::default()
         }));
     }
-    let mut data = data::Collector::new(program, same, options);
-    data.collect_tensors();
-    data.collect_delegates();
-    data.collect_named_data();
-    let plan = data.finish(memory);
-    match plan {
+    match place_data(program, same, options, memory) {
         Ok(plan) if errors.is_empty() => Ok(plan),
         Ok(_) => Err(errors),
         Err(more) => {
@@ -193,6 +188,20 @@ pub fn plan(program: &Program, same: &[BlobId], options: &Options) -> Result<Pla
             Err(errors)
         }
     }
+}
+
+/// Places the data of a program whose memory is planned.
+pub(crate) fn place_data(
+    program: &Program,
+    same: &[BlobId],
+    options: &Options,
+    memory: Vec<MemoryPlan>,
+) -> Result<Plan, Vec<LayoutError>> {
+    let mut data = data::Collector::new(program, same, options);
+    data.collect_tensors();
+    data.collect_delegates();
+    data.collect_named_data();
+    data.finish(memory)
 }
 
 /// The least multiple of `alignment` that is not less than `value`; `None` beyond `u64`. An alignment of 0 is 1.

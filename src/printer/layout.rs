@@ -9,7 +9,7 @@ use crate::Assembly;
 use crate::emitter;
 use crate::layout::file::Placement;
 use crate::layout::{self, Builder, Header, Home, Options, align_up};
-use crate::program::{Program, dedup};
+use crate::program::{BlobId, Program, dedup};
 use crate::reader::flat_tensor::Entry;
 use crate::reader::program::Found;
 use crate::reader::{self, Origin};
@@ -46,39 +46,37 @@ pub fn guess(origin: &Origin, found: &Found) -> io::Result<LayoutGuess> {
     {
         options.header = Header::Length(header.length);
     }
-    let mut named_alignments = vec![1; found.program.named_data.as_ref().map_or(0, Vec::len)];
+    let mut program = found.program.clone();
     let same = dedup::find(&found.program.blobs).map_err(|(_, error)| error)?;
-    'found: for segment_alignment in SEGMENT_ALIGNMENTS {
-        for tensor_alignment in TENSOR_ALIGNMENTS {
-            options.segment_alignment = *segment_alignment;
+    let mut named_alignments = Vec::new();
+    let explained = SEGMENT_ALIGNMENTS.iter().any(|segment_alignment| {
+        options.segment_alignment = *segment_alignment;
+        named_alignments = alignments_of(&found.named_segments, &found.segments, *segment_alignment);
+        set_alignments(&mut program, &named_alignments);
+        TENSOR_ALIGNMENTS.iter().any(|tensor_alignment| {
             options.tensor_alignment = *tensor_alignment;
-            named_alignments = alignments_of_named(found, *segment_alignment);
-            if explains(found, &same, &options, &named_alignments) {
-                break 'found;
-            }
-        }
-    }
-    if !explains(found, &same, &options, &named_alignments) {
+            explains(found, &program, &same, &options)
+        })
+    });
+    if !explained {
         options = Options { segment_alignment: 128, tensor_alignment: 16, ..options };
     }
-    let flatbuffer = guess_builder(origin, found, &same, &mut options, &named_alignments)?;
+    let flatbuffer = guess_builder(origin, found, &program, &same, &mut options)?;
     guess_frame(found, flatbuffer, &mut options, &named_alignments);
     Ok(LayoutGuess { options, named_alignments })
 }
 
-/// The program with the alignments of its named data.
-fn with_alignments(found: &Found, alignments: &[u64]) -> Program {
-    let mut program = found.program.clone();
+/// Gives the named data of a program their alignments.
+pub fn set_alignments(program: &mut Program, alignments: &[u64]) {
     for (entry, alignment) in program.named_data.iter_mut().flatten().zip(alignments) {
         entry.alignment = *alignment;
     }
-    program
 }
 
 /// Whether a layout gives the segments and constants the offsets that they have.
-fn explains(found: &Found, same: &[crate::program::BlobId], options: &Options, alignments: &[u64]) -> bool {
-    let program = with_alignments(found, alignments);
-    let Ok(plan) = layout::plan(&program, same, options) else { return false };
+fn explains(found: &Found, program: &Program, same: &[BlobId], options: &Options) -> bool {
+    // Memory has no say in where data lie, and this is asked for every pair of alignments.
+    let Ok(plan) = layout::place_data(program, same, options, Vec::new()) else { return false };
     let constants = options.constants == Home::Inline || plan.constant_offsets == found.constant_offsets;
     let base = found.header.is_none_or(|header| {
         let all = plan
@@ -92,11 +90,7 @@ fn explains(found: &Found, same: &[crate::program::BlobId], options: &Options, a
         && plan.segments.iter().map(|segment| (segment.offset, segment.size)).eq(found.segments.iter().copied())
 }
 
-/// For each named blob the least power of two that puts its segment where it is.
-fn alignments_of_named(found: &Found, segment_alignment: u64) -> Vec<u64> {
-    alignments_of(&found.named_segments, &found.segments, segment_alignment)
-}
-
+/// For each entry the least power of two that puts its segment where it is.
 fn alignments_of(entries: &[u32], segments: &[(u64, u64)], segment_alignment: u64) -> Vec<u64> {
     let mut alignments = Vec::new();
     for index in entries {
@@ -116,12 +110,11 @@ fn alignments_of(entries: &[u32], segments: &[(u64, u64)], segment_alignment: u6
 fn guess_builder(
     origin: &Origin,
     found: &Found,
-    same: &[crate::program::BlobId],
+    program: &Program,
+    same: &[BlobId],
     options: &mut Options,
-    alignments: &[u64],
 ) -> io::Result<u64> {
-    let program = with_alignments(found, alignments);
-    let Ok(plan) = layout::plan(&program, same, options) else { return Ok(0) };
+    let Ok(plan) = layout::plan(program, same, options) else { return Ok(0) };
     let file = origin.head(found.program_size)?;
     // What lies inside the FlatBuffer shows its alignment there.
     let inline = !plan.inline_delegates.is_empty() || plan.constant_buffer.len() > 1;
@@ -131,7 +124,7 @@ fn guess_builder(
     for (delegate_alignment, tensor_alignment) in forced.iter().flat_map(|d| tensor.iter().map(move |t| (*d, *t))) {
         for builder in [Builder::Exir, Builder::Flatc] {
             let candidate = Options { builder, delegate_alignment, tensor_alignment, ..options.clone() };
-            let flatbuffer = emitter::program::emit(&program, &plan, &candidate)?;
+            let flatbuffer = emitter::program::emit(program, &plan, &candidate)?;
             // Behind the first eight bytes and the header the FlatBuffer is the same bytes.
             if file.len() >= flatbuffer.len() && file.ends_with(flatbuffer.get(8..).unwrap_or_default()) {
                 *options = candidate;

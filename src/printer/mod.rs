@@ -233,9 +233,7 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
 pub fn program_with_layout(origin: &Origin) -> io::Result<(Program, Options)> {
     let mut found = reader::program::read(origin)?;
     let guess = layout::guess(origin, &found)?;
-    for (entry, alignment) in found.program.named_data.iter_mut().flatten().zip(&guess.named_alignments) {
-        entry.alignment = *alignment;
-    }
+    layout::set_alignments(&mut found.program, &guess.named_alignments);
     Ok((found.program, guess.options))
 }
 
