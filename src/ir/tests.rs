@@ -12,6 +12,12 @@ use crate::program::number::Number;
 use crate::program::{Blob, EValue, ExecutionPlan, contiguous};
 use crate::schema::ScalarType;
 
+/// Allowed absolute difference of a test that states none.
+pub const DEFAULT_ATOL: f64 = 1e-6;
+
+/// Allowed relative difference of a test that states none.
+pub const DEFAULT_RTOL: f64 = 1e-5;
+
 /// Tests of a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MethodTests {
@@ -85,7 +91,12 @@ fn case<'d, 'a>(
         Some(given) => Some(values("outputs", given, plan.outputs.as_deref(), plan, names, finder)?),
         None => None,
     };
-    Some(TestCase { inputs: inputs?, outputs, atol: test.atol.unwrap_or(1e-6), rtol: test.rtol.unwrap_or(1e-5) })
+    Some(TestCase {
+        inputs: inputs?,
+        outputs,
+        atol: test.atol.unwrap_or(DEFAULT_ATOL),
+        rtol: test.rtol.unwrap_or(DEFAULT_RTOL),
+    })
 }
 
 fn values<'d, 'a>(

@@ -9,17 +9,11 @@ use std::io;
 use super::Origin;
 use super::flatbuffer::{Buffer, Result, TableRef};
 use crate::emitter::flatbuffer::MAX_SIZE;
-use crate::ir::tests::{MethodTests, TestCase, TestData};
+use crate::ir::tests::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
 use crate::program::{Blob, Source, nbytes};
 use crate::schema::ScalarType;
 use crate::schema::bundled_program as schema;
 use crate::schema::bundled_program::*;
-
-/// Allowed absolute difference of what is read: the format has none, and this is what a text means that has none.
-const ATOL: f64 = 1e-6;
-
-/// Allowed relative difference, as [`ATOL`].
-const RTOL: f64 = 1e-5;
 
 /// A program and its tests.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,15 +86,13 @@ impl Reader<'_> {
         let outputs = t.children(bundled_method_test_case::expected_outputs, &VALUE, |t| self.value(t))?;
         // No outputs are how the format says that nothing is compared (B-10).
         let outputs = outputs.filter(|outputs| !outputs.is_empty());
-        Ok(TestCase { inputs, outputs, atol: ATOL, rtol: RTOL })
+        // The format has no tolerances: those of a text that states none.
+        Ok(TestCase { inputs, outputs, atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL })
     }
 
     fn value(&self, t: TableRef<'_, '_>) -> Result<TestData> {
-        let tag = t.u8(value::val_type)?;
-        let Some(table) = usize::from(tag).checked_sub(1).and_then(|member| VALUE_UNION.get(member)) else {
-            return t.wrong(value::val_type, format!("there is no kind of value with the number {tag}"));
-        };
-        let Some(v) = t.child(value::val, table)? else {
+        let (tag, table) = t.member(value::val_type, value::val, VALUE_UNION, "kind of value")?;
+        let Some(v) = table else {
             return t.wrong(value::val, "the value is missing");
         };
         Ok(match tag {

@@ -4,11 +4,11 @@ use std::io;
 
 use super::Origin;
 use super::flatbuffer::{Buffer, ReadError, Result, TableRef};
+use super::program::{header_field, segments};
 use crate::program::{Blob, TensorLayout};
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor as schema;
 use crate::schema::flat_tensor::*;
-use crate::schema::program::{DATA_SEGMENT, data_segment};
 
 /// A key of a `.ptd` and its data.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Entry {
 /// # Errors
 /// A file that cannot be read from, or bytes that are no `.ptd` ([`ReadError`], wrapped).
 pub fn read(origin: &Origin) -> io::Result<Vec<Entry>> {
-    with_root(origin, |t, base, length| entries(t, origin, base, length))
+    with_root(origin, |t, header, length| entries(t, origin, header.base, length))
 }
 
 /// How a `.ptd` is laid out.
@@ -47,32 +47,30 @@ pub struct Frame {
 /// # Errors
 /// As [`read`].
 pub fn frame(origin: &Origin) -> io::Result<Frame> {
-    let head = origin.head(32)?;
-    let field =
-        |at: usize| head.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
-    with_root(origin, |t, base, _| {
+    with_root(origin, |t, header, _| {
         let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| t.u32(named_data::segment_index))?;
         Ok(Frame {
-            metadata: field(16).saturating_add(field(24)),
-            base,
-            segments: segments_of(&t)?,
+            metadata: header.metadata,
+            base: header.base,
+            segments: segments(&t, flat_tensor::segments)?,
             entry_segments: entries.unwrap_or_default(),
         })
     })
 }
 
-fn segments_of(t: &TableRef<'_, '_>) -> Result<Vec<(u64, u64)>> {
-    let segments = t.children(flat_tensor::segments, &DATA_SEGMENT, |t| {
-        Ok((t.u64(data_segment::offset)?, t.u64(data_segment::size)?))
-    })?;
-    Ok(segments.unwrap_or_default())
+/// What the header says.
+struct Header {
+    /// Bytes of the metadata with the header.
+    metadata: u64,
+    /// Where the first segment begins.
+    base: u64,
 }
 
-/// Checks the header, and hands over the root table, where the first segment begins, and the file's length.
-fn with_root<T>(origin: &Origin, read: impl FnOnce(TableRef<'_, '_>, u64, u64) -> Result<T>) -> io::Result<T> {
+/// Checks the header, and hands over the root table, the header, and the file's length.
+fn with_root<T>(origin: &Origin, read: impl FnOnce(TableRef<'_, '_>, Header, u64) -> Result<T>) -> io::Result<T> {
     let length = origin.len()?;
     let head = origin.head(48)?;
-    let field = |at: usize| head.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    let field = |at| header_field(&head, at);
     let wrong =
         |offset, message: &str| io::Error::other(ReadError { offset, field: String::new(), message: message.into() });
     let (Some(inserted), Some(size), Some(base), b"FH01") =
@@ -85,11 +83,11 @@ fn with_root<T>(origin: &Origin, read: impl FnOnce(TableRef<'_, '_>, u64, u64) -
     let bytes = origin.head(metadata)?;
     let buffer = Buffer::new(&bytes);
     let root = buffer.root(schema::IDENTIFIER, &FLAT_TENSOR).map_err(io::Error::other)?;
-    read(root, base, length).map_err(io::Error::other)
+    read(root, Header { metadata, base }, length).map_err(io::Error::other)
 }
 
 fn entries(t: TableRef<'_, '_>, origin: &Origin, base: u64, length: u64) -> Result<Vec<Entry>> {
-    let segments = segments_of(&t)?;
+    let segments = segments(&t, flat_tensor::segments)?;
     let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| {
         let Some(key) = t.text(named_data::key)? else { return t.wrong(named_data::key, "the data have no key") };
         let index = t.u32(named_data::segment_index)?;

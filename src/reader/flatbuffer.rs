@@ -286,6 +286,24 @@ impl<'b, 'a> TableRef<'b, 'a> {
         self.named(slot, self.buffer.follow(at).and_then(|at| self.buffer.table(at, table))).map(Some)
     }
 
+    /// The member of a union: its number, and its table unless that is absent. `what` is what its members are.
+    ///
+    /// # Errors
+    /// A number that is not in `members`, or something that is no table.
+    pub fn member(
+        &self,
+        type_slot: u16,
+        slot: u16,
+        members: &[&'static Table],
+        what: &str,
+    ) -> Result<(u8, Option<TableRef<'b, 'a>>)> {
+        let tag = self.u8(type_slot)?;
+        match usize::from(tag).checked_sub(1).and_then(|member| members.get(member)) {
+            Some(table) => Ok((tag, self.child(slot, table)?)),
+            None => self.wrong(type_slot, format!("there is no {what} with the number {tag}")),
+        }
+    }
+
     /// The items of a vector of tables, each made by `make`.
     ///
     /// # Errors

@@ -51,12 +51,24 @@ pub struct Found {
     pub program_size: u64,
 }
 
+/// A 64-bit field of a header.
+pub(super) fn header_field(head: &[u8], at: usize) -> Option<u64> {
+    head.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+}
+
+/// Offset and size of each segment, relative to the first one's start, in a vector of `DataSegment`.
+pub(super) fn segments(t: &TableRef<'_, '_>, slot: u16) -> Result<Vec<(u64, u64)>> {
+    let segments =
+        t.children(slot, &DATA_SEGMENT, |t| Ok((t.u64(data_segment::offset)?, t.u64(data_segment::size)?)))?;
+    Ok(segments.unwrap_or_default())
+}
+
 /// Reads the extended header from the first bytes of a file (rules H-3 to H-6).
 ///
 /// # Errors
 /// A header that says it is shorter than it must be.
 pub fn header(head: &[u8]) -> Result<Option<Header>> {
-    let field = |at: usize| head.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    let field = |at| header_field(head, at);
     if head.get(8..12) != Some(b"eh00") {
         return Ok(None);
     }
@@ -147,10 +159,7 @@ impl Reader<'_> {
 
     fn program(&mut self, t: TableRef<'_, '_>) -> Result<()> {
         self.program.version = t.u32(program::version)?;
-        let segments = t.children(program::segments, &DATA_SEGMENT, |t| {
-            Ok((t.u64(data_segment::offset)?, t.u64(data_segment::size)?))
-        })?;
-        self.segments = segments.unwrap_or_default();
+        self.segments = segments(&t, program::segments)?;
         let places = self.places(&t)?;
         let plans = t.children(program::execution_plan, &EXECUTION_PLAN, |t| self.execution_plan(t, &places))?;
         self.program.execution_plan = plans;
@@ -244,11 +253,8 @@ impl Reader<'_> {
     }
 
     fn evalue(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<EValue> {
-        let tag = t.u8(evalue::val_type)?;
-        let Some(table) = usize::from(tag).checked_sub(1).and_then(|member| KERNEL_TYPES.get(member)) else {
-            return t.wrong(evalue::val_type, format!("there is no kind of value with the number {tag}"));
-        };
-        let Some(v) = t.child(evalue::val, table)? else {
+        let (tag, table) = t.member(evalue::val_type, evalue::val, KERNEL_TYPES, "kind of value")?;
+        let Some(v) = table else {
             // None needs no table (M-3).
             return if tag == 1 { Ok(EValue::Null) } else { t.wrong(evalue::val, "the value is missing") };
         };
@@ -371,11 +377,9 @@ fn chain(t: TableRef<'_, '_>) -> Result<Chain> {
 }
 
 fn instruction(t: TableRef<'_, '_>) -> Result<Instruction> {
-    let tag = t.u8(instruction::instr_args_type)?;
-    let Some(table) = usize::from(tag).checked_sub(1).and_then(|member| INSTRUCTION_ARGUMENTS.get(member)) else {
-        return t.wrong(instruction::instr_args_type, format!("there is no instruction with the number {tag}"));
-    };
-    let Some(a) = t.child(instruction::instr_args, table)? else {
+    let (tag, table) =
+        t.member(instruction::instr_args_type, instruction::instr_args, INSTRUCTION_ARGUMENTS, "instruction")?;
+    let Some(a) = table else {
         return t.wrong(instruction::instr_args, "the instruction is missing");
     };
     Ok(match tag {
