@@ -19,12 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());
     let folder = Path::new("no/such/folder");
     let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
-    let printed = match bytes.get(4..6) {
-        Some(b"FT") => printer::print_flat_tensor(&origin, folder, &options),
-        Some(b"BP") => printer::print_bundled(&origin, folder, &options),
-        _ => printer::print_program(&origin, folder, &options),
-    };
-    if let Ok(printed) = printed
+    if let Ok(printed) = printer::print(&origin, folder, &options)
         && printed.difference.is_none()
     {
         let input = Input { name: "fuzz.yaml", text: &printed.text, folder };

@@ -319,10 +319,7 @@ fn strip_tests(input: &Path, document: &Document, arguments: &Arguments) -> Resu
         return io::write_to_stdout(|out| found.program.copy_to(out)).map_err(failed);
     };
     if place(&target) == place(input) {
-        return Err(Failure(
-            Exit::Usage,
-            format!("{} is read for this output and would be lost; name another", target.display()),
-        ));
+        return Err(would_be_lost(&target));
     }
     let mut outputs = Outputs::new();
     outputs.write(&target, |out| found.program.copy_to(out)).and_then(|()| outputs.commit()).map_err(failed)
@@ -366,16 +363,17 @@ fn files<'a>(
     for target in files.iter().filter_map(|(target, _)| target.as_deref()) {
         let place = place(target);
         if sources.contains(&place) {
-            return Err(usage(&format!(
-                "{} is read for this output and would be lost; name another",
-                target.display()
-            )));
+            return Err(would_be_lost(target));
         }
         if !taken.insert(place) {
             return Err(usage(&format!("two outputs are called {}; give one another name", target.display())));
         }
     }
     Ok(files)
+}
+
+fn would_be_lost(target: &Path) -> Failure {
+    Failure(Exit::Usage, format!("{} is read for this output and would be lost; name another", target.display()))
 }
 
 /// One name for all spellings of a path.

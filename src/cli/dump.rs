@@ -55,12 +55,7 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     let options = PrintOptions { explicit: arguments.explicit, large_data, file };
     let origin = Origin::File(arguments.input.as_path().into());
     let folder = text_folder(arguments);
-    let printed = origin.head(8).and_then(|head| match head.get(4..6) {
-        Some(b"FT") => printer::print_flat_tensor(&origin, &folder, &options),
-        Some(b"BP") => printer::print_bundled(&origin, &folder, &options),
-        _ => printer::print_program(&origin, &folder, &options),
-    });
-    let printed = match printed {
+    let printed = match printer::print(&origin, &folder, &options) {
         Ok(printed) => printed,
         Err(error) => {
             messages.error(&format!("{}: {error}", arguments.input.display()));

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::ColorChoice;
 
 use crate::reader::Origin;
+use crate::schema::{bundled_program, flat_tensor, program};
 
 /// The name that stands for standard input or output.
 pub const STREAM: &str = "-";
@@ -42,7 +43,8 @@ pub fn open(path: &Path) -> Result<Document, ReadError> {
 }
 
 fn is_binary(head: &[u8]) -> bool {
-    matches!(head.get(4..8), Some(b"ET12" | b"FT01" | b"BP08"))
+    let identifiers = [program::IDENTIFIER, flat_tensor::IDENTIFIER, bundled_program::IDENTIFIER];
+    head.get(4..8).is_some_and(|found| identifiers.iter().any(|identifier| found == identifier.as_bytes()))
 }
 
 /// A text that was read.
@@ -104,7 +106,7 @@ impl Messages {
     }
 }
 
-/// Writes a file to standard output, unless that is a terminal.
+/// Writes to standard output. Whether that may be a terminal is asked elsewhere.
 pub fn write_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let stdout = io::stdout();
     let mut out = io::BufWriter::with_capacity(1 << 18, stdout.lock());

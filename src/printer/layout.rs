@@ -160,38 +160,36 @@ fn guess_frame(found: &Found, flatbuffer: u64, options: &mut Options, alignments
     }
 }
 
-impl LayoutGuess {
-    /// The lines of `layout:`, if any are needed.
-    pub fn print(&self, out: &mut String) {
-        let default = Options::default();
-        let mut lines = String::new();
-        let o = &self.options;
-        let mut number = |name: &str, value: u64, default: u64| {
-            if value != default {
-                let _ = writeln!(lines, "  {name}: {value}");
-            }
-        };
-        number("segment_alignment", o.segment_alignment, default.segment_alignment);
-        number("tensor_alignment", o.tensor_alignment, default.tensor_alignment);
-        number("delegate_alignment", o.delegate_alignment, default.delegate_alignment);
-        number("base_alignment", o.base_alignment.unwrap_or(0), 0);
-        let mut word = |name: &str, value: &str, different: bool| {
-            if different {
-                let _ = writeln!(lines, "  {name}: {value}");
-            }
-        };
-        word("builder", "flatc", o.builder != default.builder);
-        word("constants", "inline", o.constants != default.constants);
-        word("delegates", "inline", o.delegates != default.delegates);
-        match o.header {
-            Header::Auto => {}
-            Header::None => word("header", "none", true),
-            Header::Length(length) => word("header", &length.to_string(), true),
+/// The lines of `layout:`, if any are needed.
+pub fn print(o: &Options, out: &mut String) {
+    let default = Options::default();
+    let mut lines = String::new();
+    let mut number = |name: &str, value: u64, default: u64| {
+        if value != default {
+            let _ = writeln!(lines, "  {name}: {value}");
         }
-        if !lines.is_empty() {
-            out.push_str("layout:\n");
-            out.push_str(&lines);
+    };
+    number("segment_alignment", o.segment_alignment, default.segment_alignment);
+    number("tensor_alignment", o.tensor_alignment, default.tensor_alignment);
+    number("delegate_alignment", o.delegate_alignment, default.delegate_alignment);
+    number("base_alignment", o.base_alignment.unwrap_or(0), 0);
+    let mut word = |name: &str, value: &str, different: bool| {
+        if different {
+            let _ = writeln!(lines, "  {name}: {value}");
         }
+    };
+    word("builder", "flatc", o.builder != default.builder);
+    word("ptd_builder", "exir", o.ptd_builder != default.ptd_builder);
+    word("constants", "inline", o.constants != default.constants);
+    word("delegates", "inline", o.delegates != default.delegates);
+    match o.header {
+        Header::Auto => {}
+        Header::None => word("header", "none", true),
+        Header::Length(length) => word("header", &length.to_string(), true),
+    }
+    if !lines.is_empty() {
+        out.push_str("layout:\n");
+        out.push_str(&lines);
     }
 }
 
@@ -269,25 +267,6 @@ pub fn flat_tensor_candidates(origin: &Origin, entries: &[Entry]) -> io::Result<
     }
     debug_assert!(candidates.iter().all(|(_, alignments)| alignments.len() == entries.len()));
     Ok(candidates)
-}
-
-/// The lines of `layout:` for a `.ptd`.
-pub fn print_flat_tensor_options(options: &Options, out: &mut String) {
-    let default = Options::default();
-    let mut lines = String::new();
-    if options.segment_alignment != default.segment_alignment {
-        let _ = writeln!(lines, "  segment_alignment: {}", options.segment_alignment);
-    }
-    if let Some(base_alignment) = options.base_alignment {
-        let _ = writeln!(lines, "  base_alignment: {base_alignment}");
-    }
-    if options.ptd_builder != default.ptd_builder {
-        lines.push_str("  ptd_builder: exir\n");
-    }
-    if !lines.is_empty() {
-        out.push_str("layout:\n");
-        out.push_str(&lines);
-    }
 }
 
 /// What of an assembled `.ptd` is not as in the file, if anything is.

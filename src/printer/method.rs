@@ -97,16 +97,26 @@ impl<'p> MethodPrinter<'p> {
         self.plan.values().get(usize::try_from(index).ok()?)
     }
 
+    /// Schema of the operator with this number, if it is known.
+    fn signature(&self, op_index: i32) -> Option<&Signature> {
+        self.signatures.get(usize::try_from(op_index).ok()?)?.as_ref()
+    }
+
+    /// Name of the operator with this number.
+    fn operator(&self, op_index: i32) -> Option<&str> {
+        self.operators.get(usize::try_from(op_index).ok()?).map(String::as_str)
+    }
+
     /// How a call can be written.
     fn call<'c>(&self, op_index: i32, args: &'c [i32]) -> Call<'c> {
-        let signature = usize::try_from(op_index).ok().and_then(|index| self.signatures.get(index)?.as_ref());
+        let signature = self.signature(op_index);
         let whole = Call { ins: args, outs: &[], list: None };
         if self.hints.everything {
             return whole;
         }
         let Some(signature) = signature else {
             // An overload that ends in `out` is taken for an out variant, whose out is there twice.
-            let name = usize::try_from(op_index).ok().and_then(|index| self.operators.get(index));
+            let name = self.operator(op_index);
             let out_variant = name.is_some_and(|name| name.rsplit_once('.').is_some_and(|(_, o)| o.ends_with("out")));
             return match args {
                 [ins @ .., out, again] if out_variant && out == again => {
@@ -142,7 +152,7 @@ impl<'p> MethodPrinter<'p> {
         for instruction in self.instructions() {
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
-                    let signature = usize::try_from(*op_index).ok().and_then(|i| self.signatures.get(i)?.as_ref());
+                    let signature = self.signature(*op_index);
                     let roles: Option<Vec<Role>> = signature.map(|s| s.args.iter().map(|arg| arg.role).collect());
                     for (position, arg) in args.iter().flatten().enumerate() {
                         let role = roles.as_ref().map(|roles| roles.get(position).copied().unwrap_or(Role::Out));
@@ -272,9 +282,9 @@ impl<'p> MethodPrinter<'p> {
         for instruction in self.instructions() {
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
-                    let name = usize::try_from(*op_index).ok().and_then(|index| self.operators.get(index));
+                    let name = self.operator(*op_index);
                     let short = name.map_or("value", |name| {
-                        let name = name.split_once("::").map_or(name.as_str(), |(_, name)| name);
+                        let name = name.split_once("::").map_or(name, |(_, name)| name);
                         name.split('.').next().unwrap_or(name).trim_matches('_')
                     });
                     for arg in args.iter().flatten().filter(|arg| self.produced.contains(arg)) {
@@ -488,10 +498,10 @@ impl<'p> MethodPrinter<'p> {
     }
 
     fn kernel(&self, op_index: i32, args: &[i32], fields: &mut Vec<String>) {
-        let name = usize::try_from(op_index).ok().and_then(|index| self.operators.get(index));
-        fields.push(format!("kernel: {}", yaml::operator(name.map_or("", |name| name))));
+        let name = self.operator(op_index);
+        fields.push(format!("kernel: {}", yaml::operator(name.unwrap_or_default())));
         let call = self.call(op_index, args);
-        let signature = usize::try_from(op_index).ok().and_then(|index| self.signatures.get(index)?.as_ref());
+        let signature = self.signature(op_index);
         let mut kinds: Vec<Option<ArgKind>> = Vec::new();
         if let Some(signature) = signature {
             match call.outs.is_empty() {
@@ -532,9 +542,6 @@ impl<'p> MethodPrinter<'p> {
         let ints = |items: &[i64]| {
             yaml::list(items.iter().map(|item| self.argument(i32::try_from(*item).unwrap_or(-1), None)))
         };
-        let tensors = |items: &[i32]| {
-            yaml::list(items.iter().map(|item| if *item == -1 { "null".into() } else { self.reference(*item) }))
-        };
         let list_of = |wanted: Base| kind.is_some_and(|kind| kind.list && kind.base == wanted);
         match &self.plan.values()[index] {
             EValue::Null => "null".into(),
@@ -552,11 +559,11 @@ impl<'p> MethodPrinter<'p> {
             }
             EValue::String(text) => format!("{{string: {}}}", yaml::text(text.as_deref().unwrap_or_default())),
             EValue::IntList(Some(items)) if list_of(Base::Int) || (kind.is_none() && !items.is_empty()) => ints(items),
-            EValue::TensorList(Some(items)) if kind.is_none_or(|kind| !kind.optional_items) => tensors(items),
+            EValue::TensorList(Some(items)) if kind.is_none_or(|kind| !kind.optional_items) => self.tensors(items),
             EValue::OptionalTensorList(Some(items))
                 if kind.is_some_and(|kind| kind.optional_items) || items.contains(&-1) =>
             {
-                tensors(items)
+                self.tensors(items)
             }
             EValue::DoubleList(Some(items)) if list_of(Base::Float) => {
                 yaml::list(items.iter().map(|x| yaml::double(*x)))
@@ -566,15 +573,17 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
+    /// A list of tensors; -1 stands for none (M-10).
+    fn tensors(&self, items: &[i32]) -> String {
+        yaml::list(items.iter().map(|item| if *item == -1 { "null".into() } else { self.reference(*item) }))
+    }
+
     fn is_name(&self, text: &str) -> bool {
         self.names.iter().flatten().any(|name| name == text)
     }
 
     /// A value that says its kind: the key and its value.
     fn declared(&self, value: &EValue) -> String {
-        let items = |items: &[i32]| {
-            yaml::list(items.iter().map(|item| if *item == -1 { "null".into() } else { self.reference(*item) }))
-        };
         match value {
             EValue::Null => "\"null\": null".into(),
             EValue::Int(n) => format!("int: {n}"),
@@ -589,9 +598,9 @@ impl<'p> MethodPrinter<'p> {
                 format!("double_list: {}", yaml::list(list.iter().flatten().map(|x| yaml::double(*x))))
             }
             EValue::BoolList(list) => format!("bool_list: {}", yaml::list(list.iter().flatten().map(bool::to_string))),
-            EValue::TensorList(list) => format!("tensor_list: {}", items(list.as_deref().unwrap_or_default())),
+            EValue::TensorList(list) => format!("tensor_list: {}", self.tensors(list.as_deref().unwrap_or_default())),
             EValue::OptionalTensorList(list) => {
-                format!("optional_tensor_list: {}", items(list.as_deref().unwrap_or_default()))
+                format!("optional_tensor_list: {}", self.tensors(list.as_deref().unwrap_or_default()))
             }
             EValue::Tensor(_) => String::new(),
         }
@@ -696,11 +705,7 @@ fn device(device_type: i8, device_index: i8) -> String {
     let name = crate::schema::program::DEVICE_TYPE
         .name_of(device_type)
         .map_or_else(|| device_type.to_string(), str::to_lowercase);
-    yaml_device(&name, device_index)
-}
-
-fn yaml_device(name: &str, index: i8) -> String {
-    if index == 0 { name.to_owned() } else { format!("\"{name}:{index}\"") }
+    if device_index == 0 { name } else { format!("\"{name}:{device_index}\"") }
 }
 
 fn frame(frame: &crate::program::Frame) -> String {

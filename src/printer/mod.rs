@@ -18,9 +18,10 @@ pub use data::LargeData;
 use layout::LayoutGuess;
 use method::{Hints, MethodPrinter};
 
+use crate::diagnostics::Report;
 use crate::ir::tests::MethodTests;
 use crate::layout::{Home, Options};
-use crate::program::{Blob, EValue, ExecutionPlan, ExternalData, Memory, Program, TensorData};
+use crate::program::{EValue, ExecutionPlan, ExternalData, Memory, Program, TensorData};
 use crate::reader::flat_tensor::Entry;
 use crate::reader::{self, Origin};
 use crate::{Assembly, Input, Overrides, assemble};
@@ -45,12 +46,24 @@ pub struct Printed {
     pub difference: Option<String>,
 }
 
+/// Prints a file of any of the formats, told apart by its identifier. `folder` is where the text will be.
+///
+/// # Errors
+/// A file that cannot be read, or is of none of the formats.
+pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
+    match origin.head(8)?.get(4..6) {
+        Some(b"FT") => print_flat_tensor(origin, folder, options),
+        Some(b"BP") => print_bundled(origin, folder, options),
+        _ => print_program(origin, folder, options),
+    }
+}
+
 /// Prints a `.pte`. `folder` is where the text will be: what it refers to is looked for from there.
 ///
 /// # Errors
 /// A file that cannot be read, or is no program.
 pub fn print_program(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
-    print_with_tests(origin, &[], folder, options)
+    print_with_tests(origin, &[], folder, options, |_| Ok(None))
 }
 
 /// Prints a `.bpte`: its program, and the tests with the methods.
@@ -59,27 +72,27 @@ pub fn print_program(origin: &Origin, folder: &Path, options: &PrintOptions) -> 
 /// A file that cannot be read, or is no bundled program.
 pub fn print_bundled(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
     let found = reader::bundled_program::read(origin)?;
-    let mut printed = print_with_tests(&found.program_origin()?, &found.tests, folder, options)?;
-    if printed.difference.is_none() {
-        let input = Input { name: "dump", text: &printed.text, folder };
-        let bundled = assemble(&input, &Overrides { max_size: Some(u64::MAX), ..Overrides::default() });
-        let bundled = bundled.ok().and_then(|assembly| assembly.bundled().ok());
+    print_with_tests(&found.program_origin()?, &found.tests, folder, options, |assembly| {
         let len = origin.len()?;
-        if bundled.is_none_or(|bundled| {
-            bundled.len() as u64 != len || origin.head(len).is_ok_and(|file| file[..] != bundled[..])
-        }) {
-            printed =
-                finish(printed.text, Some("the bundled program differs, though the program in it does not".into()));
-        }
-    }
-    Ok(printed)
+        let file = origin.head(len)?;
+        let same = assembly.bundled().is_ok_and(|bundled| bundled[..] == file[..]);
+        Ok((!same).then(|| "the bundled program differs, though the program in it does not".into()))
+    })
 }
 
+/// Assembles a text that was printed. What is in a file is not too large for another.
+fn assemble_again(text: &str, folder: &Path) -> Result<Assembly, Report> {
+    let overrides = Overrides { max_size: Some(u64::MAX), ..Overrides::default() };
+    assemble(&Input { name: "dump", text, folder }, &overrides)
+}
+
+/// Prints a program; `difference` looks for differences outside it, once it has none.
 fn print_with_tests(
     origin: &Origin,
     tests: &[MethodTests],
     folder: &Path,
     options: &PrintOptions,
+    difference: impl FnOnce(&Assembly) -> io::Result<Option<String>>,
 ) -> io::Result<Printed> {
     let found = reader::program::read(origin)?;
     let guess = layout::guess(origin, &found)?;
@@ -87,8 +100,7 @@ fn print_with_tests(
     // Each round adds a hint where one is missing; a method can get five.
     for _ in 0..8 {
         let text = text(&found.program, tests, &guess, &hints, options)?;
-        let input = Input { name: "dump", text: &text, folder };
-        let Ok(assembly) = assemble(&input, &Overrides { max_size: Some(u64::MAX), ..Overrides::default() }) else {
+        let Ok(assembly) = assemble_again(&text, folder) else {
             if hints.iter().all(|hint| hint.everything) {
                 return Ok(finish(text, Some("the program is of a kind that the text cannot say yet".into())));
             }
@@ -101,8 +113,11 @@ fn print_with_tests(
             complete &= !add_hint(hint, &assembly, method, &found.program.plans()[method]);
         }
         if complete {
-            let difference = layout::difference(origin, &found, &assembly)?;
-            return Ok(finish(text, difference));
+            let found = match layout::difference(origin, &found, &assembly)? {
+                None => difference(&assembly)?,
+                found => found,
+            };
+            return Ok(finish(text, found));
         }
     }
     let text = text(&found.program, tests, &guess, &hints, options)?;
@@ -148,7 +163,7 @@ fn text(
             let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
         }
     }
-    guess.print(&mut out);
+    layout::print(&guess.options, &mut out);
     Ok(out)
 }
 
@@ -272,7 +287,7 @@ pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions)
             let mut fields = Vec::new();
             let bytes = match &entry.tensor_layout {
                 Some(layout) => {
-                    let tensor = as_tensor(layout, &entry.data);
+                    let tensor = as_tensor(layout);
                     fields.push(format!("tensor: {}", layout.scalar_type));
                     fields.push(format!("sizes: {}", yaml::list(layout.sizes.iter().map(i32::to_string))));
                     if layout.dim_order != crate::program::contiguous(layout.sizes.len()) {
@@ -288,9 +303,8 @@ pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions)
             fields.push(format!("data: {bytes}"));
             let _ = writeln!(out, "  {}: {{{}}}", yaml::text(&entry.key), fields.join(", "));
         }
-        layout::print_flat_tensor_options(&layout, &mut out);
-        let input = Input { name: "dump", text: &out, folder };
-        let difference = match assemble(&input, &Overrides { max_size: Some(u64::MAX), ..Overrides::default() }) {
+        layout::print(&layout, &mut out);
+        let difference = match assemble_again(&out, folder) {
             Ok(assembly) => layout::flat_tensor_difference(origin, &assembly)?,
             Err(_) => Some("the file is of a kind that the text cannot say yet".into()),
         };
@@ -302,7 +316,7 @@ pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions)
     last.ok_or_else(|| io::Error::other("there is nothing to print"))
 }
 
-fn as_tensor(layout: &crate::program::TensorLayout, _: &Blob) -> crate::program::Tensor {
+fn as_tensor(layout: &crate::program::TensorLayout) -> crate::program::Tensor {
     let mut tensor = crate::program::Tensor::new(layout.scalar_type, layout.sizes.clone());
     tensor.dim_order = Some(layout.dim_order.clone());
     tensor

@@ -39,12 +39,8 @@ pub fn double(x: f64) -> String {
 /// A number of a tensor, as short as its type allows: `single` for types whose numbers a float32 holds.
 pub fn element(number: Number, single: bool) -> String {
     match number {
-        Number::Float(x) if x.is_finite() && single => {
-            let short = format!("{:?}", x as f32);
-            short.strip_suffix(".0").filter(|short| *short != "-0").map_or(short.clone(), str::to_owned)
-        }
         Number::Float(x) if x.is_finite() => {
-            let short = format!("{x:?}");
+            let short = if single { format!("{:?}", x as f32) } else { format!("{x:?}") };
             short.strip_suffix(".0").filter(|short| *short != "-0").map_or(short.clone(), str::to_owned)
         }
         Number::Float(x) => double(x),

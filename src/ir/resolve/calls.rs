@@ -114,17 +114,18 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         outs: &'d [Word<'a>],
     ) -> Vec<i32> {
         let out_variant = name.value.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"));
-        if out_variant {
-            let out_numbers: Vec<i32> = outs.iter().map(|out| self.write(out)).collect();
-            let mut stack: Vec<i32> = args.iter().map(|arg| self.argument(arg, None, "")).collect();
-            stack.extend(&out_numbers);
-            stack.extend(self.result(&out_numbers, name.id));
-            stack
-        } else {
-            let mut stack: Vec<i32> = args.iter().map(|arg| self.argument(arg, None, "")).collect();
-            stack.extend(outs.iter().map(|out| self.write(out)).collect::<Vec<_>>());
-            stack
+        let write = |this: &mut Self| -> Vec<i32> { outs.iter().map(|out| this.write(out)).collect() };
+        // An out is numbered before the arguments, a result behind them.
+        let before = out_variant.then(|| write(self));
+        let mut stack: Vec<i32> = args.iter().map(|arg| self.argument(arg, None, "")).collect();
+        match before {
+            Some(outs) => {
+                stack.extend(&outs);
+                stack.extend(self.result(&outs, name.id));
+            }
+            None => stack.extend(write(self)),
         }
+        stack
     }
 
     /// The result of an out variant: the out again, or one list of several.
