@@ -277,6 +277,12 @@ fn main() {
     }
     // `cargo bench --bench pipeline -- 100000` measures that many instructions alone.
     let counts: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
+    // `-- --yaml 100000` and `-- --json 100000` print the text, for measuring the command on it.
+    let asked = |what: &str| std::env::args().any(|arg| arg == what);
+    if asked("--yaml") || asked("--json") {
+        let texts = counts.iter().map(|count| yaml(*count));
+        return texts.for_each(|text| print!("{}", if asked("--json") { json(&text) } else { text }));
+    }
     if counts.is_empty() {
         for (count, rounds) in [(1_000, 31), (10_000, 11), (100_000, 5)] {
             pipeline(count, rounds);
