@@ -119,7 +119,8 @@ fn pipeline(count: usize, rounds: usize) {
 fn reading(count: usize, rounds: usize) {
     let bytes = whole(&yaml(count));
     let origin = Origin::Bytes(bytes.as_slice().into());
-    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
+    let options =
+        PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts: true };
     let mut cases: Vec<Case<'_>> = vec![
         ("copy in memory (baseline)", Box::new(|| drop(black_box(bytes.clone())))),
         ("read", Box::new(|| drop(black_box(reader::program::read(&origin).expect("it is ours"))))),
@@ -179,7 +180,8 @@ fn weights(count: usize, rounds: usize) {
     let split = Overrides { external_data: true, ..Overrides::default() };
     write(&assembled(&Overrides::default()), &folder.join("model"));
     let model = Origin::File(folder.join("model/out.pte").into());
-    let options = PrintOptions { explicit: false, large_data: LargeData::Refer, file: "out.pte".into() };
+    let options =
+        PrintOptions { explicit: false, large_data: LargeData::Refer, file: "out.pte".into(), trust_long_texts: true };
     let mut cases: Vec<Case<'_>> = vec![
         (
             "copy, in pieces of 1 MiB (baseline)",

@@ -149,14 +149,14 @@ fn read_parts(origin: &Origin) -> io::Result<Parts> {
     let head = origin.head(8)?;
     if head.get(4..8) == Some(schema::bundled_program::IDENTIFIER.as_bytes()) {
         let bundled = reader::bundled_program::read(origin)?;
-        let (program, options) = printer::program_with_layout(&bundled.program_origin()?)?;
+        let (program, options) = reader::layout::program_with_layout(&bundled.program_origin()?)?;
         return Ok(Parts { program, tests: bundled.tests, options, has_methods: true });
     }
     if head.get(4..8) == Some(schema::flat_tensor::IDENTIFIER.as_bytes()) {
-        let (program, options) = printer::flat_tensor_program(origin)?;
+        let (program, options) = reader::layout::flat_tensor_program(origin)?;
         return Ok(Parts { program, tests: Vec::new(), options, has_methods: false });
     }
-    let (program, options) = printer::program_with_layout(origin)?;
+    let (program, options) = reader::layout::program_with_layout(origin)?;
     Ok(Parts { program, tests: Vec::new(), options, has_methods: true })
 }
 

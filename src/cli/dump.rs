@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
             return Exit::Io;
         }
     };
-    let options = PrintOptions { explicit: arguments.explicit, large_data, file };
+    let options = PrintOptions { explicit: arguments.explicit, large_data, file, trust_long_texts: !arguments.exact };
     let origin = Origin::File(arguments.input.as_path().into());
     let folder = text_folder(arguments);
     let printed = match printer::print(&origin, &folder, &options) {

@@ -24,8 +24,27 @@ pub struct MemoryPlan {
     pub sizes: Vec<i64>,
     /// `non_const_buffer_device`; absent if everything is on the CPU.
     pub devices: Option<Vec<NonConstBufferDevice>>,
-    /// Bytes all planned tensors would need without sharing.
+    /// Bytes all planned tensors would need without sharing; 0 if nothing was planned.
     pub unshared: u64,
+}
+
+impl MemoryPlan {
+    /// The plan of a method that states its places, sizes and devices itself, as one read from a file does.
+    pub fn stated(plan: &ExecutionPlan) -> MemoryPlan {
+        let place = |value: &EValue| match value {
+            EValue::Tensor(tensor) => match tensor.memory {
+                Memory::At { pool, offset } => Some((pool, offset)),
+                _ => None,
+            },
+            _ => None,
+        };
+        MemoryPlan {
+            places: plan.values().iter().map(place).collect(),
+            sizes: plan.memory.non_const_buffer_sizes.clone().unwrap_or_default(),
+            devices: plan.memory.non_const_buffer_device.clone(),
+            unshared: 0,
+        }
+    }
 }
 
 type Device = (i8, i8);

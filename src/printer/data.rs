@@ -114,10 +114,16 @@ fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     let mut rows: Vec<String> = items;
     for size in sizes.iter().skip(1).rev() {
         let size = usize::try_from(*size).ok().filter(|size| *size > 0)?;
-        rows = rows.chunks(size).map(|row| yaml::list(row.iter().cloned())).collect();
+        rows = rows.chunks(size).map(bracketed).collect();
     }
     match sizes.is_empty() {
         true => rows.pop(),
-        false => Some(yaml::list(rows)),
+        false => Some(bracketed(&rows)),
     }
+}
+
+fn bracketed(items: &[String]) -> String {
+    let mut out = String::new();
+    yaml::list(&mut out, items, |item, out| out.push_str(item));
+    out
 }

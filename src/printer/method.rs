@@ -3,14 +3,15 @@
 //! It prints what a person would write; hints (numbers, places) only where [`Hints`] asks for them, since only assembling
 //! the text tells whether they are needed.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::data::DataPrinter;
-use super::yaml;
+use super::yaml::{self, Fields};
 use crate::ir::resolve::container_metadata;
 use crate::ir::shape;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, contiguous};
+use crate::program::{Chain, EValue, ExecutionPlan, Frame, Instruction, Memory, Program, Tensor, TensorData};
 use crate::schema::ScalarType;
 use crate::schema::operators::{self, ArgKind, Base, Role, Signature};
 
@@ -38,11 +39,13 @@ pub struct MethodPrinter<'p> {
     hints: Hints,
     /// Which of the layout's wishes delegates follow.
     delegates_inline: bool,
-    names: Vec<Option<String>>,
+    names: Vec<Option<Cow<'p, str>>>,
     inlined: Vec<bool>,
-    produced: HashSet<i32>,
+    is_input: Vec<bool>,
+    /// Whether an instruction makes the value.
+    produced: Vec<bool>,
     /// The least number of a produced value.
-    first_produced: Option<i32>,
+    first_produced: Option<usize>,
     signatures: Vec<Option<Signature>>,
     operators: Vec<String>,
 }
@@ -76,13 +79,19 @@ impl<'p> MethodPrinter<'p> {
             delegates_inline,
             names: vec![None; count],
             inlined: vec![false; count],
-            produced: HashSet::new(),
+            is_input: vec![false; count],
+            produced: vec![false; count],
             first_produced: None,
             signatures,
             operators,
         };
+        for input in plan.inputs.iter().flatten() {
+            if let Some(is_input) = usize::try_from(*input).ok().and_then(|input| printer.is_input.get_mut(input)) {
+                *is_input = true;
+            }
+        }
         printer.find_produced();
-        printer.first_produced = printer.produced.iter().copied().min();
+        printer.first_produced = printer.produced.iter().position(|produced| *produced);
         printer.find_literals();
         printer.find_names();
         printer
@@ -97,8 +106,23 @@ impl<'p> MethodPrinter<'p> {
         self.plan.values().get(usize::try_from(index).ok()?)
     }
 
+    /// The method.
+    pub(super) fn plan(&self) -> &'p ExecutionPlan {
+        self.plan
+    }
+
+    /// What a value is called; `None` for what is written where it is used.
+    pub(super) fn name(&self, index: i32) -> Option<&str> {
+        self.names.get(usize::try_from(index).ok()?)?.as_deref()
+    }
+
+    /// Whether an instruction makes the value.
+    pub(super) fn is_produced(&self, index: i32) -> bool {
+        usize::try_from(index).is_ok_and(|index| self.produced.get(index) == Some(&true))
+    }
+
     /// Schema of the operator with this number, if it is known.
-    fn signature(&self, op_index: i32) -> Option<&Signature> {
+    pub(super) fn signature(&self, op_index: i32) -> Option<&Signature> {
         self.signatures.get(usize::try_from(op_index).ok()?)?.as_ref()
     }
 
@@ -108,7 +132,7 @@ impl<'p> MethodPrinter<'p> {
     }
 
     /// How a call can be written.
-    fn call<'c>(&self, op_index: i32, args: &'c [i32]) -> Call<'c> {
+    pub(super) fn call<'c>(&self, op_index: i32, args: &'c [i32]) -> Call<'c> {
         let signature = self.signature(op_index);
         let whole = Call { ins: args, outs: &[], list: None };
         if self.hints.everything {
@@ -147,28 +171,32 @@ impl<'p> MethodPrinter<'p> {
 
     /// Values that an instruction makes: the first that mentions them writes them.
     fn find_produced(&mut self) {
-        let inputs: HashSet<i32> = self.plan.inputs.iter().flatten().copied().collect();
-        let mut seen = inputs;
+        let mut produced = std::mem::take(&mut self.produced);
+        let mut seen = vec![false; produced.len()];
+        let mut meet = |index: i32, made: bool| {
+            let place = usize::try_from(index).ok().and_then(|index| Some((seen.get_mut(index)?, index)));
+            if let Some((seen, index)) = place
+                && !std::mem::replace(seen, true)
+            {
+                produced[index] = made;
+            }
+        };
+        self.plan.inputs.iter().flatten().for_each(|input| meet(*input, false));
         for instruction in self.instructions() {
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
-                    let signature = self.signature(*op_index);
-                    let roles: Option<Vec<Role>> = signature.map(|s| s.args.iter().map(|arg| arg.role).collect());
+                    let known = self.signature(*op_index).map(|signature| &signature.args);
                     for (position, arg) in args.iter().flatten().enumerate() {
-                        let role = roles.as_ref().map(|roles| roles.get(position).copied().unwrap_or(Role::Out));
-                        if seen.insert(*arg) && role.is_none_or(|role| role == Role::Out) {
-                            self.produced.insert(*arg);
-                        }
+                        let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
+                        meet(*arg, role.is_none_or(|role| role == Role::Out));
                     }
                 }
-                Instruction::DelegateCall { args, .. } => {
-                    let new: Vec<i32> = args.iter().flatten().copied().filter(|arg| seen.insert(*arg)).collect();
-                    self.produced.extend(new);
-                }
-                Instruction::MoveCall { move_to, .. } if seen.insert(*move_to) => _ = self.produced.insert(*move_to),
+                Instruction::DelegateCall { args, .. } => args.iter().flatten().for_each(|arg| meet(*arg, true)),
+                Instruction::MoveCall { move_to, .. } => meet(*move_to, true),
                 _ => {}
             }
         }
+        self.produced = produced;
     }
 
     /// Literals that one argument uses, and nothing else, are written there.
@@ -195,7 +223,7 @@ impl<'p> MethodPrinter<'p> {
         }
         let both = self.plan.inputs.iter().chain(&self.plan.outputs).flatten();
         both.for_each(|index| count_use((*index).into()));
-        let mut implied: HashSet<i32> = HashSet::new();
+        let mut implied = vec![false; count];
         let mut mark = |index: &i32| {
             if let Some(marked) = usize::try_from(*index).ok().and_then(|index| as_argument.get_mut(index)) {
                 *marked = true;
@@ -208,7 +236,7 @@ impl<'p> MethodPrinter<'p> {
                     let used = call.ins.iter().chain(call.outs).copied().chain(call.list);
                     used.for_each(|index| count_use(index.into()));
                     call.ins.iter().for_each(&mut mark);
-                    implied.extend(call.list);
+                    call.list.into_iter().for_each(|list| implied[list as usize] = true);
                 }
                 Instruction::DelegateCall { args, .. } => {
                     args.iter().flatten().for_each(|index| count_use((*index).into()));
@@ -233,24 +261,23 @@ impl<'p> MethodPrinter<'p> {
             )
         };
         for (index, value) in self.plan.values().iter().enumerate() {
-            if implied.contains(&(index as i32)) && uses[index] == 1 {
+            if implied[index] && uses[index] == 1 {
                 self.inlined[index] = true;
                 continue;
             }
-            let alone = uses[index] == 1 && as_argument[index] && !self.produced.contains(&(index as i32));
+            let alone = uses[index] == 1 && as_argument[index] && !self.produced[index];
             if !alone {
                 continue;
             }
             match value {
                 EValue::IntList(Some(items)) => {
-                    let own = |item: &i64| {
-                        usize::try_from(*item).ok().filter(|item| {
-                            uses.get(*item) == Some(&1) && matches!(self.plan.values()[*item], EValue::Int(_))
-                        })
-                    };
-                    let own: Option<Vec<usize>> = items.iter().map(own).collect();
-                    if let Some(own) = own {
-                        own.into_iter().for_each(|item| self.inlined[item] = true);
+                    // Its items are Ints: those that are used here alone are written here, the others by name.
+                    let items = items.iter().map(|item| usize::try_from(*item).ok());
+                    let is_int = |item: &usize| matches!(self.plan.values().get(*item), Some(EValue::Int(_)));
+                    let items: Option<Vec<usize>> = items.map(|item| item.filter(is_int)).collect();
+                    if let Some(items) = items {
+                        let own = items.into_iter().filter(|item| uses[*item] == 1 && !self.produced[*item]);
+                        own.for_each(|item| self.inlined[item] = true);
                         self.inlined[index] = true;
                     }
                 }
@@ -261,61 +288,66 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    /// Names: the fully qualified one, or after what the value is.
+    /// Names: the fully qualified one, or after what the value is; with a number if another value has it already.
     fn find_names(&mut self) {
-        let mut base: Vec<Option<String>> = vec![None; self.plan.values().len()];
-        let mut suggest = |index: i32, name: &str| {
+        let mut base: Vec<Option<&'p str>> = vec![None; self.plan.values().len()];
+        let mut suggest = |index: i32, name: &'p str| {
             if let Some(slot) = usize::try_from(index).ok().and_then(|index| base.get_mut(index)) {
-                slot.get_or_insert_with(|| name.to_owned());
+                slot.get_or_insert(name);
             }
         };
         for (index, tensor) in self.plan.tensors() {
-            if let Some(name) = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_ref())
-            {
+            let extra = tensor.extra_tensor_info.as_ref();
+            if let Some(name) = extra.and_then(|extra| extra.fully_qualified_name.as_deref()) {
                 suggest(index as i32, name);
             }
         }
-        let inputs = self.plan.inputs.as_deref().unwrap_or_default();
-        for input in inputs {
-            suggest(*input, "x");
-        }
+        self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, "x"));
         for instruction in self.instructions() {
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
-                    let name = self.operator(*op_index);
-                    let short = name.map_or("value", |name| {
-                        let name = name.split_once("::").map_or(name, |(_, name)| name);
-                        name.split('.').next().unwrap_or(name).trim_matches('_')
-                    });
-                    for arg in args.iter().flatten().filter(|arg| self.produced.contains(arg)) {
-                        suggest(*arg, short);
-                    }
+                    let short = self.short_name(*op_index);
+                    let made = args.iter().flatten().filter(|arg| self.is_produced(**arg));
+                    made.for_each(|arg| suggest(*arg, short));
                 }
                 Instruction::DelegateCall { args, .. } => {
-                    args.iter()
-                        .flatten()
-                        .filter(|arg| self.produced.contains(arg))
-                        .for_each(|arg| suggest(*arg, "part"));
+                    let made = args.iter().flatten().filter(|arg| self.is_produced(**arg));
+                    made.for_each(|arg| suggest(*arg, "part"));
                 }
                 Instruction::MoveCall { move_to, .. } => suggest(*move_to, "merged"),
                 _ => {}
             }
         }
-        let mut taken: HashSet<String> = HashSet::new();
-        let mut next: HashMap<String, u32> = HashMap::new();
-        for (index, value) in self.plan.values().iter().enumerate() {
-            if self.inlined[index] {
-                continue;
+        let named = self.plan.values().iter().enumerate().filter(|(index, _)| !self.inlined[*index]);
+        let named: Vec<(usize, &'p str)> =
+            named.map(|(index, value)| (index, base[index].unwrap_or_else(|| fallback(value)))).collect();
+        // For each name how many values would have it. A name that is made with a number must not be one of these;
+        // two that are made are different, since what is before the last `_` is.
+        let mut counts: HashMap<&str, u32> = named.iter().map(|(_, name)| (*name, 0)).collect();
+        for (index, name) in named {
+            let mut count = counts[name];
+            let mut unique = Cow::Borrowed(name);
+            if count > 0 {
+                loop {
+                    unique = Cow::Owned(format!("{name}_{count}"));
+                    if !counts.contains_key(&*unique) {
+                        break;
+                    }
+                    count += 1;
+                }
             }
-            let name = base[index].take().unwrap_or_else(|| fallback(value).to_owned());
-            let mut unique = name.clone();
-            while !taken.insert(unique.clone()) {
-                let count = next.entry(name.clone()).or_insert(0);
-                *count += 1;
-                unique = format!("{name}_{count}");
-            }
+            counts.insert(name, count + 1);
             self.names[index] = Some(unique);
         }
+    }
+
+    /// What a value is called that an operator makes.
+    fn short_name(&self, op_index: i32) -> &'p str {
+        let operator = usize::try_from(op_index).ok().and_then(|index| self.plan.operators.as_ref()?.get(index));
+        let Some(operator) = operator else { return "value" };
+        let name = operator.name.as_deref().unwrap_or_default();
+        let name = name.split_once("::").map_or(name, |(_, name)| name);
+        name.split('.').next().unwrap_or(name).trim_matches('_')
     }
 
     /// The method's lines below its name.
@@ -328,35 +360,45 @@ impl<'p> MethodPrinter<'p> {
         }
         for (index, value) in self.plan.values().iter().enumerate() {
             let Some(name) = &self.names[index] else { continue };
-            let mut fields = match value {
-                EValue::Tensor(tensor) => self.tensor(index, name, tensor, data)?,
-                value => vec![self.declared(value)],
-            };
+            out.push_str("      ");
+            out.push_str(&yaml::text(name));
+            out.push_str(": ");
             let plain = matches!(value, EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) | EValue::Null);
-            let produced = self.produced.contains(&(index as i32));
-            let late =
-                self.hints.late_numbers && !produced && self.first_produced.is_some_and(|first| first < index as i32);
-            if late || self.hints.numbers || self.hints.everything {
-                fields.push(format!("index: {index}"));
-            } else if plain {
-                let _ = writeln!(out, "      {}: {}", yaml::text(name), self.literal(index, None));
-                continue;
+            let late = self.hints.late_numbers
+                && !self.produced[index]
+                && self.first_produced.is_some_and(|first| first < index);
+            let numbered = late || self.hints.numbers || self.hints.everything;
+            if plain && !numbered {
+                self.literal(index, None, out);
+            } else {
+                let mut fields = Fields::new(out);
+                match value {
+                    EValue::Tensor(tensor) => self.tensor(index, name, tensor, &mut fields, data)?,
+                    value => self.declared(value, &mut fields),
+                }
+                if numbered {
+                    let _ = write!(fields.key("index"), "{index}");
+                }
+                fields.end();
             }
-            let _ = writeln!(out, "      {}: {{{}}}", yaml::text(name), fields.join(", "));
+            out.push('\n');
         }
         self.delegates(out, data)?;
-        let references = |items: &[i32]| yaml::list(items.iter().map(|item| self.reference(*item)));
         let inputs = self.plan.inputs.as_deref().unwrap_or_default();
         if !inputs.is_empty() {
-            let _ = writeln!(out, "    inputs: {}", references(inputs));
+            out.push_str("    inputs: ");
+            self.references(inputs, out);
+            out.push('\n');
         }
-        let outputs = self.plan.outputs.as_deref().unwrap_or_default();
-        let _ = writeln!(out, "    outputs: {}", references(outputs));
+        out.push_str("    outputs: ");
+        self.references(self.plan.outputs.as_deref().unwrap_or_default(), out);
+        out.push('\n');
         self.container_meta(out);
         self.memory(out);
         if self.hints.operators || self.hints.everything {
-            let operators = yaml::list(self.operators.iter().map(|name| yaml::operator(name)));
-            let _ = writeln!(out, "    operators: {operators}");
+            out.push_str("    operators: ");
+            yaml::list(out, &self.operators, |name, out| out.push_str(&yaml::operator(name)));
+            out.push('\n');
         }
         self.chains(out);
         Ok(())
@@ -368,22 +410,24 @@ impl<'p> MethodPrinter<'p> {
         }
         for (number, delegate) in self.plan.delegates().iter().enumerate() {
             let blob = self.program.blob(delegate.processed);
-            let backend = yaml::text(delegate.id.as_deref().unwrap_or_default());
-            let mut fields =
-                vec![format!("backend: {backend}"), format!("data: {}", data.bytes(blob, &format!("part{number}"))?)];
+            let name = format!("part{number}");
+            let _ = write!(out, "      {name}: ");
+            let mut fields = Fields::new(out);
+            fields.key("backend").push_str(&yaml::text(delegate.id.as_deref().unwrap_or_default()));
+            fields.key("data").push_str(&data.bytes(blob, &name)?);
             let specs = delegate.compile_specs.as_deref().unwrap_or_default();
             if !specs.is_empty() {
-                let spec = |spec: &crate::program::CompileSpec| {
+                yaml::list(fields.key("compile_specs"), specs, |spec, out| {
                     let key = yaml::text(spec.key.as_deref().unwrap_or_default());
                     let value = data_encoding::HEXLOWER.encode(spec.value.as_deref().unwrap_or_default());
-                    format!("{{key: {key}, value: {{hex: \"{value}\"}}}}")
-                };
-                fields.push(format!("compile_specs: {}", yaml::list(specs.iter().map(spec))));
+                    let _ = write!(out, "{{key: {key}, value: {{hex: \"{value}\"}}}}");
+                });
             }
             if delegate.inline == Some(true) && blob.len > 0 && !self.delegates_inline {
-                fields.push("inline: true".into());
+                fields.key("inline").push_str("true");
             }
-            let _ = writeln!(out, "      part{number}: {{{}}}", fields.join(", "));
+            fields.end();
+            out.push('\n');
         }
         Ok(())
     }
@@ -406,20 +450,21 @@ impl<'p> MethodPrinter<'p> {
     }
 
     fn memory(&self, out: &mut String) {
-        let mut fields = Vec::new();
-        if self.hints.memory || self.hints.everything {
-            let sizes = self.plan.memory.non_const_buffer_sizes.as_deref().unwrap_or_default();
-            fields.push(format!("non_const_buffer_sizes: {}", yaml::list(sizes.iter().map(i64::to_string))));
-            if let Some(devices) = &self.plan.memory.non_const_buffer_device {
-                let device = |d: &crate::program::NonConstBufferDevice| {
-                    format!("{{buffer_idx: {}, device: {}}}", d.buffer_idx, device(d.device_type, d.device_index))
-                };
-                fields.push(format!("non_const_buffer_device: {}", yaml::list(devices.iter().map(device))));
-            }
+        if !self.hints.memory && !self.hints.everything {
+            return;
         }
-        if !fields.is_empty() {
-            let _ = writeln!(out, "    memory: {{{}}}", fields.join(", "));
+        out.push_str("    memory: ");
+        let mut fields = Fields::new(out);
+        let sizes = self.plan.memory.non_const_buffer_sizes.as_deref().unwrap_or_default();
+        yaml::list(fields.key("non_const_buffer_sizes"), sizes, yaml::number);
+        if let Some(devices) = &self.plan.memory.non_const_buffer_device {
+            yaml::list(fields.key("non_const_buffer_device"), devices, |d, out| {
+                let device = device(d.device_type, d.device_index);
+                let _ = write!(out, "{{buffer_idx: {}, device: {device}}}", d.buffer_idx);
+            });
         }
+        fields.end();
+        out.push('\n');
     }
 
     fn chains(&self, out: &mut String) {
@@ -436,18 +481,21 @@ impl<'p> MethodPrinter<'p> {
             return;
         }
         out.push_str(if chains.is_empty() { "    chains: []\n" } else { "    chains:\n" });
+        let numbers = |items: &Option<Vec<i32>>, out: &mut String| {
+            yaml::list(out, items.iter().flatten(), |item, out| _ = write!(out, "{{index: {item}}}"));
+        };
         for chain in chains {
-            let references =
-                |items: &Option<Vec<i32>>| yaml::list(items.iter().flatten().map(|item| format!("{{index: {item}}}")));
-            let _ = writeln!(out, "      - inputs: {}", references(&chain.inputs));
-            let _ = writeln!(out, "        outputs: {}", references(&chain.outputs));
+            out.push_str("      - inputs: ");
+            numbers(&chain.inputs, out);
+            out.push_str("\n        outputs: ");
+            numbers(&chain.outputs, out);
             let none = chain.instructions.as_ref().is_none_or(Vec::is_empty);
-            let _ = writeln!(out, "        instructions:{}", if none { " []" } else { "" });
+            let _ = writeln!(out, "\n        instructions:{}", if none { " []" } else { "" });
             self.chain(chain, "          ", out);
         }
     }
 
-    fn chain(&self, chain: &crate::program::Chain, indent: &str, out: &mut String) {
+    fn chain(&self, chain: &Chain, indent: &str, out: &mut String) {
         let instructions = chain.instructions.as_deref().unwrap_or_default();
         let mut targets: Vec<i32> = instructions
             .iter()
@@ -461,121 +509,132 @@ impl<'p> MethodPrinter<'p> {
         targets.dedup();
         let label = |position: usize| targets.binary_search(&(position as i32)).ok().map(|number| format!("L{number}"));
         for (position, instruction) in instructions.iter().enumerate() {
-            let mut fields = Vec::new();
-            fields.extend(label(position).map(|label| format!("label: {label}")));
+            out.push_str(indent);
+            out.push_str("- ");
+            let mut fields = Fields::new(out);
+            if let Some(label) = label(position) {
+                fields.key("label").push_str(&label);
+            }
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
-                    self.kernel(*op_index, args.as_deref().unwrap_or_default(), &mut fields)
+                    self.kernel(*op_index, args.as_deref().unwrap_or_default(), &mut fields);
                 }
                 Instruction::DelegateCall { delegate_index, args } => {
                     let known = usize::try_from(*delegate_index).is_ok_and(|index| index < self.plan.delegates().len());
-                    fields.push(format!("delegate: {}{delegate_index}", if known { "part" } else { "" }));
-                    let args = args.iter().flatten().map(|arg| self.argument(*arg, None));
-                    fields.push(format!("args: {}", yaml::list(args)));
+                    let _ = write!(fields.key("delegate"), "{}{delegate_index}", if known { "part" } else { "" });
+                    let args = args.iter().flatten();
+                    yaml::list(fields.key("args"), args, |arg, out| self.argument(*arg, None, out));
                 }
                 Instruction::MoveCall { move_from, move_to } => {
-                    fields.push(format!(
-                        "move: {{from: {}, to: {}}}",
-                        self.argument(*move_from, None),
-                        self.reference(*move_to)
-                    ));
+                    let mut ends = Fields::new(fields.key("move"));
+                    self.argument(*move_from, None, ends.key("from"));
+                    self.reference(*move_to, ends.key("to"));
+                    ends.end();
                 }
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
+                    let mut jump = Fields::new(fields.key("jump_false"));
+                    self.argument(*cond_value_index, None, jump.key("cond"));
                     let to = usize::try_from(*destination_instruction).ok().and_then(label);
-                    let to = to.unwrap_or_else(|| destination_instruction.to_string());
-                    fields.push(format!("jump_false: {{cond: {}, to: {to}}}", self.argument(*cond_value_index, None)));
+                    jump.key("to").push_str(&to.unwrap_or_else(|| destination_instruction.to_string()));
+                    jump.end();
                 }
-                Instruction::FreeCall { value_index } => fields.push(format!("free: {}", self.reference(*value_index))),
+                Instruction::FreeCall { value_index } => self.reference(*value_index, fields.key("free")),
             }
             if let Some(Some(frames)) = chain.stacktrace.as_ref().and_then(|traces| traces.get(position)) {
-                fields.push(format!("stacktrace: {}", yaml::list(frames.iter().map(frame))));
+                yaml::list(fields.key("stacktrace"), frames, frame);
             }
-            let _ = writeln!(out, "{indent}- {{{}}}", fields.join(", "));
+            fields.end();
+            out.push('\n');
         }
         if let Some(label) = label(instructions.len()) {
             let _ = writeln!(out, "{indent}- {{label: {label}}}");
         }
     }
 
-    fn kernel(&self, op_index: i32, args: &[i32], fields: &mut Vec<String>) {
-        let name = self.operator(op_index);
-        fields.push(format!("kernel: {}", yaml::operator(name.unwrap_or_default())));
+    fn kernel(&self, op_index: i32, args: &[i32], fields: &mut Fields<'_>) {
+        fields.key("kernel").push_str(&yaml::operator(self.operator(op_index).unwrap_or_default()));
         let call = self.call(op_index, args);
-        let signature = self.signature(op_index);
-        let mut kinds: Vec<Option<ArgKind>> = Vec::new();
-        if let Some(signature) = signature {
-            match call.outs.is_empty() {
-                true => kinds.extend(signature.args.iter().map(|arg| Some(arg.kind))),
-                false => kinds.extend(signature.ins().map(|arg| Some(arg.kind))),
-            }
-        }
-        let kind = |position: usize| kinds.get(position).copied().flatten();
-        let args = call.ins.iter().enumerate().map(|(position, arg)| self.argument(*arg, kind(position)));
-        fields.push(format!("args: {}", yaml::list(args)));
+        let known = self.signature(op_index).map_or(&[][..], |signature| &signature.args);
+        // With the outs named, the arguments are those that are no outs.
+        let mut kinds = known.iter().filter(|arg| call.outs.is_empty() || arg.role != Role::Out).map(|arg| arg.kind);
+        yaml::list(fields.key("args"), call.ins, |arg, out| self.argument(*arg, kinds.next(), out));
         match call.outs {
             [] => {}
-            [out] => fields.push(format!("out: {}", self.reference(*out))),
-            outs => fields.push(format!("out: {}", yaml::list(outs.iter().map(|out| self.reference(*out))))),
+            [out] => self.reference(*out, fields.key("out")),
+            outs => self.references(outs, fields.key("out")),
         }
     }
 
     /// A value where names are expected.
-    fn reference(&self, index: i32) -> String {
-        let name = usize::try_from(index).ok().and_then(|index| self.names.get(index)?.as_ref());
-        match name {
-            Some(name) if !self.hints.everything => yaml::text(name),
-            _ => format!("{{index: {index}}}"),
+    fn reference(&self, index: i32, out: &mut String) {
+        match self.name(index) {
+            Some(name) if !self.hints.everything => out.push_str(&yaml::text(name)),
+            _ => _ = write!(out, "{{index: {index}}}"),
         }
     }
 
+    fn references(&self, items: &[i32], out: &mut String) {
+        yaml::list(out, items, |item, out| self.reference(*item, out));
+    }
+
     /// A value where literals may stand, too.
-    fn argument(&self, index: i32, kind: Option<ArgKind>) -> String {
+    fn argument(&self, index: i32, kind: Option<ArgKind>, out: &mut String) {
         match usize::try_from(index).ok().filter(|index| self.inlined.get(*index) == Some(&true)) {
-            Some(literal) => self.literal(literal, kind),
-            None => self.reference(index),
+            Some(literal) => self.literal(literal, kind, out),
+            None => self.reference(index, out),
         }
     }
 
     /// A literal as short as the argument's kind allows.
-    fn literal(&self, index: usize, kind: Option<ArgKind>) -> String {
+    fn literal(&self, index: usize, kind: Option<ArgKind>, out: &mut String) {
         let base = kind.filter(|kind| !kind.list).map(|kind| kind.base);
-        let ints = |items: &[i64]| {
-            yaml::list(items.iter().map(|item| self.argument(i32::try_from(*item).unwrap_or(-1), None)))
-        };
         let list_of = |wanted: Base| kind.is_some_and(|kind| kind.list && kind.base == wanted);
         match &self.plan.values()[index] {
-            EValue::Null => "null".into(),
-            EValue::Int(n) if base == Some(Base::Dtype) => {
-                let dtype = i8::try_from(*n).ok().map(ScalarType).filter(|dtype| dtype.info().is_some());
-                dtype.map_or_else(|| n.to_string(), |dtype| dtype.to_string())
+            EValue::Null => out.push_str("null"),
+            EValue::Int(n) => {
+                let dtype = i8::try_from(*n).ok().map(ScalarType).filter(|_| base == Some(Base::Dtype));
+                match dtype.filter(|dtype| dtype.info().is_some()) {
+                    Some(dtype) => _ = write!(out, "{dtype}"),
+                    None => yaml::number(n, out),
+                }
             }
-            EValue::Int(n) => n.to_string(),
-            EValue::Bool(b) => b.to_string(),
-            EValue::Double(x) => yaml::double(*x),
+            EValue::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+            EValue::Double(x) => yaml::double(x, out),
             EValue::String(Some(text))
                 if base == Some(Base::Str) && yaml::text(text) == *text && !self.is_name(text) =>
             {
-                text.clone()
+                out.push_str(text);
             }
-            EValue::String(text) => format!("{{string: {}}}", yaml::text(text.as_deref().unwrap_or_default())),
-            EValue::IntList(Some(items)) if list_of(Base::Int) || (kind.is_none() && !items.is_empty()) => ints(items),
-            EValue::TensorList(Some(items)) if kind.is_none_or(|kind| !kind.optional_items) => self.tensors(items),
+            EValue::IntList(Some(items)) if list_of(Base::Int) || (kind.is_none() && !items.is_empty()) => {
+                self.ints(items, out);
+            }
+            EValue::TensorList(Some(items)) if kind.is_none_or(|kind| !kind.optional_items) => self.tensors(items, out),
             EValue::OptionalTensorList(Some(items))
                 if kind.is_some_and(|kind| kind.optional_items) || items.contains(&-1) =>
             {
-                self.tensors(items)
+                self.tensors(items, out);
             }
-            EValue::DoubleList(Some(items)) if list_of(Base::Float) => {
-                yaml::list(items.iter().map(|x| yaml::double(*x)))
+            EValue::DoubleList(Some(items)) if list_of(Base::Float) => yaml::list(out, items, yaml::double),
+            EValue::BoolList(Some(items)) if list_of(Base::Bool) => yaml::list(out, items, yaml::number),
+            other => {
+                let mut fields = Fields::new(out);
+                self.declared(other, &mut fields);
+                fields.end();
             }
-            EValue::BoolList(Some(items)) if list_of(Base::Bool) => yaml::list(items.iter().map(bool::to_string)),
-            other => format!("{{{}}}", self.declared(other)),
         }
     }
 
+    /// The items of a list of integers, which are values.
+    fn ints(&self, items: &[i64], out: &mut String) {
+        yaml::list(out, items, |item, out| self.argument(i32::try_from(*item).unwrap_or(-1), None, out));
+    }
+
     /// A list of tensors; -1 stands for none (M-10).
-    fn tensors(&self, items: &[i32]) -> String {
-        yaml::list(items.iter().map(|item| if *item == -1 { "null".into() } else { self.reference(*item) }))
+    fn tensors(&self, items: &[i32], out: &mut String) {
+        yaml::list(out, items, |item, out| match item {
+            -1 => out.push_str("null"),
+            item => self.reference(*item, out),
+        });
     }
 
     fn is_name(&self, text: &str) -> bool {
@@ -583,26 +642,23 @@ impl<'p> MethodPrinter<'p> {
     }
 
     /// A value that says its kind: the key and its value.
-    fn declared(&self, value: &EValue) -> String {
+    fn declared(&self, value: &EValue, fields: &mut Fields<'_>) {
         match value {
-            EValue::Null => "\"null\": null".into(),
-            EValue::Int(n) => format!("int: {n}"),
-            EValue::Bool(b) => format!("bool: {b}"),
-            EValue::Double(x) => format!("double: {}", yaml::double(*x)),
-            EValue::String(text) => format!("string: {}", yaml::text(text.as_deref().unwrap_or_default())),
-            EValue::IntList(list) => {
-                let list = list.iter().flatten().map(|item| self.argument(i32::try_from(*item).unwrap_or(-1), None));
-                format!("int_list: {}", yaml::list(list))
+            EValue::Null => fields.key("\"null\"").push_str("null"),
+            EValue::Int(n) => yaml::number(n, fields.key("int")),
+            EValue::Bool(b) => yaml::number(b, fields.key("bool")),
+            EValue::Double(x) => yaml::double(x, fields.key("double")),
+            EValue::String(text) => {
+                fields.key("string").push_str(&yaml::text(text.as_deref().unwrap_or_default()));
             }
-            EValue::DoubleList(list) => {
-                format!("double_list: {}", yaml::list(list.iter().flatten().map(|x| yaml::double(*x))))
-            }
-            EValue::BoolList(list) => format!("bool_list: {}", yaml::list(list.iter().flatten().map(bool::to_string))),
-            EValue::TensorList(list) => format!("tensor_list: {}", self.tensors(list.as_deref().unwrap_or_default())),
+            EValue::IntList(list) => self.ints(list.as_deref().unwrap_or_default(), fields.key("int_list")),
+            EValue::DoubleList(list) => yaml::list(fields.key("double_list"), list.iter().flatten(), yaml::double),
+            EValue::BoolList(list) => yaml::list(fields.key("bool_list"), list.iter().flatten(), yaml::number),
+            EValue::TensorList(list) => self.tensors(list.as_deref().unwrap_or_default(), fields.key("tensor_list")),
             EValue::OptionalTensorList(list) => {
-                format!("optional_tensor_list: {}", self.tensors(list.as_deref().unwrap_or_default()))
+                self.tensors(list.as_deref().unwrap_or_default(), fields.key("optional_tensor_list"));
             }
-            EValue::Tensor(_) => String::new(),
+            EValue::Tensor(_) => {}
         }
     }
 
@@ -611,78 +667,83 @@ impl<'p> MethodPrinter<'p> {
         index: usize,
         name: &str,
         tensor: &Tensor,
+        fields: &mut Fields<'_>,
         data: &mut DataPrinter<'_>,
-    ) -> std::io::Result<Vec<String>> {
+    ) -> std::io::Result<()> {
         let sizes = tensor.sizes.as_deref().unwrap_or_default();
-        let mut fields = vec![format!("tensor: {}", tensor.scalar_type)];
-        fields.push(format!("sizes: {}", yaml::list(sizes.iter().map(i32::to_string))));
+        let _ = write!(fields.key("tensor"), "{}", tensor.scalar_type);
+        yaml::list(fields.key("sizes"), sizes, yaml::number);
         let order = tensor.dim_order.as_deref().unwrap_or_default();
-        if order != contiguous(sizes.len()) {
-            fields.push(format!("dim_order: {}", yaml::list(order.iter().map(u8::to_string))));
+        if !is_contiguous(order, sizes.len()) {
+            yaml::list(fields.key("dim_order"), order, yaml::number);
         }
         let word = |words: &[&str], number: i8| {
             let word = usize::try_from(number).ok().and_then(|number| words.get(number));
             word.map_or_else(|| number.to_string(), |word| (*word).to_owned())
         };
         if tensor.shape_dynamism != 0 {
-            fields.push(format!("dynamism: {}", word(shape::DYNAMISM, tensor.shape_dynamism)));
+            fields.key("dynamism").push_str(&word(shape::DYNAMISM, tensor.shape_dynamism));
         }
-        let input = self.plan.inputs.iter().flatten().any(|input| *input == index as i32);
         let planned = tensor.memory != Memory::None;
         let has_data = matches!(tensor.data, TensorData::Blob(_));
-        if planned && (has_data || (!input && !self.produced.contains(&(index as i32)))) {
-            fields.push("mutable: true".into());
+        if planned && (has_data || (!self.is_input[index] && !self.produced[index])) {
+            fields.key("mutable").push_str("true");
         }
         match tensor.memory {
             Memory::At { pool, offset } if self.hints.memory || self.hints.everything => {
-                fields.push(format!("memory: {{pool: {pool}, offset: {offset}}}"));
+                let _ = write!(fields.key("memory"), "{{pool: {pool}, offset: {offset}}}");
             }
-            Memory::At { pool, .. } if pool != 1 => fields.push(format!("memory: {{pool: {pool}}}")),
+            Memory::At { pool, .. } if pool != 1 => _ = write!(fields.key("memory"), "{{pool: {pool}}}"),
             Memory::None if !has_data && tensor.data == TensorData::None && tensor.shape_dynamism != 2 => {
-                fields.push("memory: none".into());
+                fields.key("memory").push_str("none");
             }
             _ => {}
         }
         if let Some(extra) = &tensor.extra_tensor_info {
             if extra.location == 1 {
-                fields.push("external: true".into());
+                fields.key("external").push_str("true");
             }
             if let Some(stated) =
                 extra.fully_qualified_name.as_ref().filter(|stated| extra.location != 1 || *stated != name)
             {
-                fields.push(format!("name: {}", yaml::text(stated)));
+                fields.key("name").push_str(&yaml::text(stated));
             }
             if (extra.device_type, extra.device_index) != (0, 0) {
-                fields.push(format!("device: {}", device(extra.device_type, extra.device_index)));
+                fields.key("device").push_str(&device(extra.device_type, extra.device_index));
             }
         }
         if tensor.storage_offset != 0 {
-            fields.push(format!("storage_offset: {}", tensor.storage_offset));
+            yaml::number(tensor.storage_offset, fields.key("storage_offset"));
         }
         if tensor.requires_grad {
-            fields.push("requires_grad: true".into());
+            fields.key("requires_grad").push_str("true");
         }
         if tensor.layout != 0 {
-            fields.push(format!("layout: {}", word(shape::TENSOR_LAYOUTS, tensor.layout)));
+            fields.key("layout").push_str(&word(shape::TENSOR_LAYOUTS, tensor.layout));
         }
         if let TensorData::Elsewhere(Some(number)) = tensor.data
             && (self.hints.external || self.hints.everything)
         {
-            fields.push(format!("data_buffer_idx: {number}"));
+            yaml::number(number, fields.key("data_buffer_idx"));
         }
         if let TensorData::Blob(blob) = tensor.data {
-            fields.push(format!("data: {}", data.tensor(self.program.blob(blob), tensor, name)?));
+            let printed = data.tensor(self.program.blob(blob), tensor, name)?;
+            fields.key("data").push_str(&printed);
         }
-        Ok(fields)
+        Ok(())
     }
 }
 
 /// A kernel call as it can be written: arguments and outs, or the whole stack.
-struct Call<'c> {
-    ins: &'c [i32],
-    outs: &'c [i32],
+pub(super) struct Call<'c> {
+    pub(super) ins: &'c [i32],
+    pub(super) outs: &'c [i32],
     /// The list of several outs, which is implied.
-    list: Option<i32>,
+    pub(super) list: Option<i32>,
+}
+
+fn is_contiguous(order: &[u8], rank: usize) -> bool {
+    order.len() == rank && order.iter().enumerate().all(|(position, dim)| usize::from(*dim) == position)
 }
 
 fn fallback(value: &EValue) -> &'static str {
@@ -708,16 +769,18 @@ fn device(device_type: i8, device_index: i8) -> String {
     if device_index == 0 { name } else { format!("\"{name}:{device_index}\"") }
 }
 
-fn frame(frame: &crate::program::Frame) -> String {
-    let mut fields = Vec::new();
+fn frame(frame: &Frame, out: &mut String) {
+    let mut fields = Fields::new(out);
     let mut text = |key: &str, value: &Option<String>| {
-        fields.extend(value.as_ref().map(|value| format!("{key}: {}", yaml::text(value))));
+        if let Some(value) = value {
+            fields.key(key).push_str(&yaml::text(value));
+        }
     };
     text("filename", &frame.filename);
     text("name", &frame.name);
     text("context", &frame.context);
     if frame.lineno != 0 {
-        fields.push(format!("lineno: {}", frame.lineno));
+        yaml::number(frame.lineno, fields.key("lineno"));
     }
-    format!("{{{}}}", fields.join(", "))
+    fields.end();
 }

@@ -6,6 +6,7 @@
 mod data;
 mod layout;
 mod method;
+mod proof;
 mod tests;
 mod yaml;
 
@@ -15,14 +16,16 @@ use std::path::Path;
 
 use data::DataPrinter;
 pub use data::LargeData;
-use layout::LayoutGuess;
 use method::{Hints, MethodPrinter};
+use yaml::Fields;
 
 use crate::diagnostics::Report;
+use crate::emitter::File;
 use crate::ir::tests::MethodTests;
-use crate::layout::{Home, Options};
-use crate::program::{EValue, ExecutionPlan, ExternalData, Memory, Program, TensorData};
-use crate::reader::flat_tensor::Entry;
+use crate::layout::{Home, Options, file};
+use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData};
+use crate::reader::layout::Guess;
+use crate::reader::program::Found;
 use crate::reader::{self, Origin};
 use crate::{Assembly, Input, Overrides, assemble};
 
@@ -35,6 +38,8 @@ pub struct PrintOptions {
     pub large_data: LargeData,
     /// How the text calls the file, if it refers to it.
     pub file: String,
+    /// Long texts of which it is clear that they need no hints are not assembled to make sure.
+    pub trust_long_texts: bool,
 }
 
 /// A file as text.
@@ -94,34 +99,64 @@ fn print_with_tests(
     options: &PrintOptions,
     difference: impl FnOnce(&Assembly) -> io::Result<Option<String>>,
 ) -> io::Result<Printed> {
-    let found = reader::program::read(origin)?;
-    let guess = layout::guess(origin, &found)?;
+    let mut found = reader::program::read(origin)?;
+    let guess = reader::layout::guess(&mut found)?;
+    let layout = guess.as_ref().map(|guess| guess.options.clone()).unwrap_or_default();
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
+    let methods = printers(&found.program, &layout, &hints);
+    let mut text = print_text(&found.program, &methods, tests, &layout, options)?;
+    let long = text.len() > ASSEMBLED && options.trust_long_texts && tests.is_empty();
+    // Of short texts it is asked in debug builds, too, so that every test that prints something tests the answer.
+    let ask = !options.explicit && (long || cfg!(debug_assertions));
+    let wishes = if ask { methods.iter().map(proof::numbers_are_plain).collect() } else { None };
+    let plain = wishes.is_some_and(|wishes| proof::places_are_planned(&mut found.program, wishes));
+    if let Some(guess) = guess.filter(|_| long && plain) {
+        return Ok(finish(text, guessed_difference(origin, &found, &guess)?));
+    }
     // Each round adds a hint where one is missing; a method can get five.
     for _ in 0..8 {
-        let text = text(&found.program, tests, &guess, &hints, options)?;
         let Ok(assembly) = assemble_again(&text, folder) else {
             if hints.iter().all(|hint| hint.everything) {
                 return Ok(finish(text, Some("the program is of a kind that the text cannot say yet".into())));
             }
             // Somewhere a rule of the text is broken by a file that the runtime may well take: say everything.
             hints.iter_mut().for_each(|hint| hint.everything = true);
+            text = print_text(&found.program, &printers(&found.program, &layout, &hints), tests, &layout, options)?;
             continue;
         };
         let mut complete = true;
         for (method, hint) in hints.iter_mut().enumerate() {
             complete &= !add_hint(hint, &assembly, method, &found.program.plans()[method]);
         }
+        debug_assert!(!plain || complete, "no hints are needed:\n{text}");
         if complete {
-            let found = match layout::difference(origin, &found, &assembly)? {
-                None => difference(&assembly)?,
-                found => found,
+            let differs = match assembly.program_file() {
+                Some(file) => layout::difference(origin, &found.metadata, &found.segments, &file)?,
+                None => Some("it has no methods".into()),
             };
-            return Ok(finish(text, found));
+            let differs = if differs.is_none() { difference(&assembly)? } else { differs };
+            return Ok(finish(text, differs));
         }
+        text = print_text(&found.program, &printers(&found.program, &layout, &hints), tests, &layout, options)?;
     }
-    let text = text(&found.program, tests, &guess, &hints, options)?;
     Ok(finish(text, Some("no set of hints was found that gives the methods back".into())))
+}
+
+/// Texts up to so many bytes are assembled to see whether they give the file back; of longer ones whose methods need no
+/// hints ([`proof`]) the program is written anew as it was read, and compared.
+const ASSEMBLED: usize = 1 << 19;
+
+/// What differs if the program is written anew by the layout that was found.
+fn guessed_difference(origin: &Origin, found: &Found, guess: &Guess) -> io::Result<Option<String>> {
+    let placement = file::program(guess.flatbuffer.len() as u64, &guess.plan.segments, &guess.options);
+    let Some(placement) = placement else { return Ok(Some("its layout cannot be explained".into())) };
+    let file = File {
+        flatbuffer: &guess.flatbuffer,
+        placement: &placement,
+        segments: &guess.plan.segments,
+        blobs: &found.program.blobs,
+    };
+    layout::difference(origin, &found.metadata, &found.segments, &file)
 }
 
 fn finish(text: String, difference: Option<String>) -> Printed {
@@ -134,11 +169,18 @@ fn finish(text: String, difference: Option<String>) -> Printed {
     }
 }
 
-fn text(
+/// The methods on their way to text.
+fn printers<'p>(program: &'p Program, layout: &Options, hints: &[Hints]) -> Vec<MethodPrinter<'p>> {
+    let inline = layout.delegates == Home::Inline;
+    let plans = program.plans().iter().zip(hints);
+    plans.map(|(plan, hints)| MethodPrinter::new(program, plan, *hints, inline)).collect()
+}
+
+fn print_text(
     program: &Program,
+    methods: &[MethodPrinter<'_>],
     tests: &[MethodTests],
-    guess: &LayoutGuess,
-    hints: &[Hints],
+    layout: &Options,
     options: &PrintOptions,
 ) -> io::Result<String> {
     let mut out = String::new();
@@ -147,23 +189,22 @@ fn text(
         let _ = writeln!(out, "version: {}", program.version);
     }
     out.push_str(if program.plans().is_empty() { "methods: {}\n" } else { "methods:\n" });
-    for (plan, hints) in program.plans().iter().zip(hints) {
+    for (plan, method) in program.plans().iter().zip(methods) {
         let _ = writeln!(out, "  {}:", yaml::text(plan.name.as_deref().unwrap_or_default()));
-        let inline = guess.options.delegates == Home::Inline;
-        MethodPrinter::new(program, plan, *hints, inline).print(&mut out, &mut data)?;
+        method.print(&mut out, &mut data)?;
         if let Some(tests) = tests.iter().find(|tests| Some(&tests.method) == plan.name.as_ref()) {
             tests::print(tests, &mut out, &mut data)?;
         }
     }
     if let Some(named) = &program.named_data {
         out.push_str(if named.is_empty() { "named_data: {}\n" } else { "named_data:\n" });
-        for (entry, alignment) in named.iter().zip(&guess.named_alignments) {
+        for entry in named {
             let bytes = data.bytes(program.blob(entry.data), &entry.key)?;
-            let align = if *alignment > 1 { format!(", align: {alignment}") } else { String::new() };
+            let align = if entry.alignment > 1 { format!(", align: {}", entry.alignment) } else { String::new() };
             let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
         }
     }
-    layout::print(&guess.options, &mut out);
+    layout::print(layout, &mut out);
     Ok(out)
 }
 
@@ -241,67 +282,38 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
     }
 }
 
-/// A program with the layout it was found in, as far as one explains it.
-///
-/// # Errors
-/// A file that cannot be read, or is no program.
-pub fn program_with_layout(origin: &Origin) -> io::Result<(Program, Options)> {
-    let mut found = reader::program::read(origin)?;
-    let guess = layout::guess(origin, &found)?;
-    layout::set_alignments(&mut found.program, &guess.named_alignments);
-    Ok((found.program, guess.options))
-}
-
-/// The content of a `.ptd` with the layout it was found in, as far as one explains it.
-///
-/// # Errors
-/// A file that cannot be read, or is no `.ptd`.
-pub fn flat_tensor_program(origin: &Origin) -> io::Result<(Program, Options)> {
-    let entries = reader::flat_tensor::read(origin)?;
-    let (options, alignments) = layout::flat_tensor_candidates(origin, &entries)?
-        .into_iter()
-        .next()
-        .unwrap_or_else(|| (Options::default(), vec![1; entries.len()]));
-    let mut program = Program::default();
-    for (entry, alignment) in entries.into_iter().zip(alignments) {
-        let Entry { key, data, tensor_layout } = entry;
-        let data = program.add_blob(data);
-        program.external_data.push(ExternalData { key, tag: None, data, alignment, tensor_layout });
-    }
-    Ok((program, options))
-}
-
 /// Prints a `.ptd`.
 ///
 /// # Errors
 /// A file that cannot be read, or is no `.ptd`.
 pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
     let entries = reader::flat_tensor::read(origin)?;
-    let mut candidates = layout::flat_tensor_candidates(origin, &entries)?;
+    let mut candidates = reader::layout::flat_tensor_candidates(origin, &entries)?;
     candidates.push((Options::default(), vec![1; entries.len()]));
     let mut last = None;
     for (layout, alignments) in candidates {
         let mut out = String::from("named_data:\n");
         let mut data = DataPrinter::new(&options.large_data, &options.file);
         for (entry, alignment) in entries.iter().zip(&alignments) {
-            let mut fields = Vec::new();
+            let _ = write!(out, "  {}: ", yaml::text(&entry.key));
+            let mut fields = Fields::new(&mut out);
             let bytes = match &entry.tensor_layout {
                 Some(layout) => {
-                    let tensor = as_tensor(layout);
-                    fields.push(format!("tensor: {}", layout.scalar_type));
-                    fields.push(format!("sizes: {}", yaml::list(layout.sizes.iter().map(i32::to_string))));
+                    yaml::number(layout.scalar_type, fields.key("tensor"));
+                    yaml::list(fields.key("sizes"), &layout.sizes, yaml::number);
                     if layout.dim_order != crate::program::contiguous(layout.sizes.len()) {
-                        fields.push(format!("dim_order: {}", yaml::list(layout.dim_order.iter().map(u8::to_string))));
+                        yaml::list(fields.key("dim_order"), &layout.dim_order, yaml::number);
                     }
-                    data.tensor(&entry.data, &tensor, &entry.key)?
+                    data.tensor(&entry.data, &as_tensor(layout), &entry.key)?
                 }
                 None => data.bytes(&entry.data, &entry.key)?,
             };
             if *alignment > 1 {
-                fields.push(format!("align: {alignment}"));
+                yaml::number(alignment, fields.key("align"));
             }
-            fields.push(format!("data: {bytes}"));
-            let _ = writeln!(out, "  {}: {{{}}}", yaml::text(&entry.key), fields.join(", "));
+            fields.key("data").push_str(&bytes);
+            fields.end();
+            out.push('\n');
         }
         layout::print(&layout, &mut out);
         let difference = match assemble_again(&out, folder) {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io;
 
 use super::data::DataPrinter;
-use super::yaml;
+use super::yaml::{self, Fields};
 use crate::ir::tests::{MethodTests, TestData};
 use crate::program::Tensor;
 
@@ -15,20 +15,23 @@ use crate::program::Tensor;
 pub fn print(tests: &MethodTests, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
     out.push_str("    tests:\n");
     for (number, case) in tests.cases.iter().enumerate() {
-        let mut values = |values: &[TestData], what: &str| -> io::Result<String> {
-            let items: io::Result<Vec<String>> = values
-                .iter()
-                .enumerate()
-                .map(|(index, value)| one(value, &format!("{}.{what}{number}.{index}", tests.method), data))
-                .collect();
-            Ok(yaml::list(items?))
+        out.push_str("      - ");
+        let mut fields = Fields::new(out);
+        let mut values = |values: &[TestData], key: &str| -> io::Result<()> {
+            let what = key.trim_end_matches('s');
+            let items = values.iter().enumerate();
+            let items =
+                items.map(|(index, value)| one(value, &format!("{}.{what}{number}.{index}", tests.method), data));
+            let items: Vec<String> = items.collect::<io::Result<_>>()?;
+            yaml::list(fields.key(key), items, |item, out| out.push_str(&item));
+            Ok(())
         };
-        let inputs = values(&case.inputs, "input")?;
-        let outputs = match &case.outputs {
-            Some(outputs) => format!(", outputs: {}", values(outputs, "output")?),
-            None => String::new(),
-        };
-        let _ = writeln!(out, "      - {{inputs: {inputs}{outputs}}}");
+        values(&case.inputs, "inputs")?;
+        if let Some(outputs) = &case.outputs {
+            values(outputs, "outputs")?;
+        }
+        fields.end();
+        out.push('\n');
     }
     Ok(())
 }
@@ -37,9 +40,13 @@ fn one(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<S
     Ok(match value {
         TestData::Null => "null".into(),
         TestData::Int(n) => n.to_string(),
-        TestData::Double(x) => yaml::double(*x),
+        TestData::Double(x) => {
+            let mut out = String::new();
+            yaml::double(x, &mut out);
+            out
+        }
         TestData::Bool(b) => b.to_string(),
-        TestData::String(text) => yaml::text(text),
+        TestData::String(text) => yaml::text(text).into_owned(),
         TestData::Tensor { scalar_type, sizes, dim_order, data: blob } => {
             let mut tensor = Tensor::new(*scalar_type, sizes.clone());
             tensor.dim_order = Some(dim_order.clone());
@@ -49,7 +56,10 @@ fn one(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<S
             if nested || (sizes.is_empty() && !printed.starts_with('{')) {
                 printed
             } else {
-                format!("{{sizes: {}, data: {printed}}}", yaml::list(sizes.iter().map(i32::to_string)))
+                let mut out = String::from("{sizes: ");
+                yaml::list(&mut out, sizes, yaml::number);
+                let _ = write!(out, ", data: {printed}}}");
+                out
             }
         }
     })

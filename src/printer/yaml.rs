@@ -1,9 +1,12 @@
 //! How single things are written in YAML: names, texts, numbers. Everything is written on one line, in flow style.
 
+use std::borrow::Cow;
+use std::fmt::{Display, Write};
+
 use crate::program::number::Number;
 
 /// A text as a plain word if that is safe anywhere, else in double quotes, which JSON and YAML share.
-pub fn text(text: &str) -> String {
+pub fn text(text: &str) -> Cow<'_, str> {
     let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
         && text.as_bytes().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
     // What a parser takes for something else, in YAML 1.1 or 1.2.
@@ -11,29 +14,31 @@ pub fn text(text: &str) -> String {
     let taken = TAKEN.iter().any(|taken| text.eq_ignore_ascii_case(taken));
     // The one-letter ones are names that people like; only old parsers mistake them, and ours is told not to.
     if plain && (!taken || text == "y" || text == "n") {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
-    serde_json::Value::from(text).to_string()
+    Cow::Owned(serde_json::Value::from(text).to_string())
 }
 
 /// An operator's name, whose colons are safe.
-pub fn operator(name: &str) -> String {
-    let parts: Vec<&str> = name.split("::").collect();
-    match parts.iter().all(|part| self::text(part) == *part) {
-        true => name.to_owned(),
-        false => serde_json::Value::from(name).to_string(),
+pub fn operator(name: &str) -> Cow<'_, str> {
+    match name.split("::").all(|part| self::text(part) == part) {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(serde_json::Value::from(name).to_string()),
     }
 }
 
 /// A number that reads back as the same, as a Double.
-pub fn double(x: f64) -> String {
-    if x.is_nan() {
-        ".nan".into()
-    } else if x.is_infinite() {
-        if x > 0.0 { ".inf".into() } else { "-.inf".into() }
-    } else {
-        format!("{x:?}")
+pub fn double(x: &f64, out: &mut String) {
+    match x {
+        x if x.is_nan() => out.push_str(".nan"),
+        x if x.is_infinite() => out.push_str(if *x > 0.0 { ".inf" } else { "-.inf" }),
+        x => _ = write!(out, "{x:?}"),
     }
+}
+
+/// An integer, or a bool.
+pub fn number(n: impl Display, out: &mut String) {
+    let _ = write!(out, "{n}");
 }
 
 /// A number of a tensor, as short as its type allows: `single` for types whose numbers a float32 holds.
@@ -43,15 +48,55 @@ pub fn element(number: Number, single: bool) -> String {
             let short = if single { format!("{:?}", x as f32) } else { format!("{x:?}") };
             short.strip_suffix(".0").filter(|short| *short != "-0").map_or(short.clone(), str::to_owned)
         }
-        Number::Float(x) => double(x),
+        Number::Float(x) => {
+            let mut text = String::new();
+            double(&x, &mut text);
+            text
+        }
         Number::Complex(re, im) => format!("{re:?}{im:+?}j"),
         other => other.to_string(),
     }
 }
 
-/// Items in brackets.
-pub fn list(items: impl IntoIterator<Item = String>) -> String {
-    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
+/// Items in brackets, each written by `one`.
+pub fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut one: impl FnMut(T, &mut String)) {
+    out.push('[');
+    for (position, item) in items.into_iter().enumerate() {
+        if position > 0 {
+            out.push_str(", ");
+        }
+        one(item, out);
+    }
+    out.push(']');
+}
+
+/// A map in braces, in the making.
+pub struct Fields<'o> {
+    out: &'o mut String,
+    empty: bool,
+}
+
+impl<'o> Fields<'o> {
+    /// Begins a map.
+    pub fn new(out: &'o mut String) -> Fields<'o> {
+        out.push('{');
+        Fields { out, empty: true }
+    }
+
+    /// Begins a field; its value is to be written to what is returned.
+    pub fn key(&mut self, key: &str) -> &mut String {
+        if !std::mem::replace(&mut self.empty, false) {
+            self.out.push_str(", ");
+        }
+        self.out.push_str(key);
+        self.out.push_str(": ");
+        self.out
+    }
+
+    /// Ends the map.
+    pub fn end(self) {
+        self.out.push('}');
+    }
 }
 
 #[cfg(test)]

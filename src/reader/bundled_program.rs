@@ -51,8 +51,8 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
     // There is no header that tells the length of the FlatBuffer; no offset leads beyond this.
     let bytes = origin.head(length.min(MAX_SIZE))?;
     let buffer = Buffer::new(&bytes);
-    let root = buffer.root(schema::IDENTIFIER, &BUNDLED_PROGRAM).map_err(io::Error::other)?;
-    Reader { origin, length: bytes.len() as u64 }.bundled_program(root).map_err(io::Error::other)
+    let root = buffer.root(schema::IDENTIFIER, &BUNDLED_PROGRAM)?;
+    Reader { origin, length: bytes.len() as u64 }.bundled_program(root).map_err(io::Error::from)
 }
 
 struct Reader<'o> {

@@ -82,8 +82,8 @@ fn with_root<T>(origin: &Origin, read: impl FnOnce(TableRef<'_, '_>, Header, u64
     let metadata = metadata.ok_or_else(|| wrong(16, "the metadata go beyond the file"))?;
     let bytes = origin.head(metadata)?;
     let buffer = Buffer::new(&bytes);
-    let root = buffer.root(schema::IDENTIFIER, &FLAT_TENSOR).map_err(io::Error::other)?;
-    read(root, Header { metadata, base }, length).map_err(io::Error::other)
+    let root = buffer.root(schema::IDENTIFIER, &FLAT_TENSOR)?;
+    read(root, Header { metadata, base }, length).map_err(io::Error::from)
 }
 
 fn entries(t: TableRef<'_, '_>, origin: &Origin, base: u64, length: u64) -> Result<Vec<Entry>> {

@@ -5,7 +5,7 @@
 //! business of `super::program` and `super::flat_tensor`.
 
 use std::cell::Cell;
-use std::fmt;
+use std::{fmt, io};
 
 use crate::schema::Table;
 
@@ -29,8 +29,15 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// The result of reading.
-pub type Result<T> = std::result::Result<T, ReadError>;
+impl From<Box<ReadError>> for io::Error {
+    fn from(error: Box<ReadError>) -> io::Error {
+        io::Error::other(*error)
+    }
+}
+
+/// The result of reading. The error is boxed: results are moved about for every field of every table, and a large one
+/// takes a third of the time.
+pub type Result<T> = std::result::Result<T, Box<ReadError>>;
 
 /// The bytes of a FlatBuffer.
 pub struct Buffer<'a> {
@@ -47,10 +54,12 @@ impl<'a> Buffer<'a> {
         Buffer { bytes, budget: Cell::new(8 * bytes.len() as u64 + 65536) }
     }
 
+    #[cold]
     fn error<T>(&self, at: usize, message: impl Into<String>) -> Result<T> {
-        Err(ReadError { offset: at as u64, field: String::new(), message: message.into() })
+        Err(Box::new(ReadError { offset: at as u64, field: String::new(), message: message.into() }))
     }
 
+    #[inline]
     fn spend(&self, at: usize, cost: u64) -> Result<()> {
         match self.budget.get().checked_sub(cost) {
             Some(left) => {
@@ -61,22 +70,26 @@ impl<'a> Buffer<'a> {
         }
     }
 
+    #[inline]
     fn array<const N: usize>(&self, at: usize) -> Result<[u8; N]> {
-        match at.checked_add(N).and_then(|end| self.bytes.get(at..end)).and_then(|bytes| bytes.try_into().ok()) {
-            Some(bytes) => Ok(bytes),
-            None => self.error(at, format!("{N} bytes are expected here, behind the end")),
+        match self.bytes.get(at..).and_then(|bytes| bytes.first_chunk()) {
+            Some(bytes) => Ok(*bytes),
+            None => self.behind_the_end(at, N),
         }
     }
 
-    fn u16(&self, at: usize) -> Result<u16> {
-        Ok(u16::from_le_bytes(self.array(at)?))
+    #[cold]
+    fn behind_the_end<T>(&self, at: usize, count: usize) -> Result<T> {
+        self.error(at, format!("{count} bytes are expected here, behind the end"))
     }
 
+    #[inline]
     fn u32(&self, at: usize) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array(at)?))
     }
 
     /// The place that an offset refers to.
+    #[inline]
     fn follow(&self, at: usize) -> Result<usize> {
         let offset = self.u32(at)? as usize;
         match at.checked_add(offset).filter(|target| offset != 0 && *target < self.bytes.len()) {
@@ -98,6 +111,7 @@ impl<'a> Buffer<'a> {
         self.table(self.follow(0)?, table)
     }
 
+    #[inline]
     fn table<'b>(&'b self, at: usize, table: &'static Table) -> Result<TableRef<'b, 'a>> {
         self.spend(at, TABLE_COST)?;
         let back = i64::from(i32::from_le_bytes(self.array(at)?));
@@ -105,11 +119,12 @@ impl<'a> Buffer<'a> {
         let Some(vtable) = vtable else {
             return self.error(at, format!("{}: its vtable would be at byte {}", table.name, at as i64 - back));
         };
-        let size = usize::from(self.u16(vtable)?);
-        if size < 4 || size % 2 != 0 || vtable + size > self.bytes.len() {
-            return self.error(vtable, format!("{}: a vtable cannot have {size} bytes here", table.name));
+        let size = usize::from(u16::from_le_bytes(self.array(vtable)?));
+        match self.bytes.get(vtable..vtable + size) {
+            // The first two words are the sizes of vtable and table.
+            Some(words) if size >= 4 && size % 2 == 0 => Ok(TableRef { buffer: self, table, at, slots: &words[4..] }),
+            _ => self.error(vtable, format!("{}: a vtable cannot have {size} bytes here", table.name)),
         }
-        Ok(TableRef { buffer: self, table, at, vtable, slots: (size - 4) / 2 })
     }
 }
 
@@ -119,8 +134,8 @@ pub struct TableRef<'b, 'a> {
     buffer: &'b Buffer<'a>,
     table: &'static Table,
     at: usize,
-    vtable: usize,
-    slots: usize,
+    /// For each slot where the field is in the table, 0 if it is absent: two bytes each.
+    slots: &'a [u8],
 }
 
 macro_rules! scalars {
@@ -129,6 +144,7 @@ macro_rules! scalars {
         ///
         /// # Errors
         /// A field that is not inside the buffer.
+        #[inline]
         pub fn $name(&self, slot: u16) -> Result<$type> {
             match self.field(slot)? {
                 Some(at) => self.named(slot, self.buffer.array(at).map(<$type>::from_le_bytes)),
@@ -144,6 +160,7 @@ macro_rules! vectors {
         ///
         /// # Errors
         /// A vector that is not inside the buffer.
+        #[inline]
         pub fn $name(&self, slot: u16) -> Result<Option<Vec<$type>>> {
             let bytes = self.vector(slot, size_of::<$type>())?;
             Ok(bytes.map(|(_, bytes)| bytes.as_chunks().0.iter().map(|item| <$type>::from_le_bytes(*item)).collect()))
@@ -153,14 +170,18 @@ macro_rules! vectors {
 
 impl<'b, 'a> TableRef<'b, 'a> {
     /// Puts table and field into an error that has none yet.
+    #[inline]
     fn named<T>(&self, slot: u16, result: Result<T>) -> Result<T> {
-        result.map_err(|mut error| {
-            if error.field.is_empty() {
-                let field = self.table.fields.get(usize::from(slot)).map_or("?", |field| field.name);
-                error.field = format!("{}.{field}", self.table.name);
-            }
-            error
-        })
+        result.map_err(|error| self.name(slot, error))
+    }
+
+    #[cold]
+    fn name(&self, slot: u16, mut error: Box<ReadError>) -> Box<ReadError> {
+        if error.field.is_empty() {
+            let field = self.table.fields.get(usize::from(slot)).map_or("?", |field| field.name);
+            error.field = format!("{}.{field}", self.table.name);
+        }
+        error
     }
 
     /// An error about a field.
@@ -169,17 +190,17 @@ impl<'b, 'a> TableRef<'b, 'a> {
     }
 
     /// Where a field is; `None` if it is absent.
+    #[inline]
     fn field(&self, slot: u16) -> Result<Option<usize>> {
-        if usize::from(slot) >= self.slots {
+        let Some([low, high]) = self.slots.get(2 * usize::from(slot)..2 * usize::from(slot) + 2) else {
             return Ok(None);
-        }
-        let offset = usize::from(self.buffer.u16(self.vtable + 4 + 2 * usize::from(slot))?);
-        match offset {
+        };
+        match usize::from(u16::from_le_bytes([*low, *high])) {
             0 => Ok(None),
-            1..4 => {
+            offset @ 1..4 => {
                 self.wrong(slot, format!("the vtable puts it at byte {offset} of the table, on the table's own head"))
             }
-            _ => Ok(Some(self.at + offset)),
+            offset => Ok(Some(self.at + offset)),
         }
     }
 
@@ -238,6 +259,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
     }
 
     /// Where a vector's items begin, and their bytes; `None` if it is absent.
+    #[inline]
     fn vector(&self, slot: u16, item: usize) -> Result<Option<(usize, &'a [u8])>> {
         let Some(at) = self.field(slot)? else { return Ok(None) };
         let read = || {
@@ -281,6 +303,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
     ///
     /// # Errors
     /// Something that is no table.
+    #[inline]
     pub fn child(&self, slot: u16, table: &'static Table) -> Result<Option<TableRef<'b, 'a>>> {
         let Some(at) = self.field(slot)? else { return Ok(None) };
         self.named(slot, self.buffer.follow(at).and_then(|at| self.buffer.table(at, table))).map(Some)
@@ -290,6 +313,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
     ///
     /// # Errors
     /// A number that is not in `members`, or something that is no table.
+    #[inline]
     pub fn member(
         &self,
         type_slot: u16,
@@ -315,7 +339,8 @@ impl<'b, 'a> TableRef<'b, 'a> {
         mut make: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
     ) -> Result<Option<Vec<T>>> {
         let Some((at, bytes)) = self.vector(slot, 4)? else { return Ok(None) };
-        let mut items = Vec::new();
+        // Room for what is likely there, and not for what a vector of nonsense promises.
+        let mut items = Vec::with_capacity((bytes.len() / 4).min(1 << 16));
         for position in 0..bytes.len() / 4 {
             let child = self.buffer.follow(at + 4 * position).and_then(|at| self.buffer.table(at, table));
             items.push(make(self.named(slot, child)?)?);

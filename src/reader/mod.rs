@@ -6,6 +6,7 @@
 pub mod bundled_program;
 pub mod flat_tensor;
 pub mod flatbuffer;
+pub mod layout;
 pub mod program;
 
 use std::fs::File;
@@ -33,6 +34,26 @@ pub enum Origin {
     },
     /// Bytes.
     Bytes(Arc<[u8]>),
+}
+
+/// The first bytes of an [`Origin`]: read from the file, or shared with what is in memory already.
+#[derive(Debug, Clone)]
+pub enum Head {
+    /// Read.
+    Read(Vec<u8>),
+    /// So many bytes of these.
+    Shared(Arc<[u8]>, usize),
+}
+
+impl std::ops::Deref for Head {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Head::Read(bytes) => bytes,
+            Head::Shared(bytes, len) => &bytes[..*len],
+        }
+    }
 }
 
 impl Origin {
@@ -63,22 +84,20 @@ impl Origin {
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn head(&self, len: u64) -> io::Result<Vec<u8>> {
+    pub fn head(&self, len: u64) -> io::Result<Head> {
+        // What is read is bounded by what is there, whatever a header promises.
+        let len = len.min(self.len()?);
+        let read = |path: &Path, offset: u64| {
+            let mut file = File::open(path)?;
+            file.seek(SeekFrom::Start(offset))?;
+            let mut bytes = Vec::with_capacity(len as usize);
+            file.take(len).read_to_end(&mut bytes)?;
+            Ok(Head::Read(bytes))
+        };
         match self {
-            Origin::File(path) => {
-                // What is read is bounded by what is there, whatever a header promises.
-                let mut bytes = Vec::new();
-                File::open(path)?.take(len).read_to_end(&mut bytes)?;
-                Ok(bytes)
-            }
-            Origin::Part { path, offset, len: whole } => {
-                let mut file = File::open(path)?;
-                file.seek(SeekFrom::Start(*offset))?;
-                let mut bytes = Vec::new();
-                file.take(len.min(*whole)).read_to_end(&mut bytes)?;
-                Ok(bytes)
-            }
-            Origin::Bytes(bytes) => Ok(bytes[..bytes.len().min(len as usize)].to_vec()),
+            Origin::File(path) => read(path, 0),
+            Origin::Part { path, offset, .. } => read(path, *offset),
+            Origin::Bytes(bytes) => Ok(Head::Shared(bytes.clone(), len as usize)),
         }
     }
 

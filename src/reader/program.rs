@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::Origin;
 use super::flatbuffer::{Buffer, ReadError, Result, TableRef};
+use super::{Head, Origin};
 use crate::program::{
     BackendDelegate, Blob, BlobId, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo,
     Frame, Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, Tensor, TensorData,
@@ -47,8 +47,8 @@ pub struct Found {
     pub inline_constants: bool,
     /// Segment of each entry of `named_data`.
     pub named_segments: Vec<u32>,
-    /// Bytes of the FlatBuffer with the header.
-    pub program_size: u64,
+    /// The FlatBuffer with the header, as it is in the file.
+    pub metadata: Head,
 }
 
 /// A 64-bit field of a header.
@@ -75,7 +75,7 @@ pub fn header(head: &[u8]) -> Result<Option<Header>> {
     let length = field(8).map_or(0, |word| (word >> 32) as u32);
     let (Some(program_size), Some(segment_base_offset), true) = (field(16), field(24), length >= 24) else {
         let message = format!("the extended header has {length} bytes; 24 is the least");
-        return Err(ReadError { offset: 12, field: String::new(), message });
+        return Err(Box::new(ReadError { offset: 12, field: String::new(), message }));
     };
     let segment_data_size = if length >= 32 { field(32) } else { None };
     Ok(Some(Header { length, program_size, segment_base_offset, segment_data_size }))
@@ -88,10 +88,9 @@ pub fn header(head: &[u8]) -> Result<Option<Header>> {
 pub fn read(origin: &Origin) -> io::Result<Found> {
     let length = origin.len()?;
     let head = origin.head(HEAD)?;
-    let header = header(&head).map_err(io::Error::other)?;
+    let header = header(&head)?;
     let program_size = header.map_or(length, |header| header.program_size.min(length));
     let bytes = origin.head(program_size)?;
-    let buffer = Buffer::new(&bytes);
     let mut reader = Reader {
         origin,
         length,
@@ -103,8 +102,9 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
         named_segments: Vec::new(),
         ranges: HashMap::new(),
     };
-    let root = buffer.root(schema::IDENTIFIER, &PROGRAM).map_err(io::Error::other)?;
-    reader.program(root).map_err(io::Error::other)?;
+    let buffer = Buffer::new(&bytes);
+    let root = buffer.root(schema::IDENTIFIER, &PROGRAM)?;
+    reader.program(root)?;
     Ok(Found {
         program: reader.program,
         header,
@@ -112,7 +112,7 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
         constant_offsets: reader.constant_offsets,
         inline_constants: reader.inline_constants,
         named_segments: reader.named_segments,
-        program_size,
+        metadata: bytes,
     })
 }
 
