@@ -44,6 +44,7 @@ use std::path::{Path, PathBuf};
 
 use diagnostics::{Diagnostic, Report};
 use emitter::flatbuffer::FlatBuffer;
+use emitter::raw::{self, Raw};
 use ir::document::{Document, Layout};
 use ir::resolve::{Origins, Resolved};
 use ir::tests::MethodTests;
@@ -51,6 +52,7 @@ use layout::file::Placement;
 use layout::{LayoutError, Locus, Options, Plan};
 use program::Program;
 use reader::Origin;
+use reader::layout::FlatTensor;
 
 /// A text to assemble.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +94,8 @@ pub struct Assembly {
     pub options: Options,
     /// The tests of the methods.
     pub tests: Vec<MethodTests>,
+    /// What is changed in the end: in the program, or if there is none in the first `.ptd`.
+    pub raw: Raw,
     /// Warnings.
     pub warnings: Report,
     pte: Option<Built>,
@@ -116,8 +120,8 @@ pub fn assemble(input: &Input<'_>, overrides: &Overrides) -> Result<Assembly, Re
     drop(document);
     merge_layout(&mut resolved.options, &overrides.layout);
     let report = |messages| Report::new(input.name, input.text, messages);
-    let Resolved { program, tests, options, origins, has_methods, .. } = resolved;
-    let parts = Parts { program, tests, options, has_methods };
+    let Resolved { program, tests, options, raw, origins, has_methods, .. } = resolved;
+    let parts = Parts { program, tests, options, raw, has_methods };
     let name = |method, value| origins.name(method, value).map(str::to_owned);
     let mut assembly = finish(parts, overrides, name).map_err(|errors| report(placed(errors, &origins)))?;
     assembly.warnings = report(messages);
@@ -141,6 +145,7 @@ struct Parts {
     program: Program,
     tests: Vec<MethodTests>,
     options: Options,
+    raw: Raw,
     has_methods: bool,
 }
 
@@ -150,14 +155,14 @@ fn read_parts(origin: &Origin) -> io::Result<Parts> {
     if head.get(4..8) == Some(schema::bundled_program::IDENTIFIER.as_bytes()) {
         let bundled = reader::bundled_program::read(origin)?;
         let (program, options) = reader::layout::program_with_layout(&bundled.program_origin()?)?;
-        return Ok(Parts { program, tests: bundled.tests, options, has_methods: true });
+        return Ok(Parts { program, tests: bundled.tests, options, raw: Raw::default(), has_methods: true });
     }
     if head.get(4..8) == Some(schema::flat_tensor::IDENTIFIER.as_bytes()) {
-        let (program, options) = reader::layout::flat_tensor_program(origin)?;
-        return Ok(Parts { program, tests: Vec::new(), options, has_methods: false });
+        let FlatTensor { program, options, .. } = reader::layout::flat_tensor(origin)?;
+        return Ok(Parts { program, tests: Vec::new(), options, raw: Raw::default(), has_methods: false });
     }
     let (program, options) = reader::layout::program_with_layout(origin)?;
-    Ok(Parts { program, tests: Vec::new(), options, has_methods: true })
+    Ok(Parts { program, tests: Vec::new(), options, raw: Raw::default(), has_methods: true })
 }
 
 /// Moves data where they are wanted, plans, and makes the metadata of all files.
@@ -166,7 +171,7 @@ fn finish(
     overrides: &Overrides,
     name: impl Fn(usize, usize) -> Option<String>,
 ) -> Result<Assembly, Vec<LayoutError>> {
-    let Parts { mut program, tests, options, has_methods } = parts;
+    let Parts { mut program, tests, options, raw, has_methods } = parts;
     let whole = |error: io::Error| vec![LayoutError::new(Locus::Program, error.to_string())];
     check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE)).map_err(|error| vec![error])?;
     if overrides.internal_data || !overrides.with.is_empty() {
@@ -178,7 +183,9 @@ fn finish(
     }
     let plan = layout::plan(&program, &same, &options)?;
     let (pte, ptds) = build(&program, &plan, &options, has_methods).map_err(whole)?;
-    Ok(Assembly { program, plan, options, tests, warnings: Report::default(), pte, ptds })
+    let assembly = Assembly { program, plan, options, tests, raw, warnings: Report::default(), pte, ptds };
+    assembly.check_patches()?;
+    Ok(assembly)
 }
 
 /// Resolves a document if there is nothing wrong with it so far; what is found is added to `messages`.
@@ -227,7 +234,23 @@ impl Assembly {
     /// The `.pte`; `None` for a text of data only.
     pub fn program_file(&self) -> Option<emitter::File<'_>> {
         let built = self.pte.as_ref()?;
-        Some(self.file(built, &self.plan.segments))
+        Some(self.file(built, &self.plan.segments, &self.raw))
+    }
+
+    /// Patches are inside the file.
+    fn check_patches(&self) -> Result<(), Vec<LayoutError>> {
+        let file = self.program_file().or_else(|| self.data_files().next().map(|(_, file)| file));
+        let size = file.map_or(Some(0), |file| file.size()).unwrap_or(u64::MAX);
+        let beyond = |patch: &&raw::Patch| patch.end().is_none_or(|end| end > size);
+        let patches = self.raw.patches.iter().enumerate().filter(|(_, patch)| beyond(patch));
+        let errors: Vec<LayoutError> = patches
+            .map(|(number, patch)| {
+                let message =
+                    format!("{} bytes at {} go beyond the file, which has {size}", patch.bytes.len(), patch.at);
+                LayoutError::new(Locus::Patch(number), message)
+            })
+            .collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     /// The program and its tests as a `.bpte`.
@@ -242,19 +265,21 @@ impl Assembly {
 
     /// The `.ptd` files, each with its tag; the default one has none.
     pub fn data_files(&self) -> impl Iterator<Item = (Option<&str>, emitter::File<'_>)> {
-        self.plan
-            .external
-            .iter()
-            .zip(&self.ptds)
-            .map(|(file, built)| (file.tag.as_deref(), self.file(built, &file.segments)))
+        const UNCHANGED: &Raw = &Raw { patches: Vec::new(), append: None };
+        let files = self.plan.external.iter().zip(&self.ptds).enumerate();
+        files.map(|(number, (file, built))| {
+            let raw = if self.pte.is_none() && number == 0 { &self.raw } else { UNCHANGED };
+            (file.tag.as_deref(), self.file(built, &file.segments, raw))
+        })
     }
 
-    fn file<'a>(&'a self, built: &'a Built, segments: &'a [layout::Segment]) -> emitter::File<'a> {
+    fn file<'a>(&'a self, built: &'a Built, segments: &'a [layout::Segment], raw: &'a Raw) -> emitter::File<'a> {
         emitter::File {
             flatbuffer: &built.flatbuffer,
             placement: &built.placement,
             segments,
             blobs: &self.program.blobs,
+            raw,
         }
     }
 }
@@ -263,7 +288,7 @@ fn merge_layout(options: &mut Options, wanted: &Layout) {
     let Layout {
         segment_alignment, tensor_alignment, delegate_alignment, base_alignment, builder, ptd_builder, ..
     } = *wanted;
-    let Layout { header, constants, delegates, .. } = *wanted;
+    let Layout { header, header_size, strings, constants, delegates, .. } = *wanted;
     options.segment_alignment = segment_alignment.unwrap_or(options.segment_alignment);
     options.tensor_alignment = tensor_alignment.unwrap_or(options.tensor_alignment);
     options.delegate_alignment = delegate_alignment.unwrap_or(options.delegate_alignment);
@@ -271,6 +296,8 @@ fn merge_layout(options: &mut Options, wanted: &Layout) {
     options.builder = builder.unwrap_or(options.builder);
     options.ptd_builder = ptd_builder.unwrap_or(options.ptd_builder);
     options.header = header.unwrap_or(options.header);
+    options.header_size = header_size.or(options.header_size);
+    options.strings = strings.unwrap_or(options.strings);
     options.constants = constants.unwrap_or(options.constants);
     options.delegates = delegates.unwrap_or(options.delegates);
 }

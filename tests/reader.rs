@@ -25,6 +25,7 @@ fn write(program: &Program, options: &Options) -> Vec<u8> {
         placement: &placement,
         segments: &plan.segments,
         blobs: &program.blobs,
+        raw: &emitter::raw::Raw::default(),
     };
     file.to_vec().unwrap()
 }

@@ -157,6 +157,8 @@ impl LayoutArguments {
                 HeaderName::Long => Header::Length(32),
             }),
             header_at: None,
+            header_size: None,
+            strings: None,
             constants: self.constants.map(home),
             delegates: self.delegates.map(home),
         }
@@ -441,14 +443,16 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 fn alignment(text: &str) -> Result<u64, String> {
-    let bytes = if text == "page" { 4096 } else { size(text)? };
-    if bytes.is_power_of_two() && bytes <= 1 << 30 {
-        return Ok(bytes);
+    match if text == "page" { 4096 } else { size(text)? } {
+        bytes @ 1..=0x4000_0000 => Ok(bytes),
+        _ => Err("expected 1 to 1G, such as 128, 4K or page".into()),
     }
-    Err("expected a power of two up to 1G, such as 128, 4K or page".into())
 }
 
 fn forced_alignment(text: &str) -> Result<u64, String> {
-    let bytes = alignment(text)?;
-    if bytes > MAX_FORCED_ALIGNMENT { Err("expected 64K at most".into()) } else { Ok(bytes) }
+    match alignment(text)? {
+        bytes if bytes > MAX_FORCED_ALIGNMENT => Err("expected 64K at most".into()),
+        bytes if !bytes.is_power_of_two() => Err("expected a power of two, such as 16, 4K or page".into()),
+        bytes => Ok(bytes),
+    }
 }

@@ -8,7 +8,7 @@ use std::io;
 use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
 use super::size;
 use crate::ir::tests::{MethodTests, TestCase, TestData};
-use crate::layout::Builder;
+use crate::layout::{Builder, Strings};
 use crate::program;
 use crate::schema::bundled_program as schema;
 use crate::schema::bundled_program::*;
@@ -34,7 +34,7 @@ pub fn emit(program_bytes: &[u8], tests: &[MethodTests], order: Builder) -> io::
     // Upstream sorts Python strings, which is by code points; so is this.
     let mut suites: Vec<&MethodTests> = tests.iter().collect();
     suites.sort_by(|a, b| a.method.cmp(&b.method));
-    let mut w = Writer::new(order, size as usize);
+    let mut w = Writer::new(order, Strings::Separate, size as usize);
     let suites = suites.into_iter().map(|suite| self::suite(&mut w, suite)).collect::<io::Result<Vec<Offset>>>()?;
     let suites = w.tables(Some(&suites));
     let program = w.aligned_bytes(program_bytes, PROGRAM_ALIGNMENT);
@@ -160,7 +160,7 @@ mod tests {
     use crate::schema::ScalarType;
 
     fn tensor(sizes: &[i32], len: u64) -> TestData {
-        let data = Blob { len, source: program::Source::Repeat([1].into()) };
+        let data = Blob::new(len, program::Source::Repeat([1].into()));
         let dim_order = contiguous(sizes.len());
         TestData::Tensor { scalar_type: ScalarType::FLOAT, sizes: sizes.to_vec(), dim_order, data }
     }

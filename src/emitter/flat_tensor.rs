@@ -5,7 +5,7 @@ use std::io;
 use super::flatbuffer::{FlatBuffer, Slot, Writer};
 use super::program::segments;
 use super::size;
-use crate::layout::{Builder, ExternalFile};
+use crate::layout::{Builder, ExternalFile, Strings};
 use crate::schema::flat_tensor as schema;
 use crate::schema::flat_tensor::*;
 
@@ -16,7 +16,7 @@ use crate::schema::flat_tensor::*;
 pub fn emit(file: &ExternalFile, order: Builder) -> io::Result<FlatBuffer> {
     let size = size::of_flat_tensor(file);
     size::check(size, "the metadata of the .ptd")?;
-    let mut w = Writer::new(order, size as usize);
+    let mut w = Writer::new(order, Strings::Separate, size as usize);
     let segments = segments(&mut w, &file.segments);
     let mut entries = Vec::with_capacity(file.named_data.len());
     for entry in &file.named_data {

@@ -6,7 +6,7 @@
 
 use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
 
-use crate::layout::Builder;
+use crate::layout::{Builder, Strings};
 use crate::schema::Table;
 
 /// Something written already, to be referred to.
@@ -58,6 +58,7 @@ impl Slot {
 pub struct Writer {
     builder: FlatBufferBuilder<'static>,
     order: Builder,
+    strings: Strings,
 }
 
 /// A finished FlatBuffer: the builder fills its room from the end, and what is before `start` was not needed.
@@ -80,8 +81,8 @@ pub const MAX_SIZE: u64 = (1 << 31) - 1;
 
 impl Writer {
     /// Starts a FlatBuffer; `capacity` is a guess of its size in bytes.
-    pub fn new(order: Builder, capacity: usize) -> Writer {
-        Writer { builder: FlatBufferBuilder::with_capacity(capacity), order }
+    pub fn new(order: Builder, strings: Strings, capacity: usize) -> Writer {
+        Writer { builder: FlatBufferBuilder::with_capacity(capacity), order, strings }
     }
 
     /// Writes a table of `slots`, each with its number, ascending.
@@ -123,7 +124,11 @@ impl Writer {
 
     /// Writes a string.
     pub fn string(&mut self, text: &str) -> Slot {
-        Slot::Child(Some(WIPOffset::new(self.builder.create_string(text).value())))
+        let offset = match self.strings {
+            Strings::Separate => self.builder.create_string(text),
+            Strings::Shared => self.builder.create_shared_string(text),
+        };
+        Slot::Child(Some(WIPOffset::new(offset.value())))
     }
 
     /// Writes a string if there is one.

@@ -5,10 +5,13 @@ pub mod bundled_program;
 pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod program;
+pub mod raw;
 pub mod sink;
 mod size;
 
 use std::io::{self, Write};
+
+use raw::{Patched, Raw};
 
 use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
@@ -25,16 +28,23 @@ pub struct File<'a> {
     pub segments: &'a [Segment],
     /// The blobs that the segments refer to.
     pub blobs: &'a [Blob],
+    /// What is changed in the end.
+    pub raw: &'a Raw,
 }
 
 impl File<'_> {
+    /// Bytes of the file; `None` beyond `u64`.
+    pub fn size(&self) -> Option<u64> {
+        self.placement.file_size.checked_add(self.raw.append.as_ref().map_or(0, |append| append.len))
+    }
+
     /// Writes the file.
     ///
     /// # Errors
     /// What `out` says, and data that cannot be read.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut out = Counted { out, written: 0 };
-        self.write_flatbuffer(&mut out)?;
+        let mut out = Counted { out: &mut Patched { out, raw: self.raw, written: 0 }, written: 0 };
+        self.write_unpatched(&mut out)?;
         assert_eq!(out.written, self.placement.program_size, "the FlatBuffer ends where the plan says");
         for segment in self.segments.iter().filter(|segment| segment.size > 0) {
             let start = self.placement.segment_base_offset + segment.offset;
@@ -47,7 +57,8 @@ impl File<'_> {
             }
         }
         // A file whose segments are all empty still reaches to where they begin.
-        out.pad_to(self.placement.file_size)
+        out.pad_to(self.placement.file_size)?;
+        self.raw.append.as_ref().map_or(Ok(()), |append| append.copy_to(&mut out))
     }
 
     /// The FlatBuffer with the header behind its byte 8, and the root offset moved by the header's length (W-4, W-5).
@@ -55,6 +66,10 @@ impl File<'_> {
     /// # Errors
     /// What `out` says.
     pub fn write_flatbuffer(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_unpatched(&mut Patched { out, raw: self.raw, written: 0 })
+    }
+
+    fn write_unpatched(&self, out: &mut dyn Write) -> io::Result<()> {
         let (head, rest) = self.flatbuffer.split_at(8);
         let root = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) + self.placement.header.len() as u32;
         out.write_all(&root.to_le_bytes())?;

@@ -21,7 +21,8 @@ use crate::schema::program::*;
 pub fn emit(program: &Program, plan: &Plan, options: &Options) -> io::Result<FlatBuffer> {
     let size = size::of_program(program, plan);
     size::check(size, "the program without its segments")?;
-    let mut emitter = Emitter { w: Writer::new(options.builder, size as usize), program, plan, options };
+    let mut emitter =
+        Emitter { w: Writer::new(options.builder, options.strings, size as usize), program, plan, options };
     let root = emitter.program()?;
     Ok(emitter.w.finish(root, schema::IDENTIFIER))
 }

@@ -119,10 +119,12 @@ impl<'d, 'a> Finder<'d, 'a> {
             }
             return self.find(payload, want);
         }
-        match want {
+        let mut found = match want {
             Want::Tensor(scalar_type, sizes, dim_order) => self.find_tensor(data, scalar_type, sizes, dim_order),
             Want::Bytes | Want::BytesOrText => self.find_bytes(data),
-        }
+        }?;
+        found.blob.copy = data.copy;
+        Some(found)
     }
 
     fn find_tensor(
@@ -217,7 +219,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let len = blob.len;
         let source =
             Source::Reordered { data: Arc::new(blob), element, sizes: sizes.into(), from: from.into(), to: to.into() };
-        Some(Blob { len, source })
+        Some(Blob::new(len, source))
     }
 
     fn find_bytes(&mut self, data: &Data<'a>) -> Option<Found> {
@@ -278,7 +280,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             }
             _ => return None,
         };
-        Some(Blob { len, source })
+        Some(Blob::new(len, source))
     }
 
     fn distribution(&mut self, at: NodeId, kind: RandomKind, scalar_type: ScalarType) -> Option<Distribution> {
@@ -399,7 +401,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             let message = format!("{} has {length} bytes: too short for {wanted} from byte {offset}", path.display());
             return self.fail(Diagnostic::error(at, message));
         };
-        Some(Blob { len, source: Source::File { path: path.into(), offset } })
+        Some(Blob::new(len, Source::File { path: path.into(), offset }))
     }
 
     /// A tensor in a file must be what the text says.
@@ -466,7 +468,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         if npy.order() == npyz::Order::Fortran {
             order.reverse();
         }
-        let blob = Blob { len, source: Source::File { path: path.into(), offset: header } };
+        let blob = Blob::new(len, Source::File { path: path.into(), offset: header });
         Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
     }
 
@@ -510,7 +512,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         };
         let offset = header.data_start + start;
         let order = contiguous(sizes.len());
-        let blob = Blob { len, source: Source::File { path: path.into(), offset } };
+        let blob = Blob::new(len, Source::File { path: path.into(), offset });
         Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
     }
 

@@ -9,7 +9,7 @@ use super::document::*;
 use super::shape::{self, Shape};
 use super::tree::{Key, Node, NodeId, Value};
 use crate::diagnostics::{Diagnostic, clipped};
-use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT};
+use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT, Strings};
 use crate::program::blob::Distribution;
 use crate::program::number::Number;
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
@@ -240,6 +240,20 @@ impl Decoder {
         self.int(node, "a number of bytes, such as 4096 or 4K")
     }
 
+    /// An alignment of segments, which may be any number of bytes (W-6).
+    fn multiple(&mut self, node: &Node<'_>) -> Option<u64> {
+        if matches!(&node.value, Value::Text(text) if text == "page") {
+            return Some(4096);
+        }
+        let bytes = self.size(node)?;
+        if bytes == 0 || bytes > 1 << 30 {
+            self.error(node.id, format!("{bytes} is no alignment"), "expected 1 to 1G, such as 128, 4K or page");
+            return None;
+        }
+        Some(bytes)
+    }
+
+    /// An alignment inside a FlatBuffer or in memory.
     fn alignment(&mut self, node: &Node<'_>) -> Option<u64> {
         if matches!(&node.value, Value::Text(text) if text == "page") {
             return Some(4096);
@@ -325,6 +339,9 @@ impl Decoder {
         if let Some(node) = fields.take("layout") {
             document.layout = self.layout(node).unwrap_or_default();
         }
+        if let Some(node) = fields.take("raw") {
+            document.raw = self.raw(node).unwrap_or_default();
+        }
         if document.methods.is_none() && document.named_data.is_none() {
             let known = fields.which(&["methods", "named_data"]);
             if known.is_empty() && !fields.slipped {
@@ -338,12 +355,28 @@ impl Decoder {
         Some(document)
     }
 
+    fn raw<'a>(&mut self, node: Node<'a>) -> Option<Raw<'a>> {
+        let mut fields = self.fields(node, &shape::RAW)?;
+        let mut raw = Raw::default();
+        for node in fields.take("patch").map_or(Vec::new(), |node| self.list(node, "a list of patches")) {
+            let Some(mut patch) = self.fields(node, &shape::PATCH) else { continue };
+            let at = patch.take("at").and_then(|node| Some(At { id: node.id, value: self.int(&node, "an offset")? }));
+            let bytes = patch.take("bytes").and_then(|node| self.data(node));
+            raw.patches.extend(at.zip(bytes));
+        }
+        raw.append = fields.take("append").and_then(|node| self.data(node));
+        Some(raw)
+    }
+
     fn layout(&mut self, node: Node<'_>) -> Option<Layout> {
         let mut fields = self.fields(node, &shape::LAYOUT)?;
         let mut alignment = |decoder: &mut Decoder, name| {
             let node = fields.take(name)?;
+            if matches!(name, "segment_alignment" | "base_alignment") {
+                return decoder.multiple(&node);
+            }
             let alignment = decoder.alignment(&node)?;
-            if alignment > MAX_FORCED_ALIGNMENT && matches!(name, "tensor_alignment" | "delegate_alignment") {
+            if alignment > MAX_FORCED_ALIGNMENT {
                 let message = format!("{alignment} is too large for what may lie inside the FlatBuffer");
                 decoder.error(node.id, message, "expected 64K at most");
                 return None;
@@ -366,13 +399,22 @@ impl Decoder {
         layout.ptd_builder = choice(self, "ptd_builder", &["exir", "flatc"]).map(builder);
         layout.constants = choice(self, "constants", &["segment", "inline"]).map(home);
         layout.delegates = choice(self, "delegates", &["segment", "inline"]).map(home);
+        layout.strings = choice(self, "strings", &["separate", "shared"])
+            .map(|position| if position == 0 { Strings::Separate } else { Strings::Shared });
+        layout.header_size = fields.take("header_size").and_then(|node| match self.size(&node)? {
+            size @ 24..=MAX_FORCED_ALIGNMENT => Some(size),
+            size => {
+                self.error(node.id, format!("a header cannot take {size} bytes"), "expected 24 to 64K");
+                None
+            }
+        });
         layout.header =
             fields.take("header").inspect(|node| layout.header_at = Some(node.id)).and_then(|node| match &node.value {
-                Value::Int(length @ (24 | 32)) => Some(Header::Length(*length as u32)),
+                Value::Int(length @ 24..=65536) => Some(Header::Length(*length as u32)),
                 Value::Text(text) if text == "auto" => Some(Header::Auto),
                 Value::Text(text) if text == "none" => Some(Header::None),
                 _ => {
-                    self.expected(&node, "auto, none, 24 or 32");
+                    self.expected(&node, "auto, none, or a length from 24 to 65536");
                     None
                 }
             });
@@ -816,7 +858,7 @@ impl Decoder {
             });
         }
         let mut fields = self.fields(node, &shape::NAMED_DATA)?;
-        let align = fields.take("align").and_then(|node| self.alignment(&node));
+        let align = fields.take("align").and_then(|node| self.multiple(&node));
         let external = fields.take("external").and_then(|node| self.external(node));
         let scalar_type = fields.take("tensor").and_then(|node| self.dtype(&node));
         let sizes = fields.take("sizes").map(|node| self.ints(node, "a size"));
@@ -838,16 +880,18 @@ impl Decoder {
         let id = node.id;
         match node.value {
             Value::Text(ref word) if number_word(word).is_some() => {
-                return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None });
+                return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None, copy: 0 });
             }
-            Value::Text(name) => return Some(Data { id, source: DataSource::Name(name), align: None, dtype: None }),
+            Value::Text(name) => {
+                return Some(Data { id, source: DataSource::Name(name), align: None, dtype: None, copy: 0 });
+            }
             Value::List(items) => {
-                return Some(Data { id, source: DataSource::Numbers(items), align: None, dtype: None });
+                return Some(Data { id, source: DataSource::Numbers(items), align: None, dtype: None, copy: 0 });
             }
             Value::Map(_) => {}
             // A rank-0 tensor's only number.
             Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Bool(_) => {
-                return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None });
+                return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None, copy: 0 });
             }
             Value::Null => {
                 self.expected(&node, "data: numbers, or a map such as {hex: ...}");
@@ -857,8 +901,9 @@ impl Decoder {
         const KINDS: &[&str] =
             &["hex", "base64", "text", "numbers", "fill", "iota", "random", "file", "npy", "safetensors", "ptd", "pte"];
         let mut fields = self.fields(node, &shape::DATA)?;
-        let align = fields.take("align").and_then(|node| self.alignment(&node));
+        let align = fields.take("align").and_then(|node| self.multiple(&node));
         let dtype = fields.take("dtype").and_then(|node| self.dtype(&node));
+        let copy = fields.take("copy").and_then(|node| self.int(&node, "a number")).unwrap_or(0);
         let which = fields.which(KINDS);
         let [kind] = which[..] else {
             if fields.slipped {
@@ -880,7 +925,7 @@ impl Decoder {
                 self.error(node.id, format!("`{name}` belongs to {owner}, not to {kind}"), "drop it");
             }
         }
-        Some(Data { id, source: source?, align, dtype })
+        Some(Data { id, source: source?, align, dtype, copy })
     }
 
     fn source<'a>(&mut self, kind: &str, value: Node<'a>, fields: &mut Fields<'a>) -> Option<DataSource<'a>> {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::tree::{Node, NodeId};
-use crate::layout::{Builder, Header, Home};
+use crate::layout::{Builder, Header, Home, Strings};
 use crate::program::blob::Distribution;
 use crate::program::number::Number;
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
@@ -37,6 +37,17 @@ pub struct Document<'a> {
     pub named_data_at: Option<NodeId>,
     /// Layout.
     pub layout: Layout,
+    /// What is changed in the end.
+    pub raw: Raw<'a>,
+}
+
+/// What is changed when all is laid out.
+#[derive(Debug, Default)]
+pub struct Raw<'a> {
+    /// Where, and the bytes.
+    pub patches: Vec<(At<u64>, Data<'a>)>,
+    /// Bytes behind the end.
+    pub append: Option<Data<'a>>,
 }
 
 /// A method.
@@ -339,6 +350,8 @@ pub struct Data<'a> {
     pub align: Option<u64>,
     /// Element type of numbers that are not a tensor's.
     pub dtype: Option<ScalarType>,
+    /// Which copy of equal data this is.
+    pub copy: u32,
 }
 
 /// Where bytes come from.
@@ -401,6 +414,10 @@ pub struct Layout {
     pub ptd_builder: Option<Builder>,
     /// `header`
     pub header: Option<Header>,
+    /// `header_size`
+    pub header_size: Option<u64>,
+    /// `strings`
+    pub strings: Option<Strings>,
     /// Where the text says it.
     pub header_at: Option<NodeId>,
     /// `constants`

@@ -109,6 +109,7 @@ shapes! {
         "data": Map(&SOURCE), "Payloads with a name, to be used where data are expected.";
         "named_data": Either(&[Map(&Either(&[SOURCE, Form::Shape(&NAMED_DATA)])), Null]), "Blobs by key; in a text without methods the content of a .ptd.";
         "layout": Form::Shape(&LAYOUT), "How the file is laid out.";
+        "raw": Form::Shape(&RAW), "Bytes that are changed when all is laid out.";
         "version": UInt, "The schema version, 0 in every release.";
     }
     METHOD "method" "A method: its values, what goes in and out, and what is done." required [] {
@@ -253,6 +254,7 @@ shapes! {
         "offset": Size, "With file: where to start.";
         "size": Size, "With file: how many bytes; with fill and no tensor: how many elements.";
         "dtype": Dtype, "Element type of numbers that are not a tensor's.";
+        "copy": UInt, "Equal data share a place in the file; those with another number here have one of their own. 0.";
         "align": Alignment, "For named data: alignment of the segment, at least.";
     }
     IOTA "iota" "start, start + step, and so on." required [] {
@@ -274,9 +276,19 @@ shapes! {
         "base_alignment": Alignment, "Where the first segment may start; what aligns every segment in the file.";
         "builder": OneOf(&["exir", "flatc"]), "Order of the program's FlatBuffer; exir.";
         "ptd_builder": OneOf(&["exir", "flatc"]), "Order of the .ptd's FlatBuffer; flatc.";
-        "header": Either(&[OneOf(&["auto", "none"]), Int]), "The extended header: auto, none, 24 or 32.";
+        "header": Either(&[OneOf(&["auto", "none"]), Int]), "The extended header: auto, none, or its length from 24 on.";
+        "header_size": Size, "Bytes of the extended header with its padding; computed.";
+        "strings": OneOf(&["separate", "shared"]), "Whether equal strings of the FlatBuffer are one; separate.";
         "constants": OneOf(&["segment", "inline"]), "Where constants go.";
         "delegates": OneOf(&["segment", "inline"]), "Where payloads of delegates go.";
+    }
+    RAW "raw" "Bytes that are changed when all is laid out, in the .pte or in a text without methods in the .ptd; nothing is computed anew." required [] {
+        "patch": List(&Form::Shape(&PATCH)), "Bytes that are overwritten.";
+        "append": SOURCE, "Bytes behind the end.";
+    }
+    PATCH "patch" "Bytes that are overwritten." required ["at", "bytes"] {
+        "at": UInt, "Where, in bytes from the start of the file.";
+        "bytes": SOURCE, "What is written there.";
     }
 }
 

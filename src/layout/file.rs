@@ -45,7 +45,8 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Opti
         return Some(Placement::new(Vec::new(), flatbuffer, 0, 0, flatbuffer));
     }
     // W-4: padded so that what is aligned in the FlatBuffer stays so.
-    let padded = align_up(u64::from(length), options.tensor_alignment.max(options.delegate_alignment).max(16))?;
+    let computed = align_up(u64::from(length), options.tensor_alignment.max(options.delegate_alignment).max(16))?;
+    let padded = options.header_size.map_or(computed, |size| size.max(u64::from(length)));
     let program_size = flatbuffer.checked_add(padded)?;
     let base = align_up(program_size, base_alignment(segments, options)?)?;
     let mut header = Vec::with_capacity(padded as usize);
@@ -56,6 +57,7 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Opti
     if length >= 32 {
         header.extend_from_slice(&data_size.to_le_bytes());
     }
+    // Fields of later releases are unknown; a length of 24 has no room for the last one.
     header.resize(padded as usize, 0);
     Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
 }

@@ -36,6 +36,15 @@ pub enum Header {
     Length(u32),
 }
 
+/// Whether equal strings of a FlatBuffer are written once. Neither of upstream's writers shares them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strings {
+    /// Each is written where it is needed.
+    Separate,
+    /// Equal ones are one.
+    Shared,
+}
+
 /// Where constants or delegates' payloads are put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Home {
@@ -66,6 +75,10 @@ pub struct Options {
     pub ptd_builder: Builder,
     /// The extended header.
     pub header: Header,
+    /// Bytes of the extended header with its padding. `None`: the least that leaves aligned what is aligned (W-4).
+    pub header_size: Option<u64>,
+    /// Whether the program's equal strings are shared.
+    pub strings: Strings,
     /// Where constants are put.
     pub constants: Home,
     /// Where delegates' payloads are put.
@@ -82,6 +95,8 @@ impl Default for Options {
             builder: Builder::Exir,
             ptd_builder: Builder::Flatc,
             header: Header::Auto,
+            header_size: None,
+            strings: Strings::Separate,
             constants: Home::Segment,
             delegates: Home::Segment,
         }
@@ -105,6 +120,8 @@ pub enum Locus {
     NamedData(usize),
     /// An entry of [`Program::external_data`].
     ExternalData(usize),
+    /// A patch of the finished file.
+    Patch(usize),
 }
 
 /// Why there is no plan.

@@ -43,10 +43,10 @@ impl<'d> DataPrinter<'d> {
     pub fn tensor(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<String> {
         if blob.len <= SMALL || *self.large == LargeData::Inline {
             let bytes = blob.to_vec()?;
-            if let Some(numbers) = numbers(&bytes, tensor) {
-                return Ok(numbers);
-            }
-            return Ok(hex(&bytes));
+            return Ok(match numbers(&bytes, tensor) {
+                Some(numbers) if blob.copy == 0 => numbers,
+                _ => source(&hex(&bytes), blob),
+            });
         }
         self.bytes(blob, name)
     }
@@ -58,15 +58,16 @@ impl<'d> DataPrinter<'d> {
     pub fn bytes(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
         match (self.large, &blob.source) {
             (LargeData::Refer, Source::File { offset, .. }) if blob.len > SMALL => {
-                Ok(format!("{{file: {}, offset: {offset}, size: {}}}", yaml::text(self.file), blob.len))
+                let range = format!("file: {}, offset: {offset}, size: {}", yaml::text(self.file), blob.len);
+                Ok(source(&range, blob))
             }
             (LargeData::Extract(folder), _) if blob.len > SMALL => {
                 let path = folder.join(self.file_name(name));
                 let mut file = std::fs::File::create(&path)?;
                 blob.copy_to(&mut file)?;
-                Ok(format!("{{file: {}}}", yaml::text(&path.display().to_string())))
+                Ok(source(&format!("file: {}", yaml::text(&path.display().to_string())), blob))
             }
-            _ => Ok(hex(&blob.to_vec()?)),
+            _ => Ok(source(&hex(&blob.to_vec()?), blob)),
         }
     }
 
@@ -86,7 +87,15 @@ impl<'d> DataPrinter<'d> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    format!("{{hex: \"{}\"}}", data_encoding::HEXLOWER.encode(bytes))
+    format!("hex: \"{}\"", data_encoding::HEXLOWER.encode(bytes))
+}
+
+/// Data from a source, and which copy of equal data they are.
+fn source(fields: &str, blob: &Blob) -> String {
+    match blob.copy {
+        0 => format!("{{{fields}}}"),
+        copy => format!("{{{fields}, copy: {copy}}}"),
+    }
 }
 
 /// The elements as numbers, nested as the sizes; `None` if they would not give the same bytes (not-a-number with a

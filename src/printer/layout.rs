@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::Assembly;
+use super::data::DataPrinter;
 use crate::emitter::File;
-use crate::layout::{Header, Options};
-use crate::reader::{Origin, flat_tensor};
+use crate::emitter::raw::Raw;
+use crate::layout::{Header, Options, Strings};
+use crate::reader::Origin;
+use crate::reader::layout::gaps;
 
 /// The lines of `layout:`, if any are needed.
 pub fn print(o: &Options, out: &mut String) {
@@ -28,6 +30,7 @@ pub fn print(o: &Options, out: &mut String) {
     };
     word("builder", "flatc", o.builder != default.builder);
     word("ptd_builder", "exir", o.ptd_builder != default.ptd_builder);
+    word("strings", "shared", o.strings == Strings::Shared);
     word("constants", "inline", o.constants != default.constants);
     word("delegates", "inline", o.delegates != default.delegates);
     match o.header {
@@ -35,56 +38,84 @@ pub fn print(o: &Options, out: &mut String) {
         Header::None => word("header", "none", true),
         Header::Length(length) => word("header", &length.to_string(), true),
     }
+    if let Some(size) = o.header_size {
+        let _ = writeln!(lines, "  header_size: {size}");
+    }
     if !lines.is_empty() {
         out.push_str("layout:\n");
         out.push_str(&lines);
     }
 }
 
-/// What of a program that is written anew is not as in the file, if anything is.
+/// The lines of `raw:`, if any are needed.
+///
+/// # Errors
+/// Data that cannot be read or written.
+pub fn print_raw(raw: &Raw, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
+    if raw.patches.is_empty() && raw.append.is_none() {
+        return Ok(());
+    }
+    out.push_str("raw:\n");
+    if !raw.patches.is_empty() {
+        out.push_str("  patch:\n");
+    }
+    for patch in &raw.patches {
+        let bytes = data_encoding::HEXLOWER.encode(&patch.bytes);
+        let _ = writeln!(out, "    - {{at: {:#x}, bytes: {{hex: \"{bytes}\"}}}}", patch.at);
+    }
+    if let Some(append) = &raw.append {
+        let _ = writeln!(out, "  append: {}", data.bytes(append, "append")?);
+    }
+    Ok(())
+}
+
+/// What of a file that is written anew is not as it was, if anything is.
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn difference(
-    origin: &Origin,
-    metadata: &[u8],
-    segments: &[(u64, u64)],
-    file: &File<'_>,
-) -> io::Result<Option<String>> {
-    let mut compared = Compared { expected: metadata, at: 0, same: true };
+pub fn difference(origin: &Origin, file: &File<'_>) -> io::Result<Option<String>> {
+    let metadata = origin.head(file.placement.program_size)?;
+    let mut compared = Compared { expected: &metadata, at: 0, same: true };
     file.write_flatbuffer(&mut compared)?;
-    if !compared.same || compared.at < metadata.len() {
+    if !compared.same {
         return Ok(Some(format!("the program differs from byte {:#x} on", compared.at)));
     }
     let length = origin.len()?;
-    if length != file.placement.file_size {
-        return Ok(Some(format!("the file has {length} bytes, the text makes {}", file.placement.file_size)));
+    if Some(length) != file.size() {
+        return Ok(Some(format!("the file has {length} bytes, the text makes {}", file.size().unwrap_or(u64::MAX))));
     }
-    if !file.segments.iter().map(|segment| (segment.offset, segment.size)).eq(segments.iter().copied()) {
-        return Ok(Some("the segments lie elsewhere".into()));
-    }
-    // Data are taken from the file itself or were compared when they were written out; what is between them is not.
-    let mut covered: Vec<(u64, u64)> = vec![(0, metadata.len() as u64)];
+    let differs = |start: u64, made: &[u8]| -> io::Result<bool> { Ok(made != origin.range(start, made.len() as u64)?) };
+    // Data that the text takes from the file itself are the same, unless they are changed in the end.
     for segment in file.segments {
         for piece in &segment.pieces {
             let start = file.placement.segment_base_offset + segment.offset + piece.offset;
             let blob = &file.blobs[piece.blob.0 as usize];
-            covered.push((start, start + blob.len));
-            if !origin.is_range(blob, start) && blob.to_vec()? != origin.range(start, blob.len)? {
+            if origin.is_range(blob, start) && !file.raw.touches(start, blob.len) {
+                continue;
+            }
+            let mut bytes = blob.to_vec()?;
+            file.raw.apply(start, &mut bytes);
+            if differs(start, &bytes)? {
                 return Ok(Some(format!("the data at byte {start:#x} differ")));
             }
         }
     }
-    covered.sort_unstable();
-    let mut end = 0;
-    for (start, stop) in covered {
-        if start > end && origin.range(end, start - end)?.iter().any(|byte| *byte != 0) {
-            return Ok(Some(format!("the padding from byte {end:#x} on is not zero")));
+    for (start, end) in gaps(file) {
+        let mut at = start;
+        while at < end {
+            let mut bytes = vec![0; (end - at).min(1 << 20) as usize];
+            file.raw.apply(at, &mut bytes);
+            if differs(at, &bytes)? {
+                return Ok(Some(format!("the padding from byte {at:#x} on differs")));
+            }
+            at += bytes.len() as u64;
         }
-        end = end.max(stop);
     }
-    if end < length && origin.range(end, length - end)?.iter().any(|byte| *byte != 0) {
-        return Ok(Some(format!("there are bytes from {end:#x} on that belong to nothing")));
+    if let Some(append) = &file.raw.append
+        && !origin.is_range(append, file.placement.file_size)
+        && differs(file.placement.file_size, &append.to_vec()?)?
+    {
+        return Ok(Some("the bytes behind the end differ".into()));
     }
     Ok(None)
 }
@@ -99,7 +130,7 @@ struct Compared<'e> {
 
 impl Write for Compared<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let expected = &self.expected[self.at..];
+        let expected = self.expected.get(self.at..).unwrap_or_default();
         if self.same && !expected.starts_with(bytes) {
             self.at += bytes.iter().zip(expected).take_while(|(made, wanted)| made == wanted).count();
             self.same = false;
@@ -111,17 +142,5 @@ impl Write for Compared<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// What of an assembled `.ptd` is not as in the file, if anything is.
-///
-/// # Errors
-/// A file that cannot be read.
-pub fn flat_tensor_difference(origin: &Origin, assembly: &Assembly) -> io::Result<Option<String>> {
-    let frame = flat_tensor::frame(origin)?;
-    match assembly.data_files().next() {
-        Some((_, file)) => difference(origin, &origin.head(frame.metadata)?, &frame.segments, &file),
-        None => Ok(Some("it has no keys".into())),
     }
 }

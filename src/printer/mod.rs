@@ -20,12 +20,11 @@ use method::{Hints, MethodPrinter};
 use yaml::Fields;
 
 use crate::diagnostics::Report;
-use crate::emitter::File;
+use crate::emitter::raw::Raw;
 use crate::ir::tests::MethodTests;
-use crate::layout::{Home, Options, file};
+use crate::layout::{Home, Options};
 use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData};
-use crate::reader::layout::Guess;
-use crate::reader::program::Found;
+use crate::reader::layout::FlatTensor;
 use crate::reader::{self, Origin};
 use crate::{Assembly, Input, Overrides, assemble};
 
@@ -100,18 +99,18 @@ fn print_with_tests(
     difference: impl FnOnce(&Assembly) -> io::Result<Option<String>>,
 ) -> io::Result<Printed> {
     let mut found = reader::program::read(origin)?;
-    let guess = reader::layout::guess(&mut found)?;
-    let layout = guess.as_ref().map(|guess| guess.options.clone()).unwrap_or_default();
+    let guess = reader::layout::guess(origin, &mut found)?;
+    let (layout, raw) = guess.as_ref().map(|guess| (guess.options.clone(), guess.raw.clone())).unwrap_or_default();
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
     let methods = printers(&found.program, &layout, &hints);
-    let mut text = print_text(&found.program, &methods, tests, &layout, options)?;
+    let mut text = print_text(&found.program, &methods, tests, (&layout, &raw), options)?;
     let long = text.len() > ASSEMBLED && options.trust_long_texts && tests.is_empty();
     // Of short texts it is asked in debug builds, too, so that every test that prints something tests the answer.
     let ask = !options.explicit && (long || cfg!(debug_assertions));
     let wishes = if ask { methods.iter().map(proof::numbers_are_plain).collect() } else { None };
     let plain = wishes.is_some_and(|wishes| proof::places_are_planned(&mut found.program, wishes));
     if let Some(guess) = guess.filter(|_| long && plain) {
-        return Ok(finish(text, guessed_difference(origin, &found, &guess)?));
+        return Ok(finish(text, layout::difference(origin, &guess.file(&found.program))?));
     }
     // Each round adds a hint where one is missing; a method can get five.
     for _ in 0..8 {
@@ -121,7 +120,13 @@ fn print_with_tests(
             }
             // Somewhere a rule of the text is broken by a file that the runtime may well take: say everything.
             hints.iter_mut().for_each(|hint| hint.everything = true);
-            text = print_text(&found.program, &printers(&found.program, &layout, &hints), tests, &layout, options)?;
+            text = print_text(
+                &found.program,
+                &printers(&found.program, &layout, &hints),
+                tests,
+                (&layout, &raw),
+                options,
+            )?;
             continue;
         };
         let mut complete = true;
@@ -131,13 +136,13 @@ fn print_with_tests(
         debug_assert!(!plain || complete, "no hints are needed:\n{text}");
         if complete {
             let differs = match assembly.program_file() {
-                Some(file) => layout::difference(origin, &found.metadata, &found.segments, &file)?,
+                Some(file) => layout::difference(origin, &file)?,
                 None => Some("it has no methods".into()),
             };
             let differs = if differs.is_none() { difference(&assembly)? } else { differs };
             return Ok(finish(text, differs));
         }
-        text = print_text(&found.program, &printers(&found.program, &layout, &hints), tests, &layout, options)?;
+        text = print_text(&found.program, &printers(&found.program, &layout, &hints), tests, (&layout, &raw), options)?;
     }
     Ok(finish(text, Some("no set of hints was found that gives the methods back".into())))
 }
@@ -145,19 +150,6 @@ fn print_with_tests(
 /// Texts up to so many bytes are assembled to see whether they give the file back; of longer ones whose methods need no
 /// hints ([`proof`]) the program is written anew as it was read, and compared.
 const ASSEMBLED: usize = 1 << 19;
-
-/// What differs if the program is written anew by the layout that was found.
-fn guessed_difference(origin: &Origin, found: &Found, guess: &Guess) -> io::Result<Option<String>> {
-    let placement = file::program(guess.flatbuffer.len() as u64, &guess.plan.segments, &guess.options);
-    let Some(placement) = placement else { return Ok(Some("its layout cannot be explained".into())) };
-    let file = File {
-        flatbuffer: &guess.flatbuffer,
-        placement: &placement,
-        segments: &guess.plan.segments,
-        blobs: &found.program.blobs,
-    };
-    layout::difference(origin, &found.metadata, &found.segments, &file)
-}
 
 fn finish(text: String, difference: Option<String>) -> Printed {
     match difference {
@@ -180,7 +172,7 @@ fn print_text(
     program: &Program,
     methods: &[MethodPrinter<'_>],
     tests: &[MethodTests],
-    layout: &Options,
+    (layout, raw): (&Options, &Raw),
     options: &PrintOptions,
 ) -> io::Result<String> {
     let mut out = String::new();
@@ -205,6 +197,7 @@ fn print_text(
         }
     }
     layout::print(layout, &mut out);
+    layout::print_raw(raw, &mut out, &mut data)?;
     Ok(out)
 }
 
@@ -287,45 +280,41 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
 /// # Errors
 /// A file that cannot be read, or is no `.ptd`.
 pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
-    let entries = reader::flat_tensor::read(origin)?;
-    let mut candidates = reader::layout::flat_tensor_candidates(origin, &entries)?;
-    candidates.push((Options::default(), vec![1; entries.len()]));
-    let mut last = None;
-    for (layout, alignments) in candidates {
-        let mut out = String::from("named_data:\n");
-        let mut data = DataPrinter::new(&options.large_data, &options.file);
-        for (entry, alignment) in entries.iter().zip(&alignments) {
-            let _ = write!(out, "  {}: ", yaml::text(&entry.key));
-            let mut fields = Fields::new(&mut out);
-            let bytes = match &entry.tensor_layout {
-                Some(layout) => {
-                    yaml::number(layout.scalar_type, fields.key("tensor"));
-                    yaml::list(fields.key("sizes"), &layout.sizes, yaml::number);
-                    if layout.dim_order != crate::program::contiguous(layout.sizes.len()) {
-                        yaml::list(fields.key("dim_order"), &layout.dim_order, yaml::number);
-                    }
-                    data.tensor(&entry.data, &as_tensor(layout), &entry.key)?
+    let FlatTensor { program, options: layout, raw } = reader::layout::flat_tensor(origin)?;
+    let mut out = String::from("named_data:\n");
+    let mut data = DataPrinter::new(&options.large_data, &options.file);
+    for entry in &program.external_data {
+        let _ = write!(out, "  {}: ", yaml::text(&entry.key));
+        let mut fields = Fields::new(&mut out);
+        let blob = program.blob(entry.data);
+        let bytes = match &entry.tensor_layout {
+            Some(layout) => {
+                yaml::number(layout.scalar_type, fields.key("tensor"));
+                yaml::list(fields.key("sizes"), &layout.sizes, yaml::number);
+                if layout.dim_order != crate::program::contiguous(layout.sizes.len()) {
+                    yaml::list(fields.key("dim_order"), &layout.dim_order, yaml::number);
                 }
-                None => data.bytes(&entry.data, &entry.key)?,
-            };
-            if *alignment > 1 {
-                yaml::number(alignment, fields.key("align"));
+                data.tensor(blob, &as_tensor(layout), &entry.key)?
             }
-            fields.key("data").push_str(&bytes);
-            fields.end();
-            out.push('\n');
-        }
-        layout::print(&layout, &mut out);
-        let difference = match assemble_again(&out, folder) {
-            Ok(assembly) => layout::flat_tensor_difference(origin, &assembly)?,
-            Err(_) => Some("the file is of a kind that the text cannot say yet".into()),
+            None => data.bytes(blob, &entry.key)?,
         };
-        if difference.is_none() {
-            return Ok(finish(out, None));
+        if entry.alignment > 1 {
+            yaml::number(entry.alignment, fields.key("align"));
         }
-        last = Some(finish(out, difference));
+        fields.key("data").push_str(&bytes);
+        fields.end();
+        out.push('\n');
     }
-    last.ok_or_else(|| io::Error::other("there is nothing to print"))
+    layout::print(&layout, &mut out);
+    layout::print_raw(&raw, &mut out, &mut data)?;
+    let difference = match assemble_again(&out, folder) {
+        Ok(assembly) => match assembly.data_files().next() {
+            Some((_, file)) => layout::difference(origin, &file)?,
+            None => Some("it has no keys".into()),
+        },
+        Err(_) => Some("the file is of a kind that the text cannot say yet".into()),
+    };
+    Ok(finish(out, difference))
 }
 
 fn as_tensor(layout: &crate::program::TensorLayout) -> crate::program::Tensor {

@@ -23,6 +23,8 @@ pub struct Blob {
     pub len: u64,
     /// Where the bytes come from.
     pub source: Source,
+    /// Equal data share a place in a file; those of another copy have one of their own. 0 for most.
+    pub copy: u32,
 }
 
 /// Where a blob's bytes come from.
@@ -102,10 +104,15 @@ pub enum Distribution {
 const BLOCK: usize = 1 << 20;
 
 impl Blob {
+    /// A blob of so many bytes.
+    pub fn new(len: u64, source: Source) -> Blob {
+        Blob { len, source, copy: 0 }
+    }
+
     /// A blob of bytes in memory.
     pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Blob {
         let bytes = bytes.into();
-        Blob { len: bytes.len() as u64, source: Source::Bytes(bytes) }
+        Blob::new(bytes.len() as u64, Source::Bytes(bytes))
     }
 
     /// The file that the bytes come from, if they come from one.
@@ -321,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_repeated_pattern_is_cut_at_the_length() {
-        let blob = Blob { len: 7, source: Source::Repeat(Arc::from([1, 2, 3])) };
+        let blob = Blob::new(7, Source::Repeat(Arc::from([1, 2, 3])));
         assert_eq!(blob.to_vec().unwrap(), [1, 2, 3, 1, 2, 3, 1]);
     }
 
@@ -336,14 +343,14 @@ mod tests {
             from: Arc::from([0, 1, 2, 3]),
             to: Arc::from([0, 2, 3, 1]),
         };
-        assert_eq!(Blob { len: 8, source }.to_vec().unwrap(), [0, 4, 1, 5, 2, 6, 3, 7]);
+        assert_eq!(Blob::new(8, source).to_vec().unwrap(), [0, 4, 1, 5, 2, 6, 3, 7]);
     }
 
     #[test]
     fn random_numbers_are_these_on_every_machine() {
         let sample = |distribution, name: &str, len| {
             let scalar_type = ScalarType::parse(name).unwrap();
-            let blob = Blob { len, source: Source::Random { scalar_type, seed: 7, distribution } };
+            let blob = Blob::new(len, Source::Random { scalar_type, seed: 7, distribution });
             data_encoding::HEXLOWER.encode(&blob.to_vec().unwrap())
         };
         let actual = [
@@ -367,7 +374,7 @@ mod tests {
     #[test]
     fn a_file_that_is_gone_is_named() {
         let source = Source::File { path: Arc::from(Path::new("no/such/file.bin")), offset: 0 };
-        let error = Blob { len: 1, source }.to_vec().unwrap_err().to_string();
+        let error = Blob::new(1, source).to_vec().unwrap_err().to_string();
         assert!(error.starts_with("no/such/file.bin: "), "{error}");
     }
 }

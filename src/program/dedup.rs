@@ -16,9 +16,9 @@ const SAMPLE: usize = 512;
 /// # Errors
 /// Data that cannot be read, with the blob concerned.
 pub fn find(blobs: &[Blob]) -> Result<Vec<BlobId>, (BlobId, io::Error)> {
-    let mut by_length: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut by_length: HashMap<(u64, u32), Vec<usize>> = HashMap::new();
     for (index, blob) in blobs.iter().enumerate() {
-        by_length.entry(blob.len).or_default().push(index);
+        by_length.entry((blob.len, blob.copy)).or_default().push(index);
     }
     let mut same: Vec<BlobId> = (0..blobs.len()).map(|index| BlobId(index as u32)).collect();
     for alike in by_length.into_values().filter(|alike| alike.len() > 1) {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn equal_bytes_are_found_whatever_their_source() {
-        let repeat = Blob { len: 3, source: crate::program::Source::Repeat(std::sync::Arc::from([7])) };
+        let repeat = Blob::new(3, crate::program::Source::Repeat(std::sync::Arc::from([7])));
         let blobs = [Blob::bytes([7, 7, 7]), Blob::bytes([1, 2, 3]), repeat, Blob::bytes([7])];
         assert_eq!(find(&blobs).unwrap(), [BlobId(0), BlobId(1), BlobId(0), BlobId(3)]);
     }

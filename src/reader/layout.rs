@@ -2,15 +2,19 @@
 //!
 //! What no candidate explains is left to the comparison of what is written with the file, which says what differs.
 
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::iter::repeat;
 
 use super::flat_tensor::Entry;
 use super::program::Found;
 use super::{Origin, flat_tensor, program};
-use crate::emitter;
 use crate::emitter::flatbuffer::FlatBuffer;
-use crate::layout::{self, Builder, Header, Home, MemoryPlan, Options, Plan, align_up};
-use crate::program::{BlobId, ExternalData, Program, dedup};
+use crate::emitter::raw::{Patch, Raw};
+use crate::emitter::{self, File};
+use crate::layout::file::{self, Placement};
+use crate::layout::{self, Builder, Header, Home, MemoryPlan, Options, Plan, Segment, Strings, align_up};
+use crate::program::{BlobId, ExternalData, Memory, Program, TensorData, dedup};
 
 /// A layout that explains a program's file, as far as one was found.
 pub struct Guess {
@@ -20,6 +24,10 @@ pub struct Guess {
     pub plan: Plan,
     /// The FlatBuffer that it gives; it is the file's own if the layout explains the file.
     pub flatbuffer: FlatBuffer,
+    /// The file's frame.
+    pub placement: Placement,
+    /// What no layout gives: padding that is not zero, bytes behind the end.
+    pub raw: Raw,
 }
 
 /// Alignments that are tried, the exporter's default first.
@@ -27,12 +35,15 @@ const SEGMENT_ALIGNMENTS: &[u64] =
     &[128, 4096, 16384, 16, 1, 2, 4, 8, 32, 64, 256, 512, 1024, 2048, 8192, 32768, 65536];
 const TENSOR_ALIGNMENTS: &[u64] = &[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8, 4, 2, 1, 8192, 16384, 32768, 65536];
 
-/// Finds the layout of a program; gives its named data their alignments. `None` if the program is of a kind that cannot
-/// be laid out again.
+/// The largest header, with its padding, that a text can ask for.
+const MAX_HEADER: u64 = layout::MAX_FORCED_ALIGNMENT;
+
+/// Finds the layout of a program; gives its named data their alignments, and equal data that are apart their copies'
+/// numbers. `None` if the program is of a kind that cannot be laid out again.
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn guess(found: &mut Found) -> io::Result<Option<Guess>> {
+pub fn guess(origin: &Origin, found: &mut Found) -> io::Result<Option<Guess>> {
     let mut options = Options::default();
     let payloads = || found.program.plans().iter().flat_map(|plan| plan.delegates());
     let mut filled = payloads().filter(|delegate| found.program.blob(delegate.processed).len > 0).peekable();
@@ -47,34 +58,129 @@ pub fn guess(found: &mut Found) -> io::Result<Option<Guess>> {
     {
         options.header = Header::Length(header.length);
     }
-    let same = dedup::find(&found.program.blobs).map_err(|(_, error)| error)?;
+    let mut same = dedup::find(&found.program.blobs).map_err(|(_, error)| error)?;
+    number_copies(&mut found.program, &mut same);
     let Some(mut plan) = guess_alignments(found, &same, &mut options) else { return Ok(None) };
     plan.memory = found.program.plans().iter().map(MemoryPlan::stated).collect();
     let flatbuffer = guess_builder(found, &plan, &mut options)?;
-    guess_frame(found, flatbuffer.len() as u64, &mut options);
-    Ok(Some(Guess { options, plan, flatbuffer }))
+    guess_frame(found, &flatbuffer, &plan.segments, &mut options);
+    let Some(placement) = file::program(flatbuffer.len() as u64, &plan.segments, &options) else { return Ok(None) };
+    let mut guess = Guess { options, plan, flatbuffer, placement, raw: Raw::default() };
+    guess.raw = oddities(origin, &guess.file(&found.program))?;
+    Ok(Some(guess))
 }
 
-/// Tries pairs of alignments; what none explains gets the exporter's.
+impl Guess {
+    /// The program written anew.
+    pub fn file<'a>(&'a self, program: &'a Program) -> File<'a> {
+        File {
+            flatbuffer: &self.flatbuffer,
+            placement: &self.placement,
+            segments: &self.plan.segments,
+            blobs: &program.blobs,
+            raw: &self.raw,
+        }
+    }
+}
+
+/// Where data of a program go that may share a place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Group {
+    Constants,
+    Mutable,
+    Delegates,
+    Named,
+    External,
+}
+
+/// Equal data that are apart although the layout would let them share a place are copies of each other.
+fn number_copies(program: &mut Program, same: &mut [BlobId]) {
+    let mut uses: Vec<(BlobId, Group)> = Vec::new();
+    for plan in program.plans() {
+        uses.extend(plan.tensors().filter_map(|(_, tensor)| match tensor.data {
+            TensorData::Blob(blob) => {
+                Some((blob, if tensor.memory == Memory::None { Group::Constants } else { Group::Mutable }))
+            }
+            _ => None,
+        }));
+        uses.extend(plan.delegates().iter().map(|delegate| (delegate.processed, Group::Delegates)));
+    }
+    uses.extend(program.named_data.iter().flatten().map(|entry| (entry.data, Group::Named)));
+    uses.extend(program.external_data.iter().map(|entry| (entry.data, Group::External)));
+    let mut met: HashSet<(BlobId, Group)> = HashSet::new();
+    let mut counts: HashMap<(BlobId, Group), u32> = HashMap::new();
+    for (blob, group) in uses {
+        let index = blob.0 as usize;
+        if program.blobs[index].len > 0 && met.insert((blob, group)) {
+            let count = counts.entry((same[index], group)).or_default();
+            // A blob that is in several groups keeps the largest number.
+            program.blobs[index].copy = program.blobs[index].copy.max(*count);
+            *count += 1;
+        }
+    }
+    let copies = program.blobs.iter().zip(same).zip(0..).filter(|((blob, _), _)| blob.copy > 0);
+    copies.for_each(|((_, same), index)| *same = BlobId(index));
+}
+
+/// Tries pairs of alignments, first those that explain where the first segment begins, too; what none explains gets the
+/// exporter's.
 fn guess_alignments(found: &mut Found, same: &[BlobId], options: &mut Options) -> Option<Plan> {
-    for segment_alignment in SEGMENT_ALIGNMENTS {
-        options.segment_alignment = *segment_alignment;
-        let alignments = alignments_of(&found.named_segments, &found.segments, *segment_alignment);
+    let candidates = segment_alignments(&found.segments);
+    let candidates: Vec<(u64, bool)> = candidates.filter(|(n, _)| may_align_segments(found, *n)).collect();
+    let mut second = None;
+    for (segment_alignment, last_resort) in candidates {
+        options.segment_alignment = segment_alignment;
+        let alignments = alignments_of(&found.named_segments, &found.segments, segment_alignment, last_resort);
+        let Some(alignments) = alignments else { continue };
         set_alignments(&mut found.program, &alignments);
-        for tensor_alignment in TENSOR_ALIGNMENTS {
+        let constants = &found.constant_offsets;
+        let fits = |alignment: &&u64| constants.iter().all(|offset| offset % **alignment == 0);
+        for tensor_alignment in TENSOR_ALIGNMENTS.iter().filter(fits) {
             options.tensor_alignment = *tensor_alignment;
-            // Memory has no say in where data lie, and this is asked for every pair of alignments.
-            if let Ok(plan) = layout::place_data(&found.program, same, options, Vec::new())
-                && explains(found, &plan, options)
-            {
-                return Some(plan);
+            // Memory has no say in where data lie, and this is asked for many pairs of alignments.
+            let Ok(plan) = layout::place_data(&found.program, same, options, Vec::new()) else { return None };
+            if explains(found, &plan, options) {
+                if base_is_aligned(found, &plan, options) {
+                    return Some(plan);
+                }
+                second.get_or_insert((options.clone(), alignments.clone(), plan));
             }
         }
     }
+    if let Some((second, alignments, plan)) = second {
+        *options = second;
+        set_alignments(&mut found.program, &alignments);
+        return Some(plan);
+    }
     let Options { segment_alignment, tensor_alignment, .. } = Options::default();
     (options.segment_alignment, options.tensor_alignment) = (segment_alignment, tensor_alignment);
-    set_alignments(&mut found.program, &alignments_of(&found.named_segments, &found.segments, segment_alignment));
     layout::place_data(&found.program, same, options, Vec::new()).ok()
+}
+
+/// Whether the segments that ask for no alignment of their own lie where this one puts them.
+fn may_align_segments(found: &Found, alignment: u64) -> bool {
+    let ends = found.segments.iter().map(|(offset, size)| offset.checked_add(*size));
+    let expected = std::iter::once(Some(0)).chain(ends).map(|end| align_up(end?, alignment));
+    let own: HashSet<u32> = found.named_segments.iter().copied().collect();
+    let segments = found.segments.iter().zip(0u32..).zip(expected);
+    segments.into_iter().all(|(((offset, _), index), expected)| own.contains(&index) || expected == Some(*offset))
+}
+
+/// Alignments of all segments to try: the usual ones; odd ones that divide all offsets; and again the usual ones, with
+/// whatever alignments of single segments it takes.
+fn segment_alignments(segments: &[(u64, u64)]) -> impl Iterator<Item = (u64, bool)> {
+    let divisor = segments.iter().map(|(offset, _)| *offset).fold(0, gcd);
+    let odd = (1..=divisor.min(1 << 16)).rev().filter(move |n| divisor % n == 0 && !n.is_power_of_two());
+    let usual = || SEGMENT_ALIGNMENTS.iter().copied();
+    usual().zip(repeat(false)).chain(odd.zip(repeat(false))).chain(usual().zip(repeat(true)))
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// Gives the named data of a program their alignments.
@@ -87,106 +193,177 @@ fn set_alignments(program: &mut Program, alignments: &[u64]) {
 /// Whether a layout gives the segments and constants the offsets that they have.
 fn explains(found: &Found, plan: &Plan, options: &Options) -> bool {
     let constants = options.constants == Home::Inline || plan.constant_offsets == found.constant_offsets;
-    let base = found.header.is_none_or(|header| {
+    constants && plan.segments.iter().map(|segment| (segment.offset, segment.size)).eq(found.segments.iter().copied())
+}
+
+/// Whether the first segment begins where the alignments put it: ours, which aligns every segment in the file, or the
+/// exporter's.
+fn base_is_aligned(found: &Found, plan: &Plan, options: &Options) -> bool {
+    found.header.is_none_or(|header| {
         let all = plan
             .segments
             .iter()
             .try_fold(options.segment_alignment, |all, segment| layout::lcm(all, segment.alignment));
         let bases = [all, Some(options.segment_alignment)].map(|alignment| align_up(header.program_size, alignment?));
         bases.contains(&Some(header.segment_base_offset))
-    });
-    base && constants
-        && plan.segments.iter().map(|segment| (segment.offset, segment.size)).eq(found.segments.iter().copied())
+    })
 }
 
-/// For each entry the least power of two that puts its segment where it is.
-fn alignments_of(entries: &[u32], segments: &[(u64, u64)], segment_alignment: u64) -> Vec<u64> {
-    let mut alignments = Vec::new();
-    for index in entries {
+/// For each entry of the named data an alignment that puts its segment where it is: none, or the least power of two; as a
+/// last resort the offset itself. `None` if an entry has none.
+fn alignments_of(
+    entries: &[u32],
+    segments: &[(u64, u64)],
+    segment_alignment: u64,
+    last_resort: bool,
+) -> Option<Vec<u64>> {
+    let alignment = |index: &u32| {
         let index = *index as usize;
-        let end =
-            index.checked_sub(1).and_then(|before| segments.get(before)).map_or(0, |(offset, size)| offset + size);
+        let before = index.checked_sub(1).and_then(|before| segments.get(before));
+        let end = before.map_or(0, |(offset, size)| offset.saturating_add(*size));
         let offset = segments.get(index).map_or(0, |(offset, _)| *offset);
-        let asked = (0..=20).map(|power| 1u64 << power).filter(|alignment| *alignment > segment_alignment);
-        let fits = |alignment: u64| align_up(end, alignment.max(segment_alignment)) == Some(offset);
-        let needed = if fits(1) { Some(1) } else { asked.into_iter().find(|alignment| fits(*alignment)) };
-        alignments.push(needed.unwrap_or(1));
-    }
-    alignments
+        let fits = |alignment: &u64| {
+            layout::lcm(*alignment, segment_alignment).and_then(|alignment| align_up(end, alignment)) == Some(offset)
+        };
+        let powers = (0..=30).map(|power| 1u64 << power).chain(Some(offset).filter(|_| last_resort));
+        powers.filter(|alignment| (1..=1 << 30).contains(alignment)).find(fits)
+    };
+    entries.iter().map(alignment).collect()
 }
 
 /// Tries both orders; returns the FlatBuffer of the one that gives the file's, else of the first.
 fn guess_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Result<FlatBuffer> {
-    let file = &found.metadata;
     // What lies inside the FlatBuffer shows its alignment there.
     let inline = !plan.inline_delegates.is_empty() || plan.constant_buffer.len() > 1;
     let forced = if inline { TENSOR_ALIGNMENTS } else { &TENSOR_ALIGNMENTS[..1] };
     let tensor = if options.constants == Home::Inline { forced } else { &[options.tensor_alignment] };
     let mut first = None;
-    for (delegate_alignment, tensor_alignment) in forced.iter().flat_map(|d| tensor.iter().map(move |t| (*d, *t))) {
-        for builder in [Builder::Exir, Builder::Flatc] {
-            let candidate = Options { builder, delegate_alignment, tensor_alignment, ..options.clone() };
-            let flatbuffer = emitter::program::emit(&found.program, plan, &candidate)?;
-            // Behind the first eight bytes and the header the FlatBuffer is the same bytes.
-            if file.len() >= flatbuffer.len() && file.ends_with(flatbuffer.get(8..).unwrap_or_default()) {
-                *options = candidate;
-                return Ok(flatbuffer);
+    for strings in [Strings::Separate, Strings::Shared] {
+        for (delegate_alignment, tensor_alignment) in forced.iter().flat_map(|d| tensor.iter().map(move |t| (*d, *t))) {
+            for builder in [Builder::Exir, Builder::Flatc] {
+                let candidate = Options { builder, strings, delegate_alignment, tensor_alignment, ..options.clone() };
+                let flatbuffer = emitter::program::emit(&found.program, plan, &candidate)?;
+                if header_size(&found.metadata, &flatbuffer).is_some() {
+                    *options = candidate;
+                    return Ok(flatbuffer);
+                }
+                first.get_or_insert(flatbuffer);
             }
-            first.get_or_insert(flatbuffer);
         }
     }
     Ok(first.expect("there is an alignment, and an order, to try"))
 }
 
+/// Bytes that are inserted behind the first eight, if the rest is this FlatBuffer: so far is its root moved (W-5).
+fn header_size(metadata: &[u8], flatbuffer: &[u8]) -> Option<u64> {
+    let root = |bytes: &[u8]| bytes.first_chunk().map(|root| u32::from_le_bytes(*root));
+    let inserted = root(metadata)?.checked_sub(root(flatbuffer)?)?;
+    let rest = metadata.get(8usize.checked_add(inserted as usize)?..)?;
+    rest.starts_with(flatbuffer.get(8..)?).then_some(inserted.into())
+}
+
 /// Header padding and the first segment's place, which follow from alignments that nothing else shows.
-fn guess_frame(found: &Found, flatbuffer: u64, options: &mut Options) {
+fn guess_frame(found: &Found, flatbuffer: &[u8], segments: &[Segment], options: &mut Options) {
     let Some(header) = found.header else {
         if found.segments.iter().any(|(_, size)| *size > 0) {
             options.header = Header::None;
         }
         return;
     };
-    let padded = header.program_size.saturating_sub(flatbuffer);
-    if padded > 32 && padded.is_power_of_two() && padded > options.tensor_alignment {
-        options.delegate_alignment = padded.min(layout::MAX_FORCED_ALIGNMENT);
+    if found.segments.iter().all(|(_, size)| *size == 0) {
+        options.header = Header::Length(header.length);
     }
-    let mut named = found.program.named_data.iter().flatten();
-    if named.any(|entry| entry.alignment > options.segment_alignment) {
-        let exporters = align_up(header.program_size, options.segment_alignment);
-        if exporters == Some(header.segment_base_offset) {
-            options.base_alignment = Some(options.segment_alignment);
-        }
+    let length = flatbuffer.len() as u64;
+    let inserted = header_size(&found.metadata, flatbuffer).unwrap_or(header.program_size.saturating_sub(length));
+    let size = |options: &Options| file::program(length, segments, options).map(|frame| frame.header.len() as u64);
+    if inserted > 32 && inserted.is_power_of_two() && inserted > options.tensor_alignment {
+        options.delegate_alignment = inserted.min(layout::MAX_FORCED_ALIGNMENT);
+    } else if size(options) != Some(inserted) && (u64::from(header.length)..=MAX_HEADER).contains(&inserted) {
+        options.header_size = Some(inserted);
     }
-    let empty = found.segments.iter().all(|(_, size)| *size == 0);
-    if empty && header.length >= 32 {
-        options.header = Header::Length(32);
-    }
+    guess_base(header.segment_base_offset, options, |options| {
+        file::program(length, segments, options).map(|frame| frame.segment_base_offset)
+    });
 }
 
-/// Layouts that may explain a `.ptd`, each with the alignments of its entries.
+/// Finds the alignment that puts the first segment where it is: ours, the exporter's, a power of two, or where it is, which
+/// puts it there if nothing else does.
+fn guess_base(wanted: u64, options: &mut Options, base: impl Fn(&Options) -> Option<u64>) {
+    let powers = (0..=30).map(|power| 1 << power);
+    let candidates = std::iter::once(options.segment_alignment).chain(powers).chain([wanted]);
+    let candidates = candidates.filter(|alignment| (1..=1 << 30).contains(alignment)).map(Some);
+    let found = std::iter::once(None).chain(candidates).find(|alignment| {
+        options.base_alignment = *alignment;
+        base(options) == Some(wanted)
+    });
+    options.base_alignment = found.flatten();
+}
+
+/// What of a file is not as this one, but can be changed in the end: the header, padding, bytes behind the end.
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn flat_tensor_candidates(origin: &Origin, entries: &[Entry]) -> io::Result<Vec<(Options, Vec<u64>)>> {
-    let frame = flat_tensor::frame(origin)?;
-    let mut candidates = Vec::new();
-    for segment_alignment in SEGMENT_ALIGNMENTS {
-        let alignments = alignments_of(&frame.entry_segments, &frame.segments, *segment_alignment);
-        let all = alignments.iter().try_fold(*segment_alignment, |all, alignment| layout::lcm(all, *alignment));
-        for base_alignment in [None, Some(*segment_alignment)] {
-            let base = base_alignment.or(all).and_then(|alignment| align_up(frame.metadata, alignment));
-            if base != Some(frame.base) {
-                continue;
-            }
-            for ptd_builder in [Builder::Flatc, Builder::Exir] {
-                let segment_alignment = *segment_alignment;
-                let options = Options { segment_alignment, base_alignment, ptd_builder, ..Options::default() };
-                candidates.push((options, alignments.clone()));
-            }
+pub fn oddities(origin: &Origin, file: &File<'_>) -> io::Result<Raw> {
+    let mut raw = Raw::default();
+    let length = origin.len()?;
+    let Placement { header, file_size, .. } = file.placement;
+    let found = origin.range(8, (header.len() as u64).min(length.saturating_sub(8)))?;
+    add_patches(&mut raw, 8, &found, |at| header[at]);
+    let mut room = MAX_PATCHES;
+    for (start, end) in gaps(file) {
+        let mut at = start;
+        while at < end.min(length) && room > 0 {
+            let bytes = origin.range(at, (end.min(length) - at).min(BLOCK))?;
+            room = room.saturating_sub(bytes.iter().filter(|byte| **byte != 0).count() as u64);
+            add_patches(&mut raw, at, &bytes, |_| 0);
+            at += bytes.len() as u64;
         }
     }
-    debug_assert!(candidates.iter().all(|(_, alignments)| alignments.len() == entries.len()));
-    Ok(candidates)
+    if room == 0 {
+        raw.patches.clear();
+    }
+    if length > *file_size {
+        raw.append = origin.blob(*file_size, length - file_size, length);
+    }
+    Ok(raw)
+}
+
+/// So many bytes of padding are looked at in one go.
+const BLOCK: u64 = 1 << 20;
+
+/// A text does not hold more odd bytes of padding than this.
+const MAX_PATCHES: u64 = 1 << 16;
+
+/// Ranges of a file that nothing owns: between the FlatBuffer, the data, and the end.
+pub fn gaps(file: &File<'_>) -> Vec<(u64, u64)> {
+    let mut owned: Vec<(u64, u64)> = vec![(0, file.placement.program_size)];
+    for segment in file.segments {
+        let start = file.placement.segment_base_offset + segment.offset;
+        let pieces = segment.pieces.iter().map(|piece| (start + piece.offset, file.blobs[piece.blob.0 as usize].len));
+        owned.extend(pieces.map(|(start, len)| (start, start + len)));
+    }
+    owned.sort_unstable();
+    let mut gaps = Vec::new();
+    let mut end = 0;
+    for (start, stop) in owned.into_iter().chain([(file.placement.file_size, file.placement.file_size)]) {
+        if start > end {
+            gaps.push((end, start));
+        }
+        end = end.max(stop);
+    }
+    gaps
+}
+
+/// Patches for the runs of bytes that are not as expected.
+fn add_patches(raw: &mut Raw, start: u64, bytes: &[u8], expected: impl Fn(usize) -> u8) {
+    let mut at = 0;
+    while at < bytes.len() {
+        let run = bytes[at..].iter().enumerate().take_while(|(offset, byte)| **byte != expected(at + offset)).count();
+        if run > 0 {
+            raw.patches.push(Patch { at: start + at as u64, bytes: bytes[at..at + run].to_vec() });
+        }
+        at += run + 1;
+    }
 }
 
 /// A program with the layout it was found in, as far as one explains it.
@@ -195,25 +372,62 @@ pub fn flat_tensor_candidates(origin: &Origin, entries: &[Entry]) -> io::Result<
 /// A file that cannot be read, or is no program.
 pub fn program_with_layout(origin: &Origin) -> io::Result<(Program, Options)> {
     let mut found = program::read(origin)?;
-    let options = guess(&mut found)?.map(|guess| guess.options).unwrap_or_default();
+    let options = guess(origin, &mut found)?.map(|guess| guess.options).unwrap_or_default();
     Ok((found.program, options))
 }
 
-/// The content of a `.ptd` with the layout it was found in, as far as one explains it.
+/// The content of a `.ptd` as a program without methods, with the layout that explains the file, as far as one was found.
+pub struct FlatTensor {
+    /// The keys and their data.
+    pub program: Program,
+    /// The layout.
+    pub options: Options,
+    /// What no layout gives.
+    pub raw: Raw,
+}
+
+/// Reads a `.ptd` and finds its layout.
 ///
 /// # Errors
 /// A file that cannot be read, or is no `.ptd`.
-pub fn flat_tensor_program(origin: &Origin) -> io::Result<(Program, Options)> {
+pub fn flat_tensor(origin: &Origin) -> io::Result<FlatTensor> {
     let entries = flat_tensor::read(origin)?;
-    let (options, alignments) = flat_tensor_candidates(origin, &entries)?
-        .into_iter()
-        .next()
-        .unwrap_or_else(|| (Options::default(), vec![1; entries.len()]));
+    let frame = flat_tensor::frame(origin)?;
     let mut program = Program::default();
-    for (entry, alignment) in entries.into_iter().zip(alignments) {
-        let Entry { key, data, tensor_layout } = entry;
-        let data = program.add_blob(data);
-        program.external_data.push(ExternalData { key, tag: None, data, alignment, tensor_layout });
+    let mut blobs: HashMap<u32, BlobId> = HashMap::new();
+    for (Entry { key, data, tensor_layout }, segment) in entries.into_iter().zip(&frame.entry_segments) {
+        let data = *blobs.entry(*segment).or_insert_with(|| program.add_blob(data));
+        program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout });
     }
-    Ok((program, options))
+    let mut same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
+    number_copies(&mut program, &mut same);
+    let metadata = origin.head(frame.metadata)?;
+    for (segment_alignment, last_resort) in segment_alignments(&frame.segments) {
+        let alignments = alignments_of(&frame.entry_segments, &frame.segments, segment_alignment, last_resort);
+        let Some(alignments) = alignments else { continue };
+        program.external_data.iter_mut().zip(alignments).for_each(|(entry, alignment)| entry.alignment = alignment);
+        let mut options = Options { segment_alignment, ..Options::default() };
+        let Ok(plan) = layout::place_data(&program, &same, &options, Vec::new()) else { continue };
+        let [file] = &plan.external[..] else { continue };
+        let found = file.segments.iter().map(|segment| (segment.offset, segment.size));
+        if !found.eq(frame.segments.iter().copied()) {
+            continue;
+        }
+        for builder in [Builder::Flatc, Builder::Exir] {
+            options.ptd_builder = builder;
+            let flatbuffer = emitter::flat_tensor::emit(file, builder)?;
+            if header_size(&metadata, &flatbuffer).is_none() {
+                continue;
+            }
+            let length = flatbuffer.len() as u64;
+            let place = |options: &Options| file::flat_tensor(length, &file.segments, options);
+            guess_base(frame.base, &mut options, |options| Some(place(options)?.segment_base_offset));
+            let Some(placement) = place(&options) else { continue };
+            let (segments, blobs, raw) = (&file.segments, &program.blobs, &Raw::default());
+            let raw = oddities(origin, &File { flatbuffer: &flatbuffer, placement: &placement, segments, blobs, raw })?;
+            return Ok(FlatTensor { program, options, raw });
+        }
+    }
+    program.external_data.iter_mut().for_each(|entry| entry.alignment = 1);
+    Ok(FlatTensor { program, options: Options::default(), raw: Raw::default() })
 }

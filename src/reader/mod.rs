@@ -111,7 +111,7 @@ impl Origin {
             }
             Origin::Bytes(bytes) => Source::Bytes(bytes[offset as usize..(offset + len) as usize].into()),
         };
-        Some(Blob { len, source })
+        Some(Blob::new(len, source))
     }
 
     /// A range of the file.

@@ -19,6 +19,7 @@ use super::document::{self, At, Document};
 use super::tests::{self, MethodTests};
 use super::tree::NodeId;
 use crate::diagnostics::{Diagnostic, Severity};
+use crate::emitter::raw::{Patch, Raw};
 use crate::layout::{Locus, Options};
 use crate::program::{ExternalData, NamedData, Program, TensorLayout, contiguous};
 use crate::schema::ScalarType;
@@ -34,6 +35,8 @@ pub struct Resolved<'a> {
     pub options: Options,
     /// Where its parts stand in the text.
     pub origins: Origins<'a>,
+    /// What it changes in the end.
+    pub raw: Raw,
     /// Whether the text has methods; without them it makes a `.ptd`.
     pub has_methods: bool,
     /// Warnings.
@@ -46,6 +49,7 @@ pub struct Origins<'a> {
     methods: Vec<MethodOrigins<'a>>,
     named_data: Vec<NodeId>,
     external_data: Vec<NodeId>,
+    patches: Vec<NodeId>,
     header: Option<NodeId>,
 }
 
@@ -69,6 +73,7 @@ impl Origins<'_> {
             Locus::Delegate(m, delegate) => method(m)?.delegates.get(delegate).copied(),
             Locus::NamedData(number) => self.named_data.get(number).copied(),
             Locus::ExternalData(number) => self.external_data.get(number).copied(),
+            Locus::Patch(number) => self.patches.get(number).copied(),
         }
     }
 
@@ -102,6 +107,7 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
         program.execution_plan = Some(plans);
     }
     named_data(document, &mut program, &mut origins, &mut finder);
+    let raw = raw(&document.raw, &mut origins, &mut finder);
     if diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning) {
         finder.warn_unused();
     }
@@ -119,6 +125,7 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
         program,
         tests: all_tests,
         options: options(&document.layout),
+        raw,
         origins,
         has_methods: document.methods.is_some(),
         diagnostics,
@@ -135,9 +142,37 @@ fn options(layout: &document::Layout) -> Options {
         builder: layout.builder.unwrap_or(default.builder),
         ptd_builder: layout.ptd_builder.unwrap_or(default.ptd_builder),
         header: layout.header.unwrap_or(default.header),
+        header_size: layout.header_size,
+        strings: layout.strings.unwrap_or(default.strings),
         constants: layout.constants.unwrap_or(default.constants),
         delegates: layout.delegates.unwrap_or(default.delegates),
     }
+}
+
+/// The largest patch: patches are held in memory.
+const MAX_PATCH: u64 = 64 << 20;
+
+/// What is changed when all is laid out.
+fn raw<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &mut Finder<'d, 'a>) -> Raw {
+    let mut patches = Vec::with_capacity(raw.patches.len());
+    for (at, data) in &raw.patches {
+        let Some(found) = finder.find(data, Want::Bytes) else { continue };
+        let bytes = match found.blob.len {
+            0..=MAX_PATCH => found.blob.to_vec(),
+            len => Err(std::io::Error::other(format!("{len} bytes are too many for a patch"))),
+        };
+        match bytes {
+            Ok(bytes) => {
+                origins.patches.push(at.id);
+                patches.push(Patch { at: at.value, bytes });
+            }
+            Err(error) => {
+                let wrong = Diagnostic::error(data.id, format!("cannot take the data: {error}"));
+                finder.diagnostics.push(wrong.label(format!("expected {MAX_PATCH} bytes at most")));
+            }
+        }
+    }
+    Raw { patches, append: raw.append.as_ref().and_then(|data| Some(finder.find(data, Want::Bytes)?.blob)) }
 }
 
 /// Keyed blobs: into the program, or into a `.ptd` if they say so or if there is no program.
