@@ -14,6 +14,9 @@ use pte_emit::{Input, Overrides, assemble, reassemble};
 #[path = "support/references.rs"]
 mod references;
 
+#[path = "support/texts.rs"]
+mod texts;
+
 use references::references;
 
 fn root() -> &'static Path {
@@ -343,6 +346,48 @@ proptest! {
             && printed.difference.is_none()
         {
             prop_assert!(bytes(&printed.text) == changed);
+        }
+    }
+}
+
+/// Larger files are not made: alignments up to 1 GiB make as much padding.
+const SMALL: u64 = 1 << 20;
+
+/// Assembles a text; if that goes, the file that it makes is printed, and the text assembles to the same file.
+fn comes_back(text: &str, folder: &Path) -> Result<(), String> {
+    let overrides = Overrides { max_size: Some(SMALL), ..Overrides::default() };
+    let Ok(assembly) = assemble(&Input { name: "mutated", text, folder }, &overrides) else { return Ok(()) };
+    let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1)).ok_or("no file")?;
+    // What is patched may be anything, or nothing that can be read.
+    if file.size().is_none_or(|size| size > SMALL) || !file.raw.patches.is_empty() {
+        return Ok(());
+    }
+    let file = file.to_vec().map_err(|error| error.to_string())?;
+    let options =
+        PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts: true };
+    let printed = printer::print(&Origin::Bytes(file.as_slice().into()), Path::new(""), &options)
+        .map_err(|error| error.to_string())?;
+    match printed.difference {
+        None if bytes(&printed.text) == file => Ok(()),
+        None => Err(format!("the comparison missed a difference:\n{}", printed.text)),
+        Some(_) => Err(printed.text),
+    }
+}
+
+#[test]
+fn the_texts_themselves_come_back() {
+    for (folder, text) in &*texts::TEXTS {
+        comes_back(text, folder).unwrap_or_else(|problem| panic!("{problem}\nfrom the text\n{text}"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #[test]
+    fn random_texts_come_back(text in any::<usize>(), mutations in prop::collection::vec(texts::mutation(), 1..4)) {
+        let (folder, mutated) = texts::mutated(text, &mutations);
+        if let Err(problem) = comes_back(&mutated, folder) {
+            return Err(TestCaseError::fail(format!("{problem}\nfrom the text\n{mutated}")));
         }
     }
 }

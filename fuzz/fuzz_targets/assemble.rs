@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     match pte_emit::assemble(&input, &Overrides { max_size: Some(MAX_SIZE), ..Overrides::default() }) {
         Ok(assembly) => {
             let files = assembly.program_file().into_iter().chain(assembly.data_files().map(|(_, file)| file));
-            files.filter(|file| file.placement.file_size <= MAX_FILE).for_each(|file| check(&file));
+            files.filter(|file| file.size().is_some_and(|size| size <= MAX_FILE)).for_each(|file| check(&file));
         }
         Err(report) => assert!(!report.render(false).is_empty()),
     }
@@ -32,5 +32,5 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn check(file: &File<'_>) {
     let bytes = file.to_vec().expect("no file is read");
-    assert_eq!(bytes.len() as u64, file.placement.file_size);
+    assert_eq!(Some(bytes.len() as u64), file.size());
 }

@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// What an assembly writes for a file of this kind; nothing if that would be large.
 fn written(assembly: &Assembly, kind: Option<&[u8]>) -> Option<Vec<u8>> {
-    let small = |file: &pte_emit::emitter::File<'_>| file.placement.file_size <= MAX_FILE;
+    let small = |file: &pte_emit::emitter::File<'_>| file.size().is_some_and(|size| size <= MAX_FILE);
     match kind {
         Some(b"BP") => Some(assembly.bundled().expect("no file is read").to_vec()),
         Some(b"FT") => {
