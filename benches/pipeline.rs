@@ -4,6 +4,8 @@
 //!
 //! No test: a slow machine is not a bug.
 
+mod verifier;
+
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{self, Read, Write};
@@ -115,7 +117,8 @@ fn pipeline(count: usize, rounds: usize) {
     print(&title, times[0], &rows);
 }
 
-/// A program of so many instructions, read and printed, beside a copy of its bytes in memory.
+/// A program of so many instructions, read and printed, beside a copy of its bytes in memory and the `flatbuffers` crate's
+/// verifier, which reads without keeping anything.
 fn reading(count: usize, rounds: usize) {
     let bytes = whole(&yaml(count));
     let origin = Origin::Bytes(bytes.as_slice().into());
@@ -123,6 +126,7 @@ fn reading(count: usize, rounds: usize) {
         PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts: true };
     let mut cases: Vec<Case<'_>> = vec![
         ("copy in memory (baseline)", Box::new(|| drop(black_box(bytes.clone())))),
+        ("verify, by the flatbuffers crate", Box::new(|| verifier::verify(black_box(&bytes)).expect("it is ours"))),
         ("read", Box::new(|| drop(black_box(reader::program::read(&origin).expect("it is ours"))))),
         (
             "print, which assembles its text to compare",
