@@ -4,8 +4,7 @@
 //!
 //! An object's free times are gaps, closed intervals `[start, end]`. A gap serves a tensor if `start <= a` and
 //! `b <= end`, so gaps are points in a plane and a question is a quadrant of it: a quadtree that knows the least object
-//! number below each node. As long as objects are few, as in most programs, looking at each is faster, and the tree is
-//! not built. Sizes and bytes are [`super::greedy`]'s business.
+//! number below each node. Sizes and bytes are [`super::greedy`]'s business.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,40 +12,24 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct FirstFit {
     horizon: u32,
     gaps: Vec<BTreeMap<u32, u32>>,
-    /// Only with more than [`FEW`] objects.
-    tree: Option<Quadtree>,
+    tree: Quadtree,
 }
-
-/// So many objects are looked at one by one.
-pub const FEW: usize = 16;
 
 impl FirstFit {
     /// No objects yet; times run from 0 to `horizon`.
     pub fn new(horizon: u32) -> FirstFit {
-        FirstFit { horizon, gaps: Vec::new(), tree: None }
+        FirstFit { horizon, gaps: Vec::new(), tree: Quadtree::new(horizon) }
     }
 
     /// Adds an object that is free all the time.
     pub fn add_object(&mut self) {
-        let object = self.gaps.len() as u32;
-        self.gaps.push(BTreeMap::from([(0, self.horizon)]));
-        if let Some(tree) = &mut self.tree {
-            tree.insert((object, 0, self.horizon));
-        } else if self.gaps.len() > FEW {
-            let mut tree = Quadtree::new(self.horizon);
-            for (object, gaps) in self.gaps.iter().enumerate() {
-                gaps.iter().for_each(|(start, end)| tree.insert((object as u32, *start, *end)));
-            }
-            self.tree = Some(tree);
-        }
+        self.gaps.push(BTreeMap::new());
+        self.add_gap(self.gaps.len() - 1, 0, self.horizon);
     }
 
     /// The first object that is free from `a` to `b`, both included.
     pub fn find(&self, a: u32, b: u32) -> Option<usize> {
-        match &self.tree {
-            Some(tree) => tree.first(a, b).map(|object| object as usize),
-            None => self.gaps.iter().position(|gaps| gaps.range(..=a).next_back().is_some_and(|(_, end)| *end >= b)),
-        }
+        self.tree.first(a, b).map(|object| object as usize)
     }
 
     /// Takes the times from `a` to `b` away from an object; parts may be taken already.
@@ -84,16 +67,12 @@ impl FirstFit {
 
     fn add_gap(&mut self, object: usize, start: u32, end: u32) {
         self.gaps[object].insert(start, end);
-        if let Some(tree) = &mut self.tree {
-            tree.insert((object as u32, start, end));
-        }
+        self.tree.insert((object as u32, start, end));
     }
 
     fn remove_gap(&mut self, object: usize, start: u32, end: u32) {
         self.gaps[object].remove(&start);
-        if let Some(tree) = &mut self.tree {
-            tree.remove((object as u32, start, end));
-        }
+        self.tree.remove((object as u32, start, end));
     }
 }
 

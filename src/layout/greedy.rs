@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::align_up;
-use super::first_fit::{FEW, FirstFit};
+use super::first_fit::FirstFit;
+use super::skyline::Skyline;
 
 /// The exporter rounds sizes up to this for sorting, whatever alignment is asked.
 const SORT_ALIGNMENT: u64 = 16;
@@ -98,8 +99,68 @@ fn lay_out(
 /// at other offsets.
 struct Pool {
     objects: Vec<Object>,
-    /// When no tenant of an object lives at all; with few objects their skylines tell.
-    empty: Option<FirstFit>,
+    /// With more than [`FEW`] objects.
+    index: Option<Index>,
+    horizon: u32,
+}
+
+struct Object {
+    size: u64,
+    /// The highest end of a tenant at each time.
+    skyline: Skyline,
+}
+
+/// So many objects are looked at one by one, which is faster as long as they are few, as in most programs.
+const FEW: usize = 16;
+
+impl Pool {
+    fn new(horizon: u32) -> Pool {
+        Pool { objects: Vec::new(), index: None, horizon }
+    }
+
+    /// Object and offset in it for a tensor not larger than all before.
+    fn place(&mut self, size: u64, start: u32, end: u32) -> (usize, u64) {
+        let found = match &mut self.index {
+            Some(index) => index.find(&self.objects, size, start, end),
+            None => self.look(size, start, end),
+        };
+        let (object, offset) = found.unwrap_or_else(|| (self.add_object(size), 0));
+        let height = offset + size;
+        self.objects[object].skyline.raise(start, end, height);
+        if let Some(index) = &mut self.index {
+            index.occupy(&self.objects, object, start, end, height);
+        }
+        (object, offset)
+    }
+
+    /// The first object that is empty all the time, or else the first that has tenants and room above them.
+    fn look(&self, size: u64, start: u32, end: u32) -> Option<(usize, u64)> {
+        let mut above = None;
+        for (number, object) in self.objects.iter().enumerate() {
+            match object.skyline.top(start, end) {
+                None => return Some((number, 0)),
+                Some(top) if above.is_none() && top > 0 && object.size - top >= size => above = Some((number, top)),
+                Some(_) => {}
+            }
+        }
+        above
+    }
+
+    fn add_object(&mut self, size: u64) -> usize {
+        self.objects.push(Object { size, skyline: Skyline::new() });
+        if let Some(index) = &mut self.index {
+            index.add_object();
+        } else if self.objects.len() > FEW {
+            self.index = Some(Index::new(&self.objects, self.horizon));
+        }
+        self.objects.len() - 1
+    }
+}
+
+/// Answers for many objects what [`Pool::look`] answers for few.
+struct Index {
+    /// When no tenant of an object lives at all.
+    empty: FirstFit,
     /// When an object has room above its tenants for a tensor of the current size.
     roomy: FirstFit,
     /// Stretches of time in which an object has too little room now, by how much it has.
@@ -109,130 +170,67 @@ struct Pool {
     horizon: u32,
 }
 
-struct Object {
-    size: u64,
-    /// Skyline: from a start, until when, the highest end of a tenant living then.
-    skyline: BTreeMap<u32, (u32, u64)>,
-}
-
-impl Pool {
-    fn new(horizon: u32) -> Pool {
-        Pool {
-            objects: Vec::new(),
-            empty: None,
+impl Index {
+    fn new(objects: &[Object], horizon: u32) -> Index {
+        let mut index = Index {
+            empty: FirstFit::new(horizon),
             roomy: FirstFit::new(horizon),
             cramped: BinaryHeap::new(),
             occupied: None,
             horizon,
-        }
-    }
-
-    /// Object and offset in it for a tensor not larger than all before.
-    fn place(&mut self, size: u64, start: u32, end: u32) -> (usize, u64) {
-        self.let_smaller_in(size);
-        if size == 0 && self.occupied.is_none() {
-            self.occupied = Some(FirstOccupied::new(&self.objects, self.horizon));
-        }
-        let (object, offset) = if let Some(object) = self.first_empty(start, end) {
-            (object, 0)
-        } else if let Some(object) = self.with_room_above(size, start, end) {
-            (object, self.objects[object].height(start, end))
-        } else {
-            self.objects.push(Object { size, skyline: BTreeMap::new() });
-            self.roomy.add_object();
-            self.watch_empty();
-            (self.objects.len() - 1, 0)
         };
-        self.occupy(object, start, end, offset + size);
-        (object, offset)
-    }
-
-    fn first_empty(&self, start: u32, end: u32) -> Option<usize> {
-        match &self.empty {
-            Some(empty) => empty.find(start, end),
-            None => self.objects.iter().position(|object| object.touching(start, end).next().is_none()),
-        }
-    }
-
-    /// An object was added: once they are many, their empty times are kept in an index of their own.
-    fn watch_empty(&mut self) {
-        if let Some(empty) = &mut self.empty {
-            empty.add_object();
-        } else if self.objects.len() > FEW {
-            let mut empty = FirstFit::new(self.horizon);
-            for (number, object) in self.objects.iter().enumerate() {
-                empty.add_object();
-                object.skyline.iter().for_each(|(start, (end, _))| empty.occupy(number, *start, *end));
+        for (number, object) in objects.iter().enumerate() {
+            index.add_object();
+            for (start, end, height) in object.skyline.stretches() {
+                index.occupy(objects, number, start, end, height);
             }
-            self.empty = Some(empty);
         }
+        index
     }
 
-    fn with_room_above(&mut self, size: u64, start: u32, end: u32) -> Option<usize> {
-        match &mut self.occupied {
-            // Of tensors without a size only those find a place above others that live beside a tensor that has one.
-            Some(occupied) if size == 0 => occupied.first(start, end),
-            _ => self.roomy.find(start, end),
+    fn add_object(&mut self) {
+        self.empty.add_object();
+        self.roomy.add_object();
+    }
+
+    fn find(&mut self, objects: &[Object], size: u64, start: u32, end: u32) -> Option<(usize, u64)> {
+        self.let_smaller_in(objects, size);
+        if let Some(object) = self.empty.find(start, end) {
+            return Some((object, 0));
         }
+        let object = if size == 0 {
+            // Of tensors without a size only those find a place above others that live beside a tensor that has one.
+            self.occupied.get_or_insert_with(|| FirstOccupied::new(objects, self.horizon)).first(start, end)
+        } else {
+            self.roomy.find(start, end)
+        }?;
+        Some((object, objects[object].skyline.top(start, end).unwrap_or(0)))
     }
 
     /// The sizes asked for only fall: stretches with enough room for `size` are opened.
-    fn let_smaller_in(&mut self, size: u64) {
+    fn let_smaller_in(&mut self, objects: &[Object], size: u64) {
         while let Some(&(room, object, start, end)) = self.cramped.peek() {
             if room < size {
                 break;
             }
             self.cramped.pop();
             // A stretch that was built upon since has become another.
-            let still = self.objects[object]
-                .skyline
-                .get(&start)
-                .is_some_and(|(until, height)| *until == end && self.objects[object].size - height == room);
-            if still {
+            let Object { size: whole, skyline } = &objects[object];
+            if skyline.stretch(start).is_some_and(|(until, height)| until == end && whole - height == room) {
                 self.roomy.release(object, start, end);
             }
         }
     }
 
-    fn occupy(&mut self, object: usize, start: u32, end: u32, height: u64) {
-        if let Some(empty) = &mut self.empty {
-            empty.occupy(object, start, end);
-        }
+    /// An object was built up. What is left of stretches that were cut is open already: nothing is built where there is
+    /// no room.
+    fn occupy(&mut self, objects: &[Object], object: usize, start: u32, end: u32, height: u64) {
+        self.empty.occupy(object, start, end);
         self.roomy.occupy(object, start, end);
-        self.objects[object].build(start, end, height);
         if let Some(occupied) = self.occupied.as_mut().filter(|_| height > 0) {
             occupied.add(object, start, end);
         }
-        let room = self.objects[object].size - height;
-        self.cramped.push((room, object, start, end));
-    }
-}
-
-impl Object {
-    /// The highest end of a tenant living at some time from `start` to `end`; 0 if none lives.
-    fn height(&self, start: u32, end: u32) -> u64 {
-        self.touching(start, end).map(|(_, _, height)| height).max().unwrap_or(0)
-    }
-
-    fn touching(&self, start: u32, end: u32) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
-        let first = self.skyline.range(..=start).next_back().map_or(start, |(s, _)| *s);
-        self.skyline.range(first..=end).map(|(s, (e, h))| (*s, *e, *h)).filter(move |(_, e, _)| *e >= start)
-    }
-
-    /// Raises the skyline from `start` to `end` to `height`. What is left of stretches that are cut is open already:
-    /// nothing is built where there is no room.
-    fn build(&mut self, start: u32, end: u32, height: u64) {
-        let touched: Vec<_> = self.touching(start, end).collect();
-        for (s, e, h) in touched {
-            self.skyline.remove(&s);
-            if s < start {
-                self.skyline.insert(s, (start - 1, h));
-            }
-            if e > end {
-                self.skyline.insert(end + 1, (e, h));
-            }
-        }
-        self.skyline.insert(start, (end, height));
+        self.cramped.push((objects[object].size - height, object, start, end));
     }
 }
 
@@ -250,10 +248,8 @@ impl FirstOccupied {
         let nodes = 2 * (horizon as usize + 1).next_power_of_two();
         let mut tree = FirstOccupied { throughout: vec![u32::MAX; nodes], sometime: vec![u32::MAX; nodes] };
         for (number, object) in objects.iter().enumerate() {
-            for (start, (end, height)) in &object.skyline {
-                if *height > 0 {
-                    tree.add(number, *start, *end);
-                }
+            for (start, end, _) in object.skyline.stretches().filter(|(.., height)| *height > 0) {
+                tree.add(number, start, end);
             }
         }
         tree

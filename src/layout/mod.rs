@@ -10,6 +10,7 @@ mod greedy;
 mod lifetimes;
 pub mod memory;
 pub mod segments;
+mod skyline;
 
 use crate::program::{BlobId, Program};
 pub use external::ExternalFile;
