@@ -64,7 +64,7 @@ pub fn print_raw(raw: &Raw, out: &mut String, data: &mut DataPrinter<'_>) -> io:
         let _ = writeln!(out, "    - {{at: {:#x}, bytes: {{hex: \"{bytes}\"}}}}", patch.at);
     }
     if let Some(append) = &raw.append {
-        let _ = writeln!(out, "  append: {}", data.bytes(append, "append")?);
+        let _ = writeln!(out, "  append: {}", data.bytes(append, "raw.append")?);
     }
     Ok(())
 }

@@ -22,9 +22,9 @@ use yaml::Fields;
 use crate::diagnostics::Report;
 use crate::emitter::raw::Raw;
 use crate::ir::tests::MethodTests;
-use crate::layout::{Home, Options};
+use crate::layout::Options;
 use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData};
-use crate::reader::layout::FlatTensor;
+use crate::reader::layout::{Explained, FlatTensor};
 use crate::reader::{self, Origin};
 use crate::{Assembly, Input, Overrides, assemble};
 
@@ -99,19 +99,28 @@ fn print_with_tests(
     difference: impl FnOnce(&Assembly) -> io::Result<Option<String>>,
 ) -> io::Result<Printed> {
     let mut found = reader::program::read(origin)?;
-    let guess = reader::layout::guess(origin, &mut found)?;
-    let (layout, raw) = guess.as_ref().map(|guess| (guess.options.clone(), guess.raw.clone())).unwrap_or_default();
+    let explained = reader::layout::explain(&mut found)?;
+    let inline = explained.as_ref().is_some_and(Explained::inline_delegates);
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
-    let methods = printers(&found.program, &layout, &hints);
-    let mut text = print_text(&found.program, &methods, tests, (&layout, &raw), options)?;
-    let long = text.len() > ASSEMBLED && options.trust_long_texts && tests.is_empty();
-    // Of short texts it is asked in debug builds, too, so that every test that prints something tests the answer.
-    let ask = !options.explicit && (long || cfg!(debug_assertions));
-    let wishes = if ask { methods.iter().map(proof::numbers_are_plain).collect() } else { None };
+    // Writing the program anew, which tells the rest of its layout, takes as long as printing it.
+    let (guess, body, wishes) = std::thread::scope(|scope| {
+        let found = &found;
+        let guess = scope.spawn(|| explained.map_or(Ok(None), |explained| explained.guess(origin, found)));
+        let methods = printers(&found.program, inline, &hints);
+        let body = print_body(&found.program, &methods, tests, options);
+        // Of short texts it is asked in debug builds, too, so that every test that prints something tests the answer.
+        let ask = !options.explicit && (body.as_ref().is_ok_and(is_long) || cfg!(debug_assertions));
+        let wishes: Option<Vec<_>> = if ask { methods.iter().map(proof::numbers_are_plain).collect() } else { None };
+        let guess = guess.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok::<_, io::Error>((guess?, body?, wishes))
+    })?;
+    let (layout, raw) = guess.as_ref().map(|guess| (guess.options.clone(), guess.raw.clone())).unwrap_or_default();
+    let frame = print_frame(&layout, &raw, options)?;
     let plain = wishes.is_some_and(|wishes| proof::places_are_planned(&mut found.program, wishes));
-    if let Some(guess) = guess.filter(|_| long && plain) {
-        return Ok(finish(text, layout::difference(origin, &guess.file(&found.program))?));
+    if let Some(guess) = guess.filter(|_| plain && is_long(&body) && options.trust_long_texts && tests.is_empty()) {
+        return Ok(finish(body + &frame, layout::difference(origin, &guess.file(&found.program))?));
     }
+    let mut text = body + &frame;
     // Each round adds a hint where one is missing; a method can get five.
     for _ in 0..8 {
         let Ok(assembly) = assemble_again(&text, folder) else {
@@ -120,13 +129,7 @@ fn print_with_tests(
             }
             // Somewhere a rule of the text is broken by a file that the runtime may well take: say everything.
             hints.iter_mut().for_each(|hint| hint.everything = true);
-            text = print_text(
-                &found.program,
-                &printers(&found.program, &layout, &hints),
-                tests,
-                (&layout, &raw),
-                options,
-            )?;
+            text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options)? + &frame;
             continue;
         };
         let mut complete = true;
@@ -142,7 +145,7 @@ fn print_with_tests(
             let differs = if differs.is_none() { difference(&assembly)? } else { differs };
             return Ok(finish(text, differs));
         }
-        text = print_text(&found.program, &printers(&found.program, &layout, &hints), tests, (&layout, &raw), options)?;
+        text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options)? + &frame;
     }
     Ok(finish(text, Some("no set of hints was found that gives the methods back".into())))
 }
@@ -150,6 +153,10 @@ fn print_with_tests(
 /// Texts up to so many bytes are assembled to see whether they give the file back; of longer ones whose methods need no
 /// hints ([`proof`]) the program is written anew as it was read, and compared.
 const ASSEMBLED: usize = 1 << 19;
+
+fn is_long(text: &String) -> bool {
+    text.len() > ASSEMBLED
+}
 
 fn finish(text: String, difference: Option<String>) -> Printed {
     match difference {
@@ -162,17 +169,16 @@ fn finish(text: String, difference: Option<String>) -> Printed {
 }
 
 /// The methods on their way to text.
-fn printers<'p>(program: &'p Program, layout: &Options, hints: &[Hints]) -> Vec<MethodPrinter<'p>> {
-    let inline = layout.delegates == Home::Inline;
+fn printers<'p>(program: &'p Program, delegates_inline: bool, hints: &[Hints]) -> Vec<MethodPrinter<'p>> {
     let plans = program.plans().iter().zip(hints);
-    plans.map(|(plan, hints)| MethodPrinter::new(program, plan, *hints, inline)).collect()
+    plans.map(|(plan, hints)| MethodPrinter::new(program, plan, *hints, delegates_inline)).collect()
 }
 
-fn print_text(
+/// What a program means.
+fn print_body(
     program: &Program,
     methods: &[MethodPrinter<'_>],
     tests: &[MethodTests],
-    (layout, raw): (&Options, &Raw),
     options: &PrintOptions,
 ) -> io::Result<String> {
     let mut out = String::new();
@@ -196,8 +202,14 @@ fn print_text(
             let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
         }
     }
+    Ok(out)
+}
+
+/// How it is laid out.
+fn print_frame(layout: &Options, raw: &Raw, options: &PrintOptions) -> io::Result<String> {
+    let mut out = String::new();
     layout::print(layout, &mut out);
-    layout::print_raw(raw, &mut out, &mut data)?;
+    layout::print_raw(raw, &mut out, &mut DataPrinter::new(&options.large_data, &options.file))?;
     Ok(out)
 }
 

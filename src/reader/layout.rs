@@ -16,6 +16,14 @@ use crate::layout::file::{self, Placement};
 use crate::layout::{self, Builder, Header, Home, MemoryPlan, Options, Plan, Segment, Strings, align_up};
 use crate::program::{BlobId, ExternalData, Memory, Program, TensorData, dedup};
 
+/// Where a layout puts the data of a program, as far as one explains the file.
+pub struct Explained {
+    /// The layout, but for what the FlatBuffer's bytes tell.
+    options: Options,
+    /// Where it puts everything.
+    plan: Plan,
+}
+
 /// A layout that explains a program's file, as far as one was found.
 pub struct Guess {
     /// The layout.
@@ -38,12 +46,12 @@ const TENSOR_ALIGNMENTS: &[u64] = &[16, 32, 64, 128, 256, 512, 1024, 2048, 4096,
 /// The largest header, with its padding, that a text can ask for.
 const MAX_HEADER: u64 = layout::MAX_FORCED_ALIGNMENT;
 
-/// Finds the layout of a program; gives its named data their alignments, and equal data that are apart their copies'
+/// Finds where the data of a program go; gives its named data their alignments, and equal data that are apart their copies'
 /// numbers. `None` if the program is of a kind that cannot be laid out again.
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn guess(origin: &Origin, found: &mut Found) -> io::Result<Option<Guess>> {
+pub fn explain(found: &mut Found) -> io::Result<Option<Explained>> {
     let mut options = Options::default();
     let payloads = || found.program.plans().iter().flat_map(|plan| plan.delegates());
     let mut filled = payloads().filter(|delegate| found.program.blob(delegate.processed).len > 0).peekable();
@@ -62,12 +70,29 @@ pub fn guess(origin: &Origin, found: &mut Found) -> io::Result<Option<Guess>> {
     number_copies(&mut found.program, &mut same);
     let Some(mut plan) = guess_alignments(found, &same, &mut options) else { return Ok(None) };
     plan.memory = found.program.plans().iter().map(MemoryPlan::stated).collect();
-    let flatbuffer = guess_builder(found, &plan, &mut options)?;
-    guess_frame(found, &flatbuffer, &plan.segments, &mut options);
-    let Some(placement) = file::program(flatbuffer.len() as u64, &plan.segments, &options) else { return Ok(None) };
-    let mut guess = Guess { options, plan, flatbuffer, placement, raw: Raw::default() };
-    guess.raw = oddities(origin, &guess.file(&found.program))?;
-    Ok(Some(guess))
+    Ok(Some(Explained { options, plan }))
+}
+
+impl Explained {
+    /// Whether payloads of delegates are inside the FlatBuffer unless they say otherwise.
+    pub fn inline_delegates(&self) -> bool {
+        self.options.delegates == Home::Inline
+    }
+
+    /// Finds the rest of the layout by writing the program anew. `None` if its file would be too large.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn guess(self, origin: &Origin, found: &Found) -> io::Result<Option<Guess>> {
+        let Explained { mut options, plan } = self;
+        let flatbuffer = guess_builder(found, &plan, &mut options)?;
+        guess_frame(found, &flatbuffer, &plan.segments, &mut options);
+        let placement = file::program(flatbuffer.len() as u64, &plan.segments, &options);
+        let Some(placement) = placement else { return Ok(None) };
+        let mut guess = Guess { options, plan, flatbuffer, placement, raw: Raw::default() };
+        guess.raw = oddities(origin, &guess.file(&found.program))?;
+        Ok(Some(guess))
+    }
 }
 
 impl Guess {
@@ -372,8 +397,11 @@ fn add_patches(raw: &mut Raw, start: u64, bytes: &[u8], expected: impl Fn(usize)
 /// A file that cannot be read, or is no program.
 pub fn program_with_layout(origin: &Origin) -> io::Result<(Program, Options)> {
     let mut found = program::read(origin)?;
-    let options = guess(origin, &mut found)?.map(|guess| guess.options).unwrap_or_default();
-    Ok((found.program, options))
+    let guess = match explain(&mut found)? {
+        Some(explained) => explained.guess(origin, &found)?,
+        None => None,
+    };
+    Ok((found.program, guess.map(|guess| guess.options).unwrap_or_default()))
 }
 
 /// The content of a `.ptd` as a program without methods, with the layout that explains the file, as far as one was found.
