@@ -9,7 +9,11 @@
 //! files beside this one. Nothing here repairs anything.
 
 pub mod finding;
+pub mod locus;
+mod operators;
 pub mod rules;
+pub mod semantics;
 
 pub use finding::{Finding, Findings, Place};
+pub use locus::{Locus, Part};
 pub use rules::{Profile, Rule, Severity};
