@@ -182,9 +182,9 @@ pub static RULES: &[Rule] = &[
         severity: Severity::Suspicious,
         profiles: ALL,
         title: "A tensor is written before it is read.",
-        why: "Before, it has the content that some other tensor left there, or zeros, or what the last execution left.",
+        why: "Before, it has the content that another tensor left there: its memory is not its own, so it is no state either.",
         runtime: "the result depends on what was in memory",
-        example: "a kernel that reads t, which no instruction writes",
+        example: "a kernel that reads t, where t is written by a later one, and its memory is used by u, too",
     },
     Rule {
         id: "X-2",
@@ -338,6 +338,15 @@ pub static RULES: &[Rule] = &[
         why: "Items of lists are followed each time a list is used, within bounds.",
         runtime: "nothing",
         example: "a list of 10,000 tensors that is an argument of 10,000 calls",
+    },
+    Rule {
+        id: "X-19",
+        severity: Severity::Note,
+        profiles: ALL,
+        title: "State is written by some method.",
+        why: "A tensor without data that is read and never written stays as the runtime found its memory.",
+        runtime: "it reads zeros, if the application clears planned memory",
+        example: "a mutable tensor without data that every instruction only reads",
     },
     // End of operators, execution and meaning.
 ];

@@ -5,7 +5,7 @@
 
 use super::super::finding::{Findings, Place};
 use super::super::locus::Locus;
-use super::method::{How, Kinds, Method};
+use super::method::{Kinds, Method};
 use crate::program::{EValue, Instruction};
 use crate::schema::ScalarType;
 
@@ -152,7 +152,7 @@ fn condition(method: &Method<'_>, number: u32, index: i32, findings: &mut Findin
     let kinds = method.kinds[value];
     let found = match &method.values()[value] {
         EValue::Tensor(tensor) if !kinds.meets(Kinds::BOOL) => match tensor.scalar_type {
-            ScalarType(11) => return,
+            ScalarType::BOOL => return,
             other => format!("a tensor of {other}"),
         },
         _ if kinds.meets(Kinds::BOOL.or(Kinds::TENSOR)) => return,
@@ -290,7 +290,7 @@ struct Extents {
 impl Extents {
     fn new(method: &Method<'_>, flow: &Flow) -> Extents {
         let is_bool = |value: u32| matches!(method.values()[value as usize], EValue::Bool(_));
-        let writes = method.accesses.iter().filter(|a| a.how.may_write() && a.how != How::Mention && is_bool(a.value));
+        let writes = method.accesses.iter().filter(|a| a.how.may_write() && is_bool(a.value));
         let mut writes: Vec<(u32, u32)> = writes.map(|access| (access.value, access.step)).collect();
         writes.sort_unstable();
         let jumps: Vec<&Jump> = flow.jumps.iter().filter(|jump| jump.taken != Taken::Never).collect();

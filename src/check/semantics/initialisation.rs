@@ -4,13 +4,14 @@
 //! Only tensors lack content at first; all other values are in the file. A planned tensor without data may be state that
 //! a method keeps from one execution to the next: it reads it first, and writes it later.
 
+use std::cell::{LazyCell, OnceCell};
 use std::collections::BTreeMap;
 
 use super::super::finding::{Findings, Place};
 use super::super::locus::{Locus, Part};
 use super::control::Flow;
-use super::method::{How, Method, Span};
-use crate::program::{EValue, Instruction, Memory, Tensor, TensorData};
+use super::method::{Access, How, Method, Span};
+use crate::program::{EValue, Instruction};
 
 /// Bytes that something wrote, merged.
 #[derive(Debug, Default)]
@@ -40,29 +41,33 @@ impl Written {
 
 /// What was found out about content on the way through a method.
 pub struct Content {
-    /// Bytes that any step writes.
-    all: Written,
     /// Values that are read before they are written, with bytes that nothing wrote before, either.
-    pub(super) bare: Vec<usize>,
+    bare: Vec<usize>,
 }
 
-/// Where state may be kept: starts of tensors that some method writes, sorted.
-pub struct Kept(Vec<(u32, u64)>);
+/// Where state may be kept: starts of tensors that some method writes, sorted; made when first asked.
+pub struct Kept<'m, 'p> {
+    methods: &'m [Method<'p>],
+    starts: OnceCell<Vec<(u32, u64)>>,
+}
 
-impl Kept {
-    pub fn new(methods: &[Method<'_>]) -> Kept {
-        let mut starts = Vec::new();
-        for method in methods {
-            let written = method.accesses.iter().filter(|access| access.how.may_write());
-            starts.extend(written.filter_map(|a| method.spans[a.value as usize]).map(|span| (span.pool, span.start)));
-        }
-        starts.sort_unstable();
-        starts.dedup();
-        Kept(starts)
+impl<'m, 'p> Kept<'m, 'p> {
+    pub fn new(methods: &'m [Method<'p>]) -> Kept<'m, 'p> {
+        Kept { methods, starts: OnceCell::new() }
     }
 
     fn has(&self, span: &Span) -> bool {
-        self.0.binary_search(&(span.pool, span.start)).is_ok()
+        let starts = self.starts.get_or_init(|| {
+            let of = |method: &'m Method<'p>| {
+                let written = method.accesses.iter().filter(|access| access.how.may_write());
+                written.filter_map(|access| method.spans[access.value as usize]).map(|span| (span.pool, span.start))
+            };
+            let mut starts: Vec<(u32, u64)> = self.methods.iter().flat_map(of).collect();
+            starts.sort_unstable();
+            starts.dedup();
+            starts
+        });
+        starts.binary_search(&(span.pool, span.start)).is_ok()
     }
 }
 
@@ -72,7 +77,7 @@ pub fn settle(method: &mut Method<'_>) -> Content {
     let mut has: Vec<bool> = (0..method.values().len())
         .map(|value| {
             let tensor = matches!(method.values()[value], EValue::Tensor(_));
-            !tensor || method.is_input[value] || method.has_data(value)
+            !tensor || method.is_input[value] || method.facts[value].has_data
         })
         .collect();
     let mut seen = vec![false; has.len()];
@@ -114,7 +119,8 @@ pub fn settle(method: &mut Method<'_>) -> Content {
             }
         }
     }
-    Content { all, bare }
+    method.sort();
+    Content { bare }
 }
 
 /// Checks that what is read is there, and that what is written may be.
@@ -122,19 +128,18 @@ pub fn check(
     method: &Method<'_>,
     flow: &Flow,
     content: &Content,
-    kept: &Kept,
+    kept: &Kept<'_, '_>,
     findings: &mut Findings,
     place: &dyn Fn(&Locus) -> Place,
 ) {
-    let others = Neighbours::new(method);
+    let others = LazyCell::new(|| Neighbours::new(method));
     let mut bare = vec![false; method.values().len()];
     content.bare.iter().for_each(|value| bare[*value] = true);
-    for (value, tensor) in method.plan.tensors() {
-        if tensor.nbytes().is_none_or(|bytes| bytes == 0) {
-            continue;
-        }
-        if tensor.data != TensorData::None {
-            constant(method, value, tensor, findings, place);
+    for (value, facts) in method.facts.iter().enumerate().filter(|(_, facts)| facts.has_bytes) {
+        if facts.has_data {
+            if !facts.is_planned {
+                constant(method, value, findings, place);
+            }
             continue;
         }
         if method.is_input[value] {
@@ -147,55 +152,99 @@ pub fn check(
             continue;
         }
         let Some(span) = method.spans[value] else {
-            if tensor.memory == Memory::None {
-                homeless(method, value, tensor, findings, place);
+            if !facts.is_planned && !facts.is_named && !facts.is_unbound {
+                homeless(method, value, findings, place);
             }
             continue;
         };
-        if !method.value_accesses(value).any(|access| access.how.may_write())
-            && let Some(output) = method.value_accesses(value).next_back().filter(|a| a.step == method.end())
-            && !content.all.overlaps(&span)
-            && !kept.has(&span)
-        {
-            findings.add("X-2", || {
-                let found = format!("values[{value}], which nothing writes");
-                (place(&method.arg(method.end(), output.arg as usize)), found, "an output that has content".into())
-            });
-            continue;
+        let written = method.value_accesses(value).any(|access| access.how.may_write());
+        if !written && !others.cover(&span) && !kept.has(&span) {
+            let last = method.value_accesses(value).next_back();
+            if let Some(output) = last.filter(|access| access.step == method.end()) {
+                unwritten(method, output, findings, place);
+                continue;
+            }
         }
         if !first.how.reads() || first.step == method.end() || flow.is_late(first.step) {
             continue;
         }
-        let why = if bare[value] && !kept.has(&span) {
-            "nothing ever writes"
-        } else if accesses.any(|access| access.how == How::Write) && others.disturb(&span) {
-            "is written only later, in memory where others work meanwhile"
-        } else {
-            continue;
+        let disturbed = others.disturb(&span);
+        let why = match written {
+            true if disturbed && accesses.any(|access| access.how == How::Write) => "is written only later",
+            false if disturbed && !others.cover(&span) && !kept.has(&span) => "is never written",
+            false if bare[value] && !others.cover(&span) && !kept.has(&span) => {
+                findings.add("X-19", || {
+                    let found = format!("values[{value}] is read, which is never written");
+                    (place(&method.place_of(first)), found, "an instruction that writes it, or data".into())
+                });
+                continue;
+            }
+            _ => continue,
         };
         findings.add("X-1", || {
-            let found = format!("values[{value}] is read, which {why}");
+            let found = format!("values[{value}] is read, which {why}, and others use its memory");
             (
                 place(&method.place_of(first)),
                 found,
-                "an input, data, or an instruction before this one that writes it".into(),
+                "an input, data, or an instruction in front of this one that writes it".into(),
             )
         });
     }
 }
 
-/// The places of tensors that are written.
+/// An output that has no content.
+fn unwritten(method: &Method<'_>, output: &Access, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    findings.add("X-2", || {
+        let found = format!("values[{}], which nothing writes", output.value);
+        (place(&method.place_of(output)), found, "an output that has content".into())
+    });
+}
+
+/// Places of a method's tensors, to ask who else is there.
 struct Neighbours {
-    /// Span, by start; sorted and without repetition.
-    spans: Vec<Span>,
-    /// For each of them the greatest end of those of the same pool up to it.
-    ends: Vec<u64>,
+    /// Of tensors that are written for certain.
+    written: Spans,
+    /// Of all tensors that have content at some time, if they are no views themselves.
+    sources: Spans,
 }
 
 impl Neighbours {
     fn new(method: &Method<'_>) -> Neighbours {
+        let of = |access: &Access| method.spans[access.value as usize];
         let written = method.accesses.iter().filter(|access| matches!(access.how, How::Write | How::Modify));
-        let mut spans: Vec<Span> = written.filter_map(|access| method.spans[access.value as usize]).collect();
+        let sources = method.accesses.iter().filter(|access| access.how.may_write()).filter_map(of);
+        let given = (0..method.values().len()).filter(|value| method.is_input[*value] || method.facts[*value].has_data);
+        let given = given.filter_map(|value| method.spans[value]);
+        Neighbours { written: Spans::new(written.filter_map(of)), sources: Spans::new(sources.chain(given)) }
+    }
+
+    /// Whether another tensor is written over these bytes. One with the very same bytes may be a view.
+    fn disturb(&self, span: &Span) -> bool {
+        let Spans { spans, ends } = &self.written;
+        let first = spans.partition_point(|other| (other.pool, other.start) < (span.pool, span.start));
+        let below = first.checked_sub(1).filter(|below| spans[*below].pool == span.pool);
+        let mut here = spans[first..].iter().take_while(|other| other.pool == span.pool && other.start < span.end);
+        below.is_some_and(|below| ends[below] > span.start) || here.any(|other| other != span)
+    }
+
+    /// Whether these bytes are part of another tensor, so that they may be a view of it.
+    fn cover(&self, span: &Span) -> bool {
+        let Spans { spans, ends } = &self.sources;
+        let behind = spans.partition_point(|other| (other.pool, other.start) <= (span.pool, span.start));
+        let last = behind.checked_sub(1).filter(|last| spans[*last].pool == span.pool);
+        last.is_some_and(|last| ends[last] >= span.end)
+    }
+}
+
+/// Places, sorted and without repetition, each with the greatest end of those of its pool up to it.
+struct Spans {
+    spans: Vec<Span>,
+    ends: Vec<u64>,
+}
+
+impl Spans {
+    fn new(spans: impl Iterator<Item = Span>) -> Spans {
+        let mut spans: Vec<Span> = spans.collect();
         spans.sort_unstable();
         spans.dedup();
         let mut ends: Vec<u64> = Vec::with_capacity(spans.len());
@@ -203,29 +252,12 @@ impl Neighbours {
             let before = number.checked_sub(1).filter(|before| spans[*before].pool == span.pool);
             ends.push(before.map_or(span.end, |before| ends[before].max(span.end)));
         }
-        Neighbours { spans, ends }
-    }
-
-    /// Whether another tensor is written over these bytes. One with the very same bytes may be a view.
-    fn disturb(&self, span: &Span) -> bool {
-        let first = self.spans.partition_point(|other| (other.pool, other.start) < (span.pool, span.start));
-        let below = first.checked_sub(1).filter(|below| self.spans[*below].pool == span.pool);
-        let mut here = self.spans[first..].iter().take_while(|other| other.pool == span.pool && other.start < span.end);
-        below.is_some_and(|below| self.ends[below] > span.start) || here.any(|other| other != span)
+        Spans { spans, ends }
     }
 }
 
 /// A constant is in memory that nobody may write.
-fn constant(
-    method: &Method<'_>,
-    value: usize,
-    tensor: &Tensor,
-    findings: &mut Findings,
-    place: &dyn Fn(&Locus) -> Place,
-) {
-    if tensor.memory != Memory::None {
-        return;
-    }
+fn constant(method: &Method<'_>, value: usize, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
     let mut accesses = method.value_accesses(value);
     if let Some(access) = accesses.find(|access| matches!(access.how, How::Write | How::Modify)) {
         findings.add("X-7", || {
@@ -246,28 +278,15 @@ fn input(method: &Method<'_>, value: usize, findings: &mut Findings, place: &dyn
 }
 
 /// Neither planned nor constant: then the caller must give the memory, and can only if it is an input, an output, or named.
-fn homeless(
-    method: &Method<'_>,
-    value: usize,
-    tensor: &Tensor,
-    findings: &mut Findings,
-    place: &dyn Fn(&Locus) -> Place,
-) {
-    let named = tensor.extra_tensor_info.as_ref().is_some_and(|extra| extra.fully_qualified_name.is_some());
-    if named || tensor.shape_dynamism == 2 {
-        return;
-    }
+fn homeless(method: &Method<'_>, value: usize, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
     let last = method.value_accesses(value).next_back();
     if let Some(output) = last.filter(|access| access.step == method.end()) {
         if !method.value_accesses(value).any(|access| access.how.may_write()) {
-            findings.add("X-2", || {
-                let found = format!("values[{value}], which nothing writes");
-                (place(&method.arg(method.end(), output.arg as usize)), found, "an output that has content".into())
-            });
+            unwritten(method, output, findings, place);
         }
         return;
     }
-    if method.value_accesses(value).any(|access| access.how != How::Mention) {
+    if method.value_accesses(value).len() > 0 {
         findings.add("X-3", || {
             let place = place(&method.locus(Part::Value(value)));
             (place, "a tensor without memory that instructions use".into(), "planned memory, or data".into())

@@ -4,13 +4,13 @@
 //! write counts only if another tensor, which was given content of its own, is read afterwards, on a way that leads
 //! straight ahead; and tensors that begin at the same byte may be views of each other.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::super::finding::{Findings, Place};
 use super::super::locus::Locus;
 use super::control::Flow;
 use super::method::{Access, How, Method, Span};
-use crate::program::TensorData;
 
 /// So many tensors that begin before another one are looked at, of those that are alive.
 const LOOK_BACK: usize = 8;
@@ -43,7 +43,7 @@ pub fn check(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &
     for access in method.accesses.iter().filter(|access| access.how == How::Alias) {
         bases[access.value as usize] = method.viewed(access.step).map(|base| base as u32);
     }
-    Sweep { method, flow, bases, present: BTreeMap::new(), leaving: BTreeMap::new() }.run(&needs, findings, place);
+    Sweep { method, flow, bases, present: BTreeMap::new(), leaving: BinaryHeap::new() }.run(&needs, findings, place);
 }
 
 /// Two results of one call that share bytes.
@@ -51,11 +51,11 @@ fn results(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) 
     let mut written: Vec<(Span, &Access)> = Vec::new();
     for step in 0..method.end() {
         let accesses = method.step_accesses(step).iter().filter(|access| access.how == How::Write);
-        written.clear();
-        written.extend(accesses.filter_map(|access| Some((method.spans[access.value as usize]?, access))));
-        if written.len() < 2 {
+        if accesses.clone().count() < 2 {
             continue;
         }
+        written.clear();
+        written.extend(accesses.filter_map(|access| Some((method.spans[access.value as usize]?, access))));
         written.sort_unstable_by_key(|(span, _)| *span);
         for pair in written.windows(2) {
             let [(first, one), (second, other)] = pair else { continue };
@@ -83,8 +83,8 @@ fn needs(method: &Method<'_>, flow: &Flow) -> Vec<Need> {
     let loops = if loops.len() > MOST_LOOPS { Vec::new() } else { loops };
     let end = method.end() + 2;
     let mut needs = Vec::new();
-    for (value, tensor) in method.plan.tensors() {
-        let Some(span) = method.spans[value] else { continue };
+    for (value, span) in method.spans.iter().enumerate() {
+        let Some(span) = *span else { continue };
         // Who is moved, or a view of what lies elsewhere, has its bytes nobody knows where.
         let strays = |access: &Access| {
             let base = method.viewed(access.step).and_then(|base| method.spans[base]);
@@ -94,9 +94,8 @@ fn needs(method: &Method<'_>, flow: &Flow) -> Vec<Need> {
             continue;
         }
         let state = !method.is_input[value]
-            && (tensor.data != TensorData::None
-                || method.value_accesses(value).any(|access| access.how == How::Modify))
-            && method.value_accesses(value).find(|a| a.how != How::Mention).is_some_and(|access| access.how.reads());
+            && (method.facts[value].has_data || method.value_accesses(value).any(|access| access.how == How::Modify))
+            && method.value_accesses(value).next().is_some_and(|access| access.how.reads());
         let starts = method.is_input[value] || state;
         let need = |from, to| Need { value: value as u32, span, from, to, around: None };
         let mut open = starts.then(|| need(0, 0));
@@ -150,7 +149,7 @@ struct Sweep<'m, 'p> {
     /// What is needed now, by pool, start and number.
     present: BTreeMap<(u32, u64, usize), Need>,
     /// When what is present is not needed any more.
-    leaving: BTreeMap<(u32, usize), (u32, u64, usize)>,
+    leaving: BinaryHeap<Reverse<(u32, usize)>>,
 }
 
 impl Sweep<'_, '_> {
@@ -161,11 +160,14 @@ impl Sweep<'_, '_> {
             while let Some((number, need)) = next.next_if(|(_, need)| need.from < time) {
                 let key = (need.span.pool, need.span.start, number);
                 self.present.insert(key, *need);
-                self.leaving.insert((need.to, number), key);
+                self.leaving.push(Reverse((need.to, number)));
             }
-            while let Some(entry) = self.leaving.first_entry().filter(|entry| entry.key().0 < time) {
-                let key = entry.remove();
-                self.present.remove(&key);
+            while let Some(&Reverse((to, number))) = self.leaving.peek()
+                && to < time
+            {
+                let span = needs[number].span;
+                self.present.remove(&(span.pool, span.start, number));
+                self.leaving.pop();
             }
             for access in self.method.step_accesses(step) {
                 let definite = matches!(access.how, How::Write | How::Modify);

@@ -70,7 +70,7 @@ pub enum How {
 impl How {
     /// Whether the value may have other content afterwards.
     pub fn may_write(self) -> bool {
-        !matches!(self, How::Read | How::Mention)
+        self != How::Read
     }
 
     /// Whether the content that was there is looked at, for certain.
@@ -112,6 +112,32 @@ impl Span {
     }
 }
 
+/// What matters of a tensor, gathered so that the rules need not look up every tensor again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// It is a tensor with a known number of bytes, and that is not 0.
+    pub has_bytes: bool,
+    /// Data of the file are in it before the method runs.
+    pub has_data: bool,
+    /// It is in planned memory.
+    pub is_planned: bool,
+    /// The caller can get at it by its name.
+    pub is_named: bool,
+    /// The runtime allocates it.
+    pub is_unbound: bool,
+}
+
+fn facts(value: &EValue) -> Facts {
+    let EValue::Tensor(tensor) = value else { return Facts::default() };
+    Facts {
+        has_bytes: tensor.nbytes().is_some_and(|bytes| bytes > 0),
+        has_data: tensor.data != TensorData::None,
+        is_planned: tensor.memory != Memory::None,
+        is_named: tensor.extra_tensor_info.as_ref().is_some_and(|extra| extra.fully_qualified_name.is_some()),
+        is_unbound: tensor.shape_dynamism == 2,
+    }
+}
+
 /// An operator of a method that is known.
 #[derive(Debug)]
 pub struct Known {
@@ -122,7 +148,6 @@ pub struct Known {
 
 /// A method, looked through.
 pub struct Method<'p> {
-    pub program: &'p Program,
     pub index: usize,
     pub plan: &'p ExecutionPlan,
     /// All instructions, chain after chain.
@@ -134,12 +159,15 @@ pub struct Method<'p> {
     /// All accesses, step by step, the outputs' last.
     pub accesses: Vec<Access>,
     by_step: Vec<u32>,
-    by_value: Vec<u32>,
+    by_value: Vec<Access>,
+    mentioned: Vec<bool>,
     value_bounds: Vec<u32>,
     /// What each value may be while the method runs.
     pub kinds: Vec<Kinds>,
     /// The bytes of each tensor that has some in planned memory.
     pub spans: Vec<Option<Span>>,
+    /// For each value what matters of it if it is a tensor.
+    pub facts: Vec<Facts>,
     pub is_input: Vec<bool>,
     /// Lists are used so often that not every use of their items is in the table.
     pub tangled: bool,
@@ -166,7 +194,6 @@ impl<'p> Method<'p> {
             }
         }
         let mut method = Method {
-            program,
             index,
             plan,
             steps,
@@ -175,14 +202,15 @@ impl<'p> Method<'p> {
             accesses: Vec::new(),
             by_step: vec![0],
             by_value: Vec::new(),
+            mentioned: vec![false; values.len()],
             value_bounds: Vec::new(),
             kinds: values.iter().map(Kinds::of).collect(),
             spans: values.iter().map(span).collect(),
+            facts: values.iter().map(facts).collect(),
             is_input,
             tangled: false,
         };
         method.look();
-        method.sort();
         method.spread_kinds();
         Some(method)
     }
@@ -207,26 +235,30 @@ impl<'p> Method<'p> {
 
     /// All uses of a value, by time.
     pub fn value_accesses(&self, value: usize) -> impl DoubleEndedIterator<Item = &Access> + ExactSizeIterator {
-        self.uses(value).iter().map(|access| &self.accesses[*access as usize])
+        self.uses(value).iter()
+    }
+
+    /// Whether a value is a call's result that is its out again.
+    pub fn is_mentioned(&self, value: usize) -> bool {
+        self.mentioned[value]
     }
 
     /// The first step from `step` on that reads a value.
     pub fn next_read(&self, value: usize, step: u32) -> Option<u32> {
         let uses = self.uses(value);
-        let first = uses.partition_point(|access| self.accesses[*access as usize].step < step);
-        let uses = uses[first..].iter().map(|access| &self.accesses[*access as usize]);
-        uses.take(FEW).find(|access| access.how.reads()).map(|access| access.step)
+        let first = uses.partition_point(|access| access.step < step);
+        uses[first..].iter().take(FEW).find(|access| access.how.reads()).map(|access| access.step)
     }
 
     /// Whether a step from `first` to `last` gives a value other content than it had.
     pub fn rewrites(&self, value: usize, first: u32, last: u32) -> bool {
         let uses = self.uses(value);
-        let from = uses.partition_point(|access| self.accesses[*access as usize].step < first);
-        let uses = uses[from..].iter().map(|access| &self.accesses[*access as usize]);
-        uses.take_while(|access| access.step <= last).any(|access| access.how.may_write() && access.how != How::Modify)
+        let from = uses.partition_point(|access| access.step < first);
+        let mut uses = uses[from..].iter().take_while(|access| access.step <= last);
+        uses.any(|access| access.how.may_write() && access.how != How::Modify)
     }
 
-    fn uses(&self, value: usize) -> &[u32] {
+    fn uses(&self, value: usize) -> &[Access] {
         &self.by_value[self.value_bounds[value] as usize..self.value_bounds[value + 1] as usize]
     }
 
@@ -280,11 +312,6 @@ impl<'p> Method<'p> {
     /// The index of a value, if there is such a value.
     pub fn value(&self, index: i32) -> Option<usize> {
         usize::try_from(index).ok().filter(|index| *index < self.values().len())
-    }
-
-    /// Whether a value has data in the file that are loaded before the method runs.
-    pub fn has_data(&self, value: usize) -> bool {
-        matches!(&self.values()[value], EValue::Tensor(tensor) if tensor.data != TensorData::None)
     }
 
     fn look(&mut self) {
@@ -354,12 +381,16 @@ impl<'p> Method<'p> {
 
     fn note(&mut self, value: i32, step: u32, arg: usize, how: How, limit: usize) {
         let Some(value) = self.value(value) else { return };
+        if how == How::Mention {
+            self.mentioned[value] = true;
+            return;
+        }
         let access = |value: usize, how| Access { value: value as u32, step, arg: arg as u32, how };
         let Some(items) = list(&self.values()[value]) else {
             self.accesses.push(access(value, how));
             return;
         };
-        self.accesses.push(access(value, if matches!(how, How::Unknown | How::Mention) { how } else { How::Read }));
+        self.accesses.push(access(value, if how == How::Unknown { how } else { How::Read }));
         if self.accesses.len() + items.len() > limit {
             self.tangled = true;
             return;
@@ -371,8 +402,8 @@ impl<'p> Method<'p> {
         }
     }
 
-    /// Sorts the accesses by value, too.
-    fn sort(&mut self) {
+    /// Sorts the accesses by value, too, now that it is known what each does.
+    pub fn sort(&mut self) {
         let mut bounds = vec![0u32; self.values().len() + 1];
         for access in &self.accesses {
             bounds[access.value as usize + 1] += 1;
@@ -381,10 +412,10 @@ impl<'p> Method<'p> {
             bounds[value] += bounds[value - 1];
         }
         let mut next = bounds.clone();
-        self.by_value = vec![0; self.accesses.len()];
-        for (number, access) in self.accesses.iter().enumerate() {
+        self.by_value = vec![Access { value: 0, step: 0, arg: 0, how: How::Read }; self.accesses.len()];
+        for access in &self.accesses {
             let slot = &mut next[access.value as usize];
-            self.by_value[*slot as usize] = number as u32;
+            self.by_value[*slot as usize] = *access;
             *slot += 1;
         }
         self.value_bounds = bounds;

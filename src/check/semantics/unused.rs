@@ -5,7 +5,7 @@
 use super::super::finding::{Findings, Place};
 use super::super::locus::{Locus, Part};
 use super::method::{How, Method, list};
-use crate::program::{EValue, Instruction, Memory, Program, TensorData};
+use crate::program::{Instruction, Program};
 
 /// Checks a method for what it does not use.
 pub fn check(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
@@ -36,7 +36,7 @@ pub fn check_data(program: &Program, findings: &mut Findings, place: &dyn Fn(&Lo
 
 fn values(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
     let count = method.values().len();
-    let mut used: Vec<bool> = (0..count).map(|value| method.is_input[value]).collect();
+    let mut used: Vec<bool> = (0..count).map(|value| method.is_input[value] || method.is_mentioned(value)).collect();
     method.accesses.iter().for_each(|access| used[access.value as usize] = true);
     for value in method.values() {
         for item in list(value).iter().flat_map(|items| items.iter()).filter_map(|item| method.value(item)) {
@@ -45,19 +45,14 @@ fn values(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -
     }
     let mut idle = Vec::new();
     for (value, _) in used.iter().enumerate().filter(|(_, used)| !**used) {
-        let EValue::Tensor(tensor) = &method.values()[value] else {
+        let facts = method.facts[value];
+        if !facts.has_data || !facts.has_bytes {
             idle.push(value);
-            continue;
-        };
-        let bytes = tensor.nbytes().unwrap_or(0);
-        let named = tensor.extra_tensor_info.as_ref().is_some_and(|extra| extra.fully_qualified_name.is_some());
-        if tensor.data == TensorData::None || bytes == 0 {
-            idle.push(value);
-        } else if !named {
-            let found = |what: &str| format!("{what} of {bytes} bytes");
-            let what = if tensor.memory == Memory::None { "a constant" } else { "state" };
+        } else if !facts.is_named {
+            let what = if facts.is_planned { "state" } else { "a constant" };
             findings.add("X-13", || {
-                (place(&method.locus(Part::Value(value))), found(what), "something that uses it".into())
+                let found = format!("{what} that nothing uses");
+                (place(&method.locus(Part::Value(value))), found, "something that uses it".into())
             });
         }
     }
@@ -75,14 +70,14 @@ fn values(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -
 
 /// State that is written, and never looked at.
 fn states(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
-    for (value, tensor) in method.plan.tensors() {
-        if !matches!(tensor.data, TensorData::Blob(_)) || method.spans[value].is_none() || method.is_input[value] {
+    for (value, facts) in method.facts.iter().enumerate() {
+        if !facts.has_data || method.spans[value].is_none() || method.is_input[value] {
             continue;
         }
         let mut written = false;
         let looked_at = method.value_accesses(value).any(|access| {
             written |= access.how == How::Write;
-            !matches!(access.how, How::Write | How::Mention)
+            access.how != How::Write
         });
         if written && !looked_at {
             findings.add("X-17", || {
