@@ -154,7 +154,8 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 fn one(input: &Path, options: &Options) -> Result<Judged, Failure> {
-    let binary = input.extension().is_some_and(|extension| ["pte", "ptd", "bpte"].iter().any(|name| extension == *name));
+    let binary =
+        input.extension().is_some_and(|extension| ["pte", "ptd", "bpte"].iter().any(|name| extension == *name));
     let document = match binary {
         // Whatever it begins with: a damaged identifier does not make it a text.
         true => Document::Binary(input.display().to_string(), Origin::File(input.into())),
