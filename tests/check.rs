@@ -4,9 +4,13 @@
 //! Whether the real runtime agrees is tested elsewhere.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
 
+use proptest::prelude::*;
+use proptest::test_runner::{Config, FileFailurePersistence};
 use pte_emit::check::{self, DataFile, Findings, Options, Profile, Severity};
-use pte_emit::reader::Origin;
+use pte_emit::reader::{self, Origin};
 use pte_emit::{Assembly, Input, Overrides, assemble};
 
 #[path = "check/broken.rs"]
@@ -168,4 +172,121 @@ fn a_profile_decides_which_rules_count() {
     assert!(judge(&unbound, Profile::Portable) && !judge(&unbound, Profile::Aten));
     let large = broken::of("G-5");
     assert!(judge(&large, Profile::Bits32) && !judge(&large, Profile::Strict));
+}
+
+/// Small files of all formats to be broken at random.
+static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let paths = ["pte", "ptd", "bpte"].into_iter().flat_map(|extension| references::references("", extension));
+    paths.map(|path| std::fs::read(path).unwrap()).filter(|bytes| bytes.len() < 20_000).collect()
+});
+
+/// Numbers that are likely to meet an unchecked sum or index.
+const ODD: &[u32] = &[0, 1, 2, 3, 4, 8, 64, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffc, u32::MAX];
+
+/// A change: a place as a fraction of the file, and what is written there.
+#[derive(Debug, Clone)]
+enum Mutation {
+    Flip(u16, u8),
+    Word(u16, usize),
+    Copy(u16, u16, u8),
+    Cut(u16),
+}
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    prop_oneof![
+        8 => (any::<u16>(), 1..=255u8).prop_map(|(at, bits)| Mutation::Flip(at, bits)),
+        8 => (any::<u16>(), 0..ODD.len()).prop_map(|(at, word)| Mutation::Word(at, word)),
+        4 => (any::<u16>(), any::<u16>(), 1..32u8).prop_map(|(from, to, length)| Mutation::Copy(from, to, length)),
+        1 => any::<u16>().prop_map(Mutation::Cut),
+    ]
+}
+
+fn apply(bytes: &mut Vec<u8>, mutation: &Mutation) {
+    let last = bytes.len().saturating_sub(1);
+    let place = |fraction: u16| last * usize::from(fraction) / usize::from(u16::MAX);
+    match *mutation {
+        Mutation::Flip(at, bits) => {
+            let at = place(at);
+            bytes.get_mut(at).into_iter().for_each(|byte| *byte ^= bits);
+        }
+        Mutation::Word(at, word) => {
+            let at = place(at) & !3;
+            let word = ODD[word].to_le_bytes();
+            bytes.iter_mut().skip(at).zip(word).for_each(|(byte, new)| *byte = new);
+        }
+        Mutation::Copy(from, to, length) => {
+            let (from, to) = (place(from), place(to));
+            let piece: Vec<u8> = bytes.iter().skip(from).take(length.into()).copied().collect();
+            bytes.iter_mut().skip(to).zip(piece).for_each(|(byte, new)| *byte = new);
+        }
+        Mutation::Cut(at) => bytes.truncate(place(at)),
+    }
+}
+
+fn config() -> Config {
+    // PROPTEST_CASES asks for more.
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(4000);
+    let persistence = FileFailurePersistence::Direct("proptest-regressions/check.txt");
+    Config { cases, failure_persistence: Some(Box::new(persistence)), ..Config::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// No panic, and what is accepted can be read.
+    #[test]
+    fn broken_files_are_answered(seed in any::<usize>(), mutations in prop::collection::vec(mutation(), 1..4)) {
+        let mut bytes = SEEDS[seed % SEEDS.len()].clone();
+        mutations.iter().for_each(|mutation| apply(&mut bytes, mutation));
+        let origin = Origin::Bytes(bytes.clone().into());
+        let with = vec![DataFile::open("weights.ptd", &origin).unwrap()];
+        let findings = check::file(&origin, &Options { with, ..Options::default() }).unwrap();
+        let kept = check::finding::KEPT * check::rules::RULES.len();
+        prop_assert!(findings.list().len() <= kept && shown(&findings).lines().count() >= findings.list().len());
+        let findings = check::file(&origin, &Options { profile: Profile::Legacy, ..Options::default() }).unwrap();
+        if !findings.has_errors() {
+            match bytes.get(4..8) {
+                Some(b"FT01") => _ = reader::flat_tensor::read(&origin).unwrap(),
+                Some(b"BP08") => _ = reader::bundled_program::read(&origin).unwrap(),
+                _ => _ = reader::program::read(&origin).unwrap(),
+            }
+        }
+    }
+}
+
+/// The command: exit codes, and a document that says the same as the lines.
+#[test]
+fn the_command_says_what_the_library_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+        name.to_owned()
+    };
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        let output = command.arg("check").args(arguments).current_dir(&folder).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let good = std::fs::read(root().join("tests/golden/bytes/addmul_ext/model.pte")).unwrap();
+    let weights = root().join("tests/golden/bytes/addmul_ext/_default_external_constant.ptd");
+    let good = file("good.pte", &good);
+    let weights = file("weights.ptd", &std::fs::read(weights).unwrap());
+    let bad = file("bad.pte", &broken::of("I-3"));
+    let text = file("text.yaml", b"methods: {f: {outputs: [1]}}");
+    let wrong = file("wrong.yaml", b"methods: {f: {outputs: [x]}}");
+    let operators = file("operators", b"no operator\n");
+
+    assert_eq!(run(&[&good, "--with", &weights]), (0, "1 file: 0 errors, 0 warnings, 0 notes\n".into(), "".into()));
+    assert_eq!(run(&[&text]).0, 0);
+    assert_eq!(run(&[&wrong]).0, 1);
+    assert_eq!(run(&[]).0, 2);
+    assert_eq!(run(&["missing.pte"]).0, 3);
+    assert_eq!(run(&[&good, "--ops", &operators]).0, 1);
+    let (exit, lines, _) = run(&[&bad, &good]);
+    assert_eq!(exit, 1);
+    golden::check("check.txt", &lines);
+    let (exit, document, _) = run(&[&bad, &good, "--json"]);
+    assert_eq!(exit, 1);
+    golden::check("check.json", &document);
 }

@@ -48,6 +48,18 @@ pub enum Profile {
     Legacy,
 }
 
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Profile::Strict => "strict",
+            Profile::Portable => "portable",
+            Profile::Aten => "aten",
+            Profile::Bits32 => "32-bit",
+            Profile::Legacy => "legacy",
+        })
+    }
+}
+
 /// A rule.
 #[derive(Debug)]
 pub struct Rule {
