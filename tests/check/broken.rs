@@ -247,7 +247,7 @@ fn alias(file: &mut Patch, field: &str, other: &str) {
 /// Replaces a list of the root by one of `count` items that are all the same table, with a text of some length in its
 /// first field, or without fields. Needs a program that goes on to the end of the file.
 fn repeated(file: &mut Patch, field: &str, count: usize, text: Option<usize>) {
-    while file.bytes.len() % 4 != 0 {
+    while !file.bytes.len().is_multiple_of(4) {
         file.bytes.push(0);
     }
     let (at, list) = (file.at(field), file.bytes.len());
