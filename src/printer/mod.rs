@@ -109,7 +109,7 @@ fn print_with_tests(
         let methods = printers(&found.program, inline, &hints);
         let body = print_body(&found.program, &methods, tests, options);
         // Of short texts it is asked in debug builds, too, so that every test that prints something tests the answer.
-        let ask = !options.explicit && (body.as_ref().is_ok_and(is_long) || cfg!(debug_assertions));
+        let ask = !options.explicit && (body.as_ref().is_ok_and(|body| is_long(body)) || cfg!(debug_assertions));
         let wishes: Option<Vec<_>> = if ask { methods.iter().map(proof::numbers_are_plain).collect() } else { None };
         let guess = guess.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, io::Error>((guess?, body?, wishes))
@@ -154,7 +154,7 @@ fn print_with_tests(
 /// hints ([`proof`]) the program is written anew as it was read, and compared.
 const ASSEMBLED: usize = 1 << 19;
 
-fn is_long(text: &String) -> bool {
+fn is_long(text: &str) -> bool {
     text.len() > ASSEMBLED
 }
 

@@ -91,6 +91,22 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
     let header = header(&head)?;
     let program_size = header.map_or(length, |header| header.program_size.min(length));
     let bytes = origin.head(program_size)?;
+    let mut found = parse(&bytes, header, origin, length)?;
+    found.metadata = bytes;
+    Ok(found)
+}
+
+/// Reads a program from its metadata alone: `bytes` are those of the FlatBuffer with its header, of a file of `length`
+/// bytes. Data outside them have a length, but cannot be read; [`Found::metadata`] stays empty.
+///
+/// # Errors
+/// Bytes that are no program.
+pub fn read_head(bytes: &[u8], length: u64) -> Result<Found> {
+    let nowhere = Origin::Part { path: std::path::Path::new("").into(), offset: 0, len: length };
+    parse(bytes, header(bytes)?, &nowhere, length)
+}
+
+fn parse(bytes: &[u8], header: Option<Header>, origin: &Origin, length: u64) -> Result<Found> {
     let mut reader = Reader {
         origin,
         length,
@@ -102,7 +118,7 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
         named_segments: Vec::new(),
         ranges: HashMap::new(),
     };
-    let buffer = Buffer::new(&bytes);
+    let buffer = Buffer::new(bytes);
     let root = buffer.root(schema::IDENTIFIER, &PROGRAM)?;
     reader.program(root)?;
     Ok(Found {
@@ -112,7 +128,7 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
         constant_offsets: reader.constant_offsets,
         inline_constants: reader.inline_constants,
         named_segments: reader.named_segments,
-        metadata: bytes,
+        metadata: Head::Read(Vec::new()),
     })
 }
 

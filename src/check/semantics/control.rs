@@ -98,44 +98,11 @@ fn taken(method: &Method<'_>, condition: i32) -> Taken {
     }
 }
 
-/// Checks jumps, moves, frees, and where delegate calls lead.
+/// Checks conditions, and where the jumps lead.
 pub fn check(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
     for (number, step) in method.steps.iter().enumerate() {
-        let number = number as u32;
-        match step.what {
-            Instruction::DelegateCall { delegate_index, .. } => {
-                let delegates = method.plan.delegates().len();
-                if usize::try_from(*delegate_index).map_or(true, |index| index >= delegates) {
-                    findings.add("I-22", || {
-                        let expected = format!("an index below {delegates}, the number of delegates");
-                        (place(&method.field(number, "delegate_index")), delegate_index.to_string(), expected)
-                    });
-                }
-            }
-            Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
-                condition(method, number, *cond_value_index, findings, place);
-                let length = method.chains[step.chain as usize + 1] - method.chains[step.chain as usize];
-                if u32::try_from(*destination_instruction).map_or(true, |to| to > length) {
-                    findings.add("I-24", || {
-                        let found = destination_instruction.to_string();
-                        let expected = format!("0 to {length}, the number of instructions");
-                        (place(&method.field(number, "destination_instruction")), found, expected)
-                    });
-                }
-            }
-            Instruction::MoveCall { move_from, move_to } => {
-                let (Some(from), Some(to)) = (method.value(*move_from), method.value(*move_to)) else { continue };
-                let (from, to) = (&method.values()[from], &method.values()[to]);
-                if Kinds::of(from) != Kinds::of(to) {
-                    findings.add("I-25", || {
-                        let found = format!("a move from {} values[{move_from}]", with_article(from.kind()));
-                        let expected = format!("{}, which values[{move_to}] is", with_article(to.kind()));
-                        (place(&method.at(number)), found, expected)
-                    });
-                }
-            }
-            Instruction::FreeCall { value_index } => free(method, number, *value_index, findings, place),
-            Instruction::KernelCall { .. } => {}
+        if let Instruction::JumpFalseCall { cond_value_index, .. } = step.what {
+            condition(method, number as u32, *cond_value_index, findings, place);
         }
     }
     unreached(method, flow, findings, place);
@@ -161,25 +128,6 @@ fn condition(method: &Method<'_>, number: u32, index: i32, findings: &mut Findin
     findings.add("I-23", || {
         let found = format!("{found}, values[{index}]");
         (place(&method.field(number, "cond_value_index")), found, "a Bool, or a tensor of bool".into())
-    });
-}
-
-fn free(method: &Method<'_>, number: u32, index: i32, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
-    let Some(value) = method.value(index) else { return };
-    let found = match &method.values()[value] {
-        EValue::Tensor(tensor) if tensor.shape_dynamism != 2 => "a tensor whose memory is not the runtime's to free",
-        EValue::Tensor(_) if method.is_input[value] => "an input",
-        EValue::Tensor(_) if method.value_accesses(value).any(|access| access.step == method.end()) => "an output",
-        EValue::Tensor(_) => return,
-        other => other.kind(),
-    };
-    findings.add("I-26", || {
-        let found = format!("{found}, values[{index}]");
-        (
-            place(&method.field(number, "value_index")),
-            found,
-            "a tensor of unbound shape, neither input nor output".into(),
-        )
     });
 }
 

@@ -215,11 +215,6 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("O-5", "operators[2]")],
     ),
     (
-        "a delegate that is not there",
-        |p| instructions(p).push(Instruction::DelegateCall { delegate_index: 0, args: Some(vec![0]) }),
-        &[("I-22", "instructions[2].delegate_index")],
-    ),
-    (
         "an Int as a condition",
         |p| {
             let condition = add(p, EValue::Int(0));
@@ -228,29 +223,6 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("I-23", "instructions[2].cond_value_index")],
     ),
     ("floats as a condition", |p| jump(p, 2, 2, 3), &[("I-23", "instructions[2].cond_value_index")]),
-    ("a jump out of the chain", |p| always(p, 2, 4), &[("I-24", "instructions[2].destination_instruction")]),
-    ("a jump to before the chain", |p| always(p, 2, -1), &[("I-24", "instructions[2].destination_instruction")]),
-    (
-        "a move between kinds",
-        |p| {
-            let int = add(p, EValue::Int(0));
-            instructions(p).push(Instruction::MoveCall { move_from: 2, move_to: int });
-        },
-        &[("I-25", "instructions[2]")],
-    ),
-    (
-        "a free of a planned tensor",
-        |p| instructions(p).push(Instruction::FreeCall { value_index: 1 }),
-        &[("I-26", "instructions[2].value_index")],
-    ),
-    (
-        "a free of a number",
-        |p| {
-            let int = add(p, EValue::Int(0));
-            instructions(p).push(Instruction::FreeCall { value_index: int });
-        },
-        &[("I-26", "instructions[2].value_index")],
-    ),
     (
         "a tensor that is written later, in memory that is not its own",
         |p| {
@@ -565,7 +537,7 @@ fn what_the_exporter_wrote_breaks_no_rule() {
 fn every_rule_here_has_a_test() {
     let ours = RULES.iter().map(|rule| rule.id).filter(|id| id.starts_with("O-") || id.starts_with("X-"));
     let elsewhere = ["X-7", "X-13", "X-15", "X-16", "X-17", "X-18"];
-    for id in ours.chain(["I-22", "I-23", "I-24", "I-25", "I-26"]) {
+    for id in ours.chain(["I-23"]) {
         let tested = BROKEN.iter().any(|(_, _, expected)| expected.iter().any(|(other, _)| *other == id));
         assert!(tested || elsewhere.contains(&id), "{id}");
     }
