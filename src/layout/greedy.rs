@@ -230,7 +230,11 @@ impl Index {
         if let Some(occupied) = self.occupied.as_mut().filter(|_| height > 0) {
             occupied.add(object, start, end);
         }
-        self.cramped.push((objects[object].size - height, object, start, end));
+        let room = objects[object].size - height;
+        // What has no room is never opened: tensors without a size are `occupied`'s.
+        if room > 0 {
+            self.cramped.push((room, object, start, end));
+        }
     }
 }
 

@@ -53,7 +53,10 @@ impl Block {
 impl Skyline {
     /// Empty all the time.
     pub fn new() -> Skyline {
-        Skyline { blocks: vec![Block::new(vec![Stretch { start: 0, height: None }])] }
+        // Room for what the first tenant makes of it.
+        let mut stretches = Vec::with_capacity(3);
+        stretches.push(Stretch { start: 0, height: None });
+        Skyline { blocks: vec![Block { start: 0, stretches, top: None }] }
     }
 
     /// The greatest height from `start` to `end`, both included; `None` if it is empty all the time.
