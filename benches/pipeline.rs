@@ -17,7 +17,7 @@ use pte_emit::ir::{decode, resolve, tree};
 use pte_emit::layout::{self, memory};
 use pte_emit::printer::{LargeData, PrintOptions, print_program};
 use pte_emit::reader::{self, Origin};
-use pte_emit::{Assembly, Input, Overrides, assemble, emitter, program, reassemble};
+use pte_emit::{Assembly, Input, Overrides, assemble, check, emitter, program, reassemble};
 
 /// A chain of `count` operators on `count + 1` tensors.
 fn yaml(count: usize) -> String {
@@ -129,7 +129,14 @@ fn reading(count: usize, rounds: usize) {
         ("verify, by the flatbuffers crate", Box::new(|| verifier::verify(black_box(&bytes)).expect("it is ours"))),
         ("read", Box::new(|| drop(black_box(reader::program::read(&origin).expect("it is ours"))))),
         (
-            "print, which assembles its text to compare",
+            "check",
+            Box::new(|| {
+                let findings = check::program(&bytes, bytes.len() as u64, &check::Options::default());
+                assert!(!black_box(findings).has_errors());
+            }),
+        ),
+        (
+            "print, and write anew to compare",
             Box::new(|| drop(black_box(print_program(&origin, Path::new(""), &options).expect("it is ours")))),
         ),
     ];
@@ -214,6 +221,13 @@ fn weights(count: usize, rounds: usize) {
         (
             ".pte split into .pte and .ptd",
             Box::new(|| write(&reassemble("bench", &model, &split).expect("it is ours"), &folder.join("split"))),
+        ),
+        (
+            "check the .pte",
+            Box::new(|| {
+                let findings = check::file(&model, &check::Options::default()).expect("it is ours");
+                assert!(!black_box(findings).has_errors());
+            }),
         ),
         (
             "print the .pte, referring to its weights",

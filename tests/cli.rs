@@ -216,6 +216,17 @@ fn an_existing_output_is_replaced() {
     assert_eq!(folder.names(), ["model.pte", "model.yaml"]);
 }
 
+/// Numbers are not checked when a text is read, so that files can be wrong on purpose; the checker says so.
+#[test]
+fn what_the_runtime_will_refuse_is_written_with_a_warning() {
+    let wrong = RELU.replace("out: y", "out: y}\n      - {kernel: aten::relu.out, args: [{index: 99}, y, y]");
+    let folder = Folder::new(&[("model.yaml", &wrong)]);
+    folder.run(&["model.yaml", "-o", "x.pte"]).exits(0).says("invalid[I-3]").says("instructions[1].args[0]");
+    folder.run(&["model.yaml", "-o", "x.pte", "-q"]).exits(0);
+    folder.run(&["check", "x.pte"]).exits(1);
+    folder.run(&["check", "model.yaml"]).exits(1);
+}
+
 #[test]
 fn a_wrong_command_line_exits_with_2() {
     let folder = Folder::new(&[("model.yaml", RELU)]);

@@ -9,11 +9,12 @@ use clap::{Args, ValueEnum};
 
 use super::io::{self, Document, Messages, STREAM};
 use super::{Exit, summary};
+use crate::check::{self, DataFile, Severity};
 use crate::emitter::File;
 use crate::emitter::sink::Outputs;
 use crate::ir::document::Layout;
 use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT};
-use crate::reader::bundled_program;
+use crate::reader::{Origin, bundled_program};
 use crate::{Assembly, Input, Overrides, assemble, reassemble};
 
 /// Arguments of the main command.
@@ -292,6 +293,8 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), F
     })?;
     if !arguments.quiet {
         messages.print(&assembly.warnings.render(messages.colours()));
+        let judged = judge(input, &assembly, arguments).map_err(|error| Failure(Exit::Io, error.to_string()))?;
+        messages.print(&judged);
     }
     if arguments.external_data.is_some() && assembly.plan.external.is_empty() && !arguments.quiet {
         messages.print("warning: there are no constants inside the program, so --external-data makes no .ptd\n");
@@ -308,6 +311,23 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), F
         messages.print(&summary::of(&assembly, files.iter().map(|(target, file)| (target.as_deref(), file))));
     }
     Ok(())
+}
+
+/// What the checker has against what is about to be written. A text may well ask for a file that the runtime refuses, as
+/// who tests a runtime does, so nothing of it is an error here.
+fn judge(input: &Path, assembly: &Assembly, arguments: &Arguments) -> std::io::Result<String> {
+    let open = |path: &PathBuf| DataFile::open(path.display().to_string(), &Origin::File(path.as_path().into()));
+    let with = arguments.with.iter().map(open).collect::<std::io::Result<_>>()?;
+    let options = check::Options { with, ..check::Options::default() };
+    let mut out = String::new();
+    for findings in check::assembly(assembly, &options)? {
+        let loud = findings.list().iter().filter(|finding| finding.rule.severity < Severity::Note);
+        for finding in loud {
+            out += &format!("warning: {}: {finding}\n", input.display());
+            out += &format!("    the runtime: {}\n", finding.rule.runtime);
+        }
+    }
+    Ok(out)
 }
 
 /// Writes the program of a bundled program, untouched.
