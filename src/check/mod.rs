@@ -35,6 +35,7 @@ pub use locus::{Locus, Part};
 pub use rules::{Profile, Rule, Severity};
 
 use crate::emitter::File;
+use crate::reader::program::read_head;
 use crate::reader::{Head, Origin};
 use crate::schema::{bundled_program, flat_tensor, program as pte};
 use fields::flat_tensor::External;
@@ -150,26 +151,33 @@ fn program_at(
     let mut report = Reporter::new(findings, head, prefix, start);
     let Some(frame) = header::program(head, len, &mut report) else { return false };
     let Some(bytes) = within(head, &frame) else { return false };
-    let mut report = Reporter::new(findings, bytes, prefix, start);
-    structure::check(bytes, &pte::PROGRAM, frame.header.clone(), &mut report);
-    if findings.count(Severity::Malformed) > 0 {
-        return false;
-    }
-    let mut report = Reporter::new(findings, bytes, prefix, start);
-    fields::program::check(bytes, &frame, external, &mut report);
-    if !findings.has_errors() {
-        semantics(bytes, len, &mut Reporter::new(findings, bytes, prefix, start), options);
-    }
-    true
+    std::thread::scope(|scope| {
+        // The steps before the last need no model; of a large program a second core makes it meanwhile.
+        let model = (bytes.len() >= LARGE).then(|| scope.spawn(|| read_head(bytes, len)));
+        let mut report = Reporter::new(findings, bytes, prefix, start);
+        structure::check(bytes, &pte::PROGRAM, frame.header.clone(), &mut report);
+        if report.findings.count(Severity::Malformed) > 0 {
+            return false;
+        }
+        fields::program::check(bytes, &frame, external, &mut report);
+        if report.findings.has_errors() {
+            return true;
+        }
+        let model = match model {
+            Some(model) => model.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            None => read_head(bytes, len),
+        };
+        // What the model cannot hold was found before; if something was not, there is nothing to go on with.
+        if let Ok(found) = model {
+            let place = report.locator(&found.program);
+            semantics::check(&found.program, &options.operators, report.findings, &place);
+        }
+        true
+    })
 }
 
-/// The last step, for programs without an error so far: what the instructions do with the values.
-fn semantics(bytes: &[u8], len: u64, report: &mut Reporter<'_, '_>, options: &Options) {
-    // What the model cannot hold was found before; if something was not, there is nothing to go on with.
-    let Ok(found) = crate::reader::program::read_head(bytes, len) else { return };
-    let place = report.locator(&found.program);
-    semantics::check(&found.program, &options.operators, report.findings, &place);
-}
+/// From so many bytes on a second core is worth its while.
+const LARGE: usize = 1 << 20;
 
 /// The metadata, as the header says how many they are.
 fn within<'a>(head: &'a [u8], frame: &Frame) -> Option<&'a [u8]> {

@@ -59,7 +59,7 @@ impl<'a> Buffer<'a> {
         Err(Box::new(ReadError { offset: at as u64, field: String::new(), message: message.into() }))
     }
 
-    #[inline]
+    #[inline(always)]
     fn spend(&self, at: usize, cost: u64) -> Result<()> {
         match self.budget.get().checked_sub(cost) {
             Some(left) => {
@@ -70,7 +70,7 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn array<const N: usize>(&self, at: usize) -> Result<[u8; N]> {
         match self.bytes.get(at..).and_then(|bytes| bytes.first_chunk()) {
             Some(bytes) => Ok(*bytes),
@@ -83,13 +83,13 @@ impl<'a> Buffer<'a> {
         self.error(at, format!("{count} bytes are expected here, behind the end"))
     }
 
-    #[inline]
+    #[inline(always)]
     fn u32(&self, at: usize) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array(at)?))
     }
 
     /// The place that an offset refers to.
-    #[inline]
+    #[inline(always)]
     fn follow(&self, at: usize) -> Result<usize> {
         let offset = self.u32(at)? as usize;
         match at.checked_add(offset).filter(|target| offset != 0 && *target < self.bytes.len()) {
@@ -111,7 +111,7 @@ impl<'a> Buffer<'a> {
         self.table(self.follow(0)?, table)
     }
 
-    #[inline]
+    #[inline(always)]
     fn table<'b>(&'b self, at: usize, table: &'static Table) -> Result<TableRef<'b, 'a>> {
         self.spend(at, TABLE_COST)?;
         let back = i64::from(i32::from_le_bytes(self.array(at)?));
@@ -144,7 +144,7 @@ macro_rules! scalars {
         ///
         /// # Errors
         /// A field that is not inside the buffer.
-        #[inline]
+        #[inline(always)]
         pub fn $name(&self, slot: u16) -> Result<$type> {
             match self.field(slot)? {
                 Some(at) => self.named(slot, self.buffer.array(at).map(<$type>::from_le_bytes)),
@@ -160,7 +160,7 @@ macro_rules! vectors {
         ///
         /// # Errors
         /// A vector that is not inside the buffer.
-        #[inline]
+        #[inline(always)]
         pub fn $name(&self, slot: u16) -> Result<Option<Vec<$type>>> {
             let bytes = self.vector(slot, size_of::<$type>())?;
             Ok(bytes.map(|(_, bytes)| bytes.as_chunks().0.iter().map(|item| <$type>::from_le_bytes(*item)).collect()))
@@ -170,7 +170,7 @@ macro_rules! vectors {
 
 impl<'b, 'a> TableRef<'b, 'a> {
     /// Puts table and field into an error that has none yet.
-    #[inline]
+    #[inline(always)]
     fn named<T>(&self, slot: u16, result: Result<T>) -> Result<T> {
         result.map_err(|error| self.name(slot, error))
     }
@@ -190,7 +190,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
     }
 
     /// Where a field is; `None` if it is absent.
-    #[inline]
+    #[inline(always)]
     fn field(&self, slot: u16) -> Result<Option<usize>> {
         let Some([low, high]) = self.slots.get(2 * usize::from(slot)..2 * usize::from(slot) + 2) else {
             return Ok(None);
@@ -259,7 +259,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
     }
 
     /// Where a vector's items begin, and their bytes; `None` if it is absent.
-    #[inline]
+    #[inline(always)]
     fn vector(&self, slot: u16, item: usize) -> Result<Option<(usize, &'a [u8])>> {
         let Some(at) = self.field(slot)? else { return Ok(None) };
         let read = || {
@@ -303,7 +303,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
     ///
     /// # Errors
     /// Something that is no table.
-    #[inline]
+    #[inline(always)]
     pub fn child(&self, slot: u16, table: &'static Table) -> Result<Option<TableRef<'b, 'a>>> {
         let Some(at) = self.field(slot)? else { return Ok(None) };
         self.named(slot, self.buffer.follow(at).and_then(|at| self.buffer.table(at, table))).map(Some)
@@ -313,7 +313,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
     ///
     /// # Errors
     /// A number that is not in `members`, or something that is no table.
-    #[inline]
+    #[inline(always)]
     pub fn member(
         &self,
         type_slot: u16,

@@ -61,11 +61,6 @@ pub fn explain(found: &mut Found) -> io::Result<Option<Explained>> {
     if found.inline_constants {
         options.constants = Home::Inline;
     }
-    if let Some(header) = found.header
-        && header.length != 32
-    {
-        options.header = Header::Length(header.length);
-    }
     let mut same = dedup::find(&found.program.blobs).map_err(|(_, error)| error)?;
     number_copies(&mut found.program, &mut same);
     let Some(mut plan) = guess_alignments(found, &same, &mut options) else { return Ok(None) };
@@ -295,15 +290,20 @@ fn guess_frame(found: &Found, flatbuffer: &[u8], segments: &[Segment], options: 
         }
         return;
     };
-    if found.segments.iter().all(|(_, size)| *size == 0) {
-        options.header = Header::Length(header.length);
-    }
     let length = flatbuffer.len() as u64;
     let inserted = header_size(&found.metadata, flatbuffer).unwrap_or(header.program_size.saturating_sub(length));
+    // A header may say that it is longer than the room it has; then what it says is one of the oddities.
+    let stated = match u64::from(header.length) {
+        stated if stated <= inserted.min(MAX_HEADER) => header.length,
+        _ => 32,
+    };
+    if stated != 32 || found.segments.iter().all(|(_, size)| *size == 0) {
+        options.header = Header::Length(stated);
+    }
     let size = |options: &Options| file::program(length, segments, options).map(|frame| frame.header.len() as u64);
     if inserted > 32 && inserted.is_power_of_two() && inserted > options.tensor_alignment {
         options.delegate_alignment = inserted.min(layout::MAX_FORCED_ALIGNMENT);
-    } else if size(options) != Some(inserted) && (u64::from(header.length)..=MAX_HEADER).contains(&inserted) {
+    } else if size(options) != Some(inserted) && (u64::from(stated)..=MAX_HEADER).contains(&inserted) {
         options.header_size = Some(inserted);
     }
     guess_base(header.segment_base_offset, options, |options| {
