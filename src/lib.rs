@@ -261,7 +261,8 @@ impl Assembly {
     pub fn bundled(&self) -> io::Result<FlatBuffer> {
         let program =
             self.program_file().ok_or_else(|| io::Error::other("without methods there is nothing to test"))?;
-        emitter::bundled_program::emit(&program.to_vec()?, &self.tests, self.options.builder)
+        let order = self.options.bpte_builder.unwrap_or(self.options.builder);
+        emitter::bundled_program::emit(&program.to_vec()?, &self.tests, order)
     }
 
     /// The `.ptd` files, each with its tag; the default one has none.
@@ -289,7 +290,8 @@ fn merge_layout(options: &mut Options, wanted: &Layout) {
     let Layout {
         segment_alignment, tensor_alignment, delegate_alignment, base_alignment, builder, ptd_builder, ..
     } = *wanted;
-    let Layout { header, header_size, strings, constants, delegates, .. } = *wanted;
+    let Layout { bpte_builder, header, header_size, strings, constants, delegates, .. } = *wanted;
+    options.bpte_builder = bpte_builder.or(options.bpte_builder);
     options.segment_alignment = segment_alignment.unwrap_or(options.segment_alignment);
     options.tensor_alignment = tensor_alignment.unwrap_or(options.tensor_alignment);
     options.delegate_alignment = delegate_alignment.unwrap_or(options.delegate_alignment);

@@ -216,6 +216,15 @@ fn an_existing_output_is_replaced() {
     assert_eq!(folder.names(), ["model.pte", "model.yaml"]);
 }
 
+#[test]
+fn a_dump_does_not_overwrite_what_it_reads() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&["model.yaml", "-o", "x.pte"]).exits(0);
+    folder.run(&["dump", "x.pte", "-o", "x.pte"]).exits(2).says("would be lost");
+    folder.run(&["dump", "no.pte"]).exits(3).says("no.pte");
+    folder.run(&["check", "x.pte"]).exits(0);
+}
+
 /// Numbers are not checked when a text is read, so that files can be wrong on purpose; the checker says so.
 #[test]
 fn what_the_runtime_will_refuse_is_written_with_a_warning() {

@@ -69,24 +69,26 @@ fn every_golden_comes_back_bit_for_bit() {
 fn bundled_programs_come_back_bit_for_bit() {
     let mut count = 0;
     for folder in std::fs::read_dir(root().join("tests/golden/bundled")).unwrap().map(|entry| entry.unwrap().path()) {
-        let path = folder.join("model.bpte");
-        if !path.exists() {
-            continue;
+        for path in ["model.bpte", "flatc.bpte"].map(|name| folder.join(name)) {
+            if !path.exists() {
+                continue;
+            }
+            let options = PrintOptions {
+                explicit: false,
+                large_data: LargeData::Refer,
+                file: path.display().to_string(),
+                trust_long_texts: true,
+            };
+            let origin = Origin::File(path.as_path().into());
+            let printed = printer::print_bundled(&origin, Path::new(""), &options).unwrap();
+            assert_eq!(printed.difference, None, "{}:\n{}", path.display(), printed.text);
+            let input = Input { name: "dump", text: &printed.text, folder: Path::new("") };
+            let assembly = assemble(&input, &Overrides::default()).unwrap();
+            assert!(assembly.bundled().unwrap()[..] == std::fs::read(&path).unwrap()[..], "{}", path.display());
+            count += 1;
         }
-        let options = PrintOptions {
-            explicit: false,
-            large_data: LargeData::Refer,
-            file: path.display().to_string(),
-            trust_long_texts: true,
-        };
-        let printed = printer::print_bundled(&Origin::File(path.as_path().into()), Path::new(""), &options).unwrap();
-        assert_eq!(printed.difference, None, "{}:\n{}", path.display(), printed.text);
-        let input = Input { name: "dump", text: &printed.text, folder: Path::new("") };
-        let assembly = assemble(&input, &Overrides::default()).unwrap();
-        assert!(assembly.bundled().unwrap()[..] == std::fs::read(&path).unwrap()[..], "{}", path.display());
-        count += 1;
     }
-    assert!(count >= 5);
+    assert!(count >= 10);
 }
 
 #[test]
@@ -228,6 +230,46 @@ fn odd_layouts_have_words() {
             "align: 384",
             bytes(&model("[9, 8, 7, 6, 5]", "named_data: {k: {hex: \"01\"}, l: {hex: \"02\", align: 48}}\n")),
         ),
+        ("at: 0xc, bytes: {hex: \"ffffffff\"}", changed(&|file| file[12..16].fill(0xff))),
+        ("at: 0xc, bytes: {hex: \"24\"}", changed(&|file| file[12] = 36)),
+        (
+            "copy: 2",
+            bytes(
+                "methods:\n  forward:\n    values:\n      k: {tensor: uint8, sizes: [2], mutable: true, name: k, data: {hex: \
+                 \"0505\", copy: 1}}\n      v: {tensor: uint8, sizes: [2], mutable: true, name: v, data: {hex: \"0505\", \
+                 copy: 1}}\n      w: {tensor: uint8, sizes: [2], mutable: true, name: w, data: {hex: \"0505\", copy: \
+                 2}}\n    outputs: [k, v, w]\n",
+            ),
+        ),
+        (
+            "mutable: true",
+            bytes(
+                "methods:\n  forward:\n    values:\n      b: {tensor: float32, sizes: [0, 4], data: [], mutable: true}\n    outputs: [b]\n",
+            ),
+        ),
+        (
+            "nan:7ff0000000000001",
+            bytes(
+                "methods:\n  forward:\n    values:\n      a: {double: \"nan:7ff0000000000001\"}\n      l: {double_list: \
+                 [\"nan:fff8000000000000\", .nan, 1]}\n      s: {string: \"\\x7f\\u2028\"}\n    outputs: [a, l, s]\n    \
+                 container_meta: {inputs: \"a\\n_\", outputs: \"'\\x01\"}\n",
+            ),
+        ),
+        (
+            "header: 64",
+            bytes(
+                "methods:\n  forward:\n    values: {x: {tensor: float32, sizes: [2]}}\n    inputs: [x]\n    outputs: [x]\n    \
+                 delegates: {d: {backend: B, data: {text: p}, inline: true}}\n    instructions: [{delegate: d, args: \
+                 [x]}]\nnamed_data: {k: {hex: \"00\"}}\nlayout: {header: 64}\n",
+            ),
+        ),
+        (
+            "constants: inline",
+            bytes(
+                "methods:\n  forward:\n    values: {b: {tensor: float32, data: [1, 2], mutable: true}}\n    outputs: [b]\nlayout: \
+                 {constants: inline, tensor_alignment: 64}\n",
+            ),
+        ),
         ("append: {hex: \"00ff\"}", changed(&|file| file.extend([0, 255]))),
         ("append: {hex: \"00000000\"}", changed(&|file| file.extend([0; 4]))),
         ("bytes: {hex: \"0707\"}", changed(&|file| file[gap..gap + 2].fill(7))),
@@ -315,6 +357,26 @@ fn weights_split_out_and_put_back_give_the_same_file() {
         let joined = run(&program, &Overrides { internal_data: true, with, ..Overrides::default() });
         assert!(joined.program_file().unwrap().to_vec().unwrap() == std::fs::read(&original).unwrap(), "{name}");
     }
+}
+
+/// What is stored twice stays so on the way out and back.
+#[test]
+fn copies_split_out_and_put_back_give_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "methods:\n  forward:\n    values:\n      a: {tensor: float32, data: [1, 2], name: a}\n      b: {tensor: float32, \
+                sizes: [2], data: {hex: \"0000803f00000040\", copy: 1}, name: b}\n      y: {tensor: float32, sizes: [2]}\n    \
+                outputs: [y]\n    instructions:\n      - {kernel: aten::add.out, args: [a, b], out: y}\n";
+    let (original, program, data) =
+        (folder.path().join("o.pte"), folder.path().join("s.pte"), folder.path().join("s.ptd"));
+    std::fs::write(&original, bytes(text)).unwrap();
+    let run = |path: &Path, overrides: Overrides| {
+        reassemble("o", &Origin::File(path.into()), &overrides).expect("it is ours")
+    };
+    let split = run(&original, Overrides { external_data: true, ..Overrides::default() });
+    std::fs::write(&program, split.program_file().unwrap().to_vec().unwrap()).unwrap();
+    std::fs::write(&data, split.data_files().next().unwrap().1.to_vec().unwrap()).unwrap();
+    let back = run(&program, Overrides { internal_data: true, with: vec![data], ..Overrides::default() });
+    assert!(back.program_file().unwrap().to_vec().unwrap() == bytes(text));
 }
 
 #[test]

@@ -157,6 +157,7 @@ impl LayoutArguments {
                 HeaderName::Short => Header::Length(24),
                 HeaderName::Long => Header::Length(32),
             }),
+            bpte_builder: None,
             header_at: None,
             header_size: None,
             strings: None,
@@ -340,7 +341,7 @@ fn strip_tests(input: &Path, document: &Document, arguments: &Arguments) -> Resu
     let Some(target) = arguments.target(input, Format::Pte) else {
         return io::write_to_stdout(|out| found.program.copy_to(out)).map_err(failed);
     };
-    if place(&target) == place(input) {
+    if io::place(&target) == io::place(input) {
         return Err(would_be_lost(&target));
     }
     let mut outputs = Outputs::new();
@@ -383,7 +384,7 @@ fn files<'a>(
     let sources: HashSet<PathBuf> = sources.chain([input]).filter_map(|path| path.canonicalize().ok()).collect();
     let mut taken = HashSet::new();
     for target in files.iter().filter_map(|(target, _)| target.as_deref()) {
-        let place = place(target);
+        let place = io::place(target);
         if sources.contains(&place) {
             return Err(would_be_lost(target));
         }
@@ -396,13 +397,6 @@ fn files<'a>(
 
 fn would_be_lost(target: &Path) -> Failure {
     Failure(Exit::Usage, format!("{} is read for this output and would be lost; name another", target.display()))
-}
-
-/// One name for all spellings of a path.
-fn place(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    path.canonicalize().unwrap_or_else(|_| folder.join(path.file_name().unwrap_or_default()))
 }
 
 fn with_ptd(tag: &str) -> String {

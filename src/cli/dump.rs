@@ -48,10 +48,16 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     let (large_data, file) = match data(arguments) {
         Ok(data) => data,
         Err(error) => {
-            messages.error(&error.to_string());
+            messages.error(&format!("{}: {error}", arguments.input.display()));
             return Exit::Io;
         }
     };
+    if let Some(target) = &arguments.output
+        && io::place(target) == io::place(&arguments.input)
+    {
+        messages.error(&format!("{} is read for this text and would be lost; name another", target.display()));
+        return Exit::Usage;
+    }
     let options = PrintOptions { explicit: arguments.explicit, large_data, file, trust_long_texts: !arguments.exact };
     let origin = Origin::File(arguments.input.as_path().into());
     let folder = text_folder(arguments);

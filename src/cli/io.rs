@@ -116,3 +116,10 @@ pub fn write_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> 
         _ => Err(error),
     })
 }
+
+/// One name for all spellings of a path.
+pub fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    path.canonicalize().unwrap_or_else(|_| folder.join(path.file_name().unwrap_or_default()))
+}

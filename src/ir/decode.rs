@@ -397,6 +397,7 @@ impl Decoder {
         let home = |position| if position == 0 { Home::Segment } else { Home::Inline };
         layout.builder = choice(self, "builder", &["exir", "flatc"]).map(builder);
         layout.ptd_builder = choice(self, "ptd_builder", &["exir", "flatc"]).map(builder);
+        layout.bpte_builder = choice(self, "bpte_builder", &["exir", "flatc"]).map(builder);
         layout.constants = choice(self, "constants", &["segment", "inline"]).map(home);
         layout.delegates = choice(self, "delegates", &["segment", "inline"]).map(home);
         layout.strings = choice(self, "strings", &["separate", "shared"])
@@ -647,7 +648,10 @@ impl Decoder {
                 return None;
             }
             Value::Float(x) => Literal::Double(x),
-            Value::Text(text) => Literal::Word(text),
+            Value::Text(text) => match nan_of(&text) {
+                Some(nan) => Literal::Double(nan),
+                None => Literal::Word(text),
+            },
             Value::List(items) => Literal::List(items.into_iter().filter_map(|item| self.literal(item)).collect()),
             Value::Map(entries) => {
                 let mut fields = self.fields(Node { id, value: Value::Map(entries) }, &shape::LITERAL_MAP)?;
@@ -1103,8 +1107,14 @@ pub(crate) fn number_word(text: &str) -> Option<Number> {
         "nan" | ".nan" | "NaN" => Some(Number::Float(f64::NAN)),
         "inf" | ".inf" | "Infinity" => Some(Number::Float(f64::INFINITY)),
         "-inf" | "-.inf" | "-Infinity" => Some(Number::Float(f64::NEG_INFINITY)),
-        _ => complex(text),
+        _ => nan_of(text).map(Number::Float).or_else(|| complex(text)),
     }
+}
+
+/// `nan:7ff8000000000001`: what is not a number, by the bits of a float64.
+fn nan_of(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix("nan:").filter(|digits| digits.len() == 16)?;
+    u64::from_str_radix(digits, 16).ok().map(f64::from_bits).filter(|x| x.is_nan())
 }
 
 /// The number that a scalar of a text is, as the parsers see it.

@@ -412,6 +412,8 @@ pub struct Layout {
     pub builder: Option<Builder>,
     /// `ptd_builder`
     pub ptd_builder: Option<Builder>,
+    /// `bpte_builder`
+    pub bpte_builder: Option<Builder>,
     /// `header`
     pub header: Option<Header>,
     /// `header_size`

@@ -276,6 +276,7 @@ shapes! {
         "base_alignment": Alignment, "Where the first segment may start; what aligns every segment in the file.";
         "builder": OneOf(&["exir", "flatc"]), "Order of the program's FlatBuffer; exir.";
         "ptd_builder": OneOf(&["exir", "flatc"]), "Order of the .ptd's FlatBuffer; flatc.";
+        "bpte_builder": OneOf(&["exir", "flatc"]), "Order of the .bpte's FlatBuffer; the program's.";
         "header": Either(&[OneOf(&["auto", "none"]), Int]), "The extended header: auto, none, or its length from 24 on.";
         "header_size": Size, "Bytes of the extended header with its padding; computed.";
         "strings": OneOf(&["separate", "shared"]), "Whether equal strings of the FlatBuffer are one; separate.";

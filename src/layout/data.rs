@@ -123,8 +123,8 @@ impl<'a> Collector<'a> {
                 .add_external(extra.tag.clone(), Entry { key, at, blob, size, alignment: 1, layout: Some(layout) });
         }
         let pool = if tensor.memory == Memory::None { &mut self.constants } else { &mut self.mutable };
-        if tensor.memory != Memory::None && tensor.extra_tensor_info.is_some() {
-            // The exporter does not look whether the state of a buffer with a name is there already.
+        if tensor.has_lone_state() && self.program.blob(blob).copy == 0 {
+            // The exporter does not look whether the state is there already; who says which copy it is, means it.
             pool.numbers.remove(&blob);
         }
         let (number, new) = pool.number(blob);

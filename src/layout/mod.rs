@@ -74,6 +74,8 @@ pub struct Options {
     pub builder: Builder,
     /// Order of the `.ptd` files' FlatBuffers.
     pub ptd_builder: Builder,
+    /// Order of the `.bpte`'s FlatBuffer. `None`: as the program's.
+    pub bpte_builder: Option<Builder>,
     /// The extended header.
     pub header: Header,
     /// Bytes of the extended header with its padding. `None`: the least that leaves aligned what is aligned (W-4).
@@ -95,6 +97,7 @@ impl Default for Options {
             base_alignment: None,
             builder: Builder::Exir,
             ptd_builder: Builder::Flatc,
+            bpte_builder: None,
             header: Header::Auto,
             header_size: None,
             strings: Strings::Separate,

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::data::DataPrinter;
 use crate::emitter::File;
 use crate::emitter::raw::Raw;
-use crate::layout::{Header, Options, Strings};
+use crate::layout::{Builder, Header, Options, Strings};
 use crate::reader::Origin;
 use crate::reader::layout::gaps;
 
@@ -31,6 +31,9 @@ pub fn print(o: &Options, out: &mut String) {
     word("builder", "flatc", o.builder != default.builder);
     word("ptd_builder", "exir", o.ptd_builder != default.ptd_builder);
     word("strings", "shared", o.strings == Strings::Shared);
+    if let Some(builder) = o.bpte_builder.filter(|builder| *builder != o.builder) {
+        word("bpte_builder", if builder == Builder::Flatc { "flatc" } else { "exir" }, true);
+    }
     word("constants", "inline", o.constants != default.constants);
     word("delegates", "inline", o.delegates != default.delegates);
     match o.header {
@@ -93,9 +96,9 @@ pub fn difference(origin: &Origin, file: &File<'_>) -> io::Result<Option<String>
             if origin.is_range(blob, start) && !file.raw.touches(start, blob.len) {
                 continue;
             }
-            let mut bytes = blob.to_vec()?;
-            file.raw.apply(start, &mut bytes);
-            if differs(start, &bytes)? {
+            let mut written = Written { origin, raw: file.raw, at: start, same: true };
+            blob.copy_to(&mut written)?;
+            if !written.same {
                 return Ok(Some(format!("the data at byte {start:#x} differ")));
             }
         }
@@ -118,6 +121,28 @@ pub fn difference(origin: &Origin, file: &File<'_>) -> io::Result<Option<String>
         return Ok(Some("the bytes behind the end differ".into()));
     }
     Ok(None)
+}
+
+/// Compares what is written, once it is changed as it will be in the end, with a part of a file, piece by piece.
+struct Written<'w> {
+    origin: &'w Origin,
+    raw: &'w Raw,
+    at: u64,
+    same: bool,
+}
+
+impl Write for Written<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut bytes = bytes.to_vec();
+        self.raw.apply(self.at, &mut bytes);
+        self.same = self.same && bytes == self.origin.range(self.at, bytes.len() as u64)?;
+        self.at += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Compares what is written with what is expected, as far as it is the same.

@@ -363,7 +363,10 @@ impl<'p> MethodPrinter<'p> {
             out.push_str("      ");
             out.push_str(&yaml::text(name));
             out.push_str(": ");
-            let plain = matches!(value, EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) | EValue::Null);
+            let plain = match value {
+                EValue::Double(x) => !yaml::is_odd_nan(*x),
+                value => matches!(value, EValue::Int(_) | EValue::Bool(_) | EValue::Null),
+            };
             let late = self.hints.late_numbers
                 && !self.produced[index]
                 && self.first_produced.is_some_and(|first| first < index);
@@ -441,7 +444,11 @@ impl<'p> MethodPrinter<'p> {
             None => out.push_str("    container_meta: null\n"),
             Some(meta) => {
                 let quoted = |text: &Option<String>| {
-                    text.as_ref().map_or("null".into(), |text| format!("'{}'", text.replace('\'', "''")))
+                    // JSON is full of double quotes; what is not printable needs them.
+                    text.as_ref().map_or("null".into(), |text| match text.chars().all(|c| (' '..='~').contains(&c)) {
+                        true => format!("'{}'", text.replace('\'', "''")),
+                        false => yaml::quoted(text),
+                    })
                 };
                 let (inputs, outputs) = (quoted(&meta.encoded_inp_str), quoted(&meta.encoded_out_str));
                 let _ = writeln!(out, "    container_meta:\n      inputs: {inputs}\n      outputs: {outputs}");

@@ -20,9 +20,9 @@ use method::{Hints, MethodPrinter};
 use yaml::Fields;
 
 use crate::diagnostics::Report;
-use crate::emitter::raw::Raw;
+use crate::emitter::{self, raw::Raw};
 use crate::ir::tests::MethodTests;
-use crate::layout::Options;
+use crate::layout::{Builder, Options};
 use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData};
 use crate::reader::layout::{Explained, FlatTensor};
 use crate::reader::{self, Origin};
@@ -67,7 +67,7 @@ pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Resu
 /// # Errors
 /// A file that cannot be read, or is no program.
 pub fn print_program(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
-    print_with_tests(origin, &[], folder, options, |_| Ok(None))
+    print_with_tests(origin, None, folder, options)
 }
 
 /// Prints a `.bpte`: its program, and the tests with the methods.
@@ -76,12 +76,34 @@ pub fn print_program(origin: &Origin, folder: &Path, options: &PrintOptions) -> 
 /// A file that cannot be read, or is no bundled program.
 pub fn print_bundled(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
     let found = reader::bundled_program::read(origin)?;
-    print_with_tests(&found.program_origin()?, &found.tests, folder, options, |assembly| {
-        let len = origin.len()?;
-        let file = origin.head(len)?;
-        let same = assembly.bundled().is_ok_and(|bundled| bundled[..] == file[..]);
-        Ok((!same).then(|| "the bundled program differs, though the program in it does not".into()))
-    })
+    let file = origin.head(origin.len()?)?;
+    let program = found.program.to_vec()?;
+    let same = |order: &Builder| {
+        emitter::bundled_program::emit(&program, &found.tests, *order).is_ok_and(|made| made[..] == file[..])
+    };
+    let order = [Builder::Exir, Builder::Flatc].into_iter().find(same);
+    print_with_tests(
+        &found.program_origin()?,
+        Some(Bundle { tests: &found.tests, file: &file, order }),
+        folder,
+        options,
+    )
+}
+
+/// What a `.bpte` has beyond its program.
+struct Bundle<'b> {
+    tests: &'b [MethodTests],
+    file: &'b [u8],
+    /// The order that gives the file, if one does.
+    order: Option<Builder>,
+}
+
+impl Bundle<'_> {
+    /// What of a bundle is not as in the file, whose program is.
+    fn difference(&self, assembly: &Assembly) -> Option<String> {
+        let same = assembly.bundled().is_ok_and(|bundled| bundled[..] == *self.file);
+        (!same).then(|| "the bundled program differs, though the program in it does not".into())
+    }
 }
 
 /// Assembles a text that was printed. What is in a file is not too large for another.
@@ -90,14 +112,14 @@ fn assemble_again(text: &str, folder: &Path) -> Result<Assembly, Report> {
     assemble(&Input { name: "dump", text, folder }, &overrides)
 }
 
-/// Prints a program; `difference` looks for differences outside it, once it has none.
+/// Prints a program, and what a bundle has beyond it.
 fn print_with_tests(
     origin: &Origin,
-    tests: &[MethodTests],
+    bundle: Option<Bundle<'_>>,
     folder: &Path,
     options: &PrintOptions,
-    difference: impl FnOnce(&Assembly) -> io::Result<Option<String>>,
 ) -> io::Result<Printed> {
+    let tests = bundle.as_ref().map_or(&[][..], |bundle| bundle.tests);
     let mut found = reader::program::read(origin)?;
     let explained = reader::layout::explain(&mut found)?;
     let inline = explained.as_ref().is_some_and(Explained::inline_delegates);
@@ -114,10 +136,11 @@ fn print_with_tests(
         let guess = guess.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, io::Error>((guess?, body?, wishes))
     })?;
-    let (layout, raw) = guess.as_ref().map(|guess| (guess.options.clone(), guess.raw.clone())).unwrap_or_default();
+    let (mut layout, raw) = guess.as_ref().map(|guess| (guess.options.clone(), guess.raw.clone())).unwrap_or_default();
+    layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order);
     let frame = print_frame(&layout, &raw, options)?;
     let plain = wishes.is_some_and(|wishes| proof::places_are_planned(&mut found.program, wishes));
-    if let Some(guess) = guess.filter(|_| plain && is_long(&body) && options.trust_long_texts && tests.is_empty()) {
+    if let Some(guess) = guess.filter(|_| plain && is_long(&body) && options.trust_long_texts && bundle.is_none()) {
         return Ok(finish(body + &frame, layout::difference(origin, &guess.file(&found.program))?));
     }
     let mut text = body + &frame;
@@ -142,7 +165,7 @@ fn print_with_tests(
                 Some(file) => layout::difference(origin, &file)?,
                 None => Some("it has no methods".into()),
             };
-            let differs = if differs.is_none() { difference(&assembly)? } else { differs };
+            let differs = differs.or_else(|| bundle.as_ref().and_then(|bundle| bundle.difference(&assembly)));
             return Ok(finish(text, differs));
         }
         text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options)? + &frame;

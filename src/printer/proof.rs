@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::method::MethodPrinter;
 use crate::layout::memory::{self, MemoryPlan};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, contiguous};
 use crate::schema::operators::{ArgKind, Base, Role};
 
 /// What a method's text without hints says of each value's memory; `None` if it is not plain that it gives the numbers.
@@ -110,7 +110,11 @@ impl<'p> Walk<'_, 'p> {
             TensorData::Blob(_) => true,
             TensorData::Elsewhere(_) => return None,
         };
-        let plain = tensor.sizes.as_ref()?.len() == tensor.dim_order.as_ref()?.len()
+        let (sizes, order) = (tensor.sizes.as_deref()?, tensor.dim_order.as_deref()?);
+        let mut sorted = order.to_vec();
+        sorted.sort_unstable();
+        let plain = sizes.len() <= 16
+            && sorted == contiguous(sizes.len())
             && tensor.nbytes().is_some()
             && tensor.shape_dynamism != 2
             && tensor.extra_tensor_info.as_ref().is_none_or(|extra| extra.mutable_data_segments_idx == 0);

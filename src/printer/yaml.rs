@@ -16,24 +16,52 @@ pub fn text(text: &str) -> Cow<'_, str> {
     if plain && (!taken || text == "y" || text == "n") {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(serde_json::Value::from(text).to_string())
+    Cow::Owned(quoted(text))
+}
+
+/// A text in double quotes, with escapes for all that YAML does not print or takes for a line's end.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}'
+                if c != '\u{feff}' =>
+            {
+                out.push(c);
+            }
+            '\u{10000}'.. => out.push(c),
+            c => _ = write!(out, "\\u{:04x}", u32::from(c)),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// An operator's name, whose colons are safe.
 pub fn operator(name: &str) -> Cow<'_, str> {
     match name.split("::").all(|part| self::text(part) == part) {
         true => Cow::Borrowed(name),
-        false => Cow::Owned(serde_json::Value::from(name).to_string()),
+        false => Cow::Owned(quoted(name)),
     }
 }
 
 /// A number that reads back as the same, as a Double.
 pub fn double(x: &f64, out: &mut String) {
     match x {
+        x if is_odd_nan(*x) => _ = write!(out, "\"nan:{:016x}\"", x.to_bits()),
         x if x.is_nan() => out.push_str(".nan"),
         x if x.is_infinite() => out.push_str(if *x > 0.0 { ".inf" } else { "-.inf" }),
         x => _ = write!(out, "{x:?}"),
     }
+}
+
+/// Whether a double is not a number in another way than `.nan` is.
+pub fn is_odd_nan(x: f64) -> bool {
+    x.is_nan() && x.to_bits() != f64::NAN.to_bits()
 }
 
 /// An integer, or a bool.
@@ -48,6 +76,8 @@ pub fn element(number: Number, single: bool) -> String {
             let short = if single { format!("{:?}", x as f32) } else { format!("{x:?}") };
             short.strip_suffix(".0").filter(|short| *short != "-0").map_or(short.clone(), str::to_owned)
         }
+        // What has a payload is written as hex by whoever sees that this does not give it back.
+        Number::Float(x) if x.is_nan() => ".nan".into(),
         Number::Float(x) => {
             let mut text = String::new();
             double(&x, &mut text);
@@ -110,6 +140,7 @@ mod tests {
         assert_eq!(text("0.weight"), "\"0.weight\"");
         assert_eq!(text("a b"), "\"a b\"");
         assert_eq!(text(""), "\"\"");
+        assert_eq!(text("a\u{7f}\u{1}\n\u{feff}\u{2028}é\u{1f600}"), "\"a\\u007f\\u0001\\n\\ufeff\\u2028é\u{1f600}\"");
         assert_eq!(operator("aten::add.out"), "aten::add.out");
         assert_eq!(operator("aten::copy_"), "aten::copy_");
     }

@@ -34,6 +34,24 @@ pub fn find(blobs: &[Blob]) -> Result<Vec<BlobId>, (BlobId, io::Error)> {
     Ok(same)
 }
 
+/// For each blob the first one that looks the same: of equal length, with equal samples. They may differ all the same.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn alike(blobs: &[Blob]) -> io::Result<Vec<BlobId>> {
+    let mut lengths: HashMap<u64, u32> = HashMap::new();
+    blobs.iter().for_each(|blob| *lengths.entry(blob.len).or_default() += 1);
+    let mut first: HashMap<(u64, Vec<u8>), BlobId> = HashMap::new();
+    let mut alike = Vec::with_capacity(blobs.len());
+    for (blob, index) in blobs.iter().zip(0..) {
+        let alone = lengths[&blob.len] == 1;
+        let same =
+            if alone { BlobId(index) } else { *first.entry((blob.len, samples(blob)?)).or_insert(BlobId(index)) };
+        alike.push(same);
+    }
+    Ok(alike)
+}
+
 /// Blobs whose samples are equal: the same range of a file is the same, the rest is hashed.
 fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (usize, io::Error)> {
     let mut ranges: HashMap<(&std::path::Path, u64), usize> = HashMap::new();

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::externalize::generated_key;
-use super::{BlobId, EValue, ExtraTensorInfo, Memory, Program, TensorData, TensorLayout};
+use super::{BlobId, EValue, ExtraTensorInfo, Memory, Program, Source, TensorData, TensorLayout, dedup};
 use crate::reader::{self, Origin};
 
 /// Finds the data of external tensors in `.ptd` files. With `inside` they become part of the program; a key that was
@@ -17,15 +17,30 @@ use crate::reader::{self, Origin};
 /// dim_order than in the file.
 pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<()> {
     let mut entries: HashMap<String, (BlobId, Option<TensorLayout>)> = HashMap::new();
-    for path in files {
+    // Keys that share a segment share data; what was apart stays apart.
+    let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
+    for (number, path) in files.iter().enumerate() {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(named)? {
-            let blob = program.add_blob(entry.data);
+            let range = match entry.data.source {
+                Source::File { offset, .. } => (number, offset, entry.data.len),
+                _ => (number, program.blobs.len() as u64, u64::MAX),
+            };
+            let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
             if entries.insert(entry.key.clone(), (blob, entry.tensor_layout)).is_some() {
                 let message = format!("{}: the key `{}` is in another of the files, too", path.display(), entry.key);
                 return Err(io::Error::other(message));
             }
         }
+    }
+    let alike = dedup::alike(&program.blobs)?;
+    let mut added: Vec<BlobId> = ranges.into_values().collect();
+    added.sort_unstable();
+    let mut counts: HashMap<BlobId, u32> = HashMap::new();
+    for blob in added.into_iter().map(|blob| blob.0 as usize) {
+        let count = counts.entry(alike[blob]).or_default();
+        program.blobs[blob].copy = *count;
+        *count += 1;
     }
     for plan in program.execution_plan.iter_mut().flatten() {
         let method = plan.name.clone();

@@ -180,6 +180,11 @@ impl Tensor {
         self.extra_tensor_info.as_ref().map_or((0, 0), |extra| (extra.device_type, extra.device_index))
     }
 
+    /// Whether it has planned memory and a name, so that its initial state is not shared as others are (E-18).
+    pub fn has_lone_state(&self) -> bool {
+        self.memory != Memory::None && self.extra_tensor_info.is_some() && matches!(self.data, TensorData::Blob(_))
+    }
+
     /// Whether its bytes lie in a `.ptd`.
     pub fn is_external(&self) -> bool {
         self.extra_tensor_info.as_ref().is_some_and(|extra| extra.location == 1)

@@ -61,8 +61,7 @@ pub fn explain(found: &mut Found) -> io::Result<Option<Explained>> {
     if found.inline_constants {
         options.constants = Home::Inline;
     }
-    let mut same = dedup::find(&found.program.blobs).map_err(|(_, error)| error)?;
-    number_copies(&mut found.program, &mut same);
+    let same = number_copies(&mut found.program)?;
     let Some(mut plan) = guess_alignments(found, &same, &mut options) else { return Ok(None) };
     plan.memory = found.program.plans().iter().map(MemoryPlan::stated).collect();
     Ok(Some(Explained { options, plan }))
@@ -85,7 +84,10 @@ impl Explained {
         let placement = file::program(flatbuffer.len() as u64, &plan.segments, &options);
         let Some(placement) = placement else { return Ok(None) };
         let mut guess = Guess { options, plan, flatbuffer, placement, raw: Raw::default() };
-        guess.raw = oddities(origin, &guess.file(&found.program))?;
+        // What is not explained is not patched either: the patches would be for another file.
+        if header_size(&found.metadata, &guess.flatbuffer).is_some() {
+            guess.raw = oddities(origin, &guess.file(&found.program))?;
+        }
         Ok(Some(guess))
     }
 }
@@ -113,8 +115,14 @@ enum Group {
     External,
 }
 
-/// Equal data that are apart although the layout would let them share a place are copies of each other.
-fn number_copies(program: &mut Program, same: &mut [BlobId]) {
+/// Data that are apart although the layout would let them share a place, if they are equal, are copies of each other.
+/// Whether they are equal is told by samples: data that only look alike are apart in any case. Returns for each blob the one
+/// whose place it shares: all that are empty share one.
+///
+/// # Errors
+/// Data that cannot be read.
+pub(crate) fn number_copies(program: &mut Program) -> io::Result<Vec<BlobId>> {
+    let alike = dedup::alike(&program.blobs)?;
     let mut uses: Vec<(BlobId, Group)> = Vec::new();
     for plan in program.plans() {
         uses.extend(plan.tensors().filter_map(|(_, tensor)| match tensor.data {
@@ -129,17 +137,27 @@ fn number_copies(program: &mut Program, same: &mut [BlobId]) {
     uses.extend(program.external_data.iter().map(|entry| (entry.data, Group::External)));
     let mut met: HashSet<(BlobId, Group)> = HashSet::new();
     let mut counts: HashMap<(BlobId, Group), u32> = HashMap::new();
+    // States that would be alone, and are not, must say that they are the same copy: those count from 1.
+    let lone = program.plans().iter().flat_map(|plan| plan.tensors()).filter(|(_, tensor)| tensor.has_lone_state());
+    for (_, tensor) in lone {
+        if let TensorData::Blob(blob) = tensor.data
+            && !met.insert((blob, Group::Mutable))
+        {
+            counts.insert((alike[blob.0 as usize], Group::Mutable), 1);
+        }
+    }
+    met.clear();
     for (blob, group) in uses {
         let index = blob.0 as usize;
         if program.blobs[index].len > 0 && met.insert((blob, group)) {
-            let count = counts.entry((same[index], group)).or_default();
+            let count = counts.entry((alike[index], group)).or_default();
             // A blob that is in several groups keeps the largest number.
             program.blobs[index].copy = program.blobs[index].copy.max(*count);
             *count += 1;
         }
     }
-    let copies = program.blobs.iter().zip(same).zip(0..).filter(|((blob, _), _)| blob.copy > 0);
-    copies.for_each(|((_, same), index)| *same = BlobId(index));
+    let blobs = program.blobs.iter().zip(alike).zip(0..);
+    Ok(blobs.map(|((blob, alike), index)| if blob.len == 0 { alike } else { BlobId(index) }).collect())
 }
 
 /// Tries pairs of alignments, first those that explain where the first segment begins, too; what none explains gets the
@@ -254,7 +272,7 @@ fn alignments_of(
 /// Tries both orders; returns the FlatBuffer of the one that gives the file's, else of the first.
 fn guess_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Result<FlatBuffer> {
     // What lies inside the FlatBuffer shows its alignment there.
-    let inline = !plan.inline_delegates.is_empty() || plan.constant_buffer.len() > 1;
+    let inline = !plan.inline_delegates.is_empty() || !plan.constant_buffer.is_empty();
     let forced = if inline { TENSOR_ALIGNMENTS } else { &TENSOR_ALIGNMENTS[..1] };
     let tensor = if options.constants == Home::Inline { forced } else { &[options.tensor_alignment] };
     let mut first = None;
@@ -301,9 +319,12 @@ fn guess_frame(found: &Found, flatbuffer: &[u8], segments: &[Segment], options: 
         options.header = Header::Length(stated);
     }
     let size = |options: &Options| file::program(length, segments, options).map(|frame| frame.header.len() as u64);
-    if inserted > 32 && inserted.is_power_of_two() && inserted > options.tensor_alignment {
-        options.delegate_alignment = inserted.min(layout::MAX_FORCED_ALIGNMENT);
-    } else if size(options) != Some(inserted) && (u64::from(stated)..=MAX_HEADER).contains(&inserted) {
+    // What is inside shows its alignment; if nothing is, the header may still be padded to that of delegates (W-4).
+    let shown = !found.inline_constants && found.program.plans().iter().all(|plan| plan.delegates().is_empty());
+    if size(options) == Some(inserted) {
+    } else if inserted > 32 && inserted.is_power_of_two() && inserted <= MAX_HEADER && shown {
+        options.delegate_alignment = inserted;
+    } else if (u64::from(stated)..=MAX_HEADER).contains(&inserted) {
         options.header_size = Some(inserted);
     }
     guess_base(header.segment_base_offset, options, |options| {
@@ -427,8 +448,7 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<FlatTensor> {
         let data = *blobs.entry(*segment).or_insert_with(|| program.add_blob(data));
         program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout });
     }
-    let mut same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
-    number_copies(&mut program, &mut same);
+    let same = number_copies(&mut program)?;
     let metadata = origin.head(frame.metadata)?;
     for (segment_alignment, last_resort) in segment_alignments(&frame.segments) {
         let alignments = alignments_of(&frame.entry_segments, &frame.segments, segment_alignment, last_resort);

@@ -342,7 +342,8 @@ impl Reader<'_> {
             TensorData::None
         } else {
             let rooms = if memory == Memory::None { &places.constants } else { &places.mutable };
-            let room = rooms.get(index as usize).copied();
+            // Data of no bytes need no room, and the writer makes none for states that are all empty.
+            let room = rooms.get(index as usize).copied().or_else(|| (found.nbytes() == Some(0)).then_some((0, 0)));
             let Some(((start, end), nbytes)) = room.zip(found.nbytes()) else {
                 return t.wrong(tensor::data_buffer_idx, format!("there are no data with the number {index}"));
             };

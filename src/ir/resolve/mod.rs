@@ -141,6 +141,7 @@ fn options(layout: &document::Layout) -> Options {
         base_alignment: layout.base_alignment.or(default.base_alignment),
         builder: layout.builder.unwrap_or(default.builder),
         ptd_builder: layout.ptd_builder.unwrap_or(default.ptd_builder),
+        bpte_builder: layout.bpte_builder,
         header: layout.header.unwrap_or(default.header),
         header_size: layout.header_size,
         strings: layout.strings.unwrap_or(default.strings),
