@@ -7,9 +7,228 @@
 //! Each step runs only if the one before it found nothing malformed: what cannot be read cannot be judged. Only the
 //! metadata are read, never the weights. The rules themselves are a table ([`rules`]); what each step looks at is in the
 //! files beside this one. Nothing here repairs anything.
+//!
+//! ```
+//! use pte_emit::check::{self, Options};
+//! use pte_emit::reader::Origin;
+//!
+//! let findings = check::file(&Origin::Bytes(b"no program".as_slice().into()), &Options::default()).unwrap();
+//! assert!(findings.has_errors());
+//! assert_eq!(findings.list()[0].rule.id, "H-1");
+//! ```
 
+mod fields;
 pub mod finding;
+pub mod header;
+mod path;
 pub mod rules;
+mod structure;
+mod view;
+
+use std::io;
 
 pub use finding::{Finding, Findings, Place};
 pub use rules::{Profile, Rule, Severity};
+
+use crate::emitter::File;
+use crate::reader::Origin;
+use crate::schema::{bundled_program, flat_tensor, program as pte};
+use fields::flat_tensor::External;
+use header::Frame;
+use path::Reporter;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A `.pte`.
+    Program,
+    /// A `.ptd`.
+    FlatTensor,
+    /// A `.bpte`.
+    BundledProgram,
+}
+
+/// What a file is judged by.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// The runtime that the file will meet.
+    pub profile: Profile,
+    /// The `.ptd` files that are given with a program.
+    pub with: Vec<DataFile>,
+    /// Operators beyond those that the runtime registers.
+    pub operators: crate::schema::operators::OperatorSet,
+}
+
+/// A `.ptd` that is given with a program: its metadata.
+#[derive(Debug, Clone)]
+pub struct DataFile {
+    name: String,
+    head: Vec<u8>,
+    len: u64,
+}
+
+impl DataFile {
+    /// Reads the metadata of a file; `name` is what to call it in messages.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn open(name: impl Into<String>, origin: &Origin) -> io::Result<DataFile> {
+        let (head, len) = metadata(origin, Format::FlatTensor)?;
+        Ok(DataFile { name: name.into(), head, len })
+    }
+
+    /// The metadata of a file that is yet to be written.
+    ///
+    /// # Errors
+    /// None: writing to memory does not fail.
+    pub fn made(name: impl Into<String>, file: &File<'_>) -> io::Result<DataFile> {
+        let mut head = Vec::new();
+        file.write_flatbuffer(&mut head)?;
+        Ok(DataFile { name: name.into(), head, len: file.placement.file_size })
+    }
+
+    /// Judges the file by itself.
+    pub fn check(&self, options: &Options) -> Findings {
+        flat_tensor(&self.head, self.len, options)
+    }
+}
+
+/// Judges a file of any of the three formats. A file whose identifier is none of them is told apart by its header, then
+/// by its name; failing that, it is taken for a `.pte`.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn file(origin: &Origin, options: &Options) -> io::Result<Findings> {
+    let format = header::format(&origin.head(header::HEAD)?).unwrap_or_else(|| by_name(origin));
+    let (head, len) = metadata(origin, format)?;
+    Ok(match format {
+        Format::Program => program(&head, len, options),
+        Format::FlatTensor => flat_tensor(&head, len, options),
+        Format::BundledProgram => bundled_program(&head, options),
+    })
+}
+
+fn by_name(origin: &Origin) -> Format {
+    let extension = match origin {
+        Origin::File(path) => path.extension().and_then(|extension| extension.to_str()),
+        _ => None,
+    };
+    match extension {
+        Some("ptd") => Format::FlatTensor,
+        Some("bpte") => Format::BundledProgram,
+        _ => Format::Program,
+    }
+}
+
+/// The metadata of a file, and its length.
+fn metadata(origin: &Origin, format: Format) -> io::Result<(Vec<u8>, u64)> {
+    let len = origin.len()?;
+    let head = origin.head(header::HEAD)?;
+    Ok((origin.head(header::metadata_len(format, &head, len))?, len))
+}
+
+/// Judges a `.pte` of `len` bytes by its metadata: `head` is the file up to where the program ends, or farther.
+pub fn program(head: &[u8], len: u64, options: &Options) -> Findings {
+    let mut findings = Findings::new(options.profile);
+    let external = external(options, &mut findings);
+    program_at(head, len, &mut findings, "", 0, &external, options);
+    findings
+}
+
+/// A program that begins at a byte of a file; whether it could be read to the end.
+fn program_at(
+    head: &[u8],
+    len: u64,
+    findings: &mut Findings,
+    prefix: &'static str,
+    start: u64,
+    external: &External,
+    options: &Options,
+) -> bool {
+    let mut report = Reporter::new(findings, head, prefix, start);
+    let Some(frame) = header::program(head, len, &mut report) else { return false };
+    let Some(bytes) = within(head, &frame) else { return false };
+    let mut report = Reporter::new(findings, bytes, prefix, start);
+    structure::check(bytes, &pte::PROGRAM, frame.header.clone(), &mut report);
+    if findings.count(Severity::Malformed) > 0 {
+        return false;
+    }
+    let mut report = Reporter::new(findings, bytes, prefix, start);
+    fields::program::check(bytes, &frame, external, &mut report);
+    if !findings.has_errors() {
+        semantics(bytes, len, findings, options);
+    }
+    true
+}
+
+/// The last step, for programs without an error so far: what the instructions do with the values.
+fn semantics(bytes: &[u8], len: u64, findings: &mut Findings, options: &Options) {
+    // `crate::reader::program::read_head(bytes, len)` gives the `Program`; semantics::check(&program, ...) goes here.
+    let _ = (bytes, len, findings, options);
+}
+
+/// The metadata, as the header says how many they are.
+fn within<'a>(head: &'a [u8], frame: &Frame) -> Option<&'a [u8]> {
+    head.get(..usize::try_from(frame.metadata).ok()?)
+}
+
+/// Judges a `.ptd` of `len` bytes by its metadata: `head` is the file up to where they end, or farther.
+pub fn flat_tensor(head: &[u8], len: u64, options: &Options) -> Findings {
+    let mut findings = Findings::new(options.profile);
+    let mut report = Reporter::new(&mut findings, head, "", 0);
+    let Some(frame) = header::flat_tensor(head, len, &mut report) else { return findings };
+    let Some(bytes) = within(head, &frame) else { return findings };
+    structure::check(bytes, &flat_tensor::FLAT_TENSOR, frame.header.clone(), &mut report);
+    if findings.count(Severity::Malformed) == 0 {
+        fields::flat_tensor::check(bytes, &frame, &mut Reporter::new(&mut findings, bytes, "", 0));
+    }
+    findings
+}
+
+/// Judges a `.bpte`, and the program in it.
+pub fn bundled_program(bytes: &[u8], options: &Options) -> Findings {
+    let mut findings = Findings::new(options.profile);
+    let external = external(options, &mut findings);
+    let mut report = Reporter::new(&mut findings, bytes, "", 0);
+    let Some(frame) = header::bundled_program(bytes, bytes.len() as u64, &mut report) else { return findings };
+    structure::check(bytes, &bundled_program::BUNDLED_PROGRAM, frame.header, &mut report);
+    if findings.count(Severity::Malformed) > 0 {
+        return findings;
+    }
+    let inner = fields::bundled::program(bytes, &mut Reporter::new(&mut findings, bytes, "", 0));
+    let inner = inner.and_then(|(start, len)| {
+        let program = bytes.get(start..start + len)?;
+        let whole = program_at(program, len as u64, &mut findings, "program.", start as u64, &external, options);
+        whole.then_some(program)
+    });
+    fields::bundled::check(bytes, inner, &mut Reporter::new(&mut findings, bytes, "", 0));
+    findings
+}
+
+/// The keys of all `.ptd` files that are given; what is wrong with these files is told in short.
+fn external(options: &Options, findings: &mut Findings) -> External {
+    let mut external = External::default();
+    for file in &options.with {
+        let judged = file.check(&Options { profile: options.profile, ..Options::default() });
+        if judged.has_errors() {
+            findings.add("G-30", || {
+                let first = judged.list().iter().find(|finding| finding.rule.severity <= Severity::Invalid);
+                let found = first.map_or(String::new(), Finding::to_string);
+                let place = Place { offset: None, path: file.name.clone() };
+                (place, found, "a .ptd without errors".to_owned())
+            });
+        }
+        if judged.count(Severity::Malformed) > 0 {
+            external.files.push(file.name.clone());
+            continue;
+        }
+        for (key, other) in fields::flat_tensor::collect(&file.head, &file.name, &mut external) {
+            findings.add("N-32", || {
+                let key = crate::diagnostics::clipped(&String::from_utf8_lossy(&key)).to_string();
+                let found = format!("{key:?}, which {} has, too", external.files[other]);
+                (Place { offset: None, path: file.name.clone() }, found, "each key in one file".to_owned())
+            });
+        }
+    }
+    external
+}

@@ -3,9 +3,13 @@
 //! The table (`operators.table`, made by `tools/operators.py`) has one operator a line, ascending by name:
 //! `aten::add.out self:T other:T alpha:S=1 out:T!`. A kind is a letter (T Tensor, S Scalar, i int, f float, b bool,
 //! s str, d ScalarType, m MemoryFormat), `[]` makes a list of it, `?` lets it be None, `!` marks an out argument,
-//! `&` one that is written in place. An operator without outs says its result behind `->`.
-//! Nothing here knows values; filling a stack is [`crate::ir::resolve`]'s work.
+//! `&` one that is written in place. An operator without outs says its result behind `->`. Who has operators of their own
+//! adds lines of the same form ([`OperatorSet`]).
+//! Nothing here knows values; filling a stack is [`crate::ir::resolve`]'s work, judging one [`crate::check`]'s.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::LazyLock;
 
 /// The letter of a kind.
@@ -57,13 +61,13 @@ pub enum Role {
 #[derive(Debug, Clone)]
 pub struct Arg {
     /// Name in the schema.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Kind.
     pub kind: ArgKind,
     /// Read or written.
     pub role: Role,
     /// Text of the default, if it has one: JSON.
-    pub default: Option<&'static str>,
+    pub default: Option<Cow<'static, str>>,
 }
 
 /// An operator's signature.
@@ -95,7 +99,7 @@ static LINES: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
 pub fn find(name: &str) -> Option<Signature> {
     let lines = &*LINES;
     let at = lines.binary_search_by(|(n, _)| (*n).cmp(name)).ok()?;
-    Some(parse(lines[at].1))
+    parse(lines[at].1, Cow::Borrowed).ok()
 }
 
 /// All names, ascending.
@@ -103,49 +107,143 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     LINES.iter().map(|(name, _)| *name)
 }
 
-fn parse(text: &'static str) -> Signature {
-    let (args, result) = match text.split_once("->") {
-        Some((args, result)) => (args, result.trim().bytes().next().map(base)),
-        None => (text, None),
-    };
-    Signature { args: args.split_whitespace().map(parse_arg).collect(), result }
+/// The operators of the runtime and those that somebody adds.
+#[derive(Debug, Clone, Default)]
+pub struct OperatorSet {
+    added: BTreeMap<String, Signature>,
 }
 
-fn parse_arg(word: &'static str) -> Arg {
-    let (name, rest) = word.split_once(':').expect("the table's words are name:kind");
+/// A line of added operators that is no operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineError {
+    /// Number of the line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for LineError {}
+
+impl OperatorSet {
+    /// The operators of the runtime alone.
+    pub fn new() -> OperatorSet {
+        OperatorSet::default()
+    }
+
+    /// Adds operators, one a line in the form of the table; empty lines and lines that begin with `#` say nothing. A name
+    /// that is there already gets the new signature.
+    ///
+    /// # Errors
+    /// Every line that is no operator. The others are added all the same.
+    pub fn add(&mut self, text: &str) -> Result<(), Vec<LineError>> {
+        let mut errors = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            match parse_line(line) {
+                Ok((name, signature)) => _ = self.added.insert(name, signature),
+                Err(message) => errors.push(LineError { line: number + 1, message }),
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// The signature of `name` (`aten::add.out`), if it is known.
+    pub fn find(&self, name: &str) -> Option<Signature> {
+        self.added.get(name).cloned().or_else(|| find(name))
+    }
+}
+
+fn parse_line(line: &str) -> Result<(String, Signature), String> {
+    let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.:".contains(c);
+    if !name.chars().all(plain) || !name.contains("::") {
+        return Err(format!("`{name}` is no name of an operator; one is written namespace::name.overload"));
+    }
+    let signature = parse(rest, |text| Cow::Owned(text.to_owned()))?;
+    let mut seen = std::collections::BTreeSet::new();
+    match signature.args.iter().find(|arg| !seen.insert(&*arg.name)) {
+        Some(twice) => Err(format!("there are two arguments `{}`", twice.name)),
+        None => Ok((name.to_owned(), signature)),
+    }
+}
+
+fn parse<'t>(text: &'t str, keep: impl Fn(&'t str) -> Cow<'static, str>) -> Result<Signature, String> {
+    let (args, result) = match text.split_once("->") {
+        None => (text, None),
+        Some((args, result)) => match result.trim() {
+            "" => (args, None),
+            letter => (args, Some(base(letter).ok_or_else(|| format!("`{letter}` is no kind of result"))?)),
+        },
+    };
+    let args = args.split_whitespace().map(|word| parse_arg(word, &keep)).collect::<Result<Vec<_>, _>>()?;
+    if result.is_some() && args.iter().any(|arg| arg.role == Role::Out) {
+        return Err("an operator has outs or a result, not both".into());
+    }
+    Ok(Signature { args, result })
+}
+
+fn parse_arg<'t>(word: &'t str, keep: &impl Fn(&'t str) -> Cow<'static, str>) -> Result<Arg, String> {
+    let (name, rest) =
+        word.split_once(':').filter(|(name, _)| !name.is_empty()).ok_or(format!("`{word}` is not name:kind"))?;
     let (kind, default) = match rest.split_once('=') {
         Some((kind, default)) => (kind, Some(default)),
         None => (rest, None),
     };
-    let role = match kind.chars().last() {
-        Some('!') => Role::Out,
-        Some('&') => Role::InPlace,
-        _ => Role::In,
-    };
-    let kind = kind.trim_end_matches(['!', '&']);
-    let base = base(kind.as_bytes()[0]);
-    let list = kind.contains("[]");
-    let kind =
-        ArgKind { base, list, optional: kind.len() > 1 && kind.ends_with('?'), optional_items: kind.contains("?[]") };
-    Arg { name, kind, role, default }
-}
-
-fn base(letter: u8) -> Base {
-    match letter {
-        b'T' => Base::Tensor,
-        b'S' => Base::Scalar,
-        b'i' => Base::Int,
-        b'f' => Base::Float,
-        b'b' => Base::Bool,
-        b's' => Base::Str,
-        b'd' => Base::Dtype,
-        b'm' => Base::MemoryFormat,
-        _ => unreachable!("the table is part of the program and tested"),
+    if let Some(default) = default.filter(|default| serde_json::from_str::<serde_json::Value>(default).is_err()) {
+        return Err(format!("the default `{default}` of `{name}` is no JSON"));
     }
+    let (kind, role) = match (kind.strip_suffix('!'), kind.strip_suffix('&')) {
+        (Some(kind), _) => (kind, Role::Out),
+        (_, Some(kind)) => (kind, Role::InPlace),
+        _ => (kind, Role::In),
+    };
+    let kind = arg_kind(kind).ok_or_else(|| format!("`{kind}` is no kind of argument"))?;
+    if role != Role::In && kind.base != Base::Tensor {
+        return Err(format!("`{name}` is written, so it must be a tensor"));
+    }
+    Ok(Arg { name: keep(name), kind, role, default: default.map(keep) })
 }
 
-impl std::fmt::Display for ArgKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// A letter, then `[]` or `?[]` for a list, then `?` if it may be None.
+fn arg_kind(text: &str) -> Option<ArgKind> {
+    let letter = text.get(..1)?;
+    let (list, optional_items, optional) = match &text[1..] {
+        "" => (false, false, false),
+        "?" => (false, false, true),
+        "[]" => (true, false, false),
+        "[]?" => (true, false, true),
+        "?[]" => (true, true, false),
+        "?[]?" => (true, true, true),
+        _ => return None,
+    };
+    Some(ArgKind { base: base(letter)?, list, optional, optional_items })
+}
+
+fn base(letter: &str) -> Option<Base> {
+    Some(match letter {
+        "T" => Base::Tensor,
+        "S" => Base::Scalar,
+        "i" => Base::Int,
+        "f" => Base::Float,
+        "b" => Base::Bool,
+        "s" => Base::Str,
+        "d" => Base::Dtype,
+        "m" => Base::MemoryFormat,
+        _ => return None,
+    })
+}
+
+impl fmt::Display for ArgKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let base = match self.base {
             Base::Tensor => "Tensor",
             Base::Scalar => "Scalar",
@@ -173,7 +271,7 @@ mod tests {
         for name in all {
             let signature = find(name).unwrap();
             for arg in &signature.args {
-                if let Some(default) = arg.default {
+                if let Some(default) = &arg.default {
                     serde_json::from_str::<serde_json::Value>(default).expect(name);
                 }
             }
@@ -189,5 +287,41 @@ mod tests {
         let copy = find("aten::copy_").unwrap();
         assert_eq!((copy.args[0].role, copy.result, copy.outs().count()), (Role::InPlace, Some(Base::Tensor), 0));
         assert!(find("aten::nonsense").is_none());
+    }
+
+    #[test]
+    fn lines_are_added_to_the_table() {
+        let mut set = OperatorSet::new();
+        set.add("# mine\n\nmine::scale.out self:T by:f=2.0 dims:i[]? out:T!\nmine::count self:T -> i\n").unwrap();
+        let scale = set.find("mine::scale.out").unwrap();
+        assert_eq!((scale.args.len(), scale.outs().count(), scale.result), (4, 1, None));
+        assert_eq!(scale.args[2].kind.to_string(), "int[]?");
+        assert_eq!(set.find("mine::count").unwrap().result, Some(Base::Int));
+        assert!(set.find("aten::add.out").is_some() && set.find("mine::none").is_none());
+    }
+
+    #[test]
+    fn what_is_no_operator_is_an_error_with_its_line() {
+        let cases = [
+            ("scale self:T", "`scale` is no name"),
+            ("m::a self", "`self` is not name:kind"),
+            ("m::a :T", "`:T` is not name:kind"),
+            ("m::a x:Q", "`Q` is no kind of argument"),
+            ("m::a x:", "`` is no kind of argument"),
+            ("m::a x:é", "`é` is no kind of argument"),
+            ("m::a x:T[", "`T[` is no kind of argument"),
+            ("m::a x:i=two", "the default `two` of `x` is no JSON"),
+            ("m::a x:i!", "`x` is written"),
+            ("m::a x:T -> QQ", "`QQ` is no kind of result"),
+            ("m::a x:T out:T! -> T", "outs or a result"),
+            ("m::a x:T x:T", "two arguments `x`"),
+        ];
+        for (line, expected) in cases {
+            let mut set = OperatorSet::new();
+            let errors = set.add(&format!("m::fine x:T -> T\n{line}\n")).unwrap_err();
+            assert_eq!((errors.len(), errors[0].line), (1, 2), "{line}");
+            assert!(errors[0].message.contains(expected), "{line}: {}", errors[0]);
+            assert!(set.find("m::fine").is_some());
+        }
     }
 }

@@ -66,7 +66,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let takes = if list_out || wanted == 0 { None } else { Some(wanted) };
         if let Some(takes) = takes.filter(|takes| *takes != outs.len()) {
             self.wrong_outs = true;
-            let names = signature.outs().map(|out| out.name).collect::<Vec<_>>().join(", ");
+            let names = signature.outs().map(|out| &*out.name).collect::<Vec<_>>().join(", ");
             let at = outs.first().map_or(name.id, |out| out.id);
             self.error(
                 at,
@@ -153,8 +153,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let mut stack = Vec::with_capacity(signature.args.len() + 1);
         for (position, arg) in signature.ins().enumerate() {
-            match (args.get(position), arg.default) {
-                (Some(given), _) => stack.push(self.argument(given, Some(arg.kind), arg.name)),
+            match (args.get(position), &arg.default) {
+                (Some(given), _) => stack.push(self.argument(given, Some(arg.kind), &arg.name)),
                 (None, Some(default)) => stack.push(self.default(default, arg.kind, name.id)),
                 (None, None) => {
                     let message = format!("{} needs the argument `{}`, a {}", name.value, arg.name, arg.kind);
@@ -171,7 +171,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// The default of an argument, JSON in the operator table.
-    pub(super) fn default(&mut self, json: &'static str, kind: ArgKind, at: NodeId) -> i32 {
+    pub(super) fn default(&mut self, json: &str, kind: ArgKind, at: NodeId) -> i32 {
         let literal = default_literal(&serde_json::from_str(json).unwrap_or(serde_json::Value::Null), at);
         self.argument(&literal, Some(kind), "")
     }

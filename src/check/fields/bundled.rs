@@ -1,0 +1,225 @@
+//! A `.bpte`: the tests of its program, and whether they fit it (section 8 of the paper, `B-`).
+//!
+//! Whether a method gives the expected outputs only running it can say.
+
+use super::super::path::{Path, Reporter};
+use super::super::view::{Table, Tables};
+use super::values::tag as kinds;
+use super::{Names, inside, is_order, listed};
+use crate::program::nbytes;
+use crate::schema::ScalarType;
+use crate::schema::bundled_program::{
+    bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
+};
+use crate::schema::program as schema;
+
+/// What the runtime needs of the memory that a program is loaded from.
+const PROGRAM_ALIGNMENT: usize = 16;
+
+/// Tags of the union of bundled values.
+const TENSOR: u8 = 1;
+const INT: u8 = 2;
+const BOOL: u8 = 3;
+const DOUBLE: u8 = 4;
+
+/// Where the program is in the file, if there is one.
+pub fn program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usize, usize)> {
+    let root = Table::root(bytes)?;
+    let path = Path::ROOT.field("program");
+    let Some(program) = root.u8s(bundled_program::program) else {
+        report.add("B-2", &path, root.at, format_args!("no program"), format_args!("one"));
+        return None;
+    };
+    if program.at % PROGRAM_ALIGNMENT != 0 {
+        let expected = format_args!("a multiple of {PROGRAM_ALIGNMENT}");
+        report.add("B-2", &path, program.at, format_args!("a program from byte {:#x}", program.at), expected);
+    }
+    Some((program.at, program.len()))
+}
+
+/// Looks at the tests. `inner` is the program, if it can be read.
+pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) {
+    let Some(root) = Table::root(bytes) else { return };
+    let version = root.u32(bundled_program::version);
+    if version != crate::emitter::bundled_program::VERSION {
+        let at = root.near(bundled_program::version);
+        report.add("G-9", &Path::ROOT.field("version"), at, format_args!("{version}"), format_args!("2"));
+    }
+    let plans = inner.and_then(Table::root).and_then(|root| root.tables(schema::program::execution_plan));
+    let list = Path::ROOT.field("method_test_suites");
+    let Some(suites) = root.tables(bundled_program::method_test_suites) else {
+        return report.add("B-3", &list, root.at, format_args!("no tests"), format_args!("a list, be it empty"));
+    };
+    let mut names = Names::new();
+    for (index, suite) in suites.iter().enumerate() {
+        let path = list.item(index);
+        let Some(name) = suite.text(bundled_method_test_suite::method_name) else {
+            let path = path.field("method_name");
+            report.add("B-3", &path, suite.at, format_args!("tests of no method"), format_args!("a method's name"));
+            continue;
+        };
+        let (at, shown) =
+            (suite.near(bundled_method_test_suite::method_name), suite.shown(bundled_method_test_suite::method_name));
+        if let Some(first) = names.insert(name, index) {
+            let found = format_args!("{shown:?}, which suite {first} tests, too");
+            report.add("B-4", &path.field("method_name"), at, found, format_args!("another method"));
+        }
+        let plan =
+            plans.and_then(|plans| plans.iter().find(|plan| plan.text(schema::execution_plan::name) == Some(name)));
+        if plans.is_some() && plan.is_none() {
+            let expected = format_args!("a method of the program");
+            report.add("B-4", &path.field("method_name"), at, format_args!("{shown:?}"), expected);
+        }
+        let Some(cases) = suite.tables(bundled_method_test_suite::test_cases) else {
+            let path = path.field("test_cases");
+            report.add("B-3", &path, suite.at, format_args!("no tests"), format_args!("a list, be it empty"));
+            continue;
+        };
+        let cases_path = path.field("test_cases");
+        for (index, case) in cases.iter().enumerate() {
+            check_case(case, plan, &cases_path.item(index), report);
+        }
+    }
+}
+
+fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    let lists = [
+        (bundled_method_test_case::inputs, "inputs", schema::execution_plan::inputs),
+        (bundled_method_test_case::expected_outputs, "expected_outputs", schema::execution_plan::outputs),
+    ];
+    for (slot, name, of_plan) in lists {
+        let path = path.field(name);
+        let Some(list) = case.tables(slot) else {
+            report.add("B-3", &path, case.at, format_args!("no {name}"), format_args!("a list, be it empty"));
+            continue;
+        };
+        let outputs = slot == bundled_method_test_case::expected_outputs;
+        let indices = plan.and_then(|plan| plan.i32s(of_plan));
+        let values = plan.and_then(|plan| plan.tables(schema::execution_plan::values));
+        if let Some(indices) = indices
+            && indices.len() != list.len()
+            && !(outputs && list.len() == 0)
+        {
+            let rule = if outputs { "B-10" } else { "B-6" };
+            let found = format_args!("{} values", list.len());
+            report.add(rule, &path, case.near(slot), found, format_args!("{}, as the method has", indices.len()));
+        }
+        for (position, item) in list.iter().enumerate() {
+            let own = indices.and_then(|indices| indices.get(position)).zip(values);
+            let own = own.filter(|(index, values)| inside((*index).into(), values.len()));
+            let own = own.and_then(|(index, values): (i32, Tables<'_>)| values.get(index as usize));
+            check_value(item, own, outputs, &path.item(position), report);
+        }
+    }
+}
+
+/// A bundled value and the method's own.
+fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    let kind = t.u8(value::val_type);
+    let at = t.near(value::val_type);
+    let rule = if output { "B-10" } else { "B-7" };
+    let child = t.child(value::val).filter(|_| (TENSOR..=DOUBLE).contains(&kind));
+    let Some(child) = child else {
+        let found = format_args!("a value of kind {kind}, or none");
+        return report.add(rule, path, at, found, format_args!("1 to 4, and a value"));
+    };
+    if output && kind != TENSOR {
+        report.add(rule, path, at, format_args!("a value of kind {kind}"), format_args!("a tensor"));
+    }
+    if kind == TENSOR {
+        check_tensor(child, path, report);
+    }
+    let Some(own) = own else { return };
+    let own_kind = own.u8(schema::evalue::val_type);
+    let Some(own) = own.child(schema::evalue::val) else { return };
+    let same_kind = match kind {
+        TENSOR => own_kind == kinds::TENSOR,
+        INT => own_kind == kinds::INT,
+        BOOL => own_kind == kinds::BOOL,
+        _ => own_kind == kinds::DOUBLE,
+    };
+    let rule = if output { "B-10" } else { "B-8" };
+    if !same_kind {
+        let expected = format_args!("{}, as the method has", super::values::name(own_kind));
+        return report.add(rule, path, at, format_args!("a value of kind {kind}"), expected);
+    }
+    let differs = match kind {
+        TENSOR => return compare(child, own, output, path, report),
+        // An output that is no tensor was reported already.
+        _ if output => return,
+        INT => (child.i64(int::int_val) != own.i64(schema::int::int_val))
+            .then(|| (child.i64(int::int_val).to_string(), own.i64(schema::int::int_val).to_string())),
+        BOOL => (child.u8(bool_::bool_val) != own.u8(schema::bool_::bool_val))
+            .then(|| (child.u8(bool_::bool_val).to_string(), own.u8(schema::bool_::bool_val).to_string())),
+        _ => {
+            let (a, b) = (child.f64(double::double_val), own.f64(schema::double::double_val));
+            let close = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-4 + 1e-5 * b.abs();
+            (!close).then(|| (a.to_string(), b.to_string()))
+        }
+    };
+    if let Some((found, expected)) = differs {
+        report.add(rule, path, child.at, format_args!("{found}"), format_args!("{expected}, as the program has it"));
+    }
+}
+
+/// A bundled tensor by itself.
+fn check_tensor(t: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    let scalar_type = ScalarType(t.i8(tensor::scalar_type));
+    let parts = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order), t.u8s(tensor::data));
+    let (Some(sizes), Some(order), Some(data)) = parts else {
+        let expected = format_args!("all three, be they empty");
+        return report.add("B-9", path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
+    };
+    if sizes.len() > 16 || !is_order(order.iter(), sizes.len()) {
+        let found = format_args!("{} for {} dimensions", listed(order.iter()), sizes.len());
+        report.add(
+            "B-9",
+            &path.field("dim_order"),
+            order.at,
+            found,
+            format_args!("each dimension once, and 16 at most"),
+        );
+    }
+    let numbers: Vec<i32> = sizes.iter().collect();
+    match nbytes(scalar_type, &numbers) {
+        Some(bytes) if bytes == data.len() as u64 => {}
+        Some(bytes) => {
+            let expected = format_args!("{bytes}, as the sizes say");
+            report.add("B-9", &path.field("data"), data.at, format_args!("{} bytes", data.len()), expected);
+        }
+        None => {
+            let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
+            report.add("B-9", &path.field("sizes"), sizes.at, found, format_args!("sizes from 0 up of a known type"));
+        }
+    }
+}
+
+/// A bundled tensor beside the method's own: type and shape.
+fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    let rule = if output { "B-10" } else { "B-8" };
+    let (found, expected) = (ScalarType(t.i8(tensor::scalar_type)), ScalarType(own.i8(schema::tensor::scalar_type)));
+    let (sizes, own_sizes) = (t.i32s(tensor::sizes), own.i32s(schema::tensor::sizes));
+    let (Some(sizes), Some(own_sizes)) = (sizes, own_sizes) else { return };
+    let fits = match own.i8(schema::tensor::shape_dynamism) {
+        0 => sizes.iter().eq(own_sizes.iter()),
+        // As many elements as at load at most; each dimension is free.
+        _ => {
+            let numel = |sizes: &mut dyn Iterator<Item = i32>| {
+                sizes.fold(1u128, |n, size| n.saturating_mul(size.max(0) as u128))
+            };
+            sizes.len() == own_sizes.len() && numel(&mut sizes.iter()) <= numel(&mut own_sizes.iter())
+        }
+    };
+    if found != expected || !fits {
+        let found = format_args!("{found} {}", listed(sizes.iter()));
+        let expected = format_args!("{expected} {}, as the method has", listed(own_sizes.iter()));
+        return report.add(rule, path, t.at, found, expected);
+    }
+    let (order, own_order) = (t.u8s(tensor::dim_order), own.u8s(schema::tensor::dim_order));
+    if let (true, Some(order), Some(own_order)) = (output, order, own_order)
+        && !order.iter().eq(own_order.iter())
+    {
+        let expected = format_args!("{}, as the method has", listed(own_order.iter()));
+        report.add(rule, &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
+    }
+}

@@ -1,0 +1,203 @@
+//! A `.pte`: its methods, what each needs to be loaded, and the keyed data (section 3 of the paper, `P-`, `M-2x`).
+
+use super::super::header::Frame;
+use super::super::path::{Path, Reporter};
+use super::super::view::{Table, Tables};
+use super::flat_tensor::External;
+use super::segments::Data;
+use super::tensors::Around;
+use super::values::{self, tag};
+use super::{Names, inside};
+use crate::schema::program::{
+    evalue, execution_plan, extra_tensor_info, named_data, non_const_buffer_device, program, tensor,
+};
+
+/// Looks at a program whose structure holds.
+pub fn check(bytes: &[u8], frame: &Frame, external: &External, report: &mut Reporter<'_, '_>) {
+    let Some(root) = Table::root(bytes) else { return };
+    let path = &Path::ROOT;
+    let version = root.u32(program::version);
+    if version != 0 {
+        let at = root.near(program::version);
+        report.add("P-1", &path.field("version"), at, format_args!("{version}"), format_args!("0"));
+    }
+    if let Some(segments) = root.tables(program::segments) {
+        super::segments::check(segments, frame, &path.field("segments"), report);
+    }
+    let data = Data::of(root, frame, report);
+    named(root, external, report);
+    let list = path.field("execution_plan");
+    let Some(plans) = root.tables(program::execution_plan) else {
+        return report.add("P-V1", &list, root.at, format_args!("no list of methods"), format_args!("one"));
+    };
+    if plans.len() == 0 {
+        let at = root.near(program::execution_plan);
+        report.add("P-2", &list, at, format_args!("no methods"), format_args!("one at least"));
+    }
+    let mut names = Names::new();
+    for (index, plan) in plans.iter().enumerate() {
+        let path = list.item(index);
+        match plan.text(execution_plan::name) {
+            None => report.add("P-4", &path.field("name"), plan.at, format_args!("no name"), format_args!("a name")),
+            Some(name) => {
+                if let Some(first) = names.insert(name, index) {
+                    let found = format_args!("{:?}, as method {first} is called", plan.shown(execution_plan::name));
+                    let at = plan.near(execution_plan::name);
+                    report.add("P-3", &path.field("name"), at, found, format_args!("another name"));
+                }
+            }
+        }
+        check_plan(plan, data, external, &path, report);
+    }
+}
+
+/// The keyed data of the program, which delegates ask for.
+fn named(root: Table<'_>, external: &External, report: &mut Reporter<'_, '_>) {
+    let list = Path::ROOT.field("named_data");
+    let Some(named) = root.tables(program::named_data) else { return };
+    let Some(segments) = root.tables(program::segments) else {
+        let at = root.near(program::named_data);
+        return report.add(
+            "P-N1",
+            &list,
+            at,
+            format_args!("named_data without segments"),
+            format_args!("a list of segments"),
+        );
+    };
+    let mut names = Names::new();
+    for (index, entry) in named.iter().enumerate() {
+        let path = list.item(index);
+        let at = entry.near(named_data::key);
+        match entry.text(named_data::key) {
+            None => report.add("N-1", &path.field("key"), at, format_args!("no key"), format_args!("one")),
+            Some(key) => {
+                if let Some(first) = names.insert(key, index) {
+                    let found = format_args!("{:?}, which entry {first} has, too", entry.shown(named_data::key));
+                    report.add("N-2", &path.field("key"), at, found, format_args!("another key"));
+                }
+                if let Some(other) = external.entries.get(key) {
+                    let found = format_args!(
+                        "{:?}, which {} has, too",
+                        entry.shown(named_data::key),
+                        external.files[other.file]
+                    );
+                    report.add("N-31", &path.field("key"), at, found, format_args!("each key in one file"));
+                }
+            }
+        }
+        let segment = entry.u32(named_data::segment_index);
+        if segment as usize >= segments.len() {
+            let expected = format_args!("one of {} segments", segments.len());
+            let at = entry.near(named_data::segment_index);
+            report.add("N-3", &path.field("segment_index"), at, format_args!("segment {segment}"), expected);
+        }
+    }
+}
+
+fn check_plan(plan: Table<'_>, data: Data<'_>, external: &External, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    let lists = [
+        (execution_plan::non_const_buffer_sizes, "non_const_buffer_sizes"),
+        (execution_plan::inputs, "inputs"),
+        (execution_plan::outputs, "outputs"),
+    ];
+    for (slot, name) in lists.into_iter().filter(|(slot, _)| !plan.has(*slot)) {
+        report.add(
+            "G-22",
+            &path.field(name),
+            plan.near(slot),
+            format_args!("no {name}"),
+            format_args!("a list, be it empty"),
+        );
+    }
+    let pools = plan.i64s(execution_plan::non_const_buffer_sizes);
+    if let Some(pools) = pools {
+        let path = path.field("non_const_buffer_sizes");
+        for (index, size) in pools.iter().enumerate().skip(1).filter(|(_, size)| *size > i64::MAX as u64) {
+            let found = format_args!("{}", size as i64);
+            report.add("G-23", &path.item(index), pools.place(index), found, format_args!("0 at least"));
+        }
+    }
+    devices(plan, pools.map_or(0, |pools| pools.len()), path, report);
+    let Some(values) = plan.tables(execution_plan::values) else {
+        return report.add(
+            "M-1",
+            &path.field("values"),
+            plan.at,
+            format_args!("no values"),
+            format_args!("a list, be it empty"),
+        );
+    };
+    let around = Around { data, external, pools };
+    let odd = values::check(values, &around, &path.field("values"), report);
+    inputs_and_outputs(plan, &values, path, report);
+    let called = super::instructions::check(plan, values, &odd, path, report);
+    match plan.tables(execution_plan::delegates) {
+        Some(delegates) => super::delegates::check(delegates, &called, &data, &path.field("delegates"), report),
+        None => {
+            let path = path.field("delegates");
+            report.add("M-20", &path, plan.at, format_args!("no list of delegates"), format_args!("one, be it empty"));
+        }
+    }
+}
+
+fn devices(plan: Table<'_>, pools: usize, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    let list = path.field("non_const_buffer_device");
+    let devices = plan.tables(execution_plan::non_const_buffer_device);
+    for (index, entry) in devices.iter().flat_map(|devices| devices.iter()).enumerate() {
+        let buffer = entry.i32(non_const_buffer_device::buffer_idx);
+        let kind = entry.i8(non_const_buffer_device::device_type);
+        let number = entry.i8(non_const_buffer_device::device_index);
+        if buffer < 1 || !inside(buffer.into(), pools) || !(0..=1).contains(&kind) || number < 0 {
+            let found = format_args!("buffer {buffer} on a device of type {kind}, index {number}");
+            let expected = format_args!("buffer 1 to {}, type 0 or 1, index from 0", pools.saturating_sub(1));
+            report.add("G-24", &list.item(index), entry.at, found, expected);
+        }
+    }
+}
+
+/// Whether a value is a constant: nobody may write to it.
+fn is_constant(values: &Tables<'_>, index: usize) -> bool {
+    let value = values.get(index).filter(|value| value.u8(evalue::val_type) == tag::TENSOR);
+    let Some(t) = value.and_then(|value| value.child(evalue::val)) else { return false };
+    let external = t.child(tensor::extra_tensor_info).is_some_and(|extra| extra.i8(extra_tensor_info::location) == 1);
+    !t.has(tensor::allocation_info) && (external || t.u32(tensor::data_buffer_idx) > 0)
+}
+
+fn inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    let lists = [(execution_plan::inputs, "inputs"), (execution_plan::outputs, "outputs")];
+    for (slot, name) in lists {
+        let path = path.field(name);
+        let Some(list) = plan.i32s(slot) else { continue };
+        let mut seen = std::collections::HashSet::new();
+        for (position, index) in list.iter().enumerate() {
+            let (path, at) = (path.item(position), list.place(position));
+            if !inside(index.into(), values.len()) {
+                let expected = format_args!("one of {} values", values.len());
+                report.add("M-26", &path, at, format_args!("value {index}"), expected);
+                continue;
+            }
+            if slot == execution_plan::outputs {
+                continue;
+            }
+            if !seen.insert(index) {
+                report.add(
+                    "G-21",
+                    &path,
+                    at,
+                    format_args!("value {index} a second time"),
+                    format_args!("another value"),
+                );
+            }
+            let kind = values::kind(values, index as usize);
+            if !matches!(kind, tag::NULL..=tag::STRING) {
+                let found = format_args!("value {index}, {}", values::name(kind));
+                let expected = format_args!("a Tensor, Int, Double, Bool, String or Null");
+                report.add("M-28", &path, at, found, expected);
+            } else if is_constant(values, index as usize) {
+                let found = format_args!("value {index}, a constant");
+                report.add("M-27", &path, at, found, format_args!("a tensor that may be written to"));
+            }
+        }
+    }
+}

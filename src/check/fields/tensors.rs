@@ -1,0 +1,339 @@
+//! A tensor: its shape, its place in planned memory, and where its bytes come from (`T-`, section 5 of the paper).
+
+use super::super::path::{Path, Reporter};
+use super::super::view::{Table, Vector};
+use super::flat_tensor::External;
+use super::segments::{Constants, Data};
+use super::{is_order, listed};
+use crate::schema::ScalarType;
+use crate::schema::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
+
+/// The runtime's limit.
+const MAX_RANK: usize = 16;
+
+/// The runtime's strides have 31 bits.
+const MAX_STRIDE: u64 = 0x7fff_ffff;
+
+/// What the tensors of a method are judged by.
+pub struct Around<'a, 'e> {
+    /// Where the program's data are.
+    pub data: Data<'a>,
+    /// What is in the `.ptd` files.
+    pub external: &'e External,
+    /// Sizes of the planned buffers.
+    pub pools: Option<Vector<'a, 8>>,
+}
+
+/// Bytes of a tensor whose shape holds.
+struct Extent {
+    element: u64,
+    bytes: u64,
+}
+
+impl Around<'_, '_> {
+    /// Looks at a tensor.
+    pub fn check(&self, t: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+        let offset = t.i32(tensor::storage_offset);
+        if offset != 0 {
+            let at = t.near(tensor::storage_offset);
+            report.add("T-1", &path.field("storage_offset"), at, format_args!("{offset}"), format_args!("0"));
+        }
+        let dynamism = t.i8(tensor::shape_dynamism);
+        if dynamism != 0 && dynamism != 1 {
+            let rule = if dynamism == 2 { "T-3" } else { "T-4" };
+            let at = t.near(tensor::shape_dynamism);
+            let expected = format_args!("0 (static) or 1 (dynamic with a bound)");
+            report.add(rule, &path.field("shape_dynamism"), at, format_args!("{dynamism}"), expected);
+        }
+        let extra = t.child(tensor::extra_tensor_info);
+        if let Some(extra) = extra {
+            check_extra(extra, &path.field("extra_tensor_info"), report);
+        }
+        let Some(extent) = extent(t, path, report) else { return };
+        let allocation = t.child(tensor::allocation_info);
+        if let Some(allocation) = allocation {
+            self.allocation(allocation, &extent, &path.field("allocation_info"), report);
+        }
+        let index = t.u32(tensor::data_buffer_idx);
+        match extra.filter(|extra| extra.i8(extra_tensor_info::location) == 1) {
+            Some(extra) => self.external(t, extra, &extent, path, report),
+            None if index == 0 => {}
+            None if allocation.is_some() => self.initial_state(t, index, extent.bytes, path, report),
+            None => self.constant(t, index, &extent, path, report),
+        }
+    }
+
+    /// The place in planned memory.
+    fn allocation(&self, a: Table<'_>, extent: &Extent, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+        let Some(pools) = self.pools else { return };
+        let id = a.u32(allocation_details::memory_id);
+        let low = u64::from(a.u32(allocation_details::memory_offset_low));
+        let high = u64::from(a.u32(allocation_details::memory_offset_high));
+        let offset = high << 32 | low;
+        let at = a.near(allocation_details::memory_offset_low);
+        if high != 0 {
+            let found = format_args!("offset {offset}");
+            report.add("T-24", &path.field("memory_offset_high"), at, found, format_args!("less than 2^32"));
+        }
+        let size = if id == 0 { None } else { pools.get(id as usize) };
+        let Some(size) = size else {
+            let expected = format_args!("1 to {}", pools.len().saturating_sub(1));
+            let at = a.near(allocation_details::memory_id);
+            return report.add("T-21", &path.field("memory_id"), at, format_args!("buffer {id}"), expected);
+        };
+        let found = format_args!("{} bytes from {offset}", extent.bytes);
+        match offset.checked_add(extent.bytes) {
+            None => report.add("T-22", path, at, found, format_args!("a sum of 64 bits")),
+            // A negative size is reported where it is.
+            Some(end) if size <= i64::MAX as u64 && end > size => {
+                report.add("T-23", path, at, found, format_args!("a place in the {size} bytes of buffer {id}"));
+            }
+            Some(_) if offset % extent.element != 0 => {
+                report.add(
+                    "T-25",
+                    path,
+                    at,
+                    format_args!("offset {offset}"),
+                    format_args!("a multiple of {}", extent.element),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// A constant: bytes of the program.
+    fn constant(&self, t: Table<'_>, index: u32, extent: &Extent, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+        let (at, path) = (t.near(tensor::data_buffer_idx), path.field("data_buffer_idx"));
+        let outside = |report: &mut Reporter<'_, '_>, rule, count: usize| {
+            let expected = format_args!("less than {count}, the number of constants with the reserved one");
+            report.add(rule, &path, at, format_args!("constant {index}"), expected);
+        };
+        match self.data.constants {
+            Constants::Unknown => {}
+            Constants::None => outside(report, "P-K1", 1),
+            Constants::Buffers(buffers) => {
+                let Some(entry) = buffers.get(index as usize) else {
+                    return outside(report, "P-K3", buffers.len());
+                };
+                let found = entry.u8s(buffer::storage).map_or(0, |storage| storage.len() as u64);
+                if !entry.has(buffer::storage) || found < extent.bytes {
+                    let found = format_args!("{found} bytes in constant {index}");
+                    report.add("P-K3", &path, at, found, format_args!("{} at least", extent.bytes));
+                }
+            }
+            Constants::Segment { offsets, size } => {
+                let Some(offset) = offsets.get(index as usize) else {
+                    return outside(report, "P-K1", offsets.len());
+                };
+                if size == 0 {
+                    report.add(
+                        "P-C7",
+                        &path,
+                        at,
+                        format_args!("a constant in an empty segment"),
+                        format_args!("bytes"),
+                    );
+                }
+                if size.checked_sub(offset).is_none_or(|rest| rest < extent.bytes) {
+                    let found = format_args!("{} bytes from {offset}", extent.bytes);
+                    return report.add("P-K2", &path, at, found, format_args!("a place in the segment's {size} bytes"));
+                }
+                if offset % extent.element != 0 {
+                    let expected = format_args!("a multiple of {}", extent.element);
+                    report.add("P-K6", &path, at, format_args!("a constant at offset {offset}"), expected);
+                }
+                // Only empty constants share an offset with the next; a file of very many is not looked through.
+                let next = offsets.iter().skip(index as usize + 1).take(64).find(|next| *next > offset);
+                if let Some(next) = next.filter(|next| next - offset < extent.bytes) {
+                    let found = format_args!("{} bytes from {offset}", extent.bytes);
+                    report.add("G-20", &path, at, found, format_args!("no more than to {next}, where the next begins"));
+                }
+            }
+        }
+    }
+
+    /// The initial bytes of a tensor in planned memory.
+    fn initial_state(&self, t: Table<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+        let (at, path) = (t.near(tensor::data_buffer_idx), path.field("data_buffer_idx"));
+        if self.data.base == 0 {
+            let expected = format_args!("a header that says where segments begin");
+            return report.add("S-10", &path, at, format_args!("initial bytes without a place"), expected);
+        }
+        let Some(entry) = self.data.mutable else {
+            let expected = format_args!("mutable_data_segments");
+            return report.add("S-11", &path, at, format_args!("initial bytes, number {index}"), expected);
+        };
+        let offsets = entry.u64s(subsegment_offsets::offsets);
+        let count = offsets.map_or(0, |offsets| offsets.len());
+        let Some(offset) = offsets.and_then(|offsets| offsets.get(index as usize)) else {
+            let expected = format_args!("less than {count}, the number of states with the reserved one");
+            return report.add("S-12", &path, at, format_args!("initial bytes, number {index}"), expected);
+        };
+        let segment = entry.u32(subsegment_offsets::segment_index);
+        let Some(segments) = self.data.segments.filter(|segments| (segment as usize) < segments.len()) else {
+            let count = self.data.segments.map_or(0, |segments| segments.len());
+            return report.add(
+                "S-13",
+                &path,
+                at,
+                format_args!("segment {segment}"),
+                format_args!("one of {count} segments"),
+            );
+        };
+        let size = segments.get(segment as usize).map_or(0, |s| s.u64(crate::schema::program::data_segment::size));
+        let found = format_args!("{bytes} bytes from {offset}");
+        match offset.checked_add(bytes) {
+            None => report.add("S-14", &path, at, found, format_args!("a sum of 64 bits")),
+            Some(end) if end > size => {
+                report.add("S-15", &path, at, found, format_args!("a place in the segment's {size} bytes"));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Bytes of a `.ptd`.
+    fn external(
+        &self,
+        t: Table<'_>,
+        extra: Table<'_>,
+        extent: &Extent,
+        path: &Path<'_>,
+        report: &mut Reporter<'_, '_>,
+    ) {
+        let info = path.field("extra_tensor_info");
+        let (at, path) = (extra.near(extra_tensor_info::fully_qualified_name), info.field("fully_qualified_name"));
+        let Some(key) = extra.text(extra_tensor_info::fully_qualified_name) else {
+            return report.add("T-31", &path, at, format_args!("external data without a key"), format_args!("a key"));
+        };
+        let shown = extra.shown(extra_tensor_info::fully_qualified_name);
+        if self.external.files.is_empty() {
+            let expected = format_args!("a .ptd that has it");
+            return report.add("T-30", &path, at, format_args!("external data {shown:?}, and no .ptd given"), expected);
+        }
+        let Some(entry) = self.external.entries.get(key) else {
+            let expected = format_args!("a key of {}", self.external.files.join(", "));
+            return report.add("T-32", &path, at, format_args!("{shown:?}"), expected);
+        };
+        let file = &self.external.files[entry.file];
+        let Some((scalar_type, sizes, order)) = &entry.layout else {
+            let found = format_args!("{shown:?}, which is no tensor in {file}");
+            return report.add("N-15", &path, at, found, format_args!("a key with a tensor_layout"));
+        };
+        let own_type = ScalarType(t.i8(tensor::scalar_type));
+        let (own_sizes, own_order) = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order));
+        let same = own_type == *scalar_type
+            && own_sizes.is_some_and(|own| own.iter().eq(sizes.iter().copied()))
+            && own_order.is_some_and(|own| own.iter().eq(order.iter().copied()));
+        if !same {
+            let own_sizes = listed(own_sizes.iter().flat_map(|own| own.iter()));
+            let own_order = listed(own_order.iter().flat_map(|own| own.iter()));
+            let found = format_args!("{own_type} {own_sizes} in the order {own_order}");
+            let (sizes, order) = (listed(sizes.iter()), listed(order.iter()));
+            let expected = format_args!("{scalar_type} {sizes} in the order {order}, as {file} has {shown:?}");
+            report.add("T-33", &path, at, found, expected);
+        } else if entry.size < extent.bytes {
+            let found = format_args!("{} bytes of {shown:?} in {file}", entry.size);
+            report.add("T-34", &path, at, found, format_args!("{} at least", extent.bytes));
+        }
+    }
+}
+
+fn check_extra(extra: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    let location = extra.i8(extra_tensor_info::location);
+    if location != 0 && location != 1 {
+        let at = extra.near(extra_tensor_info::location);
+        let expected = format_args!("0 (segment) or 1 (external)");
+        report.add("G-25", &path.field("location"), at, format_args!("{location}"), expected);
+    }
+    let index = extra.u64(extra_tensor_info::mutable_data_segments_idx);
+    if index != 0 {
+        let at = extra.near(extra_tensor_info::mutable_data_segments_idx);
+        report.add("G-26", &path.field("mutable_data_segments_idx"), at, format_args!("{index}"), format_args!("0"));
+    }
+    let device = (extra.i8(extra_tensor_info::device_type), extra.i8(extra_tensor_info::device_index));
+    if !(0..=1).contains(&device.0) || device.1 < 0 {
+        let at = extra.near(extra_tensor_info::device_type);
+        let found = format_args!("type {}, index {}", device.0, device.1);
+        report.add("T-13", &path.field("device_type"), at, found, format_args!("type 0 or 1, index from 0"));
+    }
+}
+
+/// The shape of a tensor, if it holds.
+fn extent(t: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) -> Option<Extent> {
+    let scalar_type = ScalarType(t.i8(tensor::scalar_type));
+    let info = scalar_type.info();
+    if info.is_none() {
+        let at = t.near(tensor::scalar_type);
+        report.add("T-2", &path.field("scalar_type"), at, format_args!("{}", scalar_type.0), format_args!("0 to 29"));
+    }
+    let Some(sizes) = t.i32s(tensor::sizes) else {
+        report.add(
+            "T-5",
+            &path.field("sizes"),
+            t.at,
+            format_args!("no sizes"),
+            format_args!("a list, empty for no dimension"),
+        );
+        return None;
+    };
+    let rank = sizes.len();
+    if rank > MAX_RANK {
+        let expected = format_args!("{MAX_RANK} at most");
+        report.add("T-6", &path.field("sizes"), sizes.at, format_args!("{rank} dimensions"), expected);
+        return None;
+    }
+    if let Some(wrong) = sizes.iter().position(|size| size < 0) {
+        let found = format_args!("{}", sizes.get(wrong).unwrap_or(0));
+        report.add("T-8", &path.field("sizes").item(wrong), sizes.place(wrong), found, format_args!("0 at least"));
+        return None;
+    }
+    let order = t.u8s(tensor::dim_order).filter(|order| order.len() == rank);
+    let Some(order) = order else {
+        let found = match t.u8s(tensor::dim_order) {
+            Some(order) => format!("{} dimensions in the order", order.len()),
+            None => "no order".to_owned(),
+        };
+        report.add(
+            "T-7",
+            &path.field("dim_order"),
+            t.near(tensor::dim_order),
+            format_args!("{found}"),
+            format_args!("{rank}"),
+        );
+        return None;
+    };
+    if !is_order(order.iter(), rank) {
+        let expected = format_args!("each of {rank} dimensions once");
+        report.add("T-9", &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
+        return None;
+    }
+    let element = info?.size;
+    let size_of = |dim: u8| sizes.get(usize::from(dim)).unwrap_or(0) as u64;
+    let inner = order.iter().skip(1).map(|dim| size_of(dim).max(1));
+    let stride = inner.fold(1u64, |product, size| product.saturating_mul(size));
+    if stride > MAX_STRIDE {
+        let found = format_args!("a stride of {stride} for sizes {}", listed(sizes.iter()));
+        report.add("T-11", &path.field("sizes"), sizes.at, found, format_args!("{MAX_STRIDE} at most"));
+    }
+    let overflow = |rule, report: &mut Reporter<'_, '_>| {
+        let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
+        report.add(rule, &path.field("sizes"), sizes.at, found, format_args!("a product below 2^63"));
+    };
+    // The verifying build multiplies from the left, and once it has overflowed no zero brings it back.
+    let product = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(i64::from(size)));
+    let bytes = product.and_then(|product| product.checked_mul(element as i64));
+    let Some(bytes) = bytes else {
+        overflow(if sizes.iter().any(|size| size == 0) { "P-V4" } else { "T-12" }, report);
+        return None;
+    };
+    if bytes as u64 > u64::from(u32::MAX) {
+        report.add(
+            "G-5",
+            &path.field("sizes"),
+            sizes.at,
+            format_args!("{bytes} bytes"),
+            format_args!("less than 2^32"),
+        );
+    }
+    Some(Extent { element, bytes: bytes as u64 })
+}
