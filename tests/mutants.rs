@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use pte_emit::check::{self, DataFile, Findings, Options, Severity};
 use pte_emit::reader::Origin;
 use pte_emit::{Input, Overrides};
 
@@ -285,24 +286,32 @@ fn crashed(answer: &str) -> bool {
 
 /// The rules that check refuses these bytes by; none if it accepts them. A panic counts as a rule of its own.
 fn ask_check(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
-    let origin = Origin::Bytes(bytes.into());
-    let with: Vec<Origin> = base.data.iter().map(|data| Origin::Bytes(data.as_slice().into())).collect();
-    panic::catch_unwind(AssertUnwindSafe(|| rules_broken(&origin, &with))).unwrap_or_else(|_| BTreeSet::from(["panic"]))
+    let judged = panic::catch_unwind(AssertUnwindSafe(|| rules_broken(base, bytes)));
+    judged.unwrap_or_else(|_| BTreeSet::from(["panic"]))
 }
 
-fn rules_broken(origin: &Origin, _with: &[Origin]) -> BTreeSet<&'static str> {
-    let head = origin.head(8).unwrap();
-    let readable = match head.get(4..8) {
-        Some(b"FT01") => pte_emit::reader::flat_tensor::read(origin).is_ok(),
-        Some(b"BP08") => pte_emit::reader::bundled_program::read(origin).is_ok(),
-        _ => pte_emit::reader::program::read(origin).is_ok(),
+/// A `.ptd` is judged alone and with its program: whether a crash is its fault depends on what the program expects.
+fn rules_broken(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
+    let open = |bytes: &[u8]| DataFile::open("data", &Origin::Bytes(bytes.into())).unwrap();
+    let mut options = Options { with: base.data.iter().map(|data| open(data)).collect(), ..Options::default() };
+    let mut findings = Vec::new();
+    if let Some(program) = &base.program {
+        findings.push(check::file(&Origin::Bytes(bytes.as_slice().into()), &Options::default()).unwrap());
+        options.with.insert(0, open(&bytes));
+        findings.push(check::file(&Origin::Bytes(program.as_slice().into()), &options).unwrap());
+    } else {
+        findings.push(check::file(&Origin::Bytes(bytes.into()), &options).unwrap());
+    }
+    let errors = |findings: &Findings| -> Vec<&'static str> {
+        let errors = findings.list().iter().filter(|finding| finding.rule.severity <= Severity::Invalid);
+        errors.map(|finding| finding.rule.id).collect()
     };
-    if readable { BTreeSet::new() } else { BTreeSet::from(["unreadable"]) }
+    findings.iter().flat_map(errors).collect()
 }
 
 /// What was found about the mutants of one base, or of all.
 #[derive(Default)]
-struct Findings {
+struct Tally {
     mutants: usize,
     /// Per level: how many crash the runtime.
     crashes: [usize; 2],
@@ -322,8 +331,8 @@ struct Findings {
     crash_list: String,
 }
 
-impl Findings {
-    fn merge(&mut self, other: Findings) {
+impl Tally {
+    fn merge(&mut self, other: Tally) {
         self.mutants += other.mutants;
         for (sum, number) in self.crashes.iter_mut().zip(other.crashes) {
             *sum += number;
@@ -364,13 +373,13 @@ fn describe(base: &Base, names: &[fields::Name], mutation: &Mutation) -> String 
     text
 }
 
-fn judge(driver: &Path, base: &Base, keep_one_in: usize) -> Findings {
+fn judge(driver: &Path, base: &Base, keep_one_in: usize) -> Tally {
     let names = fields::of(&base.bytes);
     let mut random = Random(base.bytes.len() as u64);
     let mut mutations = mutations(&base.bytes, &names, &mut random);
     mutations.retain(|_| random.below(keep_one_in) == 0);
     let answers = LEVELS.map(|level| ask_runtime(driver, base, level, &mutations));
-    let mut found = Findings { mutants: mutations.len(), ..Findings::default() };
+    let mut found = Tally { mutants: mutations.len(), ..Tally::default() };
     let unchanged = ask_check(base, base.bytes.clone());
     let unchanged_runs = answers.iter().all(|answers| answers[0].starts_with("ok"));
     if !unchanged_runs || !unchanged.is_empty() {
@@ -424,7 +433,7 @@ fn judge(driver: &Path, base: &Base, keep_one_in: usize) -> Findings {
     found
 }
 
-fn report(found: &Findings) -> String {
+fn report(found: &Tally) -> String {
     let mut text = String::new();
     let add = |text: &mut String, line: String| {
         text.push_str(&line);
@@ -472,7 +481,7 @@ fn what_crashes_the_runtime_is_refused() {
     let bytes: usize = bases.iter().map(|base| fields::of(&base.bytes).len()).sum();
     let keep_one_in = if all { 1 } else { (5 * bytes / SAMPLE).max(1) };
     let next = AtomicUsize::new(0);
-    let sum = Mutex::new(Findings::default());
+    let sum = Mutex::new(Tally::default());
     let bases = Arc::new(bases);
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
@@ -483,7 +492,7 @@ fn what_crashes_the_runtime_is_refused() {
                     let found = panic::catch_unwind(AssertUnwindSafe(|| judge(&driver, base, keep_one_in)));
                     let found = found.unwrap_or_else(|panic| {
                         let why = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-                        Findings { failures: vec![format!("{}: {why}", base.name)], ..Findings::default() }
+                        Tally { failures: vec![format!("{}: {why}", base.name)], ..Tally::default() }
                     });
                     if let Some(folder) = &lists {
                         fs::create_dir_all(folder).unwrap();
