@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pretty_assertions::assert_eq;
+use pte_emit::check::rules::{self, Rule};
 use pte_emit::ir::shape::{self, Form, Shape};
 use pte_emit::{Input, Overrides, assemble};
 
@@ -156,6 +157,34 @@ fn the_tables_of_keys_are_those_of_the_grammar() {
         return std::fs::write(path, renewed).unwrap();
     }
     assert_eq!(text, renewed, "`BLESS=1 cargo test` renews the tables");
+}
+
+#[test]
+fn the_rules_are_those_of_the_table() {
+    let path = root().join("docs/rules.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- rules -->\n").expect("the page has a place for the rules");
+    let (_, after) = after.split_once("<!-- end -->").expect("the place ends");
+    let rules: String = rules::RULES.iter().map(describe_rule).collect();
+    let renewed = format!("{before}<!-- rules -->\n{rules}<!-- end -->{after}");
+    if std::env::var_os("BLESS").is_some() {
+        return std::fs::write(path, renewed).unwrap();
+    }
+    assert_eq!(text, renewed, "`BLESS=1 cargo test` renews the rules");
+}
+
+fn describe_rule(rule: &Rule) -> String {
+    let Rule { id, severity, title, why, runtime, example, profiles } = rule;
+    let profiles = match *profiles == rules::ALL {
+        true => String::new(),
+        false => {
+            let names: Vec<String> = profiles.iter().map(ToString::to_string).collect();
+            format!("\n- Profiles: {}.", names.join(", "))
+        }
+    };
+    format!(
+        "### {id}: {title}\n\n{why}\n\n- Severity: {severity}.{profiles}\n- The runtime: {runtime}.\n- Example: {example}.\n\n"
+    )
 }
 
 /// All shapes that a text can have, found from the root.

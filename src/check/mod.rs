@@ -82,9 +82,7 @@ impl DataFile {
     /// # Errors
     /// None: writing to memory does not fail.
     pub fn made(name: impl Into<String>, file: &File<'_>) -> io::Result<DataFile> {
-        let mut head = Vec::new();
-        file.write_flatbuffer(&mut head)?;
-        Ok(DataFile { name: name.into(), head, len: file.placement.file_size })
+        Ok(DataFile { name: name.into(), head: head_of(file)?, len: file.placement.file_size })
     }
 
     /// Judges the file by itself.
@@ -170,6 +168,33 @@ fn semantics(bytes: &[u8], len: u64, findings: &mut Findings, options: &Options)
 /// The metadata, as the header says how many they are.
 fn within<'a>(head: &'a [u8], frame: &Frame) -> Option<&'a [u8]> {
     head.get(..usize::try_from(frame.metadata).ok()?)
+}
+
+/// Judges what a text became before it is written: the program, if there is one, then each `.ptd`. The `.ptd` files are
+/// given to the program, beside those of `options`.
+///
+/// # Errors
+/// None: writing to memory does not fail.
+pub fn assembly(assembly: &crate::Assembly, options: &Options) -> io::Result<Vec<Findings>> {
+    let data = assembly.data_files().map(|(tag, file)| DataFile::made(tag.unwrap_or("the .ptd beside it"), &file));
+    let data = data.collect::<io::Result<Vec<DataFile>>>()?;
+    let mut findings = Vec::new();
+    if let Some(file) = assembly.program_file() {
+        let with = options.with.iter().cloned().chain(data.iter().cloned()).collect();
+        let options = Options { profile: options.profile, with, operators: options.operators.clone() };
+        findings.push(program(&head_of(&file)?, file.placement.file_size, &options));
+    }
+    findings.extend(data.iter().map(|file| file.check(options)));
+    Ok(findings)
+}
+
+/// The metadata of a file that is yet to be written; as many bytes as the runtime reads first, if the file has them.
+fn head_of(file: &File<'_>) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    file.write_flatbuffer(&mut head)?;
+    let least = header::HEAD.min(file.placement.file_size) as usize;
+    head.resize(head.len().max(least), 0);
+    Ok(head)
 }
 
 /// Judges a `.ptd` of `len` bytes by its metadata: `head` is the file up to where they end, or farther.

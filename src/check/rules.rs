@@ -48,6 +48,18 @@ pub enum Profile {
     Legacy,
 }
 
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Profile::Strict => "strict",
+            Profile::Portable => "portable",
+            Profile::Aten => "aten",
+            Profile::Bits32 => "32-bit",
+            Profile::Legacy => "legacy",
+        })
+    }
+}
+
 /// A rule.
 #[derive(Debug)]
 pub struct Rule {
@@ -1110,6 +1122,12 @@ pub static RULES: &[Rule] = rules! {
     "The runtime compares tensors alone, one for each output."
     "NotSupported or NotFound when the outputs are compared; reads behind the end if there are too few"
     "one expected output for a method of two"
+
+    "G-31" Note ALL
+    "An expected output has the dim_order of the method's output."
+    "Outputs are compared in their memory's order. ExecuTorch's own tools write the default order whatever the method has."
+    "aborts when the outputs are compared"
+    "the order 0, 1, 2, 3 for an output in channels-last"
 };
 
 static BY_ID: LazyLock<HashMap<&'static str, usize>> =

@@ -72,7 +72,7 @@ impl Verifier<'_, '_, '_, '_> {
 
     /// The place that the offset at a place leads to; a finding by the name of `rule` if there is none.
     fn follow(&mut self, at: usize, rule: &str, path: &Path<'_>) -> Option<usize> {
-        let offset = match (at % 4 == 0).then(|| self.u32(at)).flatten() {
+        let offset = match at.is_multiple_of(4).then(|| self.u32(at)).flatten() {
             Some(offset) => offset,
             None => {
                 let expected = format_args!("an offset at a multiple of 4 inside {} bytes", self.bytes.len());
@@ -81,7 +81,7 @@ impl Verifier<'_, '_, '_, '_> {
             }
         };
         let target = at.saturating_add(offset as usize);
-        if offset == 0 || offset > MAX_OFFSET || target >= self.bytes.len() || target % 4 != 0 {
+        if offset == 0 || offset > MAX_OFFSET || target >= self.bytes.len() || !target.is_multiple_of(4) {
             let expected = format_args!("one to a multiple of 4 inside {} bytes", self.bytes.len());
             self.report.add(rule, path, at, format_args!("an offset of {offset} bytes to {target:#x}"), expected);
             return None;
@@ -104,7 +104,7 @@ impl Verifier<'_, '_, '_, '_> {
         };
         let vtable = at as i64 - i64::from(back as i32);
         let size = usize::try_from(vtable).ok().filter(|vtable| vtable % 2 == 0).and_then(|vtable| self.u16(vtable));
-        let whole = |size: &u16| size % 2 == 0 && vtable as usize + usize::from(*size) <= self.bytes.len();
+        let whole = |size: &u16| size.is_multiple_of(2) && vtable as usize + usize::from(*size) <= self.bytes.len();
         let Some(size) = size.filter(whole) else {
             let found = match size {
                 Some(size) => format!("a vtable of {size} bytes at byte {vtable:#x}"),
@@ -142,7 +142,7 @@ impl Verifier<'_, '_, '_, '_> {
                 let found = format_args!("{width} bytes at byte {offset} of a table of {inline}");
                 self.report.add("F-6", &path.field(field.name), entry, found, format_args!("bytes 4 to {inline}"));
             }
-            if place % width != 0 || place + width > self.bytes.len() {
+            if !place.is_multiple_of(width) || place + width > self.bytes.len() {
                 let expected = format_args!("a multiple of {width} inside {} bytes", self.bytes.len());
                 let found = format_args!("{width} bytes at byte {place:#x}");
                 self.report.add("F-7", &path.field(field.name), place, found, expected);

@@ -3,6 +3,7 @@
 //! Everything that is not about files and terminals is the library's.
 
 mod assemble;
+mod check;
 mod dump;
 mod io;
 mod schema;
@@ -33,10 +34,11 @@ Examples:
   pte-emit examples/*.yaml -o out/                    several programs into a folder
   pte-emit - < model.yaml > model.pte                 from standard input to standard output
   pte-emit dump model.pte                             a program as text
+  pte-emit check model.pte --with model.ptd           what is wrong with a program, before it is loaded
   pte-emit schema > pte-emit.schema.json              for an editor that completes and checks
 
 Exit status:
-  0  all outputs are written
+  0  all outputs are written; nothing is wrong with what is checked
   1  an input is wrong; nothing of it is written
   2  the command line is wrong
   3  something cannot be read or written; nothing of it is written";
@@ -62,6 +64,8 @@ struct Cli {
 enum Command {
     /// Print a .pte, .ptd or .bpte as a text that gives it back, bit for bit.
     Dump(dump::Arguments),
+    /// Say what is wrong with .pte, .ptd and .bpte files, or with what texts would become.
+    Check(check::Arguments),
     /// Print the JSON Schema of the text.
     Schema,
 }
@@ -81,6 +85,7 @@ pub fn main() -> ExitCode {
     };
     let exit = match cli.command {
         Some(Command::Dump(arguments)) => dump::run(&arguments, &io::Messages::new(cli.color)),
+        Some(Command::Check(arguments)) => check::run(&arguments, &io::Messages::new(cli.color)),
         Some(Command::Schema) => schema::run(),
         None => assemble::run(cli.assemble, &io::Messages::new(cli.color)),
     };

@@ -91,7 +91,22 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
     let header = header(&head).map_err(io::Error::other)?;
     let program_size = header.map_or(length, |header| header.program_size.min(length));
     let bytes = origin.head(program_size)?;
-    let buffer = Buffer::new(&bytes);
+    parse(&bytes, header, origin, length).map_err(io::Error::other)
+}
+
+/// Reads a program from its metadata alone: `bytes` are those of the FlatBuffer with its header, of a file of `length`
+/// bytes. Data outside them have a length, but cannot be read.
+///
+/// # Errors
+/// Bytes that are no program.
+pub fn read_head(bytes: &[u8], length: u64) -> Result<Found> {
+    let nowhere = Origin::Part { path: std::path::Path::new("").into(), offset: 0, len: length };
+    parse(bytes, header(bytes)?, &nowhere, length)
+}
+
+fn parse(bytes: &[u8], header: Option<Header>, origin: &Origin, length: u64) -> Result<Found> {
+    let program_size = header.map_or(length, |header| header.program_size.min(length));
+    let buffer = Buffer::new(bytes);
     let mut reader = Reader {
         origin,
         length,
@@ -103,8 +118,8 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
         named_segments: Vec::new(),
         ranges: HashMap::new(),
     };
-    let root = buffer.root(schema::IDENTIFIER, &PROGRAM).map_err(io::Error::other)?;
-    reader.program(root).map_err(io::Error::other)?;
+    let root = buffer.root(schema::IDENTIFIER, &PROGRAM)?;
+    reader.program(root)?;
     Ok(Found {
         program: reader.program,
         header,

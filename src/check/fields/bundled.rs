@@ -154,7 +154,7 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Path<'
         _ => {
             let (a, b) = (child.f64(double::double_val), own.f64(schema::double::double_val));
             let close = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-4 + 1e-5 * b.abs();
-            (!close).then(|| (a.to_string(), b.to_string()))
+            (!close).then(|| (format!("{a:?}"), format!("{b:?}")))
         }
     };
     if let Some((found, expected)) = differs {
@@ -220,6 +220,6 @@ fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Path<'_>, report: 
         && !order.iter().eq(own_order.iter())
     {
         let expected = format_args!("{}, as the method has", listed(own_order.iter()));
-        report.add(rule, &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
+        report.add("G-31", &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
     }
 }

@@ -71,11 +71,7 @@ pub fn check(
             tag::DOUBLE_LIST | tag::BOOL_LIST if !child.has(0) => {
                 report.add("M-6", &path.field("items"), child.at, format_args!("no items"), format_args!("a list"));
             }
-            tag::INT_LIST => {
-                if ints(&values, child, index, &path, report) {
-                    odd.push(index);
-                }
-            }
+            tag::INT_LIST if ints(&values, child, index, &path, report) => odd.push(index),
             tag::TENSOR_LIST => tensors(&values, child, index, false, &path, report),
             tag::OPTIONAL_TENSOR_LIST => tensors(&values, child, index, true, &path, report),
             _ => {}

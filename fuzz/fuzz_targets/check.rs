@@ -1,0 +1,27 @@
+//! Whatever the file, the judge answers: no panic, no endless work, no memory out of proportion to the file. A program that
+//! it has nothing to say against can be read.
+//!
+//! Run by `cargo +nightly fuzz run check`; the binary files under `tests/golden` are good seeds.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pte_emit::check::{self, DataFile, Options, Profile};
+use pte_emit::reader::{self, Origin};
+
+fuzz_target!(|bytes: &[u8]| {
+    let origin = Origin::Bytes(bytes.into());
+    for profile in [Profile::Strict, Profile::Legacy] {
+        let findings = check::file(&origin, &Options { profile, ..Options::default() }).expect("no file is read");
+        let readable = match bytes.get(4..8) {
+            Some(b"ET12") => reader::program::read(&origin).is_ok(),
+            Some(b"FT01") => reader::flat_tensor::read(&origin).is_ok(),
+            Some(b"BP08") => reader::bundled_program::read(&origin).is_ok(),
+            _ => false,
+        };
+        assert!(findings.has_errors() || readable);
+    }
+    // The file as its own data: keys and tensors from hostile hands on both sides.
+    let with = vec![DataFile::open("weights.ptd", &origin).expect("no file is read")];
+    check::file(&origin, &Options { with, ..Options::default() }).expect("no file is read");
+});

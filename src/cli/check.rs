@@ -1,0 +1,288 @@
+//! `pte-emit check FILE...`: what is wrong with files, or with what texts would become.
+//!
+//! Findings go to standard output, as lines or as one JSON document; what keeps a file from being read goes to standard
+//! error. The rules are the library's.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::Exit;
+use super::io::{self, Document, Messages, ReadError};
+use crate::check::{self, DataFile, Findings, Options, Profile, Severity};
+use crate::diagnostics::{self, Report};
+use crate::reader::Origin;
+use crate::schema::operators::OperatorSet;
+use crate::{Input, Overrides, assemble};
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// .pte, .ptd and .bpte files, and texts; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    inputs: Vec<PathBuf>,
+    /// A .ptd with data that the programs refer to
+    #[arg(long, value_name = "FILE.ptd")]
+    with: Vec<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// The runtime that the files will meet
+    #[arg(long, value_enum, default_value = "strict")]
+    profile: ProfileName,
+    /// Operators that the runtime has beyond its own, one a line: name, then name:kind of each argument
+    #[arg(long, value_name = "FILE")]
+    ops: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ProfileName {
+    /// Any build on a 64-bit machine
+    Strict,
+    /// Portable kernels on a 64-bit machine
+    Portable,
+    /// The build with ATen's tensors
+    Aten,
+    /// Portable kernels where an address has 32 bits
+    #[value(name = "32-bit")]
+    Bits32,
+    /// Files of old releases: no header or a short one, constants inside the FlatBuffer
+    Legacy,
+}
+
+impl ProfileName {
+    fn profile(self) -> Profile {
+        match self {
+            ProfileName::Strict => Profile::Strict,
+            ProfileName::Portable => Profile::Portable,
+            ProfileName::Aten => Profile::Aten,
+            ProfileName::Bits32 => Profile::Bits32,
+            ProfileName::Legacy => Profile::Legacy,
+        }
+    }
+}
+
+/// What is known of a file, once it is judged.
+#[derive(Default)]
+struct Judged {
+    name: String,
+    /// What assembling a text says.
+    report: Report,
+    findings: Vec<Findings>,
+}
+
+/// Findings by how bad they are.
+#[derive(Default, Clone, Copy)]
+struct Counts {
+    errors: u64,
+    warnings: u64,
+    notes: u64,
+}
+
+/// Why a file cannot be judged.
+struct Failure(Exit, String);
+
+/// Judges all files; one that cannot be read does not stop the others.
+pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
+    let options = match arguments.options() {
+        Ok(options) => options,
+        Err(Failure(exit, message)) => {
+            messages.error(&message);
+            return exit;
+        }
+    };
+    let mut worst = Exit::Ok;
+    let mut judged = Vec::new();
+    let mut total = Counts::default();
+    for input in &arguments.inputs {
+        match one(input, &options) {
+            Ok(file) => {
+                let counts = file.counts();
+                total.add(counts);
+                worst = worst.max(if counts.errors > 0 { Exit::Input } else { Exit::Ok });
+                judged.push(file);
+            }
+            Err(Failure(exit, message)) => {
+                messages.error(&message);
+                worst = worst.max(exit);
+            }
+        }
+    }
+    for file in judged.iter().filter(|_| !arguments.json) {
+        messages.print(&file.report.render(messages.colours()));
+    }
+    let out = if arguments.json { document(&judged, total) } else { lines(&judged, total) };
+    match io::write_to_stdout(|to| to.write_all(out.as_bytes())) {
+        Ok(()) => worst,
+        Err(error) => {
+            messages.error(&error.to_string());
+            Exit::Io
+        }
+    }
+}
+
+impl Arguments {
+    fn options(&self) -> Result<Options, Failure> {
+        let mut options = Options { profile: self.profile.profile(), ..Options::default() };
+        for path in &self.with {
+            let name = path.display().to_string();
+            let file = DataFile::open(name, &Origin::File(path.as_path().into()));
+            options.with.push(file.map_err(|error| unreadable(path, &error))?);
+        }
+        for path in &self.ops {
+            let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+            options.operators = added(options.operators, &text).map_err(|wrong| {
+                let lines: Vec<String> = wrong.iter().map(|line| format!("{}: {line}", path.display())).collect();
+                Failure(Exit::Input, lines.join("\nerror: "))
+            })?;
+        }
+        Ok(options)
+    }
+}
+
+/// The operators, and those of a text.
+fn added(mut set: OperatorSet, text: &str) -> Result<OperatorSet, Vec<String>> {
+    match set.add(text) {
+        Ok(()) => Ok(set),
+        Err(wrong) => Err(wrong.iter().map(ToString::to_string).collect()),
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure(Exit::Io, format!("cannot read {}: {error}", path.display()))
+}
+
+fn one(input: &Path, options: &Options) -> Result<Judged, Failure> {
+    let binary =
+        input.extension().is_some_and(|extension| ["pte", "ptd", "bpte"].iter().any(|name| extension == *name));
+    let document = match binary {
+        // Whatever it begins with: a damaged identifier does not make it a text.
+        true => Document::Binary(input.display().to_string(), Origin::File(input.into())),
+        false => io::open(input).map_err(|error| match error {
+            ReadError::Unreadable(message) => Failure(Exit::Io, message),
+            ReadError::NoText(message) => Failure(Exit::Input, message),
+        })?,
+    };
+    match document {
+        Document::Binary(name, origin) => {
+            let findings = check::file(&origin, options).map_err(|error| unreadable(input, &error))?;
+            Ok(Judged { name, findings: vec![findings], ..Judged::default() })
+        }
+        Document::Text(text) => {
+            let assembled = Input { name: &text.name, text: &text.text, folder: &text.folder };
+            match assemble(&assembled, &Overrides::default()) {
+                Ok(assembly) => {
+                    let findings = check::assembly(&assembly, options).map_err(|error| unreadable(input, &error))?;
+                    Ok(Judged { name: text.name, report: assembly.warnings, findings })
+                }
+                Err(report) => Ok(Judged { name: text.name, report, ..Judged::default() }),
+            }
+        }
+    }
+}
+
+impl Judged {
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for findings in &self.findings {
+            counts.add(Counts {
+                errors: findings.count(Severity::Malformed) + findings.count(Severity::Invalid),
+                warnings: findings.count(Severity::Suspicious),
+                notes: findings.count(Severity::Note),
+            });
+        }
+        for entry in &self.report.entries {
+            match entry.diagnostic.severity {
+                diagnostics::Severity::Error => counts.errors += 1,
+                diagnostics::Severity::Warning => counts.warnings += 1,
+            }
+        }
+        counts
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.errors += other.errors;
+        self.warnings += other.warnings;
+        self.notes += other.notes;
+    }
+}
+
+/// Two lines for a finding, one for all.
+fn lines(judged: &[Judged], total: Counts) -> String {
+    let mut out = String::new();
+    for file in judged {
+        for findings in &file.findings {
+            for finding in findings.list() {
+                out += &format!("{}: {finding}\n    the runtime: {}\n", file.name, finding.rule.runtime);
+            }
+            for (rule, count) in findings.truncated() {
+                out += &format!("{}: {}[{}]: {count} of these in all\n", file.name, rule.severity, rule.id);
+            }
+        }
+    }
+    let count = diagnostics::counted;
+    out + &format!(
+        "{}: {}, {}, {}\n",
+        count(judged.len() as u64, "file"),
+        count(total.errors, "error"),
+        count(total.warnings, "warning"),
+        count(total.notes, "note"),
+    )
+}
+
+/// All of it for a program.
+fn document(judged: &[Judged], total: Counts) -> String {
+    let files: Vec<Value> = judged.iter().map(Judged::json).collect();
+    let all = json!({
+        "files": files,
+        "errors": total.errors,
+        "warnings": total.warnings,
+        "notes": total.notes,
+    });
+    format!("{all:#}\n")
+}
+
+impl Judged {
+    fn json(&self) -> Value {
+        let mut findings = Vec::new();
+        let mut truncated = Vec::new();
+        for list in &self.findings {
+            findings.extend(list.list().iter().map(|finding| {
+                json!({
+                    "rule": finding.rule.id,
+                    "severity": finding.rule.severity.to_string(),
+                    "path": finding.place.path,
+                    "offset": finding.place.offset,
+                    "found": finding.found,
+                    "expected": finding.expected,
+                    "title": finding.rule.title,
+                    "why": finding.rule.why,
+                    "runtime": finding.rule.runtime,
+                })
+            }));
+            truncated.extend(list.truncated().map(|(rule, count)| json!({"rule": rule.id, "count": count})));
+        }
+        let messages = self.report.entries.iter().map(|entry| {
+            let severity = match entry.diagnostic.severity {
+                diagnostics::Severity::Error => "error",
+                diagnostics::Severity::Warning => "warning",
+            };
+            let offset = entry.place.as_ref().map(|place| place.start);
+            json!({"severity": severity, "message": entry.diagnostic.message, "offset": offset})
+        });
+        let messages: Vec<Value> = messages.collect();
+        let counts = self.counts();
+        json!({
+            "file": self.name,
+            "errors": counts.errors,
+            "warnings": counts.warnings,
+            "notes": counts.notes,
+            "findings": findings,
+            "truncated": truncated,
+            "messages": messages,
+        })
+    }
+}

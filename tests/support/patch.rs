@@ -1,0 +1,134 @@
+//! Finds places of a FlatBuffer by their paths, through the slot tables, and changes bytes there.
+//!
+//! For files that are whole; what the changes mean is the tests' business.
+
+use pte_emit::schema::{Kind, Table};
+
+/// A file that is changed.
+pub struct Patch {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    root: &'static Table,
+}
+
+/// A field of a table.
+struct Field {
+    /// Where its entry in the vtable is.
+    entry: usize,
+    /// Where it is; the table if it is absent.
+    at: usize,
+    kind: Kind,
+}
+
+impl Patch {
+    /// Starts with the bytes of a file.
+    pub fn new(bytes: Vec<u8>, root: &'static Table) -> Patch {
+        Patch { bytes, root }
+    }
+
+    fn u32(&self, at: usize) -> usize {
+        u32::from_le_bytes(self.bytes[at..at + 4].try_into().unwrap()) as usize
+    }
+
+    fn follow(&self, at: usize) -> usize {
+        at + self.u32(at)
+    }
+
+    fn vtable(&self, table: usize) -> usize {
+        (table as i64 - i64::from(self.u32(table) as u32 as i32)) as usize
+    }
+
+    fn field(&self, table: usize, schema: &'static Table, name: &str) -> Field {
+        let slot = schema.fields.iter().position(|field| field.name == name);
+        let slot = slot.unwrap_or_else(|| panic!("{} has no {name}", schema.name));
+        let entry = self.vtable(table) + 4 + 2 * slot;
+        let offset = usize::from(u16::from_le_bytes([self.bytes[entry], self.bytes[entry + 1]]));
+        Field { entry, at: table + offset, kind: schema.fields[slot].kind }
+    }
+
+    /// The field or the item that a path ends in: `execution_plan[0].values[3].val.sizes[1]`. Gives where it is, and the
+    /// field that it is of.
+    fn find(&self, path: &str) -> (usize, Field) {
+        let (mut table, mut schema) = (self.follow(0), self.root);
+        let mut steps = path.split('.').peekable();
+        while let Some(step) = steps.next() {
+            let (name, index) = match step.split_once('[') {
+                Some((name, index)) => (name, Some(index.trim_end_matches(']').parse::<usize>().unwrap())),
+                None => (step, None),
+            };
+            let field = self.field(table, schema, name);
+            let place = match index {
+                Some(index) => {
+                    let width = match field.kind {
+                        Kind::Longs | Kind::ULongs | Kind::Doubles => 8,
+                        Kind::Ints | Kind::Tables(_) => 4,
+                        _ => 1,
+                    };
+                    self.follow(field.at) + 4 + width * index
+                }
+                None => field.at,
+            };
+            if steps.peek().is_none() {
+                return (place, field);
+            }
+            (schema, table) = match field.kind {
+                Kind::Table(child) | Kind::Tables(child) => (child, self.follow(place)),
+                Kind::Union(members) => {
+                    let tag = self.field(table, schema, &format!("{name}_type"));
+                    (members[usize::from(self.bytes[tag.at]) - 1], self.follow(place))
+                }
+                _ => panic!("{step} of {path} is no table"),
+            };
+        }
+        panic!("an empty path")
+    }
+
+    /// Where a field or an item is.
+    pub fn at(&self, path: &str) -> usize {
+        self.find(path).0
+    }
+
+    /// Where the vtable entry of a field is.
+    pub fn entry(&self, path: &str) -> usize {
+        self.find(path).1.entry
+    }
+
+    /// Where a table, a list or a text begins that a field or an item leads to.
+    pub fn target(&self, path: &str) -> usize {
+        self.follow(self.at(path))
+    }
+
+    /// Where the vtable is of a table that a field or an item leads to; of the root for an empty path.
+    pub fn vtable_of(&self, path: &str) -> usize {
+        self.vtable(if path.is_empty() { self.follow(0) } else { self.target(path) })
+    }
+
+    /// Writes bytes.
+    pub fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Writes bytes to a field or an item.
+    pub fn set(&mut self, path: &str, bytes: &[u8]) {
+        let (at, field) = self.find(path);
+        let offset = u16::from_le_bytes([self.bytes[field.entry], self.bytes[field.entry + 1]]);
+        assert_ne!(offset, 0, "{path} is absent");
+        self.write(at, bytes);
+    }
+
+    /// Writes a number of four bytes to a field or an item.
+    pub fn set32(&mut self, path: &str, number: i32) {
+        self.set(path, &number.to_le_bytes());
+    }
+
+    /// Writes a number of eight bytes to a field or an item.
+    pub fn set64(&mut self, path: &str, number: u64) {
+        self.set(path, &number.to_le_bytes());
+    }
+
+    /// Takes a field away, from all tables that share its vtable.
+    pub fn drop(&mut self, path: &str) {
+        let entry = self.entry(path);
+        self.write(entry, &[0, 0]);
+    }
+}
