@@ -35,6 +35,15 @@ const LEVELS: [(&str, &str); 2] = [("full", "apart"), ("minimal", "apart")];
 /// About so many mutants are tried if not all are.
 const SAMPLE: usize = 24_000;
 
+/// Crashes that check does not foresee yet, each with the reason: a part of the file's name, of the place's kind, and of the outcome. A
+/// mutant is excused if one of its changes is in such a place; how many are is printed. This list may only become shorter.
+const OPEN: &[(&str, &str, &str, &str)] = &[(
+    "",
+    "BackendDelegateInlineData.data: item",
+    "signal",
+    "a payload is the backend's: XNNPACK reads its own unverified",
+)];
+
 /// Something that mutants are made of.
 struct Base {
     name: String,
@@ -327,6 +336,8 @@ struct Tally {
     harmless: BTreeMap<&'static str, (usize, usize, String)>,
     /// Crashers refused by exactly one rule, by that rule.
     needed: BTreeMap<&'static str, usize>,
+    /// Accepted crashers that [`OPEN`] excuses: by reason.
+    open: BTreeMap<&'static str, usize>,
     notes: Vec<String>,
     crash_list: String,
 }
@@ -355,6 +366,9 @@ impl Tally {
         for (rule, number) in other.needed {
             *self.needed.entry(rule).or_default() += number;
         }
+        for (reason, number) in other.open {
+            *self.open.entry(reason).or_default() += number;
+        }
         self.notes.extend(other.notes);
     }
 }
@@ -371,6 +385,16 @@ fn describe(base: &Base, names: &[fields::Name], mutation: &Mutation) -> String 
         write!(text, " | cut to {length}").unwrap();
     }
     text
+}
+
+/// Why check may accept a mutant that crashes.
+fn open(base: &Base, names: &[fields::Name], mutation: &Mutation, said: [&str; 2]) -> Option<&'static str> {
+    let is = |(file, place, outcome, _): &&(&str, &str, &str, &str)| {
+        base.name.contains(file)
+            && mutation.changes.iter().any(|(at, _)| names[*at].kind.contains(place))
+            && said.iter().all(|answer| !crashed(answer) || answer.contains(outcome))
+    };
+    OPEN.iter().find(is).map(|(.., reason)| *reason)
 }
 
 fn judge(driver: &Path, base: &Base, keep_one_in: usize) -> Tally {
@@ -407,7 +431,10 @@ fn judge(driver: &Path, base: &Base, keep_one_in: usize) -> Tally {
             found.crashers += 1;
             writeln!(found.crash_list, "{} {rules:?}", describe()).unwrap();
             if rules.is_empty() {
-                found.failures.push(format!("accepted: {}", describe()));
+                match open(base, &names, mutation, said) {
+                    Some(reason) => *found.open.entry(reason).or_default() += 1,
+                    None => found.failures.push(format!("accepted: {}", describe())),
+                }
             } else {
                 found.refused_crashers += 1;
                 if rules.len() == 1 {
@@ -456,11 +483,15 @@ fn report(found: &Tally) -> String {
     for (rule, number) in &found.needed {
         add(&mut text, format!("{number:7} {rule}"));
     }
+    add(&mut text, "accepted, and crashes, for a reason that is known:".into());
+    for (reason, number) in &found.open {
+        add(&mut text, format!("{number:7} {reason}"));
+    }
     add(
         &mut text,
         format!(
             "{} mutants; {} crash the runtime with full verification, {} with minimal, {} with either; check refuses {} of \
-             these, and accepts {} mutants",
+             these; of all it accepts {}",
             found.mutants, found.crashes[0], found.crashes[1], found.crashers, found.refused_crashers, found.accepted
         ),
     );
