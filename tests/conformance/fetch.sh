@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # fetch.sh: brings the real ExecuTorch runtime (the PyPI wheel's headers and
-# libraries, unpacked, not installed) and builds runner.cpp against it, both in
-# a cache directory. Prints the path of the runner as its last line of stdout;
-# all else goes to stderr. A second run does only what is missing.
+# libraries, unpacked, not installed) and builds runner.cpp and mutants.cpp
+# against it, all in a cache directory. Prints the path of the runner as its
+# last line of stdout (mutants is beside it); all else goes to stderr. A second
+# run does only what is missing.
 #
 # It is not needed to build or use pte-emit, and it does not install anything:
 # no torch, no virtual environment, nothing outside the cache directory.
@@ -30,7 +31,6 @@ mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 
 tree=$dir/executorch-$version
-runner=$dir/runner
 tmp=$dir/tmp.$$
 
 # One at a time, where flock exists. Each step works under a temporary name and
@@ -80,25 +80,32 @@ fi
 include=$tree/executorch/include
 lib=$tree/executorch/lib
 
-if [ ! -x "$runner" ] || [ "$here/runner.cpp" -nt "$runner" ] ||
-  [ "$here/fetch.sh" -nt "$runner" ]; then
-  echo "fetch.sh: building the runner" >&2
+build() {
+  local program=$1
+  if [ -x "$dir/$program" ] && ! [ "$here/$program.cpp" -nt "$dir/$program" ] &&
+    ! [ "$here/fetch.sh" -nt "$dir/$program" ]; then
+    return
+  fi
+  echo "fetch.sh: building $program" >&2
   mkdir -p "$tmp"
   # --no-as-needed: the kernel libraries register themselves when they are
-  # loaded; nothing in the runner calls them by name.
+  # loaded; nothing here calls them by name.
   g++ -std=c++17 -O1 -Wall -Wextra \
     -DC10_USING_CUSTOM_GENERATED_MACROS -DET_EVENT_TRACER_ENABLED -DET_USE_THREADPOOL \
     -isystem "$include" \
     -isystem "$include/executorch/runtime/core/portable_type/c10" \
-    "$here/runner.cpp" -o "$tmp/runner" \
+    "$here/$program.cpp" -o "$tmp/$program" \
     -L"$lib" -Wl,--no-as-needed \
     -lexecutorch -lexecutorch_kernels_optimized -lexecutorch_kernels_quantized \
     -lexecutorch_backend_xnnpack -lexecutorch_threadpool -lexecutorch_etdump \
     -Wl,--as-needed \
     -Wl,-rpath,"\$ORIGIN/executorch-$version/executorch/lib" \
     -Wl,-rpath-link,"$lib" >&2 ||
-    die "could not build the runner"
-  mv "$tmp/runner" "$runner"
-fi
+    die "could not build $program"
+  mv "$tmp/$program" "$dir/$program"
+}
 
-echo "$runner"
+build runner
+build mutants
+
+echo "$dir/runner"

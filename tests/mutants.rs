@@ -1,0 +1,564 @@
+//! The judge of the judge: files with bytes changed are shown to `check` and to the real ExecuTorch runtime. Whatever
+//! crashes the runtime, with full or with minimal verification, must be refused; what it loads and runs to the same
+//! result as the unchanged file may be refused only by a rule, and is counted by rule.
+//!
+//! By default a sample, which takes about a minute. `PTE_EMIT_MUTANTS=all` runs all of them, `PTE_EMIT_MUTANTS_OF` only
+//! those of files whose name contains it, and `PTE_EMIT_MUTANTS_LISTS` names a folder for lists of those that crash;
+//! docs/mutants.md has the figures. What well-formed files do in the runtime is the business of `conformance.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Seek, Write as _};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use pte_emit::check::{self, DataFile, Findings, Options, Severity};
+use pte_emit::reader::Origin;
+use pte_emit::{Input, Overrides};
+
+#[path = "support/fields.rs"]
+mod fields;
+#[path = "support/references.rs"]
+mod references;
+#[path = "support/runner.rs"]
+#[allow(dead_code, reason = "of the runner only its place is of interest here")]
+mod runner;
+
+/// How the runtime loads: the verification, and whether each load is memory of its own or all is one piece.
+const LEVELS: [(&str, &str); 2] = [("full", "apart"), ("minimal", "apart")];
+
+/// About so many mutants are tried if not all are.
+const SAMPLE: usize = 24_000;
+
+/// Crashes that check does not foresee, each with the reason: a part of the file's name, a part of the place's kind, and
+/// how the outcome begins. A mutant is excused if one of its changes is in such a place; how many are is printed. This
+/// list may only become shorter.
+const OPEN: &[(&str, &str, &str, &str)] = &[
+    ("", "named_data", "signal 11 method", PAYLOADS),
+    ("", "NamedData.", "signal 11 method", PAYLOADS),
+    (
+        "",
+        "segment_base_offset",
+        "signal 6 exec",
+        "weights that begin elsewhere are other weights, and kernels abort at some",
+    ),
+    (
+        "",
+        "AllocationDetails.memory_offset_low",
+        "signal 11 exec",
+        "indices that are overwritten (X-4, a warning) lead anywhere",
+    ),
+    (
+        "buffer_names",
+        "Tensor vtable: allocation_info",
+        "signal 11 exec",
+        "the caller may give memory to state that has a name",
+    ),
+];
+
+const PAYLOADS: &str = "XNNPACK does not bear that data are missing or short which its payload names";
+const ZERO_POINTS: &str = "dequantize_per_channel.out aborts at zero points outside its range, and they are data";
+
+/// Something that mutants are made of.
+struct Base {
+    name: String,
+    bytes: Vec<u8>,
+    /// The program that uses it, if it is a `.ptd`.
+    program: Option<Vec<u8>>,
+    /// The `.ptd` files that it is used with.
+    data: Vec<Vec<u8>>,
+}
+
+/// Bytes to change, and where to end.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Mutation {
+    changes: Vec<(usize, u8)>,
+    length: Option<usize>,
+}
+
+impl Mutation {
+    fn apply(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        for (offset, byte) in &self.changes {
+            bytes[*offset] = *byte;
+        }
+        bytes.truncate(self.length.unwrap_or(usize::MAX));
+        bytes
+    }
+
+    /// As the driver reads it.
+    fn line(&self) -> String {
+        let mut words: Vec<String> = self.changes.iter().map(|(offset, byte)| format!("{offset}={byte}")).collect();
+        words.extend(self.length.map(|length| format!("<{length}")));
+        words.join(" ")
+    }
+}
+
+/// splitmix64: the same mutants every time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
+    }
+}
+
+/// All mutants of a file: every byte of the metadata in three ways; then, by chance, pairs of bytes, numbers that are
+/// likely to be wrong, pieces copied over others, and early ends.
+fn mutations(bytes: &[u8], names: &[fields::Name], random: &mut Random) -> Vec<Mutation> {
+    let places: Vec<usize> = (0..names.len()).filter(|at| names[*at].kind != fields::DATA).collect();
+    let mut found = BTreeSet::new();
+    let mut add = |changes: Vec<(usize, u8)>, length: Option<usize>| {
+        let changes: BTreeMap<usize, u8> = changes.into_iter().filter(|(at, byte)| bytes[*at] != *byte).collect();
+        if !changes.is_empty() || length.is_some() {
+            found.insert(Mutation { changes: changes.into_iter().collect(), length });
+        }
+    };
+    for at in &places {
+        for byte in [bytes[*at] ^ 0xff, bytes[*at] ^ 1, 0] {
+            add(vec![(*at, byte)], None);
+        }
+    }
+    let write =
+        |at: usize, value: &[u8]| -> Vec<(usize, u8)> { (at..names.len()).zip(value.iter().copied()).collect() };
+    for _ in 0..places.len() / 2 {
+        let mut one = || {
+            let at = random.pick(&places);
+            let few = [
+                0,
+                1,
+                2,
+                3,
+                4,
+                5,
+                6,
+                8,
+                12,
+                16,
+                0x7f,
+                0x80,
+                0xff,
+                bytes[at].wrapping_add(1),
+                bytes[at].wrapping_sub(1),
+            ];
+            let byte = if random.below(2) == 0 { random.pick(&few) } else { random.next() as u8 };
+            (at, byte)
+        };
+        add(vec![one(), one()], None);
+    }
+    for _ in 0..places.len() / 2 {
+        let at = random.pick(&places);
+        let (two, four, eight) = (at & !1, at & !3, at & !7);
+        let nearby = |random: &mut Random, value: u64| match random.below(3) {
+            0 => random.pick(&[
+                0,
+                1,
+                2,
+                3,
+                4,
+                6,
+                8,
+                12,
+                16,
+                30,
+                0x7fff_ffff,
+                0x8000_0000,
+                0xffff_ffff,
+                1 << 31,
+                1 << 40,
+                1 << 62,
+                u64::MAX,
+            ]),
+            1 => value.wrapping_add(random.pick(&[1, 2, 4, 8, 16, 32])),
+            _ => value.wrapping_sub(random.pick(&[1, 2, 4, 8, 16, 32])),
+        };
+        let old = |from: usize, len: usize| {
+            let mut word = [0; 8];
+            let end = bytes.len().min(from + len);
+            word[..end - from].copy_from_slice(&bytes[from..end]);
+            u64::from_le_bytes(word)
+        };
+        let changes = match random.below(4) {
+            0 => write(two, &(nearby(random, old(two, 2)) as u16).to_le_bytes()),
+            1 => write(four, &(nearby(random, old(four, 4)) as u32).to_le_bytes()),
+            2 => write(eight, &nearby(random, old(eight, 8)).to_le_bytes()),
+            _ => {
+                let len = random.pick(&[2, 4, 8, 16]);
+                let from = random.pick(&places) & !(len - 1);
+                write(at & !(len - 1), &bytes[from..bytes.len().min(from + len)])
+            }
+        };
+        add(changes, None);
+    }
+    for _ in 0..32 {
+        let length = random.below(bytes.len());
+        // A driver for files of fewer bytes than an identifier would be for no file.
+        add(Vec::new(), Some(length.max(64)).filter(|length| *length < bytes.len()));
+    }
+    found.into_iter().collect()
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap_or(path).display().to_string()
+}
+
+/// The files that ExecuTorch wrote, those that our examples become, and each `.ptd` with the program it belongs to.
+fn bases() -> Vec<Base> {
+    let mut bases = Vec::new();
+    let mut add = |name: &str, program: Vec<u8>, data: Vec<(String, Vec<u8>)>| {
+        for (number, (file, bytes)) in data.iter().enumerate() {
+            let others = data.iter().enumerate().filter(|(other, _)| *other != number).map(|(_, (_, b))| b.clone());
+            let program = Some(program.clone());
+            bases.push(Base { name: format!("{name}/{file}"), bytes: bytes.clone(), program, data: others.collect() });
+        }
+        let data = data.into_iter().map(|(_, bytes)| bytes).collect();
+        bases.push(Base { name: name.to_owned(), bytes: program, program: None, data });
+    };
+    for (folder, extension) in [("bytes", "pte"), ("bundled", "bpte"), ("serializer", "pte")] {
+        for path in references::references(folder, extension) {
+            let data = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+            let mut data: Vec<PathBuf> = data.filter(|path| path.extension().is_some_and(|e| e == "ptd")).collect();
+            data.sort();
+            let data = data.iter().map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), read(path)));
+            add(&shown(&path), read(&path), data.collect());
+        }
+    }
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut texts: Vec<PathBuf> = fs::read_dir(&examples).unwrap().map(|entry| entry.unwrap().path()).collect();
+    texts.retain(|path| path.extension().is_some_and(|e| e == "yaml"));
+    texts.sort();
+    for path in texts {
+        let name = shown(&path);
+        let text = fs::read_to_string(&path).unwrap();
+        let input = Input { name: &name, text: &text, folder: &examples };
+        let assemble = |external_data| {
+            let overrides = Overrides { external_data, ..Overrides::default() };
+            let assembly =
+                pte_emit::assemble(&input, &overrides).unwrap_or_else(|report| panic!("{}", report.render(false)));
+            let data: Vec<(String, Vec<u8>)> = assembly
+                .data_files()
+                .map(|(tag, file)| (format!("{}.ptd", tag.unwrap_or("default")), file.to_vec().unwrap()))
+                .collect();
+            (assembly.program_file().unwrap().to_vec().unwrap(), data)
+        };
+        let (program, data) = assemble(false);
+        let outside = assemble(true);
+        if outside.0 != program {
+            add(&format!("{name} --external-data"), outside.0, outside.1);
+        }
+        add(&name, program, data);
+    }
+    bases.sort_by_key(|base| base.bytes.len());
+    // The same bytes under two names are one base.
+    let mut seen = BTreeSet::new();
+    bases.retain(|base| seen.insert((base.bytes.clone(), base.program.clone(), base.data.clone())));
+    bases
+}
+
+/// What the runtime says of each mutant; the first answer is about the unchanged file.
+fn ask_runtime(driver: &Path, base: &Base, level: (&str, &str), mutations: &[Mutation]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    let mut lines = tempfile::tempfile().unwrap();
+    let text: String = mutations.iter().fold("\n".to_owned(), |text, mutation| text + &mutation.line() + "\n");
+    lines.write_all(text.as_bytes()).unwrap();
+    lines.rewind().unwrap();
+    let mut command = Command::new(driver);
+    command.arg(write("base", &base.bytes)).args(["--verify", level.0, "--loader", level.1]);
+    if let Some(program) = &base.program {
+        command.arg("--program").arg(write("program", program));
+    }
+    for (number, data) in base.data.iter().enumerate() {
+        command.arg("--data").arg(write(&number.to_string(), data));
+    }
+    // What is not initialised is to be seen: glibc fills what it gives out.
+    command.env("MALLOC_PERTURB_", "165");
+    let output = command.stdin(Stdio::from(lines)).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "{}: the driver ended with {}", base.name, output.status);
+    let mut answers = vec![String::new(); mutations.len() + 1];
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let (number, answer) = line.split_once(' ').unwrap();
+        answers[number.parse::<usize>().unwrap()] = answer.to_owned();
+    }
+    assert!(answers.iter().all(|answer| !answer.is_empty()), "{}: the driver left some out", base.name);
+    answers
+}
+
+fn crashed(answer: &str) -> bool {
+    ["signal", "timeout", "exit"].iter().any(|word| answer.starts_with(word))
+}
+
+/// The rules that check refuses these bytes by; none if it accepts them. A panic counts as a rule of its own.
+fn ask_check(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
+    let judged = panic::catch_unwind(AssertUnwindSafe(|| rules_broken(base, bytes)));
+    judged.unwrap_or_else(|_| BTreeSet::from(["panic"]))
+}
+
+/// A `.ptd` is judged alone and with its program: whether a crash is its fault depends on what the program expects.
+fn rules_broken(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
+    let open = |bytes: &[u8]| DataFile::open("data", &Origin::Bytes(bytes.into())).unwrap();
+    let mut options = Options { with: base.data.iter().map(|data| open(data)).collect(), ..Options::default() };
+    let mut findings = Vec::new();
+    if let Some(program) = &base.program {
+        findings.push(check::file(&Origin::Bytes(bytes.as_slice().into()), &Options::default()).unwrap());
+        options.with.insert(0, open(&bytes));
+        findings.push(check::file(&Origin::Bytes(program.as_slice().into()), &options).unwrap());
+    } else {
+        findings.push(check::file(&Origin::Bytes(bytes.into()), &options).unwrap());
+    }
+    let errors = |findings: &Findings| -> Vec<&'static str> {
+        let errors = findings.list().iter().filter(|finding| finding.rule.severity <= Severity::Invalid);
+        errors.map(|finding| finding.rule.id).collect()
+    };
+    findings.iter().flat_map(errors).collect()
+}
+
+/// What was found about the mutants of one base, or of all.
+#[derive(Default)]
+struct Tally {
+    mutants: usize,
+    /// Per level: how many crash the runtime.
+    crashes: [usize; 2],
+    /// How many crash it in some level, and how many of these check refuses.
+    crashers: usize,
+    refused_crashers: usize,
+    accepted: usize,
+    /// Accepted, and the runtime crashes.
+    failures: Vec<String>,
+    /// Accepted, and the runtime refuses it in an orderly way: by outcome and place.
+    accepted_but_refused: BTreeMap<String, usize>,
+    /// Refused, and the runtime does not mind: by rule how many, how many by this rule alone, and one of these.
+    harmless: BTreeMap<&'static str, (usize, usize, String)>,
+    /// Crashers refused by exactly one rule, by that rule.
+    needed: BTreeMap<&'static str, usize>,
+    /// Accepted crashers that [`OPEN`] excuses: by reason.
+    open: BTreeMap<&'static str, usize>,
+    notes: Vec<String>,
+    crash_list: String,
+}
+
+impl Tally {
+    fn merge(&mut self, other: Tally) {
+        self.mutants += other.mutants;
+        for (sum, number) in self.crashes.iter_mut().zip(other.crashes) {
+            *sum += number;
+        }
+        self.crashers += other.crashers;
+        self.refused_crashers += other.refused_crashers;
+        self.accepted += other.accepted;
+        self.failures.extend(other.failures);
+        for (key, number) in other.accepted_but_refused {
+            *self.accepted_but_refused.entry(key).or_default() += number;
+        }
+        for (rule, (all, alone, example)) in other.harmless {
+            let entry = self.harmless.entry(rule).or_default();
+            entry.0 += all;
+            entry.1 += alone;
+            if entry.2.is_empty() {
+                entry.2 = example;
+            }
+        }
+        for (rule, number) in other.needed {
+            *self.needed.entry(rule).or_default() += number;
+        }
+        for (reason, number) in other.open {
+            *self.open.entry(reason).or_default() += number;
+        }
+        self.notes.extend(other.notes);
+    }
+}
+
+/// One mutant in words.
+fn describe(base: &Base, names: &[fields::Name], mutation: &Mutation) -> String {
+    let mut text = base.name.clone();
+    for (at, byte) in &mutation.changes {
+        let name = &names[*at];
+        let kind = if name.kind.is_empty() { "padding" } else { &name.kind };
+        write!(text, " | {at:#x}: {:02x}->{byte:02x} {kind} ({})", base.bytes[*at], name.path).unwrap();
+    }
+    if let Some(length) = mutation.length {
+        write!(text, " | cut to {length}").unwrap();
+    }
+    text
+}
+
+/// Why check may accept a mutant that crashes.
+fn open(base: &Base, names: &[fields::Name], mutation: &Mutation, said: [&str; 2]) -> Option<&'static str> {
+    let is = |(file, place, outcome, _): &&(&str, &str, &str, &str)| {
+        base.name.contains(file)
+            && mutation.changes.iter().any(|(at, _)| names[*at].kind.contains(place))
+            && said.iter().all(|answer| !crashed(answer) || answer.starts_with(outcome))
+    };
+    OPEN.iter().find(is).map(|(.., reason)| *reason)
+}
+
+fn judge(driver: &Path, base: &Base, keep_one_in: usize) -> Tally {
+    let names = fields::of(&base.bytes);
+    let mut random = Random(base.bytes.len() as u64);
+    let mut mutations = mutations(&base.bytes, &names, &mut random);
+    mutations.retain(|_| random.below(keep_one_in) == 0);
+    let answers = LEVELS.map(|level| ask_runtime(driver, base, level, &mutations));
+    let mut found = Tally { mutants: mutations.len(), ..Tally::default() };
+    let unchanged = ask_check(base, base.bytes.clone());
+    let unchanged_runs = answers.iter().all(|answers| answers[0].starts_with("ok"));
+    if !unchanged_runs || !unchanged.is_empty() {
+        let said: Vec<&str> = answers.iter().map(|answers| answers[0].as_str()).collect();
+        found.notes.push(format!("{}: the runtime says {said:?}, check {unchanged:?}", base.name));
+    }
+    if unchanged_runs && !unchanged.is_empty() {
+        found.failures.push(format!("{}: runs, but check refuses it: {unchanged:?}", base.name));
+    }
+    for (number, mutation) in mutations.iter().enumerate() {
+        let said = [0, 1].map(|level: usize| answers[level][number + 1].as_str());
+        let rules = ask_check(base, mutation.apply(&base.bytes));
+        // What crashes unchanged, and crashes the same way changed, says nothing about the change.
+        let crashes = [0, 1].map(|level: usize| crashed(said[level]) && said[level] != answers[level][0]);
+        let describe = || format!("{} -> {said:?}", describe(base, &names, mutation));
+        for (sum, crash) in found.crashes.iter_mut().zip(crashes) {
+            *sum += usize::from(crash);
+        }
+        if rules.contains("panic") {
+            found.failures.push(format!("check panics: {}", describe()));
+        }
+        if rules.is_empty() {
+            found.accepted += 1;
+        }
+        if crashes.contains(&true) {
+            found.crashers += 1;
+            writeln!(found.crash_list, "{} {rules:?}", describe()).unwrap();
+            if rules.is_empty() {
+                match open(base, &names, mutation, said) {
+                    Some(reason) => *found.open.entry(reason).or_default() += 1,
+                    None => found.failures.push(format!("accepted: {}", describe())),
+                }
+            } else {
+                found.refused_crashers += 1;
+                if rules.len() == 1 {
+                    *found.needed.entry(rules.first().unwrap()).or_default() += 1;
+                }
+            }
+        } else if unchanged_runs && rules.is_empty() && said.iter().any(|answer| !answer.starts_with("ok")) {
+            let kinds: Vec<&str> = mutation.changes.iter().map(|(at, _)| names[*at].kind.as_str()).collect();
+            *found.accepted_but_refused.entry(format!("{said:?}: {kinds:?}")).or_default() += 1;
+        } else if unchanged_runs && [0, 1].iter().all(|level: &usize| said[*level] == answers[*level][0]) {
+            for rule in &rules {
+                let entry = found.harmless.entry(rule).or_default();
+                entry.0 += 1;
+                if rules.len() == 1 {
+                    entry.1 += 1;
+                    if entry.2.is_empty() {
+                        entry.2 = describe();
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+fn report(found: &Tally) -> String {
+    let mut text = String::new();
+    let add = |text: &mut String, line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    for note in &found.notes {
+        add(&mut text, format!("note: {note}"));
+    }
+    add(&mut text, "accepted, and the runtime refuses it in good order:".into());
+    let mut refused: Vec<_> = found.accepted_but_refused.iter().collect();
+    refused.sort_by_key(|(_, number)| std::cmp::Reverse(**number));
+    for (what, number) in refused.into_iter().take(60) {
+        add(&mut text, format!("{number:7} {what}"));
+    }
+    add(&mut text, "refused, though the runtime gives the same result (all, and by this rule alone):".into());
+    for (rule, (all, alone, example)) in &found.harmless {
+        add(&mut text, format!("{all:7} {alone:7} {rule:8} {example}"));
+    }
+    add(&mut text, "crashes that only one rule refuses:".into());
+    for (rule, number) in &found.needed {
+        add(&mut text, format!("{number:7} {rule}"));
+    }
+    add(&mut text, "accepted, and crashes, for a reason that is known:".into());
+    for (reason, number) in &found.open {
+        add(&mut text, format!("{number:7} {reason}"));
+    }
+    add(
+        &mut text,
+        format!(
+            "{} mutants; {} crash the runtime with full verification, {} with minimal, {} with either; check refuses {} of \
+             these; of all it accepts {}",
+            found.mutants, found.crashes[0], found.crashes[1], found.crashers, found.refused_crashers, found.accepted
+        ),
+    );
+    text
+}
+
+#[test]
+#[ignore = "fetches the ExecuTorch runtime from a package index; run it with `cargo test --test mutants -- --ignored`"]
+fn what_crashes_the_runtime_is_refused() {
+    let driver = runner::locate().with_file_name("mutants");
+    let mut bases = bases();
+    let all = std::env::var("PTE_EMIT_MUTANTS").is_ok_and(|value| value == "all");
+    if let Ok(part) = std::env::var("PTE_EMIT_MUTANTS_OF") {
+        bases.retain(|base| base.name.contains(&part));
+    }
+    let lists = std::env::var_os("PTE_EMIT_MUTANTS_LISTS").map(PathBuf::from);
+    // About five mutants a byte.
+    let bytes: usize = bases.iter().map(|base| fields::of(&base.bytes).len()).sum();
+    let keep_one_in = if all { 1 } else { (5 * bytes / SAMPLE).max(1) };
+    let next = AtomicUsize::new(0);
+    let sum = Mutex::new(Tally::default());
+    let bases = Arc::new(bases);
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(base) = bases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = panic::catch_unwind(AssertUnwindSafe(|| judge(&driver, base, keep_one_in)));
+                    let found = found.unwrap_or_else(|panic| {
+                        let why = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                        Tally { failures: vec![format!("{}: {why}", base.name)], ..Tally::default() }
+                    });
+                    if let Some(folder) = &lists {
+                        fs::create_dir_all(folder).unwrap();
+                        let file = base.name.replace(['/', ' '], "_") + ".txt";
+                        fs::write(folder.join(file), &found.crash_list).unwrap();
+                    }
+                    sum.lock().unwrap().merge(found);
+                }
+            });
+        }
+    });
+    panic::set_hook(hook);
+    let found = sum.into_inner().unwrap();
+    println!("{}{} files", report(&found), bases.len());
+    let shown = found.failures.len().min(if all { usize::MAX } else { 100 });
+    assert!(found.failures.is_empty(), "{} failures:\n{}", found.failures.len(), found.failures[..shown].join("\n"));
+}
