@@ -19,6 +19,8 @@ mod broken;
 mod golden;
 #[path = "support/patch.rs"]
 mod patch;
+#[path = "support/program.rs"]
+mod program_file;
 #[path = "support/references.rs"]
 mod references;
 

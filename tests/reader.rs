@@ -4,31 +4,18 @@
 //! Texts of what is read are the business of `dump.rs`.
 
 use proptest::prelude::*;
-use pte_emit::layout::{self, Builder, Header, Home, Options};
-use pte_emit::program::{self, Blob, EValue, Program, dedup};
+use pte_emit::layout::{Builder, Header, Home, Options};
+use pte_emit::program::{self, Blob, EValue, Program};
 use pte_emit::reader::{self, Origin};
-use pte_emit::{emitter, schema::ScalarType};
+use pte_emit::schema::ScalarType;
 
+#[path = "support/program.rs"]
+mod program_file;
 #[path = "support/references.rs"]
 mod references;
 
+use program_file::write;
 use references::references;
-
-/// Writes a program as a layout asks.
-fn write(program: &Program, options: &Options) -> Vec<u8> {
-    let same = dedup::find(&program.blobs).unwrap();
-    let plan = layout::plan(program, &same, options).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let flatbuffer = emitter::program::emit(program, &plan, options).unwrap();
-    let placement = layout::file::program(flatbuffer.len() as u64, &plan.segments, options).unwrap();
-    let file = emitter::File {
-        flatbuffer: &flatbuffer,
-        placement: &placement,
-        segments: &plan.segments,
-        blobs: &program.blobs,
-        raw: &emitter::raw::Raw::default(),
-    };
-    file.to_vec().unwrap()
-}
 
 #[test]
 fn what_executorch_wrote_comes_back_the_same() {

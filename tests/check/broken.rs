@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use pte_emit::check::DataFile;
-use pte_emit::layout;
 use pte_emit::program::{
     CompileSpec, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, NonConstBufferDevice, Program, Tensor,
-    TensorData, contiguous, dedup,
+    TensorData, contiguous,
 };
 use pte_emit::reader::Origin;
 use pte_emit::schema::{ScalarType, bundled_program, flat_tensor, program};
-use pte_emit::{Assembly, Input, Overrides, assemble, emitter};
+use pte_emit::{Assembly, Input, Overrides, assemble};
 
 use super::patch::Patch;
+use super::program_file::write;
 
 /// A file that breaks a rule.
 pub struct Case {
@@ -114,18 +114,7 @@ fn assembly(text: &str) -> Assembly {
 fn edited(text: &str, edit: impl FnOnce(&mut Program)) -> Vec<u8> {
     let Assembly { mut program, options, .. } = assembly(text);
     edit(&mut program);
-    let same = dedup::find(&program.blobs).unwrap();
-    let plan = layout::plan(&program, &same, &options).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let flatbuffer = emitter::program::emit(&program, &plan, &options).unwrap();
-    let placement = layout::file::program(flatbuffer.len() as u64, &plan.segments, &options).unwrap();
-    let file = emitter::File {
-        flatbuffer: &flatbuffer,
-        placement: &placement,
-        segments: &plan.segments,
-        blobs: &program.blobs,
-        raw: &emitter::raw::Raw::default(),
-    };
-    file.to_vec().unwrap()
+    write(&program, &options)
 }
 
 /// The file of a text that is changed as bytes.
