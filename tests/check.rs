@@ -232,27 +232,39 @@ fn config() -> Config {
     Config { cases, failure_persistence: Some(Box::new(persistence)), ..Config::default() }
 }
 
+/// No panic, and what is accepted can be read.
+fn judge_hostile(bytes: &[u8]) {
+    let origin = Origin::Bytes(bytes.into());
+    let with = vec![DataFile::open("weights.ptd", &origin).unwrap()];
+    let findings = check::file(&origin, &Options { with, ..Options::default() }).unwrap();
+    let kept = check::finding::KEPT * check::rules::RULES.len();
+    assert!(findings.list().len() <= kept && shown(&findings).lines().count() >= findings.list().len());
+    let findings = check::file(&origin, &Options { profile: Profile::Legacy, ..Options::default() }).unwrap();
+    if !findings.has_errors() {
+        match bytes.get(4..8) {
+            Some(b"FT01") => _ = reader::flat_tensor::read(&origin).unwrap(),
+            Some(b"BP08") => _ = reader::bundled_program::read(&origin).unwrap(),
+            _ => _ = reader::program::read(&origin).unwrap(),
+        }
+    }
+}
+
+/// What the fuzzer found worth keeping.
+#[test]
+fn the_seeds_of_the_fuzzer_are_answered() {
+    let seeds = std::fs::read_dir(root().join("fuzz/seeds/check")).unwrap();
+    let count = seeds.map(|seed| judge_hostile(&std::fs::read(seed.unwrap().path()).unwrap())).count();
+    assert!(count > 100);
+}
+
 proptest! {
     #![proptest_config(config())]
 
-    /// No panic, and what is accepted can be read.
     #[test]
     fn broken_files_are_answered(seed in any::<usize>(), mutations in prop::collection::vec(mutation(), 1..4)) {
         let mut bytes = SEEDS[seed % SEEDS.len()].clone();
         mutations.iter().for_each(|mutation| apply(&mut bytes, mutation));
-        let origin = Origin::Bytes(bytes.clone().into());
-        let with = vec![DataFile::open("weights.ptd", &origin).unwrap()];
-        let findings = check::file(&origin, &Options { with, ..Options::default() }).unwrap();
-        let kept = check::finding::KEPT * check::rules::RULES.len();
-        prop_assert!(findings.list().len() <= kept && shown(&findings).lines().count() >= findings.list().len());
-        let findings = check::file(&origin, &Options { profile: Profile::Legacy, ..Options::default() }).unwrap();
-        if !findings.has_errors() {
-            match bytes.get(4..8) {
-                Some(b"FT01") => _ = reader::flat_tensor::read(&origin).unwrap(),
-                Some(b"BP08") => _ = reader::bundled_program::read(&origin).unwrap(),
-                _ => _ = reader::program::read(&origin).unwrap(),
-            }
-        }
+        judge_hostile(&bytes);
     }
 }
 
