@@ -296,7 +296,7 @@ fn the_command_says_what_the_library_finds() {
     assert_eq!(run(&[&wrong]).0, 1);
     assert_eq!(run(&[]).0, 2);
     assert_eq!(run(&["missing.pte"]).0, 3);
-    assert_eq!(run(&[&good, "--ops", &operators]).0, 1);
+    assert_eq!(run(&[&good, "--ops", &operators]).0, 2);
     let (exit, lines, _) = run(&[&bad, &good]);
     assert_eq!(exit, 1);
     golden::check("check.txt", &lines);

@@ -94,6 +94,7 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     };
     let mut worst = Exit::Ok;
     let mut judged = Vec::new();
+    let mut unread = Vec::new();
     let mut total = Counts::default();
     for input in &arguments.inputs {
         match one(input, &options) {
@@ -106,13 +107,15 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
             Err(Failure(exit, message)) => {
                 messages.error(&message);
                 worst = worst.max(exit);
+                total.errors += 1;
+                unread.push(json!({"file": input.display().to_string(), "error": message}));
             }
         }
     }
     for file in judged.iter().filter(|_| !arguments.json) {
         messages.print(&file.report.render(messages.colours()));
     }
-    let out = if arguments.json { document(&judged, total) } else { lines(&judged, total) };
+    let out = if arguments.json { document(&judged, &unread, total) } else { lines(&judged, unread.len(), total) };
     match io::write_to_stdout(|to| to.write_all(out.as_bytes())) {
         Ok(()) => worst,
         Err(error) => {
@@ -134,7 +137,7 @@ impl Arguments {
             let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
             options.operators = added(options.operators, &text).map_err(|wrong| {
                 let lines: Vec<String> = wrong.iter().map(|line| format!("{}: {line}", path.display())).collect();
-                Failure(Exit::Input, lines.join("\nerror: "))
+                Failure(Exit::Usage, lines.join("\nerror: "))
             })?;
         }
         Ok(options)
@@ -211,7 +214,7 @@ impl Counts {
 }
 
 /// Two lines for a finding, one for all.
-fn lines(judged: &[Judged], total: Counts) -> String {
+fn lines(judged: &[Judged], unread: usize, total: Counts) -> String {
     let mut out = String::new();
     for file in judged {
         for findings in &file.findings {
@@ -226,7 +229,7 @@ fn lines(judged: &[Judged], total: Counts) -> String {
     let count = diagnostics::counted;
     out + &format!(
         "{}: {}, {}, {}\n",
-        count(judged.len() as u64, "file"),
+        count((judged.len() + unread) as u64, "file"),
         count(total.errors, "error"),
         count(total.warnings, "warning"),
         count(total.notes, "note"),
@@ -234,10 +237,11 @@ fn lines(judged: &[Judged], total: Counts) -> String {
 }
 
 /// All of it for a program.
-fn document(judged: &[Judged], total: Counts) -> String {
+fn document(judged: &[Judged], unread: &[Value], total: Counts) -> String {
     let files: Vec<Value> = judged.iter().map(Judged::json).collect();
     let all = json!({
         "files": files,
+        "unread": unread,
         "errors": total.errors,
         "warnings": total.warnings,
         "notes": total.notes,
