@@ -20,14 +20,18 @@
 mod fields;
 pub mod finding;
 pub mod header;
+pub mod locus;
+mod operators;
 mod path;
 pub mod rules;
+pub mod semantics;
 mod structure;
 mod view;
 
 use std::io;
 
 pub use finding::{Finding, Findings, Place};
+pub use locus::{Locus, Part};
 pub use rules::{Profile, Rule, Severity};
 
 use crate::emitter::File;
@@ -161,8 +165,9 @@ fn program_at(
 
 /// The last step, for programs without an error so far: what the instructions do with the values.
 fn semantics(bytes: &[u8], len: u64, findings: &mut Findings, options: &Options) {
-    // `crate::reader::program::read_head(bytes, len)` gives the `Program`; semantics::check(&program, ...) goes here.
-    let _ = (bytes, len, findings, options);
+    // What cannot be read as a program was reported before.
+    let Ok(found) = crate::reader::program::read_head(bytes, len) else { return };
+    semantics::check(&found.program, &options.operators, findings, &locus::without_offset(&found.program));
 }
 
 /// The metadata, as the header says how many they are.

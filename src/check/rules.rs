@@ -1128,6 +1128,150 @@ pub static RULES: &[Rule] = rules! {
     "Outputs are compared in their memory's order. ExecuTorch's own tools write the default order whatever the method has."
     "aborts when the outputs are compared"
     "the order 0, 1, 2, 3 for an output in channels-last"
+
+    "O-1" Invalid ALL
+    "A kernel gets as many arguments as it takes."
+    "Arguments are found by their position, so one too few or too many shifts nothing and simply cannot be run."
+    "InvalidProgram when the call is reached; older releases read beyond the arguments"
+    "aten::add.out with args [x, y, z]: it takes self, other, alpha, out, and the out again"
+
+    "O-2" Invalid ALL
+    "An argument is of a kind that the kernel takes."
+    "Kernels take their arguments out of values without asking what is in them. Nothing is converted, an Int is no Double."
+    "abort when the call is reached; InvalidType from most of executorch_prim"
+    "the scale of quantized_decomposed::quantize_per_tensor.out as the Int 1 instead of the Double 1.0"
+
+    "O-3" Invalid ALL
+    "A list of ints that a kernel reads consists of Int values."
+    "An IntList holds indices of values, and a kernel turns each of them into an integer."
+    "abort when the call is reached"
+    "the dims of aten::sum.IntList_out as an IntList that points at a Bool"
+
+    "O-4" Suspicious ALL
+    "The last argument of a call is its result: the out again, a list of all outs, or a value of the kind that is returned."
+    "It is where who comes next looks for the result. An out variant leaves it alone, other operators replace what is there."
+    "an out variant ignores it; a returned value replaces the value, whatever it was"
+    "aten::add.out with args [x, y, alpha, z, w]: the result is z, not w"
+
+    "O-5" Note ALL
+    "An operator is one that the runtime registers."
+    "Other operators need a runtime that was built with them, and what they do with their arguments is not known here."
+    "OperatorMissing when the method is loaded, unless it was built with such a kernel"
+    "mine::scale.out without a line for it in the file that --ops names"
+
+    "X-1" Suspicious ALL
+    "A tensor is written before it is read."
+    "Before, it has the content that another tensor left there: its memory is not its own, so it is no state either."
+    "the result depends on what was in memory"
+    "a kernel that reads t, where t is written by a later one, and its memory is used by u, too"
+
+    "X-2" Suspicious ALL
+    "An output is written, or is an input, a constant or state."
+    "Otherwise the caller gets what happened to be in memory."
+    "the output is whatever was there"
+    "an output that no instruction mentions"
+
+    "X-3" Invalid ALL
+    "A tensor that instructions use has memory."
+    "Without a plan and without data, only inputs, outputs and named tensors get memory from the caller."
+    "a null pointer goes to the kernel, which refuses it or crashes"
+    "a tensor between two kernels with `memory: none`"
+
+    "X-4" Suspicious ALL
+    "Memory is not overwritten while a tensor in it is still to be read."
+    "Tensors may share memory only if they are not needed at the same time."
+    "the later read sees the bytes of the other tensor"
+    "a at 0..64 and b at 32..96 of one pool: a is written, b is written, a is read"
+
+    "X-5" Note ALL
+    "A tensor in the very place of another one that is still to be read is its view."
+    "A planner's mistake and a view look the same in a file if both begin at the same byte."
+    "both tensors have the bytes that were written last"
+    "a and b at byte 0 of one pool: a is written, b is written, a is read"
+
+    "X-6" Suspicious ALL
+    "The results of a call do not share bytes."
+    "One of them is lost."
+    "the result that is written last wins"
+    "aten::topk.values with values and indices at the same offset"
+
+    "X-7" Invalid ALL
+    "A constant is not written."
+    "Constants are used where the file has them, and files are mapped read-only."
+    "a crash if the file is mapped, otherwise every later execution uses the changed constant"
+    "aten::add.out whose out has data and no planned memory"
+
+    "X-8" Suspicious ALL
+    "An input is not the out of a kernel."
+    "The caller's own tensor may be what is written. Operators that work in place say so."
+    "the caller's memory changes, if the input is not planned"
+    "aten::relu.out with an input as its out"
+
+    "X-9" Suspicious ALL
+    "Every instruction can be reached."
+    "What follows a jump that is always taken, and has no jump to it, never runs."
+    "the instructions are loaded, their kernels must exist, and they never run"
+    "a jump to the end on a Bool that is always false, with instructions behind it"
+
+    "X-10" Invalid ALL
+    "From every instruction there is a way to the end."
+    "A loop that nothing leaves goes on until the runtime gives up."
+    "InvalidProgram after 10,000,000 instructions"
+    "a jump to itself on a Bool that is always false"
+
+    "X-11" Suspicious ALL
+    "A loop changes what its condition depends on."
+    "If it turns once, it turns for ever."
+    "InvalidProgram after 10,000,000 instructions, if the loop turns at all"
+    "a jump back on a Bool that is computed in front of the loop"
+
+    "X-12" Note ALL
+    "Outputs are different values."
+    "The caller gets the same tensor twice."
+    "nothing; both outputs share memory"
+    "outputs [y, y]"
+
+    "X-13" Note ALL
+    "Tensors with data are used."
+    "They make the file larger for nothing."
+    "the data are loaded, and state is copied, for nothing"
+    "a weight that no instruction has among its arguments"
+
+    "X-14" Note ALL
+    "Values are used."
+    "Each takes room when the method is loaded. The exporter leaves some."
+    "the values are loaded and never used"
+    "an Int that nothing refers to"
+
+    "X-15" Suspicious ALL
+    "A delegate is called."
+    "It is initialised when the method is loaded, however long that takes."
+    "the delegate is initialised and never run"
+    "a delegate without a delegate call"
+
+    "X-16" Note ALL
+    "Named data have a delegate that can ask for them."
+    "Nothing else looks data up by their key in a .pte."
+    "nothing asks for the data"
+    "`named_data` in a program without delegates"
+
+    "X-17" Note ALL
+    "State with initial data is read."
+    "Initial data that the first execution overwrites have no effect."
+    "the data are copied when the method is loaded, and overwritten"
+    "a mutable tensor with data that is only ever an out"
+
+    "X-18" Note ALL
+    "Lists are used a reasonable number of times."
+    "Items of lists are followed each time a list is used, within bounds."
+    "nothing"
+    "a list of 10,000 tensors that is an argument of 10,000 calls"
+
+    "X-19" Note ALL
+    "State is written by some method."
+    "A tensor without data that is read and never written stays as the runtime found its memory."
+    "it reads zeros, if the application clears planned memory"
+    "a mutable tensor without data that every instruction only reads"
 };
 
 static BY_ID: LazyLock<HashMap<&'static str, usize>> =

@@ -1,0 +1,238 @@
+//! Whether kernels get the arguments they take: as many, and of the kinds that their signatures say.
+//!
+//! Kinds are those that a value may have while the method runs, not only the one the file states, since results and moves
+//! replace values. Says nothing about sizes and element types: those are each kernel's own business.
+
+use std::collections::HashSet;
+
+use super::finding::{Findings, Place};
+use super::locus::{Locus, Part};
+use super::semantics::method::{Kinds, Known, Method, Step, full_name, is_view, list};
+use crate::program::{EValue, Instruction};
+use crate::schema::operators::{Arg, ArgKind, Base, Role};
+
+/// Operators that take less than their signatures say: the last entry stands for all further arguments.
+const NARROWER: &[(&str, &[Kinds])] = &[
+    ("executorch_prim::add.Scalar", &[NUMBER]),
+    ("executorch_prim::sub.Scalar", &[NUMBER]),
+    ("executorch_prim::mul.Scalar", &[NUMBER]),
+    ("executorch_prim::floordiv.Scalar", &[NUMBER]),
+    ("executorch_prim::truediv.Scalar", &[NUMBER]),
+    ("executorch_prim::neg.Scalar", &[NUMBER]),
+    ("executorch_prim::ceil.Scalar", &[Kinds::DOUBLE]),
+    ("executorch_prim::round.Scalar", &[Kinds::DOUBLE]),
+    ("executorch_prim::trunc.Scalar", &[Kinds::DOUBLE]),
+    ("executorch_prim::sym_max.Scalar", &[Kinds::INT]),
+    ("executorch_prim::sym_min.Scalar", &[Kinds::INT]),
+    ("executorch_prim::sym_not.Scalar", &[Kinds::BOOL]),
+    ("executorch_prim::sym_ite.Scalar", &[Kinds::BOOL, Kinds::SCALAR]),
+];
+
+const NUMBER: Kinds = Kinds::INT.or(Kinds::DOUBLE);
+
+/// Checks the kernel calls of a method. `unknown` holds the names that were reported as unknown already.
+pub(super) fn check(
+    method: &Method<'_>,
+    unknown: &mut HashSet<String>,
+    findings: &mut Findings,
+    place: &dyn Fn(&Locus) -> Place,
+) {
+    report_unknown(method, unknown, findings, place);
+    for (number, step) in method.steps.iter().enumerate() {
+        let Some((known, args)) = method.call(step) else { continue };
+        Call { method, known, number: number as u32, args }.check(findings, place);
+    }
+}
+
+/// Unknown operators that are called, once for each name.
+fn report_unknown(
+    method: &Method<'_>,
+    unknown: &mut HashSet<String>,
+    findings: &mut Findings,
+    place: &dyn Fn(&Locus) -> Place,
+) {
+    let mut seen = vec![false; method.operators.len()];
+    for Step { what, .. } in &method.steps {
+        let Instruction::KernelCall { op_index, .. } = what else { continue };
+        let Some(index) = usize::try_from(*op_index).ok().filter(|index| *index < seen.len()) else { continue };
+        if method.operators[index].is_some() || std::mem::replace(&mut seen[index], true) {
+            continue;
+        }
+        let operator = method.plan.operators.as_ref().and_then(|operators| operators.get(index));
+        let Some(name) = operator.and_then(full_name) else { continue };
+        if unknown.insert(name.clone()) {
+            findings.add("O-5", || {
+                let expected = "an operator that the runtime registers, or one that --ops describes".into();
+                (place(&method.locus(Part::Operator(index))), format!("the unknown operator {name}"), expected)
+            });
+        }
+    }
+}
+
+struct Call<'m, 'p> {
+    method: &'m Method<'p>,
+    known: &'m Known,
+    number: u32,
+    args: &'p [i32],
+}
+
+impl Call<'_, '_> {
+    fn check(&self, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+        let signature = &self.known.signature;
+        let has_outs = signature.outs().next().is_some();
+        let expected = signature.args.len() + usize::from(has_outs || signature.result.is_some());
+        if self.args.len() != expected {
+            findings.add("O-1", || {
+                let what = format!("{} arguments for {}", self.args.len(), self.known.name);
+                (place(&self.method.at(self.number)), what, format!("{expected}: {}", self.listed()))
+            });
+            return;
+        }
+        let narrower = NARROWER.iter().find(|(name, _)| *name == self.known.name).map(|(_, kinds)| *kinds);
+        for (position, arg) in signature.args.iter().enumerate() {
+            let Some(value) = self.method.value(self.args[position]) else { continue };
+            let accepted = match narrower {
+                Some(kinds) => kinds[position.min(kinds.len() - 1)],
+                None => accepted(arg.kind),
+            };
+            if self.method.kinds[value].meets(accepted) {
+                self.check_items(position, arg, value, findings, place);
+                continue;
+            }
+            findings.add("O-2", || {
+                let wanted = if narrower.is_some() { names(accepted) } else { arg.kind.to_string() };
+                (place(&self.method.arg(self.number, position)), self.found(value), self.expected(position, &wanted))
+            });
+        }
+        self.check_result(has_outs, findings, place);
+    }
+
+    /// The items of a list of ints are values of their own.
+    fn check_items(
+        &self,
+        position: usize,
+        arg: &Arg,
+        value: usize,
+        findings: &mut Findings,
+        place: &dyn Fn(&Locus) -> Place,
+    ) {
+        let EValue::IntList(Some(items)) = &self.method.values()[value] else { return };
+        if self.method.tangled || !arg.kind.list {
+            return;
+        }
+        let wrong = items.iter().enumerate().find_map(|(number, item)| {
+            let item = self.method.value(i32::try_from(*item).ok()?)?;
+            (!self.method.kinds[item].meets(Kinds::INT)).then_some((number, item))
+        });
+        if let Some((number, item)) = wrong {
+            findings.add("O-3", || {
+                let found = format!("a list whose item {number} is {}", self.found(item));
+                let expected = self.expected(position, "list of Int values");
+                (place(&self.method.arg(self.number, position)), found, expected)
+            });
+        }
+    }
+
+    /// What stands behind the arguments: the outs again, or room for the result.
+    fn check_result(&self, has_outs: bool, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+        let signature = &self.known.signature;
+        let position = signature.args.len();
+        let Some(value) = self.args.get(position).and_then(|value| self.method.value(*value)) else { return };
+        let report = |findings: &mut Findings, rule, expected: &str| {
+            findings.add(rule, || {
+                let expected = format!("{expected} as the result (argument {position}) of {}", self.known.name);
+                (place(&self.method.arg(self.number, position)), self.found(value), expected)
+            });
+        };
+        if has_outs {
+            let outs: Vec<i32> = signature
+                .args
+                .iter()
+                .zip(self.args)
+                .filter(|(arg, _)| arg.role == Role::Out)
+                .map(|(_, value)| *value)
+                .collect();
+            if !self.repeats(&outs, value) {
+                report(findings, "O-4", if outs.len() == 1 { "the out again" } else { "a list of the outs again" });
+            }
+            return;
+        }
+        let stated = Kinds::of(&self.method.values()[value]);
+        match signature.result {
+            // A view has to have a tensor to make one of; other results replace whatever is there.
+            Some(Base::Tensor) if is_view(&self.known.name) && !stated.meets(Kinds::TENSOR) => {
+                report(findings, "O-2", "a Tensor");
+            }
+            Some(Base::Tensor) if !stated.meets(Kinds::TENSOR) => report(findings, "O-4", "a Tensor"),
+            Some(Base::Tensor) | None => {}
+            Some(_) if !stated.meets(Kinds::SCALAR.or(Kinds::NULL)) => report(findings, "O-4", "a number or a Bool"),
+            Some(_) => {}
+        }
+    }
+
+    /// Whether a value is the one out, or a list of the outs.
+    fn repeats(&self, outs: &[i32], value: usize) -> bool {
+        let values = self.method.values();
+        if let [out] = outs {
+            if self.method.value(*out) == Some(value) {
+                return true;
+            }
+            // The out is a list: then there are two lists of the same tensors.
+            let out = self.method.value(*out).and_then(|out| list(&values[out]));
+            return match (out, list(&values[value])) {
+                (Some(out), Some(again)) if self.method.tangled => out.len() == again.len(),
+                (Some(out), Some(again)) => out.iter().eq(again.iter()),
+                _ => false,
+            };
+        }
+        list(&values[value]).is_some_and(|again| again.iter().eq(outs.iter().copied()))
+    }
+
+    fn found(&self, value: usize) -> String {
+        let value_kind = self.method.values()[value].kind();
+        format!("the {value_kind} values[{value}]")
+    }
+
+    fn expected(&self, position: usize, kind: &str) -> String {
+        let name = &self.known.signature.args[position].name;
+        format!("{kind} for the argument `{name}` ({position}) of {}", self.known.name)
+    }
+
+    fn listed(&self) -> String {
+        let signature = &self.known.signature;
+        let mut names: Vec<&str> = signature.args.iter().map(|arg| &*arg.name).collect();
+        if self.known.signature.outs().next().is_some() {
+            names.push("and the outs again");
+        } else if signature.result.is_some() {
+            names.push("and the result");
+        }
+        names.join(", ")
+    }
+}
+
+/// What the runtime takes for an argument; whatever else aborts it.
+fn accepted(kind: ArgKind) -> Kinds {
+    let single = match (kind.list, kind.base) {
+        (false, Base::Tensor) => Kinds::TENSOR,
+        (false, Base::Scalar) => Kinds::SCALAR,
+        (false, Base::Int | Base::Dtype | Base::MemoryFormat) => Kinds::INT,
+        (false, Base::Float) => Kinds::DOUBLE,
+        (false, Base::Bool) => Kinds::BOOL,
+        (false, Base::Str) => Kinds::STRING,
+        (true, Base::Tensor) if kind.optional_items => Kinds::OPTIONAL_TENSOR_LIST,
+        (true, Base::Tensor) => Kinds::TENSOR_LIST,
+        (true, Base::Int) => Kinds::INT_LIST,
+        (true, Base::Float) => Kinds::DOUBLE_LIST,
+        (true, Base::Bool) => Kinds::BOOL_LIST,
+        // No kernel takes other lists.
+        (true, _) => Kinds::ANY,
+    };
+    if kind.optional { single.or(Kinds::NULL) } else { single }
+}
+
+/// The kinds of a set, as the schema calls them.
+fn names(kinds: Kinds) -> String {
+    let types = crate::schema::program::KERNEL_TYPES.iter().zip(1..);
+    let names: Vec<&str> = types.filter(|(_, tag)| kinds.0 >> *tag & 1 == 1).map(|(kind, _)| kind.name).collect();
+    names.join(" or ")
+}
