@@ -9,7 +9,7 @@ use super::finding::{Findings, Place};
 use super::locus::{Locus, Part};
 use super::semantics::method::{Kinds, Known, Method, Step, full_name, is_view, list};
 use crate::program::{EValue, Instruction};
-use crate::schema::operators::{Arg, ArgKind, Base, Role};
+use crate::schema::operators::{Arg, ArgKind, Base};
 
 /// Operators that take less than their signatures say: the last entry stands for all further arguments.
 const NARROWER: &[(&str, &[Kinds])] = &[
@@ -27,6 +27,11 @@ const NARROWER: &[(&str, &[Kinds])] = &[
     ("executorch_prim::sym_not.Scalar", &[Kinds::BOOL]),
     ("executorch_prim::sym_ite.Scalar", &[Kinds::BOOL, Kinds::SCALAR]),
 ];
+
+/// What an operator takes, if that is less than its signature says.
+pub(super) fn narrower(name: &str) -> Option<&'static [Kinds]> {
+    NARROWER.iter().find(|(other, _)| *other == name).map(|(_, kinds)| *kinds)
+}
 
 const NUMBER: Kinds = Kinds::INT.or(Kinds::DOUBLE);
 
@@ -79,7 +84,7 @@ struct Call<'m, 'p> {
 impl Call<'_, '_> {
     fn check(&self, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
         let signature = &self.known.signature;
-        let has_outs = signature.outs().next().is_some();
+        let has_outs = !self.known.outs.is_empty();
         let expected = signature.args.len() + usize::from(has_outs || signature.result.is_some());
         if self.args.len() != expected {
             findings.add("O-1", || {
@@ -88,7 +93,7 @@ impl Call<'_, '_> {
             });
             return;
         }
-        let narrower = NARROWER.iter().find(|(name, _)| *name == self.known.name).map(|(_, kinds)| *kinds);
+        let narrower = self.known.narrower;
         for (position, arg) in signature.args.iter().enumerate() {
             let Some(value) = self.method.value(self.args[position]) else { continue };
             let accepted = match narrower {
@@ -145,15 +150,12 @@ impl Call<'_, '_> {
             });
         };
         if has_outs {
-            let outs: Vec<i32> = signature
-                .args
-                .iter()
-                .zip(self.args)
-                .filter(|(arg, _)| arg.role == Role::Out)
-                .map(|(_, value)| *value)
-                .collect();
-            if !self.repeats(&outs, value) {
-                report(findings, "O-4", if outs.len() == 1 { "the out again" } else { "a list of the outs again" });
+            if !self.repeats_outs(value) {
+                report(
+                    findings,
+                    "O-4",
+                    if self.known.outs.len() == 1 { "the out again" } else { "a list of the outs again" },
+                );
             }
             return;
         }
@@ -171,21 +173,21 @@ impl Call<'_, '_> {
     }
 
     /// Whether a value is the one out, or a list of the outs.
-    fn repeats(&self, outs: &[i32], value: usize) -> bool {
+    fn repeats_outs(&self, value: usize) -> bool {
         let values = self.method.values();
-        if let [out] = outs {
-            if self.method.value(*out) == Some(value) {
+        if let [out] = *self.known.outs {
+            let out = self.method.value(self.args[out]);
+            if out == Some(value) {
                 return true;
             }
             // The out is a list: then there are two lists of the same tensors.
-            let out = self.method.value(*out).and_then(|out| list(&values[out]));
-            return match (out, list(&values[value])) {
+            return match (out.and_then(|out| list(&values[out])), list(&values[value])) {
                 (Some(out), Some(again)) if self.method.tangled => out.len() == again.len(),
                 (Some(out), Some(again)) => out.iter().eq(again.iter()),
                 _ => false,
             };
         }
-        list(&values[value]).is_some_and(|again| again.iter().eq(outs.iter().copied()))
+        list(&values[value]).is_some_and(|again| again.iter().eq(self.known.outs.iter().map(|out| self.args[*out])))
     }
 
     fn found(&self, value: usize) -> String {
@@ -201,7 +203,7 @@ impl Call<'_, '_> {
     fn listed(&self) -> String {
         let signature = &self.known.signature;
         let mut names: Vec<&str> = signature.args.iter().map(|arg| &*arg.name).collect();
-        if self.known.signature.outs().next().is_some() {
+        if !self.known.outs.is_empty() {
             names.push("and the outs again");
         } else if signature.result.is_some() {
             names.push("and the result");

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::super::locus::{Locus, Part};
+use super::super::operators::narrower;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
 use crate::schema::operators::{Base, OperatorSet, Role, Signature};
 
@@ -144,6 +145,10 @@ pub struct Known {
     /// `aten::add.out`
     pub name: String,
     pub signature: Signature,
+    /// Positions of the outs.
+    pub outs: Vec<usize>,
+    /// What it takes, if that is less than its signature says.
+    pub narrower: Option<&'static [Kinds]>,
 }
 
 /// A method, looked through.
@@ -204,12 +209,18 @@ impl<'p> Method<'p> {
             by_value: Vec::new(),
             mentioned: vec![false; values.len()],
             value_bounds: Vec::new(),
-            kinds: values.iter().map(Kinds::of).collect(),
-            spans: values.iter().map(span).collect(),
-            facts: values.iter().map(facts).collect(),
+            kinds: Vec::with_capacity(values.len()),
+            spans: Vec::with_capacity(values.len()),
+            facts: Vec::with_capacity(values.len()),
             is_input,
             tangled: false,
         };
+        // In one go: tensors lie all over the heap.
+        for value in values {
+            method.kinds.push(Kinds::of(value));
+            method.spans.push(span(value));
+            method.facts.push(facts(value));
+        }
         method.look();
         method.spread_kinds();
         Some(method)
@@ -364,7 +375,7 @@ impl<'p> Method<'p> {
             Some(Role::In) => How::Read,
             Some(Role::Out) => How::Write,
             Some(Role::InPlace) => How::Modify,
-            None if signature.outs().next().is_some() => How::Mention,
+            None if !known.outs.is_empty() => How::Mention,
             // A result that is one of the arguments that are written in place.
             None if args.get(..signature.args.len()).is_some_and(|ins| {
                 ins.iter()
@@ -528,6 +539,14 @@ pub fn arguments(instruction: &Instruction) -> &[i32] {
     }
 }
 
+impl Known {
+    fn new(name: &str, signature: Signature) -> Known {
+        let outs = signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::Out);
+        let outs = outs.map(|(position, _)| position).collect();
+        Known { name: name.to_owned(), outs, narrower: narrower(name), signature }
+    }
+}
+
 fn operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<Known>>> {
     let mut found: HashMap<String, Option<Rc<Known>>> = HashMap::new();
     let list = plan.operators.iter().flatten();
@@ -536,7 +555,7 @@ fn operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<Known>>> 
         if let Some(known) = found.get(&name) {
             return known.clone();
         }
-        let known = set.find(&name).map(|signature| Rc::new(Known { name: name.clone(), signature }));
+        let known = set.find(&name).map(|signature| Rc::new(Known::new(&name, signature)));
         found.insert(name, known.clone());
         known
     })
