@@ -1153,11 +1153,35 @@ pub static RULES: &[Rule] = rules! {
     "an out variant ignores it; a returned value replaces the value, whatever it was"
     "aten::add.out with args [x, y, alpha, z, w]: the result is z, not w"
 
+    "O-6" Invalid ALL
+    "Where an operator returns a value, the file states one of the kind that is returned."
+    "The value is replaced. Whoever used it as what the file states finds something else there from then on."
+    "abort when another call takes it for what it was"
+    "the result of aten::sym_size.int is a Tensor"
+
+    "O-7" Invalid ALL
+    "No Int is divided by the Int 0."
+    "The kernels of executorch_prim divide without looking."
+    "the process dies of a division by zero"
+    "executorch_prim::floordiv.Scalar with args [n, zero, result]"
+
+    "O-8" Invalid ALL
+    "The arguments of a quantization agree with each other: types, sizes, channels, and the range of values."
+    "The kernels of quantized_decomposed do not refuse a call, they abort."
+    "abort when the call is reached"
+    "quantize_per_tensor.out from 0 to 255 into a tensor of int8"
+
     "O-5" Note ALL
     "An operator is one that the runtime registers."
     "Other operators need a runtime that was built with them, and what they do with their arguments is not known here."
     "OperatorMissing when the method is loaded, unless it was built with such a kernel"
     "mine::scale.out without a line for it in the file that --ops names"
+
+    "O-9" Invalid ALL
+    "A delegate is called with arguments."
+    "A backend takes as many as its payload says, and does not count those that it is given."
+    "XNNPACK reads beyond the arguments"
+    "a delegate call with an empty list"
 
     "X-1" Suspicious ALL
     "A tensor is written before it is read."

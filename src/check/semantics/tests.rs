@@ -204,7 +204,52 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
             let list = add(p, EValue::DoubleList(Some(vec![])));
             call(p, "mine::count", &[2, list]);
         },
-        &[("O-4", "instructions[2].args[1]")],
+        &[("O-6", "instructions[2].args[1]")],
+    ),
+    (
+        "a tensor as room for a number",
+        |p| {
+            let t = add_tensor(p, 256, 4);
+            call(p, "mine::count", &[2, t]);
+        },
+        &[("O-6", "instructions[2].args[1]")],
+    ),
+    (
+        "a division by zero",
+        |p| {
+            let (zero, result) = (add(p, EValue::Int(0)), add(p, EValue::Int(0)));
+            call(p, "executorch_prim::floordiv.Scalar", &[result, zero, result]);
+        },
+        &[("O-7", "instructions[2].args[1]")],
+    ),
+    (
+        "a quantization into a tensor of floats of another size",
+        |p| {
+            let (int, float, q) = (add(p, EValue::Int(1)), add(p, EValue::Double(1.0)), add_tensor(p, 256, 5));
+            call(p, "quantized_decomposed::quantize_per_tensor.out", &[2, float, int, int, int, int, q, q]);
+        },
+        &[("O-8", "instructions[2].args[6]"), ("O-8", "instructions[2].args[5]"), ("O-8", "instructions[2].args[6]")],
+    ),
+    (
+        "a quantization beyond the type, in a dimension that is not there",
+        |p| {
+            let [axis, least, most, code] = [1, -129, 128, 1].map(|number| add(p, EValue::Int(number)));
+            let (scales, zeros, q) = (add_tensor(p, 512, 4), add_tensor(p, 576, 4), add_tensor(p, 256, 4));
+            for (value, code) in [(scales, 7), (zeros, 4), (q, 1)] {
+                tensor(p, value as usize).scalar_type = ScalarType(code);
+            }
+            for value in [scales, zeros] {
+                p.inputs.as_mut().unwrap().push(value);
+            }
+            let args = [2, scales, zeros, axis, least, most, code, q, q];
+            call(p, "quantized_decomposed::quantize_per_channel.out", &args);
+        },
+        &[("O-8", "instructions[2].args[4]"), ("O-8", "instructions[2].args[5]"), ("O-8", "instructions[2].args[3]")],
+    ),
+    (
+        "a delegate without arguments",
+        |p| instructions(p).push(Instruction::DelegateCall { delegate_index: 0, args: Some(vec![]) }),
+        &[("O-9", "instructions[2].args"), ("I-22", "instructions[2].delegate_index")],
     ),
     (
         "an unknown operator, once for two calls",

@@ -1,0 +1,208 @@
+//! What some kernels ask of their arguments beyond the kinds, where they abort the runtime instead of refusing the call:
+//! division by zero, and the types, shapes and ranges of quantization.
+//!
+//! Only what the file states and no instruction changes is looked at; numbers that are computed, and the contents of
+//! tensors, are not known before the method runs. What other kernels refuse in good order is not looked for.
+
+use super::finding::{Findings, Place};
+use super::locus::Locus;
+use super::semantics::method::Method;
+use crate::program::{EValue, Tensor};
+use crate::schema::ScalarType;
+
+/// Operators whose second argument the machine divides by.
+const DIVISIONS: &[&str] = &[
+    "executorch_prim::floordiv.Scalar",
+    "executorch_prim::floordiv.int",
+    "executorch_prim::mod.Scalar",
+    "executorch_prim::mod.int",
+];
+
+/// The operators of quantization that are known here, and where their arguments are.
+const QUANTIZATIONS: &[(&str, Quantization)] = &[
+    ("quantized_decomposed::quantize_per_tensor.out", Quantization::new(true, None, false, 3)),
+    ("quantized_decomposed::quantize_per_tensor.Tensor_out", Quantization::new(true, None, true, 3)),
+    ("quantized_decomposed::quantize_per_channel.out", Quantization::new(true, Some(3), true, 4)),
+    ("quantized_decomposed::dequantize_per_tensor.out", Quantization::new(false, None, false, 3)),
+    ("quantized_decomposed::dequantize_per_tensor.Tensor_out", Quantization::new(false, None, true, 3)),
+    ("quantized_decomposed::dequantize_per_channel.out", Quantization::new(false, Some(3), true, 4)),
+];
+
+const INT: ScalarType = ScalarType(3);
+const HALF: ScalarType = ScalarType(5);
+const DOUBLE: ScalarType = ScalarType(7);
+
+/// A call of a known operator with as many arguments as it takes.
+pub(super) struct Call<'m, 'p> {
+    pub method: &'m Method<'p>,
+    pub name: &'m str,
+    pub number: u32,
+    pub args: &'p [i32],
+}
+
+/// Checks a call.
+pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    if DIVISIONS.contains(&call.name) && call.constant(1) == Some(0) {
+        findings.add("O-7", || {
+            let expected = format!("another divisor for {}", call.name);
+            (place(&call.method.arg(call.number, 1)), "the Int 0".into(), expected)
+        });
+    }
+    if let Some((_, quantization)) = QUANTIZATIONS.iter().find(|(name, _)| *name == call.name) {
+        quantization.check(call, findings, place);
+    }
+}
+
+impl<'p> Call<'_, 'p> {
+    fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
+        let value = self.method.value(*self.args.get(position)?)?;
+        Some((value, &self.method.values()[value]))
+    }
+
+    fn tensor(&self, position: usize) -> Option<&'p Tensor> {
+        match self.argument(position)? {
+            (_, EValue::Tensor(tensor)) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// A number that nothing replaces.
+    fn constant(&self, position: usize) -> Option<i64> {
+        let (value, EValue::Int(number)) = self.argument(position)? else { return None };
+        let changes = self.method.value_accesses(value).any(|access| access.how.may_write());
+        (!changes).then_some(*number)
+    }
+}
+
+/// How an operator of quantization takes its arguments: input, scale, zero point, axis if it has one, smallest and
+/// largest value, type, type of the result if it dequantizes, out.
+struct Quantization {
+    /// Whether numbers become small integers, and not the other way.
+    quantizes: bool,
+    axis: Option<usize>,
+    /// Whether scale and zero point are tensors.
+    tensors: bool,
+    /// The smallest value; the largest and the type follow.
+    range: usize,
+}
+
+impl Quantization {
+    const fn new(quantizes: bool, axis: Option<usize>, tensors: bool, range: usize) -> Quantization {
+        Quantization { quantizes, axis, tensors, range }
+    }
+
+    fn check(&self, call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+        let mut report = |position: usize, found: String, expected: String| {
+            findings.add("O-8", || (place(&call.method.arg(call.number, position)), found, expected));
+        };
+        let dtype = self.range + 2;
+        let out = if self.quantizes { dtype + 1 } else { dtype + 2 };
+        let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
+        let (small, real, small_at, real_at) =
+            if self.quantizes { (result, input, out, 0) } else { (input, result, 0, out) };
+        if !matches!(real.scalar_type, HALF | ScalarType::FLOAT | DOUBLE) {
+            report(real_at, format!("a tensor of {}", real.scalar_type), "float16, float32 or float64".into());
+        }
+        let bounds = bounds(small.scalar_type);
+        if bounds.is_none() {
+            report(
+                small_at,
+                format!("a tensor of {}", small.scalar_type),
+                "uint8, int8, int16, int32 or uint16".into(),
+            );
+        }
+        if let Some(code) = call.constant(dtype).filter(|code| *code != i64::from(small.scalar_type.0)) {
+            report(dtype, format!("the type {code}"), format!("{}, that of the quantized tensor", small.scalar_type.0));
+        }
+        if !self.quantizes
+            && let Some(code) = call.constant(dtype + 1).filter(|code| *code != i64::from(real.scalar_type.0))
+        {
+            report(dtype + 1, format!("the type {code}"), format!("{}, that of the out", real.scalar_type.0));
+        }
+        let (least, most) = (call.constant(self.range), call.constant(self.range + 1));
+        if let (true, Some((low, high))) = (self.quantizes, bounds) {
+            if let Some(least) = least.filter(|least| *least < low) {
+                report(self.range, format!("{least}"), format!("{low} or more, as {} has", small.scalar_type));
+            }
+            if let Some(most) = most.filter(|most| *most > high) {
+                report(self.range + 1, format!("{most}"), format!("{high} or less, as {} has", small.scalar_type));
+            }
+        }
+        if let (false, Some(least), Some(most)) = (self.quantizes, least, most)
+            && least > most
+        {
+            report(self.range, format!("{least}"), format!("{most}, the largest value, or less"));
+        }
+        let (given, made) = (sizes(input), sizes(result));
+        let fits = match result.shape_dynamism {
+            0 => given == made,
+            _ => given.len() == made.len() && count(given) <= count(made),
+        };
+        if !fits {
+            report(out, format!("sizes {made:?}"), format!("{given:?}, as the input has"));
+        }
+        let channels = match self.axis {
+            None => Some(1),
+            Some(at) => match call.constant(at) {
+                None => return,
+                Some(axis) => match dimension(axis, given) {
+                    None => {
+                        report(at, format!("the dimension {axis}"), format!("one of the {}", given.len()));
+                        return;
+                    }
+                    Some(_) if input.shape_dynamism != 0 => None,
+                    Some(size) => Some(size),
+                },
+            },
+        };
+        if !self.tensors {
+            return;
+        }
+        // The one that works in channels and makes numbers takes more.
+        let lenient = self.axis.is_some() && !self.quantizes;
+        let scales: &[ScalarType] = if lenient { &[DOUBLE, ScalarType::FLOAT] } else { &[DOUBLE] };
+        let zeros: &[ScalarType] = if lenient { &[ScalarType::LONG, INT] } else { &[ScalarType::LONG] };
+        for (position, types) in [(1, scales), (2, zeros)] {
+            let Some(tensor) = call.tensor(position) else { continue };
+            if !types.contains(&tensor.scalar_type) {
+                let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+                report(position, format!("a tensor of {}", tensor.scalar_type), names.join(" or "));
+            }
+            if channels.is_some_and(|channels| tensor.shape_dynamism == 0 && count(sizes(tensor)) != channels) {
+                let expected = channels.unwrap_or_default();
+                report(
+                    position,
+                    format!("{} elements", count(sizes(tensor))),
+                    format!("{expected}, one for each channel"),
+                );
+            }
+        }
+    }
+}
+
+/// The numbers that a type of quantized tensors has.
+fn bounds(scalar_type: ScalarType) -> Option<(i64, i64)> {
+    Some(match scalar_type {
+        ScalarType(0) => (0, 0xff),
+        ScalarType(1) => (i64::from(i8::MIN), i64::from(i8::MAX)),
+        ScalarType(2) => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        INT => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        ScalarType(22) | ScalarType(27) => (0, 0xffff),
+        _ => return None,
+    })
+}
+
+fn sizes(tensor: &Tensor) -> &[i32] {
+    tensor.sizes.as_deref().unwrap_or_default()
+}
+
+fn count(sizes: &[i32]) -> i128 {
+    sizes.iter().map(|size| i128::from(*size)).fold(1, i128::saturating_mul)
+}
+
+/// The size of a dimension, counted from the end if it is negative.
+fn dimension(axis: i64, sizes: &[i32]) -> Option<i128> {
+    let rank = sizes.len() as i64;
+    let at = if axis < 0 { axis.checked_add(rank)? } else { axis };
+    sizes.get(usize::try_from(at).ok()?).map(|size| i128::from(*size))
+}
