@@ -392,7 +392,7 @@ fn open(base: &Base, names: &[fields::Name], mutation: &Mutation, said: [&str; 2
     let is = |(file, place, outcome, _): &&(&str, &str, &str, &str)| {
         base.name.contains(file)
             && mutation.changes.iter().any(|(at, _)| names[*at].kind.contains(place))
-            && said.iter().all(|answer| !crashed(answer) || answer.contains(outcome))
+            && said.iter().all(|answer| !crashed(answer) || answer.starts_with(outcome))
     };
     OPEN.iter().find(is).map(|(.., reason)| *reason)
 }
@@ -416,7 +416,8 @@ fn judge(driver: &Path, base: &Base, keep_one_in: usize) -> Tally {
     for (number, mutation) in mutations.iter().enumerate() {
         let said = [0, 1].map(|level: usize| answers[level][number + 1].as_str());
         let rules = ask_check(base, mutation.apply(&base.bytes));
-        let crashes = said.map(crashed);
+        // What crashes unchanged, and crashes the same way changed, says nothing about the change.
+        let crashes = [0, 1].map(|level: usize| crashed(said[level]) && said[level] != answers[level][0]);
         let describe = || format!("{} -> {said:?}", describe(base, &names, mutation));
         for (sum, crash) in found.crashes.iter_mut().zip(crashes) {
             *sum += usize::from(crash);
