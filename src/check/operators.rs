@@ -102,6 +102,7 @@ impl Call<'_, '_> {
             });
             return;
         }
+        let mut kinds_fit = true;
         let narrower = self.known.narrower;
         for (position, arg) in signature.args.iter().enumerate() {
             let Some(value) = self.method.value(self.args[position]) else { continue };
