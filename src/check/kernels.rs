@@ -1,5 +1,5 @@
 //! What some kernels ask of their arguments beyond the kinds, where they abort the runtime instead of refusing the call:
-//! division by zero, and the types, shapes and ranges of quantization.
+//! division by zero, a few element types, and the types, shapes and ranges of quantization. Found by trying ExecuTorch 1.5.1.
 //!
 //! Only what the file states and no instruction changes is looked at; numbers that are computed, and the contents of
 //! tensors, are not known before the method runs. What other kernels refuse in good order is not looked for.
@@ -10,13 +10,31 @@ use super::semantics::method::Method;
 use crate::program::{EValue, Tensor};
 use crate::schema::ScalarType;
 
-/// Operators whose second argument the machine divides by.
-const DIVISIONS: &[&str] = &[
-    "executorch_prim::floordiv.Scalar",
-    "executorch_prim::floordiv.int",
-    "executorch_prim::mod.Scalar",
-    "executorch_prim::mod.int",
+/// Operators that the machine makes divide by an argument, which is an Int or a list of them.
+const DIVISORS: &[(&str, usize)] = &[
+    ("executorch_prim::floordiv.Scalar", 1),
+    ("executorch_prim::floordiv.int", 1),
+    ("executorch_prim::mod.Scalar", 1),
+    ("executorch_prim::mod.int", 1),
+    ("aten::convolution.out", 8),
+    ("aten::convolution_backward.out", 10),
+    ("aten::avg_pool2d.out", 2),
+    ("aten::max_pool2d_with_indices.out", 2),
+    ("aten::max_pool2d_with_indices_backward.grad_input", 4),
 ];
+
+/// Operators that abort at other element types than these, and the argument.
+const TYPES: &[(&str, usize, &[i8])] = &[
+    ("aten::embedding.out", 1, &[3, 4]),
+    ("aten::div.out", 2, &[5, 6, 7, 8, 9, 10, 11, 15]),
+    ("aten::cumsum.out", 3, &[0, 1, 2, 3, 4, 5, 6, 7, 11, 15]),
+];
+
+/// Element types of quantized tensors and of bits: they promote to nothing, and kernels that ask what they promote to abort.
+const UNPROMOTED: &[i8] = &[12, 13, 14, 16, 17, 18, 19, 20, 21, 22];
+
+/// What operators of `aten` are called that move elements without looking at them.
+const MOVES: &[&str] = &["copy", "clone", "cat", "expand", "permute", "view", "slice", "scatter", "where", "empty"];
 
 /// The operators of quantization that are known here, and where their arguments are.
 const QUANTIZATIONS: &[(&str, Quantization)] = &[
@@ -32,24 +50,56 @@ const INT: ScalarType = ScalarType(3);
 const HALF: ScalarType = ScalarType(5);
 const DOUBLE: ScalarType = ScalarType(7);
 
+/// So many uses of a value, and items of a list, are looked at, so that the work grows with the file.
+const FEW: usize = 64;
+
 /// A call of a known operator with as many arguments as it takes.
 pub(super) struct Call<'m, 'p> {
     pub method: &'m Method<'p>,
     pub name: &'m str,
     pub number: u32,
     pub args: &'p [i32],
+    /// Whether the method has jumps.
+    pub jumps: bool,
 }
 
 /// Checks a call.
 pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
-    if DIVISIONS.contains(&call.name) && call.constant(1) == Some(0) {
-        findings.add("O-7", || {
-            let expected = format!("another divisor for {}", call.name);
-            (place(&call.method.arg(call.number, 1)), "the Int 0".into(), expected)
-        });
+    for (_, position) in DIVISORS.iter().filter(|(name, _)| *name == call.name) {
+        if call.has_zero(*position) {
+            findings.add("O-7", || {
+                let expected = format!("another divisor for {}", call.name);
+                (place(&call.method.arg(call.number, *position)), "the Int 0".into(), expected)
+            });
+        }
     }
+    check_types(call, findings, place);
     if let Some((_, quantization)) = QUANTIZATIONS.iter().find(|(name, _)| *name == call.name) {
         quantization.check(call, findings, place);
+    }
+}
+
+fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    let mut report = |position: usize, tensor: &Tensor| {
+        findings.add("O-10", || {
+            let found = format!("a tensor of {}", tensor.scalar_type);
+            let expected = format!("an element type that {} has code for", call.name);
+            (place(&call.method.arg(call.number, position)), found, expected)
+        });
+    };
+    for (_, position, types) in TYPES.iter().filter(|(name, ..)| *name == call.name) {
+        if let Some(tensor) = call.tensor(*position).filter(|tensor| !types.contains(&tensor.scalar_type.0)) {
+            report(*position, tensor);
+        }
+    }
+    let Some(name) = call.name.strip_prefix("aten::") else { return };
+    if MOVES.iter().any(|part| name.contains(part)) {
+        return;
+    }
+    for position in 0..call.args.len() - 1 {
+        if let Some(tensor) = call.tensor(position).filter(|tensor| UNPROMOTED.contains(&tensor.scalar_type.0)) {
+            report(position, tensor);
+        }
     }
 }
 
@@ -68,9 +118,29 @@ impl<'p> Call<'_, 'p> {
 
     /// A number that nothing replaces.
     fn constant(&self, position: usize) -> Option<i64> {
-        let (value, EValue::Int(number)) = self.argument(position)? else { return None };
-        let changes = self.method.value_accesses(value).any(|access| access.how.may_write());
-        (!changes).then_some(*number)
+        self.stays(self.argument(position)?.0)
+    }
+
+    /// The number that a value still has when the call is reached. With jumps only if nothing ever replaces it: what is
+    /// written behind a call may be written before it.
+    fn stays(&self, value: usize) -> Option<i64> {
+        let EValue::Int(number) = &self.method.values()[value] else { return None };
+        let uses = self.method.value_accesses(value);
+        let few = uses.len() <= FEW;
+        let mut writes = uses.take(FEW).filter(|access| access.how.may_write());
+        (few && !writes.any(|write| self.jumps || write.step < self.number)).then_some(*number)
+    }
+
+    /// Whether an argument is 0, or a list with a 0.
+    fn has_zero(&self, position: usize) -> bool {
+        match self.argument(position) {
+            Some((_, EValue::IntList(Some(items)))) if !self.method.tangled => items.iter().take(FEW).any(|item| {
+                let value = i32::try_from(*item).ok().and_then(|item| self.method.value(item));
+                value.and_then(|value| self.stays(value)) == Some(0)
+            }),
+            Some((value, _)) => self.stays(value) == Some(0),
+            None => false,
+        }
     }
 }
 

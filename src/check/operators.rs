@@ -44,6 +44,7 @@ pub(super) fn check(
     place: &dyn Fn(&Locus) -> Place,
 ) {
     report_unknown(method, unknown, findings, place);
+    let jumps = method.steps.iter().any(|step| matches!(step.what, Instruction::JumpFalseCall { .. }));
     for (number, step) in method.steps.iter().enumerate() {
         if let Instruction::DelegateCall { args: Some(args), .. } = step.what
             && args.is_empty()
@@ -54,7 +55,7 @@ pub(super) fn check(
             });
         }
         let Some((known, args)) = method.call(step) else { continue };
-        Call { method, known, number: number as u32, args }.check(findings, place);
+        Call { method, known, number: number as u32, args, jumps }.check(findings, place);
     }
 }
 
@@ -88,6 +89,7 @@ struct Call<'m, 'p> {
     known: &'m Known,
     number: u32,
     args: &'p [i32],
+    jumps: bool,
 }
 
 impl Call<'_, '_> {
@@ -121,11 +123,11 @@ impl Call<'_, '_> {
             });
         }
         self.check_result(has_outs, findings, place);
-        let Call { method, known, number, args } = *self;
+        let Call { method, known, number, args, jumps } = *self;
         if !kinds_fit {
             return;
         }
-        kernels::check(&kernels::Call { method, name: &known.name, number, args }, findings, place);
+        kernels::check(&kernels::Call { method, name: &known.name, number, args, jumps }, findings, place);
     }
 
     /// The items of a list of ints are values of their own.

@@ -1160,8 +1160,8 @@ pub static RULES: &[Rule] = rules! {
     "the result of aten::sym_size.int is a Tensor"
 
     "O-7" Invalid ALL
-    "No Int is divided by the Int 0."
-    "The kernels of executorch_prim divide without looking."
+    "No kernel is made to divide by the Int 0."
+    "Some divide without looking: arithmetic of executorch_prim, strides of pools, groups of convolutions."
     "the process dies of a division by zero"
     "executorch_prim::floordiv.Scalar with args [n, zero, result]"
 
@@ -1182,6 +1182,12 @@ pub static RULES: &[Rule] = rules! {
     "A backend takes as many as its payload says, and does not count those that it is given."
     "XNNPACK reads beyond the arguments"
     "a delegate call with an empty list"
+
+    "O-10" Invalid ALL
+    "A kernel gets tensors of types that it has code for, where it does not look first."
+    "Most kernels refuse the others in good order; these do not, and none but copies takes quantized types and bits."
+    "abort when the call is reached"
+    "aten::embedding.out with indices of float32"
 
     "X-1" Suspicious ALL
     "A tensor is written before it is read."

@@ -223,6 +223,34 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("O-7", "instructions[2].args[1]")],
     ),
     (
+        "a stride of zero",
+        |p| {
+            let [zero, one] = [0, 1].map(|number| add(p, EValue::Int(number)));
+            let sizes = add(p, EValue::IntList(Some(vec![i64::from(one)])));
+            let stride = add(p, EValue::IntList(Some(vec![i64::from(one), i64::from(zero)])));
+            let (yes, none, t) = (add(p, EValue::Bool(true)), add(p, EValue::Null), add_tensor(p, 256, 4));
+            call(p, "aten::avg_pool2d.out", &[2, sizes, stride, sizes, yes, yes, none, t, t]);
+        },
+        &[("O-7", "instructions[2].args[2]")],
+    ),
+    (
+        "floats as indices",
+        |p| {
+            let (minus, no, t) = (add(p, EValue::Int(-1)), add(p, EValue::Bool(false)), add_tensor(p, 256, 4));
+            call(p, "aten::embedding.out", &[2, 2, minus, no, no, t, t]);
+        },
+        &[("O-10", "instructions[2].args[1]")],
+    ),
+    (
+        "bits as numbers",
+        |p| {
+            let (one, t) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4));
+            tensor(p, t as usize).scalar_type = ScalarType(16);
+            call(p, "aten::mul.Scalar_out", &[2, one, t, t]);
+        },
+        &[("O-10", "instructions[2].args[2]")],
+    ),
+    (
         "a quantization into a tensor of floats of another size",
         |p| {
             let (int, float, q) = (add(p, EValue::Int(1)), add(p, EValue::Double(1.0)), add_tensor(p, 256, 5));
@@ -510,6 +538,7 @@ fn what_looks_odd_is_accepted() {
             let (a, b, c) = (add(p, EValue::Int(1)), add(p, EValue::Double(0.5)), add(p, EValue::Int(0)));
             let q = add_tensor(p, 256, 4);
             call(p, "executorch_prim::add.Scalar", &[a, b, c]);
+            tensor(p, q as usize).scalar_type = ScalarType(1);
             call(p, "quantized_decomposed::quantize_per_tensor.out", &[2, c, a, a, a, a, q, q]);
         }),
         ("a jump to the end", |p| {
