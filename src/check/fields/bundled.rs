@@ -2,6 +2,8 @@
 //!
 //! Whether a method gives the expected outputs only running it can say.
 
+use std::collections::HashMap;
+
 use super::super::path::{Path, Reporter};
 use super::super::view::{Table, Tables};
 use super::values::tag as kinds;
@@ -46,6 +48,12 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
         report.add("G-9", &Path::ROOT.field("version"), at, format_args!("{version}"), format_args!("2"));
     }
     let plans = inner.and_then(Table::root).and_then(|root| root.tables(schema::program::execution_plan));
+    let mut methods: HashMap<&[u8], Table<'_>> = HashMap::new();
+    for plan in plans.iter().flat_map(|plans| plans.iter()) {
+        if let Some(name) = plan.text(schema::execution_plan::name) {
+            methods.entry(name).or_insert(plan);
+        }
+    }
     let list = Path::ROOT.field("method_test_suites");
     let Some(suites) = root.tables(bundled_program::method_test_suites) else {
         return report.add("B-3", &list, root.at, format_args!("no tests"), format_args!("a list, be it empty"));
@@ -64,8 +72,7 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
             let found = format_args!("{shown:?}, which suite {first} tests, too");
             report.add("B-4", &path.field("method_name"), at, found, format_args!("another method"));
         }
-        let plan =
-            plans.and_then(|plans| plans.iter().find(|plan| plan.text(schema::execution_plan::name) == Some(name)));
+        let plan = methods.get(name).copied();
         if plans.is_some() && plan.is_none() {
             let expected = format_args!("a method of the program");
             report.add("B-4", &path.field("method_name"), at, format_args!("{shown:?}"), expected);

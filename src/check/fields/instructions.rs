@@ -2,10 +2,13 @@
 //!
 //! What kernels want of their arguments, and what instructions do one after the other, is asked elsewhere.
 
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
 use super::super::path::{Path, Reporter};
 use super::super::view::{Table, Tables, Vector};
+use super::inside;
 use super::values::{self, tag};
-use super::{inside, listed};
 use crate::schema::ScalarType;
 use crate::schema::program::{
     chain, delegate_call, evalue, execution_plan, free_call, instruction, jump_false_call, kernel_call, move_call,
@@ -38,8 +41,9 @@ struct Around<'a> {
     delegates: usize,
     /// By value: a list of integers that holds truth values. Empty if there is none.
     odd: Vec<bool>,
-    /// By value: an input or an output. Empty until asked for.
     plan: Table<'a>,
+    /// The inputs and outputs, once somebody asks.
+    ends: OnceCell<HashSet<i32>>,
 }
 
 /// Looks at all chains. Gives for each delegate whether something calls it.
@@ -65,7 +69,7 @@ pub fn check(
     }
     let operators = plan.tables(execution_plan::operators);
     let flaws = operators.iter().flat_map(|operators| operators.iter()).map(flaw).collect();
-    let around = Around { values, operators, flaws, delegates, odd, plan };
+    let around = Around { values, operators, flaws, delegates, odd, plan, ends: OnceCell::new() };
     for (index, chain) in chains.iter().enumerate() {
         let path = list.item(index);
         let Some(instructions) = chain.tables(chain::instructions) else {
@@ -225,7 +229,8 @@ impl Around<'_> {
             tensors += 1;
             length += digits(t.u8(tensor::scalar_type)) + 1;
             let order = t.u8s(tensor::dim_order);
-            let dims: usize = order.iter().flat_map(|order| order.iter()).map(|dim| digits(dim) + 1).sum();
+            // A tensor of more dimensions than the runtime takes was reported.
+            let dims: usize = order.iter().flat_map(|order| order.iter().take(16)).map(|dim| digits(dim) + 1).sum();
             length += dims.saturating_sub(1);
         }
         length + tensors.saturating_sub(1)
@@ -278,11 +283,14 @@ impl Around<'_> {
             return;
         };
         let dynamism = self.tensor(index).map(|t| t.i8(tensor::shape_dynamism));
-        let (inputs, outputs) = (self.plan.i32s(execution_plan::inputs), self.plan.i32s(execution_plan::outputs));
-        let lists = || inputs.iter().chain(&outputs).flat_map(|list| list.iter());
+        let ends = || {
+            let lists = [execution_plan::inputs, execution_plan::outputs].map(|slot| self.plan.i32s(slot));
+            lists.iter().flatten().flat_map(|list| list.iter()).collect()
+        };
+        let is_end = |index: usize| self.ends.get_or_init(ends).contains(&(index as i32));
         let found = match dynamism {
-            Some(2) if !lists().any(|other| other as usize == index) => return,
-            Some(2) => format!("value {index}, which goes in or out ({})", listed(lists())),
+            Some(2) if !is_end(index) => return,
+            Some(2) => format!("value {index}, which goes in or out"),
             Some(_) => format!("value {index}, a tensor whose size is known"),
             None => format!("value {index}, {}", values::name(kind)),
         };
