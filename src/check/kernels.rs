@@ -33,6 +33,33 @@ const TYPES: &[(&str, usize, &[i8])] = &[
 /// Element types of quantized tensors and of bits: they promote to nothing, and kernels that ask what they promote to abort.
 const UNPROMOTED: &[i8] = &[12, 13, 14, 16, 17, 18, 19, 20, 21, 22];
 
+/// Element types that promote to themselves alone, and the operators that promote their two operands: from which argument on.
+const LONERS: &[i8] = &[23, 24, 25, 26, 27, 28, 29];
+const PROMOTING: &[(&str, usize)] = &[
+    ("aten::add.out", 0),
+    ("aten::bitwise_and.Tensor_out", 0),
+    ("aten::bitwise_left_shift.Tensor_out", 0),
+    ("aten::bitwise_or.Tensor_out", 0),
+    ("aten::bitwise_right_shift.Tensor_out", 0),
+    ("aten::bitwise_xor.Tensor_out", 0),
+    ("aten::div.out_mode", 0),
+    ("aten::eq.Tensor_out", 0),
+    ("aten::floor_divide.out", 0),
+    ("aten::fmod.Tensor_out", 0),
+    ("aten::ge.Tensor_out", 0),
+    ("aten::gt.Tensor_out", 0),
+    ("aten::le.Tensor_out", 0),
+    ("aten::lt.Tensor_out", 0),
+    ("aten::maximum.out", 0),
+    ("aten::minimum.out", 0),
+    ("aten::mul.out", 0),
+    ("aten::ne.Tensor_out", 0),
+    ("aten::pow.Tensor_Tensor_out", 0),
+    ("aten::remainder.Tensor_out", 0),
+    ("aten::sub.out", 0),
+    ("aten::where.self_out", 1),
+];
+
 /// What operators of `aten` are called that move elements without looking at them.
 const MOVES: &[&str] = &["copy", "clone", "cat", "expand", "permute", "view", "slice", "scatter", "where", "empty"];
 
@@ -73,6 +100,14 @@ pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn
             });
         }
     }
+    if let ("aten::sym_size.int", Some(tensor), Some(dim)) = (call.name, call.tensor(0), call.constant(1))
+        && !(0..sizes(tensor).len() as i64).contains(&dim)
+    {
+        findings.add("O-11", || {
+            let expected = format!("one of the {} from 0 on", sizes(tensor).len());
+            (place(&call.method.arg(call.number, 1)), format!("the dimension {dim}"), expected)
+        });
+    }
     check_types(call, findings, place);
     if let Some((_, quantization)) = QUANTIZATIONS.iter().find(|(name, _)| *name == call.name) {
         quantization.check(call, findings, place);
@@ -90,6 +125,16 @@ fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Loc
     for (_, position, types) in TYPES.iter().filter(|(name, ..)| *name == call.name) {
         if let Some(tensor) = call.tensor(*position).filter(|tensor| !types.contains(&tensor.scalar_type.0)) {
             report(*position, tensor);
+        }
+    }
+    if let Some((_, first)) = PROMOTING.iter().find(|(name, _)| *name == call.name)
+        && let (Some(left), Some(right)) = (call.tensor(*first), call.tensor(first + 1))
+        && left.scalar_type != right.scalar_type
+    {
+        for (position, tensor) in [(*first, left), (first + 1, right)] {
+            if LONERS.contains(&tensor.scalar_type.0) {
+                report(position, tensor);
+            }
         }
     }
     let Some(name) = call.name.strip_prefix("aten::") else { return };

@@ -1185,9 +1185,15 @@ pub static RULES: &[Rule] = rules! {
 
     "O-10" Invalid ALL
     "A kernel gets tensors of types that it has code for, where it does not look first."
-    "Most kernels refuse the others in good order; these do not, and none but copies takes quantized types and bits."
+    "Most kernels refuse the others in good order. These do not: what they cannot promote they abort at."
     "abort when the call is reached"
     "aten::embedding.out with indices of float32"
+
+    "O-11" Invalid ALL
+    "The dimension of which the size is asked for is there."
+    "aten::sym_size.int does not look, and does not count from the end."
+    "abort when the call is reached"
+    "aten::sym_size.int with the dimension -1"
 
     "X-1" Suspicious ALL
     "A tensor is written before it is read."

@@ -251,6 +251,25 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("O-10", "instructions[2].args[2]")],
     ),
     (
+        "float32 and uint16 in a sum",
+        |p| {
+            let (one, t) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4));
+            let a = add_tensor(p, 512, 4);
+            tensor(p, a as usize).scalar_type = ScalarType(27);
+            p.inputs.as_mut().unwrap().push(a);
+            call(p, "aten::add.out", &[2, a, one, t, t]);
+        },
+        &[("O-10", "instructions[2].args[1]")],
+    ),
+    (
+        "the size of a dimension that is not there",
+        |p| {
+            let (minus, room) = (add(p, EValue::Int(-1)), add(p, EValue::Int(0)));
+            call(p, "aten::sym_size.int", &[2, minus, room]);
+        },
+        &[("O-11", "instructions[2].args[1]")],
+    ),
+    (
         "a quantization into a tensor of floats of another size",
         |p| {
             let (int, float, q) = (add(p, EValue::Int(1)), add(p, EValue::Double(1.0)), add_tensor(p, 256, 5));
