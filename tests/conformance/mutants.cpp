@@ -850,7 +850,7 @@ int main(int argc, char** argv) {
   }
 
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_AS, rlim_t{16} << 30);
+  limit(RLIMIT_AS, rlim_t{4} << 30);
   // ExecuTorch's log of a hundred thousand broken files is of no use.
   const int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere >= 0) {

@@ -4,7 +4,8 @@
 
 use pte_emit::schema::{Kind, Table, bundled_program, flat_tensor, program};
 
-/// The kind of the bytes of a bundled program's segments.
+/// The kind of the bytes that are data although they are inside the metadata: delegates' payloads and constants there,
+/// and a bundled program's segments.
 pub const DATA: &str = "data";
 
 /// What a byte is.
@@ -136,6 +137,9 @@ impl Walk<'_> {
                 self.names[target + 4 + number] = inner;
             }
             return;
+        }
+        if matches!(name, "BackendDelegateInlineData.data" | "Buffer.storage") {
+            return self.mark(target + 4, length, DATA, path);
         }
         for number in 0..length {
             let place = target + 4 + number * item;
