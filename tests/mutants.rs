@@ -41,12 +41,13 @@ const SAMPLE: usize = 24_000;
 const OPEN: &[(&str, &str, &str, &str)] = &[
     ("", "named_data", "signal 11 method", PAYLOADS),
     ("", "NamedData.", "signal 11 method", PAYLOADS),
-    (
-        "",
-        "segment_base_offset",
-        "signal 6 exec",
-        "weights that begin elsewhere are other weights, and kernels abort at some",
-    ),
+    ("conv_xnn", "DataSegment.size", "signal 11 method", PAYLOADS),
+    ("conv_xnn", "Program vtable: size", "signal 11 method", PAYLOADS),
+    ("conv_xnn", "DelegateCall.args", "signal 11 exec", PAYLOADS),
+    ("quantize.yaml", "Int.int_val", "signal 6 exec", ZERO_POINTS),
+    ("quantize.yaml", "KernelCall.args: item", "signal 6 exec", ZERO_POINTS),
+    ("quantize.yaml", "Tensor.data_buffer_idx", "signal 6 exec", ZERO_POINTS),
+    ("", "segment_base_offset", "signal 6 exec", ZERO_POINTS),
     (
         "",
         "AllocationDetails.memory_offset_low",
@@ -61,7 +62,7 @@ const OPEN: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-const PAYLOADS: &str = "XNNPACK does not bear that data are missing or short which its payload names";
+const PAYLOADS: &str = "XNNPACK trusts its payload: its length, the data that it names, the arguments that it counts";
 const ZERO_POINTS: &str = "dequantize_per_channel.out aborts at zero points outside its range, and they are data";
 
 /// Something that mutants are made of.
