@@ -20,6 +20,7 @@
 mod fields;
 pub mod finding;
 pub mod header;
+mod kernels;
 pub mod locus;
 mod operators;
 mod path;

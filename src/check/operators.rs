@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use super::finding::{Findings, Place};
+use super::kernels;
 use super::locus::{Locus, Part};
 use super::semantics::method::{Kinds, Known, Method, Step, full_name, is_view, list};
 use crate::program::{EValue, Instruction};
@@ -43,9 +44,18 @@ pub(super) fn check(
     place: &dyn Fn(&Locus) -> Place,
 ) {
     report_unknown(method, unknown, findings, place);
+    let jumps = method.steps.iter().any(|step| matches!(step.what, Instruction::JumpFalseCall { .. }));
     for (number, step) in method.steps.iter().enumerate() {
+        if let Instruction::DelegateCall { args: Some(args), .. } = step.what
+            && args.is_empty()
+        {
+            findings.add("O-9", || {
+                let expected = "the delegate's inputs and outputs".into();
+                (place(&method.field(number as u32, "args")), "a delegate call without arguments".into(), expected)
+            });
+        }
         let Some((known, args)) = method.call(step) else { continue };
-        Call { method, known, number: number as u32, args }.check(findings, place);
+        Call { method, known, number: number as u32, args, jumps }.check(findings, place);
     }
 }
 
@@ -79,6 +89,7 @@ struct Call<'m, 'p> {
     known: &'m Known,
     number: u32,
     args: &'p [i32],
+    jumps: bool,
 }
 
 impl Call<'_, '_> {
@@ -93,6 +104,7 @@ impl Call<'_, '_> {
             });
             return;
         }
+        let mut kinds_fit = true;
         let narrower = self.known.narrower;
         for (position, arg) in signature.args.iter().enumerate() {
             let Some(value) = self.method.value(self.args[position]) else { continue };
@@ -104,12 +116,18 @@ impl Call<'_, '_> {
                 self.check_items(position, arg, value, findings, place);
                 continue;
             }
+            kinds_fit = false;
             findings.add("O-2", || {
                 let wanted = if narrower.is_some() { names(accepted) } else { arg.kind.to_string() };
                 (place(&self.method.arg(self.number, position)), self.found(value), self.expected(position, &wanted))
             });
         }
         self.check_result(has_outs, findings, place);
+        let Call { method, known, number, args, jumps } = *self;
+        if !kinds_fit {
+            return;
+        }
+        kernels::check(&kernels::Call { method, name: &known.name, number, args, jumps }, findings, place);
     }
 
     /// The items of a list of ints are values of their own.
@@ -165,9 +183,9 @@ impl Call<'_, '_> {
             Some(Base::Tensor) if is_view(&self.known.name) && !stated.meets(Kinds::TENSOR) => {
                 report(findings, "O-2", "a Tensor");
             }
-            Some(Base::Tensor) if !stated.meets(Kinds::TENSOR) => report(findings, "O-4", "a Tensor"),
+            Some(Base::Tensor) if !stated.meets(Kinds::TENSOR) => report(findings, "O-6", "a Tensor"),
             Some(Base::Tensor) | None => {}
-            Some(_) if !stated.meets(Kinds::SCALAR.or(Kinds::NULL)) => report(findings, "O-4", "a number or a Bool"),
+            Some(_) if !stated.meets(Kinds::SCALAR.or(Kinds::NULL)) => report(findings, "O-6", "a number or a Bool"),
             Some(_) => {}
         }
     }

@@ -1155,11 +1155,47 @@ pub static RULES: &[Rule] = rules! {
     "an out variant ignores it; a returned value replaces the value, whatever it was"
     "aten::add.out with args [x, y, alpha, z, w]: the result is z, not w"
 
+    "O-6" Invalid ALL
+    "Where an operator returns a value, the file states one of the kind that is returned."
+    "The value is replaced. Whoever used it as what the file states finds something else there from then on."
+    "abort when another call takes it for what it was"
+    "the result of aten::sym_size.int is a Tensor"
+
+    "O-7" Invalid ALL
+    "No kernel is made to divide by the Int 0."
+    "Some divide without looking: arithmetic of executorch_prim, strides of pools, groups of convolutions."
+    "the process dies of a division by zero"
+    "executorch_prim::floordiv.Scalar with args [n, zero, result]"
+
+    "O-8" Invalid ALL
+    "The arguments of a quantization agree with each other: types, sizes, channels, and the range of values."
+    "The kernels of quantized_decomposed do not refuse a call, they abort."
+    "abort when the call is reached"
+    "quantize_per_tensor.out from 0 to 255 into a tensor of int8"
+
     "O-5" Note ALL
     "An operator is one that the runtime registers."
     "Other operators need a runtime that was built with them, and what they do with their arguments is not known here."
     "OperatorMissing when the method is loaded, unless it was built with such a kernel"
     "mine::scale.out without a line for it in the file that --ops names"
+
+    "O-9" Invalid ALL
+    "A delegate is called with arguments."
+    "A backend takes as many as its payload says, and does not count those that it is given."
+    "XNNPACK reads beyond the arguments"
+    "a delegate call with an empty list"
+
+    "O-10" Invalid ALL
+    "A kernel gets tensors of types that it has code for, where it does not look first."
+    "Most kernels refuse the others in good order. These do not: what they cannot promote they abort at."
+    "abort when the call is reached"
+    "aten::embedding.out with indices of float32"
+
+    "O-11" Invalid ALL
+    "The dimension of which the size is asked for is there."
+    "aten::sym_size.int does not look, and does not count from the end."
+    "abort when the call is reached"
+    "aten::sym_size.int with the dimension -1"
 
     "X-1" Suspicious ALL
     "A tensor is written before it is read."

@@ -152,7 +152,9 @@ pub fn check(
             continue;
         }
         let Some(span) = method.spans[value] else {
-            if !facts.is_planned && !facts.is_named && !facts.is_unbound {
+            // Named state may be given by the caller; what is only read is no state.
+            let state = facts.is_named && method.value_accesses(value).any(|access| access.how.may_write());
+            if !facts.is_planned && !state && !facts.is_unbound {
                 homeless(method, value, findings, place);
             }
             continue;

@@ -204,7 +204,99 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
             let list = add(p, EValue::DoubleList(Some(vec![])));
             call(p, "mine::count", &[2, list]);
         },
-        &[("O-4", "instructions[2].args[1]")],
+        &[("O-6", "instructions[2].args[1]")],
+    ),
+    (
+        "a tensor as room for a number",
+        |p| {
+            let t = add_tensor(p, 256, 4);
+            call(p, "mine::count", &[2, t]);
+        },
+        &[("O-6", "instructions[2].args[1]")],
+    ),
+    (
+        "a division by zero",
+        |p| {
+            let (zero, result) = (add(p, EValue::Int(0)), add(p, EValue::Int(0)));
+            call(p, "executorch_prim::floordiv.Scalar", &[result, zero, result]);
+        },
+        &[("O-7", "instructions[2].args[1]")],
+    ),
+    (
+        "a stride of zero",
+        |p| {
+            let [zero, one] = [0, 1].map(|number| add(p, EValue::Int(number)));
+            let sizes = add(p, EValue::IntList(Some(vec![i64::from(one)])));
+            let stride = add(p, EValue::IntList(Some(vec![i64::from(one), i64::from(zero)])));
+            let (yes, none, t) = (add(p, EValue::Bool(true)), add(p, EValue::Null), add_tensor(p, 256, 4));
+            call(p, "aten::avg_pool2d.out", &[2, sizes, stride, sizes, yes, yes, none, t, t]);
+        },
+        &[("O-7", "instructions[2].args[2]")],
+    ),
+    (
+        "floats as indices",
+        |p| {
+            let (minus, no, t) = (add(p, EValue::Int(-1)), add(p, EValue::Bool(false)), add_tensor(p, 256, 4));
+            call(p, "aten::embedding.out", &[2, 2, minus, no, no, t, t]);
+        },
+        &[("O-10", "instructions[2].args[1]")],
+    ),
+    (
+        "bits as numbers",
+        |p| {
+            let (one, t) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4));
+            tensor(p, t as usize).scalar_type = ScalarType(16);
+            call(p, "aten::mul.Scalar_out", &[2, one, t, t]);
+        },
+        &[("O-10", "instructions[2].args[2]")],
+    ),
+    (
+        "float32 and uint16 in a sum",
+        |p| {
+            let (one, t) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4));
+            let a = add_tensor(p, 512, 4);
+            tensor(p, a as usize).scalar_type = ScalarType(27);
+            p.inputs.as_mut().unwrap().push(a);
+            call(p, "aten::add.out", &[2, a, one, t, t]);
+        },
+        &[("O-10", "instructions[2].args[1]")],
+    ),
+    (
+        "the size of a dimension that is not there",
+        |p| {
+            let (minus, room) = (add(p, EValue::Int(-1)), add(p, EValue::Int(0)));
+            call(p, "aten::sym_size.int", &[2, minus, room]);
+        },
+        &[("O-11", "instructions[2].args[1]")],
+    ),
+    (
+        "a quantization into a tensor of floats of another size",
+        |p| {
+            let (int, float, q) = (add(p, EValue::Int(1)), add(p, EValue::Double(1.0)), add_tensor(p, 256, 5));
+            call(p, "quantized_decomposed::quantize_per_tensor.out", &[2, float, int, int, int, int, q, q]);
+        },
+        &[("O-8", "instructions[2].args[6]"), ("O-8", "instructions[2].args[5]"), ("O-8", "instructions[2].args[6]")],
+    ),
+    (
+        "a quantization beyond the type, in a dimension that is not there",
+        |p| {
+            let [axis, least, most, code] = [1, -129, 128, 1].map(|number| add(p, EValue::Int(number)));
+            let (scales, zeros, q) = (add_tensor(p, 512, 4), add_tensor(p, 576, 4), add_tensor(p, 256, 4));
+            for (value, code) in [(scales, 7), (zeros, 4), (q, 1)] {
+                tensor(p, value as usize).scalar_type = ScalarType(code);
+            }
+            for value in [scales, zeros] {
+                p.inputs.as_mut().unwrap().push(value);
+            }
+            let args = [2, scales, zeros, axis, least, most, code, q, q];
+            call(p, "quantized_decomposed::quantize_per_channel.out", &args);
+        },
+        &[("O-8", "instructions[2].args[4]"), ("O-8", "instructions[2].args[5]"), ("O-8", "instructions[2].args[3]")],
+    ),
+    (
+        "a delegate without arguments",
+        |p| instructions(p).push(Instruction::DelegateCall { delegate_index: 0, args: Some(vec![]) }),
+        &[("O-9", "instructions[2].args"), ("I-22", "instructions[2].delegate_index")],
     ),
     (
         "an unknown operator, once for two calls",
@@ -437,6 +529,7 @@ fn what_looks_odd_is_accepted() {
             let (a, b, c) = (add(p, EValue::Int(1)), add(p, EValue::Double(0.5)), add(p, EValue::Int(0)));
             let q = add_tensor(p, 256, 4);
             call(p, "executorch_prim::add.Scalar", &[a, b, c]);
+            tensor(p, q as usize).scalar_type = ScalarType(1);
             call(p, "quantized_decomposed::quantize_per_tensor.out", &[2, c, a, a, a, a, q, q]);
         }),
         ("a jump to the end", |p| {

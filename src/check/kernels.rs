@@ -1,0 +1,323 @@
+//! What some kernels ask of their arguments beyond the kinds, where they abort the runtime instead of refusing the call:
+//! division by zero, a few element types, and the types, shapes and ranges of quantization. Found by trying ExecuTorch 1.5.1.
+//!
+//! Only what the file states and no instruction changes is looked at; numbers that are computed, and the contents of
+//! tensors, are not known before the method runs. What other kernels refuse in good order is not looked for.
+
+use super::finding::{Findings, Place};
+use super::locus::Locus;
+use super::semantics::method::Method;
+use crate::program::{EValue, Tensor};
+use crate::schema::ScalarType;
+
+/// Operators that the machine makes divide by an argument, which is an Int or a list of them.
+const DIVISORS: &[(&str, usize)] = &[
+    ("executorch_prim::floordiv.Scalar", 1),
+    ("executorch_prim::floordiv.int", 1),
+    ("executorch_prim::mod.Scalar", 1),
+    ("executorch_prim::mod.int", 1),
+    ("aten::convolution.out", 8),
+    ("aten::convolution_backward.out", 10),
+    ("aten::avg_pool2d.out", 2),
+    ("aten::max_pool2d_with_indices.out", 2),
+    ("aten::max_pool2d_with_indices_backward.grad_input", 4),
+];
+
+/// Operators that abort at other element types than these, and the argument.
+const TYPES: &[(&str, usize, &[i8])] = &[
+    ("aten::embedding.out", 1, &[3, 4]),
+    ("aten::div.out", 2, &[5, 6, 7, 8, 9, 10, 11, 15]),
+    ("aten::cumsum.out", 3, &[0, 1, 2, 3, 4, 5, 6, 7, 11, 15]),
+];
+
+/// Element types of quantized tensors and of bits: they promote to nothing, and kernels that ask what they promote to abort.
+const UNPROMOTED: &[i8] = &[12, 13, 14, 16, 17, 18, 19, 20, 21, 22];
+
+/// Element types that promote to themselves alone, and the operators that promote their two operands: from which argument on.
+const LONERS: &[i8] = &[23, 24, 25, 26, 27, 28, 29];
+const PROMOTING: &[(&str, usize)] = &[
+    ("aten::add.out", 0),
+    ("aten::bitwise_and.Tensor_out", 0),
+    ("aten::bitwise_left_shift.Tensor_out", 0),
+    ("aten::bitwise_or.Tensor_out", 0),
+    ("aten::bitwise_right_shift.Tensor_out", 0),
+    ("aten::bitwise_xor.Tensor_out", 0),
+    ("aten::div.out_mode", 0),
+    ("aten::eq.Tensor_out", 0),
+    ("aten::floor_divide.out", 0),
+    ("aten::fmod.Tensor_out", 0),
+    ("aten::ge.Tensor_out", 0),
+    ("aten::gt.Tensor_out", 0),
+    ("aten::le.Tensor_out", 0),
+    ("aten::lt.Tensor_out", 0),
+    ("aten::maximum.out", 0),
+    ("aten::minimum.out", 0),
+    ("aten::mul.out", 0),
+    ("aten::ne.Tensor_out", 0),
+    ("aten::pow.Tensor_Tensor_out", 0),
+    ("aten::remainder.Tensor_out", 0),
+    ("aten::sub.out", 0),
+    ("aten::where.self_out", 1),
+];
+
+/// What operators of `aten` are called that move elements without looking at them.
+const MOVES: &[&str] = &["copy", "clone", "cat", "expand", "permute", "view", "slice", "scatter", "where", "empty"];
+
+/// The operators of quantization that are known here, and where their arguments are.
+const QUANTIZATIONS: &[(&str, Quantization)] = &[
+    ("quantized_decomposed::quantize_per_tensor.out", Quantization::new(true, None, false, 3)),
+    ("quantized_decomposed::quantize_per_tensor.Tensor_out", Quantization::new(true, None, true, 3)),
+    ("quantized_decomposed::quantize_per_channel.out", Quantization::new(true, Some(3), true, 4)),
+    ("quantized_decomposed::dequantize_per_tensor.out", Quantization::new(false, None, false, 3)),
+    ("quantized_decomposed::dequantize_per_tensor.Tensor_out", Quantization::new(false, None, true, 3)),
+    ("quantized_decomposed::dequantize_per_channel.out", Quantization::new(false, Some(3), true, 4)),
+];
+
+const INT: ScalarType = ScalarType(3);
+const HALF: ScalarType = ScalarType(5);
+const DOUBLE: ScalarType = ScalarType(7);
+
+/// So many uses of a value, and items of a list, are looked at, so that the work grows with the file.
+const FEW: usize = 64;
+
+/// A call of a known operator with as many arguments as it takes.
+pub(super) struct Call<'m, 'p> {
+    pub method: &'m Method<'p>,
+    pub name: &'m str,
+    pub number: u32,
+    pub args: &'p [i32],
+    /// Whether the method has jumps.
+    pub jumps: bool,
+}
+
+/// Checks a call.
+pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    for (_, position) in DIVISORS.iter().filter(|(name, _)| *name == call.name) {
+        if call.has_zero(*position) {
+            findings.add("O-7", || {
+                let expected = format!("another divisor for {}", call.name);
+                (place(&call.method.arg(call.number, *position)), "the Int 0".into(), expected)
+            });
+        }
+    }
+    if let ("aten::sym_size.int", Some(tensor), Some(dim)) = (call.name, call.tensor(0), call.constant(1))
+        && !(0..sizes(tensor).len() as i64).contains(&dim)
+    {
+        findings.add("O-11", || {
+            let expected = format!("one of the {} from 0 on", sizes(tensor).len());
+            (place(&call.method.arg(call.number, 1)), format!("the dimension {dim}"), expected)
+        });
+    }
+    check_types(call, findings, place);
+    if let Some((_, quantization)) = QUANTIZATIONS.iter().find(|(name, _)| *name == call.name) {
+        quantization.check(call, findings, place);
+    }
+}
+
+fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    let mut report = |position: usize, tensor: &Tensor| {
+        findings.add("O-10", || {
+            let found = format!("a tensor of {}", tensor.scalar_type);
+            let expected = format!("an element type that {} has code for", call.name);
+            (place(&call.method.arg(call.number, position)), found, expected)
+        });
+    };
+    for (_, position, types) in TYPES.iter().filter(|(name, ..)| *name == call.name) {
+        if let Some(tensor) = call.tensor(*position).filter(|tensor| !types.contains(&tensor.scalar_type.0)) {
+            report(*position, tensor);
+        }
+    }
+    if let Some((_, first)) = PROMOTING.iter().find(|(name, _)| *name == call.name)
+        && let (Some(left), Some(right)) = (call.tensor(*first), call.tensor(first + 1))
+        && left.scalar_type != right.scalar_type
+    {
+        for (position, tensor) in [(*first, left), (first + 1, right)] {
+            if LONERS.contains(&tensor.scalar_type.0) {
+                report(position, tensor);
+            }
+        }
+    }
+    let Some(name) = call.name.strip_prefix("aten::") else { return };
+    if MOVES.iter().any(|part| name.contains(part)) {
+        return;
+    }
+    for position in 0..call.args.len() - 1 {
+        if let Some(tensor) = call.tensor(position).filter(|tensor| UNPROMOTED.contains(&tensor.scalar_type.0)) {
+            report(position, tensor);
+        }
+    }
+}
+
+impl<'p> Call<'_, 'p> {
+    fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
+        let value = self.method.value(*self.args.get(position)?)?;
+        Some((value, &self.method.values()[value]))
+    }
+
+    fn tensor(&self, position: usize) -> Option<&'p Tensor> {
+        match self.argument(position)? {
+            (_, EValue::Tensor(tensor)) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// A number that nothing replaces.
+    fn constant(&self, position: usize) -> Option<i64> {
+        self.stays(self.argument(position)?.0)
+    }
+
+    /// The number that a value still has when the call is reached. With jumps only if nothing ever replaces it: what is
+    /// written behind a call may be written before it.
+    fn stays(&self, value: usize) -> Option<i64> {
+        let EValue::Int(number) = &self.method.values()[value] else { return None };
+        let uses = self.method.value_accesses(value);
+        let few = uses.len() <= FEW;
+        let mut writes = uses.take(FEW).filter(|access| access.how.may_write());
+        (few && !writes.any(|write| self.jumps || write.step < self.number)).then_some(*number)
+    }
+
+    /// Whether an argument is 0, or a list with a 0.
+    fn has_zero(&self, position: usize) -> bool {
+        match self.argument(position) {
+            Some((_, EValue::IntList(Some(items)))) if !self.method.tangled => items.iter().take(FEW).any(|item| {
+                let value = i32::try_from(*item).ok().and_then(|item| self.method.value(item));
+                value.and_then(|value| self.stays(value)) == Some(0)
+            }),
+            Some((value, _)) => self.stays(value) == Some(0),
+            None => false,
+        }
+    }
+}
+
+/// How an operator of quantization takes its arguments: input, scale, zero point, axis if it has one, smallest and
+/// largest value, type, type of the result if it dequantizes, out.
+struct Quantization {
+    /// Whether numbers become small integers, and not the other way.
+    quantizes: bool,
+    axis: Option<usize>,
+    /// Whether scale and zero point are tensors.
+    tensors: bool,
+    /// The smallest value; the largest and the type follow.
+    range: usize,
+}
+
+impl Quantization {
+    const fn new(quantizes: bool, axis: Option<usize>, tensors: bool, range: usize) -> Quantization {
+        Quantization { quantizes, axis, tensors, range }
+    }
+
+    fn check(&self, call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+        let mut report = |position: usize, found: String, expected: String| {
+            findings.add("O-8", || (place(&call.method.arg(call.number, position)), found, expected));
+        };
+        let dtype = self.range + 2;
+        let out = if self.quantizes { dtype + 1 } else { dtype + 2 };
+        let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
+        let (small, real, small_at, real_at) =
+            if self.quantizes { (result, input, out, 0) } else { (input, result, 0, out) };
+        if !matches!(real.scalar_type, HALF | ScalarType::FLOAT | DOUBLE) {
+            report(real_at, format!("a tensor of {}", real.scalar_type), "float16, float32 or float64".into());
+        }
+        let bounds = bounds(small.scalar_type);
+        if bounds.is_none() {
+            report(
+                small_at,
+                format!("a tensor of {}", small.scalar_type),
+                "uint8, int8, int16, int32 or uint16".into(),
+            );
+        }
+        if let Some(code) = call.constant(dtype).filter(|code| *code != i64::from(small.scalar_type.0)) {
+            report(dtype, format!("the type {code}"), format!("{}, that of the quantized tensor", small.scalar_type.0));
+        }
+        if !self.quantizes
+            && let Some(code) = call.constant(dtype + 1).filter(|code| *code != i64::from(real.scalar_type.0))
+        {
+            report(dtype + 1, format!("the type {code}"), format!("{}, that of the out", real.scalar_type.0));
+        }
+        let (least, most) = (call.constant(self.range), call.constant(self.range + 1));
+        if let (true, Some((low, high))) = (self.quantizes, bounds) {
+            if let Some(least) = least.filter(|least| *least < low) {
+                report(self.range, format!("{least}"), format!("{low} or more, as {} has", small.scalar_type));
+            }
+            if let Some(most) = most.filter(|most| *most > high) {
+                report(self.range + 1, format!("{most}"), format!("{high} or less, as {} has", small.scalar_type));
+            }
+        }
+        if let (false, Some(least), Some(most)) = (self.quantizes, least, most)
+            && least > most
+        {
+            report(self.range, format!("{least}"), format!("{most}, the largest value, or less"));
+        }
+        let (given, made) = (sizes(input), sizes(result));
+        let fits = match result.shape_dynamism {
+            0 => given == made,
+            _ => given.len() == made.len() && count(given) <= count(made),
+        };
+        if !fits {
+            report(out, format!("sizes {made:?}"), format!("{given:?}, as the input has"));
+        }
+        let channels = match self.axis {
+            None => Some(1),
+            Some(at) => match call.constant(at) {
+                None => return,
+                Some(axis) => match dimension(axis, given) {
+                    None => {
+                        report(at, format!("the dimension {axis}"), format!("one of the {}", given.len()));
+                        return;
+                    }
+                    Some(_) if input.shape_dynamism != 0 => None,
+                    Some(size) => Some(size),
+                },
+            },
+        };
+        if !self.tensors {
+            return;
+        }
+        // The one that works in channels and makes numbers takes more.
+        let lenient = self.axis.is_some() && !self.quantizes;
+        let scales: &[ScalarType] = if lenient { &[DOUBLE, ScalarType::FLOAT] } else { &[DOUBLE] };
+        let zeros: &[ScalarType] = if lenient { &[ScalarType::LONG, INT] } else { &[ScalarType::LONG] };
+        for (position, types) in [(1, scales), (2, zeros)] {
+            let Some(tensor) = call.tensor(position) else { continue };
+            if !types.contains(&tensor.scalar_type) {
+                let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+                report(position, format!("a tensor of {}", tensor.scalar_type), names.join(" or "));
+            }
+            if channels.is_some_and(|channels| tensor.shape_dynamism == 0 && count(sizes(tensor)) != channels) {
+                let expected = channels.unwrap_or_default();
+                report(
+                    position,
+                    format!("{} elements", count(sizes(tensor))),
+                    format!("{expected}, one for each channel"),
+                );
+            }
+        }
+    }
+}
+
+/// The numbers that a type of quantized tensors has.
+fn bounds(scalar_type: ScalarType) -> Option<(i64, i64)> {
+    Some(match scalar_type {
+        ScalarType(0) => (0, 0xff),
+        ScalarType(1) => (i64::from(i8::MIN), i64::from(i8::MAX)),
+        ScalarType(2) => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        INT => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        ScalarType(22) | ScalarType(27) => (0, 0xffff),
+        _ => return None,
+    })
+}
+
+fn sizes(tensor: &Tensor) -> &[i32] {
+    tensor.sizes.as_deref().unwrap_or_default()
+}
+
+fn count(sizes: &[i32]) -> i128 {
+    sizes.iter().map(|size| i128::from(*size)).fold(1, i128::saturating_mul)
+}
+
+/// The size of a dimension, counted from the end if it is negative.
+fn dimension(axis: i64, sizes: &[i32]) -> Option<i128> {
+    let rank = sizes.len() as i64;
+    let at = if axis < 0 { axis.checked_add(rank)? } else { axis };
+    sizes.get(usize::try_from(at).ok()?).map(|size| i128::from(*size))
+}
