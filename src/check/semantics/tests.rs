@@ -296,7 +296,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
     (
         "a delegate without arguments",
         |p| instructions(p).push(Instruction::DelegateCall { delegate_index: 0, args: Some(vec![]) }),
-        &[("O-9", "instructions[2].args"), ("I-22", "instructions[2].delegate_index")],
+        &[("O-9", "instructions[2].args")],
     ),
     (
         "an unknown operator, once for two calls",
