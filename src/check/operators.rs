@@ -185,6 +185,8 @@ impl Call<'_, '_> {
             }
             Some(Base::Tensor) if !stated.meets(Kinds::TENSOR) => report(findings, "O-6", "a Tensor"),
             Some(Base::Tensor) | None => {}
+            Some(Base::Bool) if !stated.meets(Kinds::BOOL.or(Kinds::NULL)) => report(findings, "O-6", "a Bool"),
+            Some(Base::Int) if !stated.meets(Kinds::INT.or(Kinds::NULL)) => report(findings, "O-6", "an Int"),
             Some(_) if !stated.meets(Kinds::SCALAR.or(Kinds::NULL)) => report(findings, "O-6", "a number or a Bool"),
             Some(_) => {}
         }

@@ -152,8 +152,10 @@ pub fn check(
             continue;
         }
         let Some(span) = method.spans[value] else {
-            // Named state may be given by the caller; what is only read is no state.
-            let state = facts.is_named && method.value_accesses(value).any(|access| access.how.may_write());
+            // Named state may be given by the caller: it is read, and then written for the next time. What is only read,
+            // or made before it is read, is no state.
+            let written = method.value_accesses(value).any(|access| access.how.may_write());
+            let state = facts.is_named && first.how.reads() && written;
             if !facts.is_planned && !state && !facts.is_unbound {
                 homeless(method, value, findings, place);
             }

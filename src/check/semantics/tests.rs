@@ -9,7 +9,9 @@ use super::super::finding::Findings;
 use super::super::locus::without_offset;
 use super::super::rules::{Profile, RULES, Severity};
 use super::check;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorData};
+use crate::program::{
+    EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, Program, Tensor, TensorData,
+};
 use crate::reader::{self, Origin};
 use crate::schema::ScalarType;
 use crate::schema::operators::OperatorSet;
@@ -352,6 +354,15 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
             p.outputs.as_mut().unwrap()[0] = t;
         },
         &[("X-2", "outputs[0]")],
+    ),
+    (
+        "a tensor that has a name for memory",
+        |p| {
+            tensor(p, 1).memory = Memory::None;
+            let named = ExtraTensorInfo { fully_qualified_name: Some("t".into()), ..ExtraTensorInfo::default() };
+            tensor(p, 1).extra_tensor_info = Some(Box::new(named));
+        },
+        &[("X-3", "values[1]")],
     ),
     ("a tensor without memory", |p| tensor(p, 1).memory = Memory::None, &[("X-3", "values[1]")]),
     (
