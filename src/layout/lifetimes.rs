@@ -31,9 +31,9 @@ impl Lifetimes {
     }
 
     /// Whoever uses a view uses its base.
-    fn touch_bases(&mut self, plan: &ExecutionPlan) {
-        for (view, tensor) in plan.tensors() {
-            if let (Memory::View { base }, Some((start, end))) = (tensor.memory, self.spans[view]) {
+    fn touch_bases(&mut self, wishes: &[Memory]) {
+        for (view, wish) in wishes.iter().enumerate() {
+            if let (Memory::View { base }, Some((start, end))) = (*wish, self.spans[view]) {
                 self.touch(base as i32, start);
                 self.touch(base as i32, end);
             }
@@ -53,8 +53,8 @@ impl Lifetimes {
     }
 }
 
-/// The lifetimes of a method's values (10.2).
-pub(super) fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
+/// The lifetimes of a method's values (10.2), which ask for this memory.
+pub(super) fn lifetimes(plan: &ExecutionPlan, wishes: &[Memory]) -> Lifetimes {
     let count = instructions(plan).count() as u32;
     let mut lifetimes = Lifetimes { spans: vec![None; plan.values().len()], end: count + 1, write_backs: Vec::new() };
     let inputs: BTreeSet<i32> = plan.inputs.iter().flatten().copied().collect();
@@ -129,9 +129,9 @@ pub(super) fn lifetimes(plan: &ExecutionPlan) -> Lifetimes {
         }
     }
     lifetimes.touch_items(plan);
-    lifetimes.touch_bases(plan);
-    for (value, tensor) in plan.tensors() {
-        if let Memory::Auto { persistent: true, .. } = tensor.memory {
+    lifetimes.touch_bases(wishes);
+    for (value, wish) in wishes.iter().enumerate() {
+        if let Memory::Auto { persistent: true, .. } = wish {
             lifetimes.spans[value] = Some((0, count + 1));
         }
     }

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::greedy::{self, Request};
 use super::lifetimes::{Lifetimes, instructions, lifetimes, value_at};
 use super::{LayoutError, Locus, align_up};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, NonConstBufferDevice, Tensor, TensorData};
+use crate::program::{
+    EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
+};
 
 /// The exporter's default alignment of planned tensors, in bytes.
 pub const DEFAULT_ALIGNMENT: u64 = 16;
@@ -55,8 +57,21 @@ type Device = (i8, i8);
 /// Sizes that cannot be computed or exceed what can be addressed, explicit places that overlap or do not fit, and what
 /// the exporter's planner refuses, too; all that are found.
 pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {
-    let lifetimes = lifetimes(plan);
-    let mut planning = Planning::new(method, plan, &lifetimes);
+    plan_as(method, plan, &wishes(plan), &plan.memory)
+}
+
+/// Plans as if the values and the method asked for this memory, rather than for that which they state.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_as(
+    method: usize,
+    plan: &ExecutionPlan,
+    wishes: &[Memory],
+    request: &MemoryRequest,
+) -> Result<MemoryPlan, Vec<LayoutError>> {
+    let lifetimes = lifetimes(plan, wishes);
+    let mut planning = Planning::new(method, plan, wishes, request, &lifetimes);
     planning.place_explicit();
     for (device, group) in planning.automatic() {
         planning.place_automatic(device, group);
@@ -65,9 +80,21 @@ pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<Layou
     planning.finish()
 }
 
+/// What each value asks for; nothing if it is no tensor.
+fn wishes(plan: &ExecutionPlan) -> Vec<Memory> {
+    let wish = |value: &EValue| match value {
+        EValue::Tensor(tensor) => tensor.memory,
+        _ => Memory::None,
+    };
+    plan.values().iter().map(wish).collect()
+}
+
 struct Planning<'a> {
     method: usize,
     plan: &'a ExecutionPlan,
+    /// What each value asks for.
+    wishes: &'a [Memory],
+    request: &'a MemoryRequest,
     lifetimes: &'a Lifetimes,
     alignment: u64,
     places: Vec<Option<(u32, u64)>>,
@@ -81,12 +108,20 @@ struct Planning<'a> {
 }
 
 impl<'a> Planning<'a> {
-    fn new(method: usize, plan: &'a ExecutionPlan, lifetimes: &'a Lifetimes) -> Planning<'a> {
+    fn new(
+        method: usize,
+        plan: &'a ExecutionPlan,
+        wishes: &'a [Memory],
+        request: &'a MemoryRequest,
+        lifetimes: &'a Lifetimes,
+    ) -> Planning<'a> {
         Planning {
             method,
             plan,
+            wishes,
+            request,
             lifetimes,
-            alignment: plan.memory.alignment.unwrap_or(DEFAULT_ALIGNMENT),
+            alignment: request.alignment.unwrap_or(DEFAULT_ALIGNMENT),
             places: vec![None; plan.values().len()],
             sizes: vec![0],
             devices: BTreeMap::new(),
@@ -115,7 +150,7 @@ impl<'a> Planning<'a> {
     fn place_explicit(&mut self) {
         let mut taken: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();
         for (value, tensor) in self.plan.tensors() {
-            let Memory::At { pool, offset } = tensor.memory else { continue };
+            let Memory::At { pool, offset } = self.wishes[value] else { continue };
             let size = self.nbytes(value, tensor);
             let Some(end) = offset.checked_add(size) else {
                 self.error(value, format!("offset {offset} plus {size} bytes is beyond what can be addressed"));
@@ -191,7 +226,7 @@ impl<'a> Planning<'a> {
         let mut groups: BTreeMap<Device, Vec<usize>> = BTreeMap::new();
         for (value, tensor) in self.plan.tensors() {
             // What has no bound is allocated by the runtime (10.1).
-            if matches!(tensor.memory, Memory::Auto { .. }) && tensor.shape_dynamism != 2 {
+            if matches!(self.wishes[value], Memory::Auto { .. }) && tensor.shape_dynamism != 2 {
                 groups.entry(tensor.device()).or_default().push(value);
             }
         }
@@ -206,7 +241,7 @@ impl<'a> Planning<'a> {
         let mut placed = Vec::with_capacity(values.len());
         for value in values {
             let EValue::Tensor(tensor) = &self.plan.values()[value] else { continue };
-            let Memory::Auto { pool, .. } = tensor.memory else { continue };
+            let Memory::Auto { pool, .. } = self.wishes[value] else { continue };
             if elsewhere && pool.is_some() {
                 self.error(
                     value,
@@ -247,12 +282,12 @@ impl<'a> Planning<'a> {
     }
 
     fn padding(&self) -> u64 {
-        self.plan.memory.padding.unwrap_or_else(|| default_padding(self.plan))
+        self.request.padding.unwrap_or_else(|| default_padding(self.plan))
     }
 
     fn place_views(&mut self) {
         for (value, tensor) in self.plan.tensors() {
-            let Memory::View { base } = tensor.memory else { continue };
+            let Memory::View { base } = self.wishes[value] else { continue };
             self.places[value] = self.places.get(base as usize).copied().flatten();
             let room = match self.plan.values().get(base as usize) {
                 Some(EValue::Tensor(base)) => base.nbytes(),
@@ -272,7 +307,7 @@ impl<'a> Planning<'a> {
     /// of what is placed by hand.
     fn reserved(&self) -> Vec<u64> {
         let mut reserved = self.sizes.clone();
-        for (pool, size) in self.plan.memory.reserved.iter().enumerate() {
+        for (pool, size) in self.request.reserved.iter().enumerate() {
             match reserved.get_mut(pool) {
                 Some(room) => *room = (*room).max(*size),
                 None => reserved.push(*size),
@@ -287,7 +322,9 @@ impl<'a> Planning<'a> {
         let mut requests = Vec::new();
         let plan = self.plan;
         let unplanned_output = plan.outputs.iter().flatten().any(|output| match value_at(plan, *output) {
-            Some(EValue::Tensor(tensor)) => tensor.memory == Memory::None && tensor.data == TensorData::None,
+            Some(EValue::Tensor(tensor)) => {
+                self.wishes[*output as usize] == Memory::None && tensor.data == TensorData::None
+            }
             _ => false,
         });
         if unplanned_output {
@@ -314,14 +351,14 @@ impl<'a> Planning<'a> {
             // At least [0, 0] (10.5); a constant method has [0] (E-2).
             self.grow(1, 0);
         }
-        let sizes = match &self.plan.memory.non_const_buffer_sizes {
+        let sizes = match &self.request.non_const_buffer_sizes {
             Some(given) => {
                 self.check_given(given);
                 given.clone()
             }
             None => self.computed_sizes(),
         };
-        let devices = match &self.plan.memory.non_const_buffer_device {
+        let devices = match &self.request.non_const_buffer_device {
             Some(given) => Some(given.clone()),
             None => computed_devices(&self.devices),
         };

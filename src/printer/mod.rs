@@ -125,7 +125,7 @@ fn print_with_tests(
     let inline = explained.as_ref().is_some_and(Explained::inline_delegates);
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
     // Writing the program anew, which tells the rest of its layout, takes as long as printing it.
-    let (guess, body, wishes) = std::thread::scope(|scope| {
+    let (guess, body, plain) = std::thread::scope(|scope| {
         let found = &found;
         let guess = scope.spawn(|| explained.map_or(Ok(None), |explained| explained.guess(origin, found)));
         let methods = printers(&found.program, inline, &hints);
@@ -133,13 +133,13 @@ fn print_with_tests(
         // Of short texts it is asked in debug builds, too, so that every test that prints something tests the answer.
         let ask = !options.explicit && (body.as_ref().is_ok_and(|body| is_long(body)) || cfg!(debug_assertions));
         let wishes: Option<Vec<_>> = if ask { methods.iter().map(proof::numbers_are_plain).collect() } else { None };
+        let plain = wishes.is_some_and(|wishes| proof::places_are_planned(&found.program, &wishes));
         let guess = guess.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok::<_, io::Error>((guess?, body?, wishes))
+        Ok::<_, io::Error>((guess?, body?, plain))
     })?;
     let (mut layout, raw) = guess.as_ref().map(|guess| (guess.options.clone(), guess.raw.clone())).unwrap_or_default();
     layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order);
     let frame = print_frame(&layout, &raw, options)?;
-    let plain = wishes.is_some_and(|wishes| proof::places_are_planned(&mut found.program, wishes));
     if let Some(guess) = guess.filter(|_| plain && is_long(&body) && options.trust_long_texts && bundle.is_none()) {
         return Ok(finish(body + &frame, layout::difference(origin, &guess.file(&found.program))?));
     }

@@ -8,7 +8,9 @@ use std::collections::HashSet;
 
 use super::method::MethodPrinter;
 use crate::layout::memory::{self, MemoryPlan};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, contiguous};
+use crate::program::{
+    EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, Program, Tensor, TensorData, contiguous,
+};
 use crate::schema::operators::{ArgKind, Base, Role};
 
 /// What a method's text without hints says of each value's memory; `None` if it is not plain that it gives the numbers.
@@ -16,33 +18,12 @@ pub fn numbers_are_plain(printer: &MethodPrinter<'_>) -> Option<Vec<Memory>> {
     Walk { printer, plan: printer.plan(), next: 0 }.run()
 }
 
-/// Whether the planner gives every tensor of each method the place that it has, by what the text says of its memory. The
-/// program is changed on the way and is afterwards as it was.
-pub fn places_are_planned(program: &mut Program, wishes: Vec<Vec<Memory>>) -> bool {
-    let plans = program.execution_plan.iter_mut().flatten().zip(wishes).enumerate();
-    plans.into_iter().all(|(method, (plan, wishes))| is_planned(method, plan, wishes))
-}
-
-fn is_planned(method: usize, plan: &mut ExecutionPlan, wishes: Vec<Memory>) -> bool {
-    let stated = std::mem::take(&mut plan.memory);
-    let places = exchange(plan, wishes);
-    let planned = memory::plan(method, plan);
-    exchange(plan, places);
-    plan.memory = stated;
-    let stated = MemoryPlan::stated(plan);
-    planned.is_ok_and(|planned| MemoryPlan { unshared: 0, ..planned } == stated)
-}
-
-/// Gives every tensor another memory, and returns what it had.
-fn exchange(plan: &mut ExecutionPlan, memory: Vec<Memory>) -> Vec<Memory> {
-    let values = plan.values.iter_mut().flatten();
-    values
-        .zip(memory)
-        .map(|(value, memory)| match value {
-            EValue::Tensor(tensor) => std::mem::replace(&mut tensor.memory, memory),
-            _ => memory,
-        })
-        .collect()
+/// Whether the planner gives every tensor of each method the place that it has, by what the text says of its memory.
+pub fn places_are_planned(program: &Program, wishes: &[Vec<Memory>]) -> bool {
+    program.plans().iter().zip(wishes).enumerate().all(|(method, (plan, wishes))| {
+        let planned = memory::plan_as(method, plan, wishes, &MemoryRequest::default());
+        planned.is_ok_and(|planned| MemoryPlan { unshared: 0, ..planned } == MemoryPlan::stated(plan))
+    })
 }
 
 /// A walk through a method in the order in which the text's values are numbered.
