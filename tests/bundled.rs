@@ -222,7 +222,7 @@ fn values() -> impl Strategy<Value = Vec<TestData>> {
     let tensor = (0..30i8, prop::collection::vec(0..4i32, 0..4), any::<bool>(), any::<u8>()).prop_map(
         |(code, sizes, reversed, byte)| {
             let scalar_type = ScalarType(code);
-            let mut dim_order = contiguous(sizes.len());
+            let mut dim_order = contiguous(sizes.len()).into_owned();
             if reversed {
                 dim_order.reverse();
             }

@@ -161,7 +161,7 @@ mod tests {
 
     fn tensor(sizes: &[i32], len: u64) -> TestData {
         let data = Blob::new(len, program::Source::Repeat([1].into()));
-        let dim_order = contiguous(sizes.len());
+        let dim_order = contiguous(sizes.len()).into_owned();
         TestData::Tensor { scalar_type: ScalarType::FLOAT, sizes: sizes.to_vec(), dim_order, data }
     }
 

@@ -89,7 +89,10 @@ fn of_value(value: &EValue) -> u64 {
             EValue::TensorList(items) | EValue::OptionalTensorList(items) => list(items.as_ref()),
             EValue::Tensor(tensor) => {
                 let name = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_ref());
-                2 * TABLE + list(tensor.sizes.as_ref()) + list(tensor.dim_order.as_ref()) + text(name)
+                2 * TABLE
+                    + list(tensor.sizes.as_ref())
+                    + tensor.dim_order.as_ref().map_or(0, |order| VECTOR + order.len() as u64)
+                    + text(name)
             }
         }
 }

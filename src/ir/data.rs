@@ -182,13 +182,13 @@ impl<'d, 'a> Finder<'d, 'a> {
                 };
                 let blob = self.generated(data, scalar_type, len)?;
                 let rank = sizes.map_or(0, <[i32]>::len);
-                Logical { blob, sizes: None, order: contiguous(rank) }
+                Logical { blob, sizes: None, order: contiguous(rank).into_owned() }
             }
             DataSource::Name(_) => return None,
         };
         let sizes = sizes.map(<[i32]>::to_vec).or(logical.sizes.clone());
         let rank = sizes.as_ref().map_or(0, Vec::len);
-        let to = dim_order.map_or_else(|| contiguous(rank), <[u8]>::to_vec);
+        let to = dim_order.map_or_else(|| contiguous(rank).into_owned(), <[u8]>::to_vec);
         let blob =
             self.in_order(data.id, logical.blob, element, sizes.as_deref().unwrap_or_default(), logical.order, to)?;
         Some(Found { blob, sizes })
@@ -361,7 +361,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
         let found: Option<Vec<i32>> = shape.iter().map(|n| i32::try_from(*n).ok()).collect();
         let rank = sizes.map_or(shape.len(), <[i32]>::len);
-        Some(Logical { blob: Blob::bytes(bytes), sizes: found, order: contiguous(rank) })
+        Some(Logical { blob: Blob::bytes(bytes), sizes: found, order: contiguous(rank).into_owned() })
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -464,7 +464,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             return self.unreadable(at, &path, &format!("its {length} bytes are not what its header says"));
         };
         self.check_tensor(at, &path.display().to_string(), (scalar_type, &sizes), wanted)?;
-        let mut order = contiguous(sizes.len());
+        let mut order = contiguous(sizes.len()).into_owned();
         if npy.order() == npyz::Order::Fortran {
             order.reverse();
         }
@@ -511,7 +511,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             );
         };
         let offset = header.data_start + start;
-        let order = contiguous(sizes.len());
+        let order = contiguous(sizes.len()).into_owned();
         let blob = Blob::new(len, Source::File { path: path.into(), offset });
         Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
     }
@@ -583,7 +583,7 @@ fn entries_of(program: &crate::program::Program) -> Vec<Entry> {
     let tensors = program.plans().iter().flat_map(|plan| plan.tensors()).filter_map(|(_, tensor)| {
         let TensorData::Blob(blob) = tensor.data else { return None };
         let key = tensor.extra_tensor_info.as_ref()?.fully_qualified_name.clone()?;
-        let (sizes, dim_order) = (tensor.sizes.clone()?, tensor.dim_order.clone()?);
+        let (sizes, dim_order) = (tensor.sizes.clone()?, tensor.dim_order.clone()?.into_owned());
         let tensor_layout = Some(TensorLayout { scalar_type: tensor.scalar_type, sizes, dim_order });
         Some(Entry { key, data: program.blob(blob).clone(), tensor_layout })
     });
@@ -734,7 +734,7 @@ pub fn check_sizes(sizes: &At<Vec<i32>>) -> Result<(), Diagnostic> {
 pub fn check_dim_order(order: &At<Vec<u8>>, rank: usize) -> Result<(), Diagnostic> {
     let mut sorted = order.value.clone();
     sorted.sort_unstable();
-    if sorted == contiguous(rank) {
+    if sorted[..] == *contiguous(rank) {
         return Ok(());
     }
     let message = format!("{:?} does not order {rank} dimensions", order.value);

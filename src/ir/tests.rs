@@ -175,7 +175,8 @@ fn one<'d, 'a>(
                 finder.diagnostics.push(Diagnostic::error(given.id, message).label("these sizes do not fit"));
                 return None;
             }
-            let dim_order = if order.is_empty() { contiguous(sizes.len()) } else { order };
+            let order = if order.is_empty() { contiguous(sizes.len()) } else { order };
+            let dim_order = order.into_owned();
             Some(TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data: found.blob })
         }
         _ => None,

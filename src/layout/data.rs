@@ -116,7 +116,7 @@ impl<'a> Collector<'a> {
             let layout = TensorLayout {
                 scalar_type: tensor.scalar_type,
                 sizes: tensor.sizes.clone().unwrap_or_default(),
-                dim_order: tensor.dim_order.clone().unwrap_or_default(),
+                dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
             };
             let key = extra.fully_qualified_name.clone().unwrap_or_default();
             return self

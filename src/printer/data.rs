@@ -103,7 +103,7 @@ fn source(fields: &str, blob: &Blob) -> String {
 fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     let sizes = tensor.sizes.as_deref()?;
     let info = tensor.scalar_type.info()?;
-    if tensor.dim_order.as_deref()? != contiguous(sizes.len()) || bytes.is_empty() {
+    if *tensor.dim_order.as_deref()? != *contiguous(sizes.len()) || bytes.is_empty() {
         return None;
     }
     let single = info.name != "float64" && info.name != "complex128";

@@ -326,7 +326,7 @@ pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions)
             Some(layout) => {
                 yaml::number(layout.scalar_type, fields.key("tensor"));
                 yaml::list(fields.key("sizes"), &layout.sizes, yaml::number);
-                if layout.dim_order != crate::program::contiguous(layout.sizes.len()) {
+                if layout.dim_order[..] != *crate::program::contiguous(layout.sizes.len()) {
                     yaml::list(fields.key("dim_order"), &layout.dim_order, yaml::number);
                 }
                 data.tensor(blob, &as_tensor(layout), &entry.key)?
@@ -354,6 +354,6 @@ pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions)
 
 fn as_tensor(layout: &crate::program::TensorLayout) -> crate::program::Tensor {
     let mut tensor = crate::program::Tensor::new(layout.scalar_type, layout.sizes.clone());
-    tensor.dim_order = Some(layout.dim_order.clone());
+    tensor.dim_order = Some(layout.dim_order.clone().into());
     tensor
 }

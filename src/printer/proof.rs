@@ -95,7 +95,7 @@ impl<'p> Walk<'_, 'p> {
         let mut sorted = order.to_vec();
         sorted.sort_unstable();
         let plain = sizes.len() <= 16
-            && sorted == contiguous(sizes.len())
+            && sorted[..] == *contiguous(sizes.len())
             && tensor.nbytes().is_some()
             && tensor.shape_dynamism != 2
             && tensor.extra_tensor_info.as_ref().is_none_or(|extra| extra.mutable_data_segments_idx == 0);

@@ -57,7 +57,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                 let wanted = TensorLayout {
                     scalar_type: tensor.scalar_type,
                     sizes: tensor.sizes.clone().unwrap_or_default(),
-                    dim_order: tensor.dim_order.clone().unwrap_or_default(),
+                    dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
                 };
                 if layout.as_ref() != Some(&wanted) {
                     let message =

@@ -10,6 +10,8 @@ pub mod externalize;
 pub mod internalize;
 pub mod number;
 
+use std::borrow::Cow;
+
 use crate::schema::ScalarType;
 pub use blob::{Blob, BlobId, Source};
 
@@ -136,7 +138,7 @@ pub struct Tensor {
     /// Size of each dimension; for a dynamic tensor the upper bound.
     pub sizes: Option<Vec<i32>>,
     /// Dimensions from the outermost in memory to the innermost.
-    pub dim_order: Option<Vec<u8>>,
+    pub dim_order: Option<DimOrder>,
     /// As torch had it.
     pub requires_grad: bool,
     /// Initial bytes.
@@ -197,9 +199,33 @@ pub fn nbytes(scalar_type: ScalarType, sizes: &[i32]) -> Option<u64> {
     sizes.iter().try_fold(element, |product, size| product.checked_mul(u64::try_from(*size).ok()?))
 }
 
+/// An order of dimensions, from the outermost in memory to the innermost. Most tensors share the contiguous one.
+pub type DimOrder = Cow<'static, [u8]>;
+
+static CONTIGUOUS: [u8; 256] = {
+    let mut order = [0; 256];
+    let mut d = 0;
+    while d < 256 {
+        order[d] = d as u8;
+        d += 1;
+    }
+    order
+};
+
 /// The dim order of a contiguous tensor: 0, 1, 2, ...
-pub fn contiguous(rank: usize) -> Vec<u8> {
-    (0..rank).map(|d| d.min(255) as u8).collect()
+pub fn contiguous(rank: usize) -> DimOrder {
+    match CONTIGUOUS.get(..rank) {
+        Some(order) => Cow::Borrowed(order),
+        None => Cow::Owned((0..rank).map(|d| d.min(255) as u8).collect()),
+    }
+}
+
+/// An order of dimensions, shared if it is the contiguous one.
+pub fn dim_order(order: &[u8]) -> DimOrder {
+    match contiguous(order.len()) {
+        shared if *shared == *order => shared,
+        _ => Cow::Owned(order.to_vec()),
+    }
 }
 
 /// Where a tensor's initial bytes come from.

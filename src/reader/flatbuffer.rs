@@ -276,6 +276,15 @@ impl<'b, 'a> TableRef<'b, 'a> {
         self.named(slot, read()).map(Some)
     }
 
+    /// A vector of bytes, as they are in the buffer.
+    ///
+    /// # Errors
+    /// A vector that is not inside the buffer.
+    #[inline(always)]
+    pub fn bytes(&self, slot: u16) -> Result<Option<&'a [u8]>> {
+        Ok(self.vector(slot, 1)?.map(|(_, bytes)| bytes))
+    }
+
     /// A range of bytes as a vector: where it begins, and how long it is; the bytes are not copied.
     ///
     /// # Errors

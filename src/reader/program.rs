@@ -327,7 +327,7 @@ impl Reader<'_> {
             scalar_type: ScalarType(t.i8(tensor::scalar_type)?),
             storage_offset: t.i32(tensor::storage_offset)?,
             sizes: t.i32s(tensor::sizes)?,
-            dim_order: t.u8s(tensor::dim_order)?,
+            dim_order: t.bytes(tensor::dim_order)?.map(crate::program::dim_order),
             requires_grad: t.bool(tensor::requires_grad)?,
             data: TensorData::None,
             memory,

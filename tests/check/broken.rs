@@ -695,7 +695,7 @@ fn methods() -> Vec<Row> {
             "a short dim_order",
             edited(ADD, |p| {
                 shape(p, 6, &[2, 2]);
-                tensor(p, 0).dim_order = Some(vec![0]);
+                tensor(p, 0).dim_order = Some(vec![0].into());
             }),
         ),
         ("T-8", "a negative size", edited(ADD, |p| shape(p, 6, &[2, -1]))),
@@ -704,7 +704,7 @@ fn methods() -> Vec<Row> {
             "a dimension twice",
             edited(ADD, |p| {
                 shape(p, 6, &[2, 2]);
-                tensor(p, 0).dim_order = Some(vec![0, 0]);
+                tensor(p, 0).dim_order = Some(vec![0, 0].into());
             }),
         ),
         ("T-11", "a stride of 2^32", edited(ADD, |p| shape(p, 0, &[2, 65536, 65536]))),

@@ -203,7 +203,7 @@ fn named_data<'d, 'a>(
                 continue;
             };
             let id = entry.sizes.as_ref().map_or(entry.key.id, |sizes| sizes.id);
-            let dim_order = order.map_or_else(|| contiguous(sizes.len()), <[u8]>::to_vec);
+            let dim_order = order.map_or_else(|| contiguous(sizes.len()).into_owned(), <[u8]>::to_vec);
             let check = data::check_sizes(&At { id, value: sizes.clone() }).and_then(|()| match &entry.dim_order {
                 Some(order) => data::check_dim_order(order, sizes.len()),
                 None => Ok(()),

@@ -7,7 +7,7 @@ use crate::ir::data::{self, Want};
 use crate::ir::document::{self, Declaration, Declared, Literal, Place, Word};
 use crate::layout::memory::MAX_POOLS;
 use crate::program::{
-    BackendDelegate, CompileSpec, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData, contiguous,
+    BackendDelegate, CompileSpec, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData, contiguous, dim_order,
 };
 
 /// The largest compile spec: it goes into the FlatBuffer, with all the others.
@@ -198,7 +198,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         } else if written.external.is_some() {
             tensor.data = TensorData::Elsewhere(written.data_buffer_idx.as_ref().map(|index| index.value));
         }
-        tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), <[u8]>::to_vec));
+        tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), dim_order));
         tensor.sizes = Some(sizes);
         tensor.storage_offset = written.storage_offset;
         tensor.requires_grad = written.requires_grad;
