@@ -14,7 +14,7 @@ use super::tree::{Node, NodeId, Value};
 use crate::diagnostics::{Diagnostic, clipped, counted};
 use crate::program::blob::{self, Distribution};
 use crate::program::number::{self, Number};
-use crate::program::{Blob, Source, TensorData, TensorLayout, contiguous};
+use crate::program::{Blob, Source, TensorData, TensorLayout, contiguous, is_dim_order};
 use crate::reader::flat_tensor::Entry;
 use crate::reader::{self, Origin};
 use crate::schema::ScalarType;
@@ -732,9 +732,7 @@ pub fn check_sizes(sizes: &At<Vec<i32>>) -> Result<(), Diagnostic> {
 
 /// An order of `rank` dimensions (rules T-7, T-9).
 pub fn check_dim_order(order: &At<Vec<u8>>, rank: usize) -> Result<(), Diagnostic> {
-    let mut sorted = order.value.clone();
-    sorted.sort_unstable();
-    if sorted[..] == *contiguous(rank) {
+    if is_dim_order(order.value.iter().copied(), rank) {
         return Ok(());
     }
     let message = format!("{:?} does not order {rank} dimensions", order.value);

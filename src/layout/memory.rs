@@ -47,6 +47,12 @@ impl MemoryPlan {
             unshared: 0,
         }
     }
+
+    /// Whether a method states these places, sizes and devices.
+    pub fn is_stated_by(&self, plan: &ExecutionPlan) -> bool {
+        let stated = MemoryPlan::stated(plan);
+        (&self.places, &self.sizes, &self.devices) == (&stated.places, &stated.sizes, &stated.devices)
+    }
 }
 
 type Device = (i8, i8);

@@ -7,6 +7,7 @@ use super::data::DataPrinter;
 use crate::emitter::File;
 use crate::emitter::raw::Raw;
 use crate::layout::{Builder, Header, Options, Strings};
+use crate::program::{Blob, Source};
 use crate::reader::Origin;
 use crate::reader::layout::gaps;
 
@@ -77,46 +78,38 @@ pub fn print_raw(raw: &Raw, out: &mut String, data: &mut DataPrinter<'_>) -> io:
 /// # Errors
 /// A file that cannot be read.
 pub fn difference(origin: &Origin, file: &File<'_>) -> io::Result<Option<String>> {
-    let metadata = origin.head(file.placement.program_size)?;
-    let mut compared = Compared { expected: &metadata, at: 0, same: true };
-    file.write_flatbuffer(&mut compared)?;
-    if !compared.same {
-        return Ok(Some(format!("the program differs from byte {:#x} on", compared.at)));
+    let compare = |at: u64, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
+        let mut written = Written { origin, raw: file.raw, at, differs: None };
+        write(&mut written)?;
+        Ok::<_, io::Error>(written.differs)
+    };
+    if let Some(at) = compare(0, &|out| file.write_flatbuffer(out))? {
+        return Ok(Some(format!("the program differs from byte {at:#x} on")));
     }
     let length = origin.len()?;
     if Some(length) != file.size() {
         return Ok(Some(format!("the file has {length} bytes, the text makes {}", file.size().unwrap_or(u64::MAX))));
     }
-    let differs = |start: u64, made: &[u8]| -> io::Result<bool> { Ok(made != origin.range(start, made.len() as u64)?) };
     // Data that the text takes from the file itself are the same, unless they are changed in the end.
+    let same = |blob: &Blob, start: u64| origin.is_range(blob, start) && !file.raw.touches(start, blob.len);
     for segment in file.segments {
         for piece in &segment.pieces {
             let start = file.placement.segment_base_offset + segment.offset + piece.offset;
             let blob = &file.blobs[piece.blob.0 as usize];
-            if origin.is_range(blob, start) && !file.raw.touches(start, blob.len) {
-                continue;
-            }
-            let mut written = Written { origin, raw: file.raw, at: start, same: true };
-            blob.copy_to(&mut written)?;
-            if !written.same {
+            if !same(blob, start) && compare(start, &|out| blob.copy_to(out))?.is_some() {
                 return Ok(Some(format!("the data at byte {start:#x} differ")));
             }
         }
     }
     for (start, end) in gaps(file) {
-        let mut at = start;
-        while at < end {
-            let mut bytes = vec![0; (end - at).min(1 << 20) as usize];
-            file.raw.apply(at, &mut bytes);
-            if differs(at, &bytes)? {
-                return Ok(Some(format!("the padding from byte {at:#x} on differs")));
-            }
-            at += bytes.len() as u64;
+        let zeros = Blob::new(end - start, Source::Repeat([0].into()));
+        if let Some(at) = compare(start, &|out| zeros.copy_to(out))? {
+            return Ok(Some(format!("the padding from byte {at:#x} on differs")));
         }
     }
-    if let Some(append) = &file.raw.append
-        && !origin.is_range(append, file.placement.file_size)
-        && differs(file.placement.file_size, &append.to_vec()?)?
+    let end = file.placement.file_size;
+    if let Some(append) = file.raw.append.as_ref().filter(|append| !same(append, end))
+        && compare(end, &|out| append.copy_to(out))?.is_some()
     {
         return Ok(Some("the bytes behind the end differ".into()));
     }
@@ -128,14 +121,24 @@ struct Written<'w> {
     origin: &'w Origin,
     raw: &'w Raw,
     at: u64,
-    same: bool,
+    /// The first byte that is not the same.
+    differs: Option<u64>,
 }
 
 impl Write for Written<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut bytes = bytes.to_vec();
-        self.raw.apply(self.at, &mut bytes);
-        self.same = self.same && bytes == self.origin.range(self.at, bytes.len() as u64)?;
+        if self.differs.is_none() {
+            let there = self.origin.len()?.saturating_sub(self.at).min(bytes.len() as u64);
+            let expected = self.origin.range(self.at, there)?;
+            let same = if self.raw.touches(self.at, bytes.len() as u64) {
+                let mut changed = bytes.to_vec();
+                self.raw.apply(self.at, &mut changed);
+                common(&changed, &expected)
+            } else {
+                common(bytes, &expected)
+            };
+            self.differs = (same < bytes.len()).then(|| self.at + same as u64);
+        }
         self.at += bytes.len() as u64;
         Ok(bytes.len())
     }
@@ -145,27 +148,10 @@ impl Write for Written<'_> {
     }
 }
 
-/// Compares what is written with what is expected, as far as it is the same.
-struct Compared<'e> {
-    expected: &'e [u8],
-    /// So many bytes are the same.
-    at: usize,
-    same: bool,
-}
-
-impl Write for Compared<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let expected = self.expected.get(self.at..).unwrap_or_default();
-        if self.same && !expected.starts_with(bytes) {
-            self.at += bytes.iter().zip(expected).take_while(|(made, wanted)| made == wanted).count();
-            self.same = false;
-        } else if self.same {
-            self.at += bytes.len();
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+/// So many bytes at the start are the same.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    match a == b {
+        true => a.len(),
+        false => a.iter().zip(b).take_while(|(a, b)| a == b).count(),
     }
 }

@@ -11,7 +11,9 @@ use super::data::DataPrinter;
 use super::yaml::{self, Fields};
 use crate::ir::resolve::container_metadata;
 use crate::ir::shape;
-use crate::program::{Chain, EValue, ExecutionPlan, Frame, Instruction, Memory, Program, Tensor, TensorData};
+use crate::program::{
+    Chain, EValue, ExecutionPlan, Frame, Instruction, Memory, Program, Tensor, TensorData, contiguous,
+};
 use crate::schema::ScalarType;
 use crate::schema::operators::{self, ArgKind, Base, Role, Signature};
 
@@ -681,7 +683,7 @@ impl<'p> MethodPrinter<'p> {
         let _ = write!(fields.key("tensor"), "{}", tensor.scalar_type);
         yaml::list(fields.key("sizes"), sizes, yaml::number);
         let order = tensor.dim_order.as_deref().unwrap_or_default();
-        if !is_contiguous(order, sizes.len()) {
+        if *order != *contiguous(sizes.len()) {
             yaml::list(fields.key("dim_order"), order, yaml::number);
         }
         let word = |words: &[&str], number: i8| {
@@ -747,10 +749,6 @@ pub(super) struct Call<'c> {
     pub(super) outs: &'c [i32],
     /// The list of several outs, which is implied.
     pub(super) list: Option<i32>,
-}
-
-fn is_contiguous(order: &[u8], rank: usize) -> bool {
-    order.len() == rank && order.iter().enumerate().all(|(position, dim)| usize::from(*dim) == position)
 }
 
 fn fallback(value: &EValue) -> &'static str {

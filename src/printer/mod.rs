@@ -23,7 +23,7 @@ use crate::diagnostics::Report;
 use crate::emitter::{self, raw::Raw};
 use crate::ir::tests::MethodTests;
 use crate::layout::{Builder, Options};
-use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData};
+use crate::program::{EValue, ExecutionPlan, Program, TensorData};
 use crate::reader::layout::{Explained, FlatTensor};
 use crate::reader::{self, Origin};
 use crate::{Assembly, Input, Overrides, assemble};
@@ -253,18 +253,7 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, wanted: &Execu
     } else if made.operators != wanted.operators {
         hint.operators = true;
     } else {
-        let place = |value: &EValue| match value {
-            EValue::Tensor(tensor) => match tensor.memory {
-                Memory::At { pool, offset } => Some((pool, offset)),
-                _ => None,
-            },
-            _ => None,
-        };
-        let same_places = memory.places.iter().copied().eq(wanted.values().iter().map(place));
-        let same_sizes = Some(&memory.sizes) == wanted.memory.non_const_buffer_sizes.as_ref();
-        if !same_places || !same_sizes || memory.devices != wanted.memory.non_const_buffer_device {
-            hint.memory = true;
-        }
+        hint.memory |= !memory.is_stated_by(wanted);
         let numbers = assembly.plan.buffer_index[method].iter().zip(wanted.values());
         hint.external |= numbers.into_iter().any(|(made, value)| match value {
             EValue::Tensor(tensor) => matches!(tensor.data, TensorData::Elsewhere(Some(wanted)) if wanted != *made),

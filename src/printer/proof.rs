@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 
 use super::method::MethodPrinter;
-use crate::layout::memory::{self, MemoryPlan};
+use crate::layout::memory;
 use crate::program::{
-    EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, Program, Tensor, TensorData, contiguous,
+    EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, Program, Tensor, TensorData, is_dim_order,
 };
 use crate::schema::operators::{ArgKind, Base, Role};
 
@@ -22,7 +22,7 @@ pub fn numbers_are_plain(printer: &MethodPrinter<'_>) -> Option<Vec<Memory>> {
 pub fn places_are_planned(program: &Program, wishes: &[Vec<Memory>]) -> bool {
     program.plans().iter().zip(wishes).enumerate().all(|(method, (plan, wishes))| {
         let planned = memory::plan_as(method, plan, wishes, &MemoryRequest::default());
-        planned.is_ok_and(|planned| MemoryPlan { unshared: 0, ..planned } == MemoryPlan::stated(plan))
+        planned.is_ok_and(|planned| planned.is_stated_by(plan))
     })
 }
 
@@ -92,10 +92,8 @@ impl<'p> Walk<'_, 'p> {
             TensorData::Elsewhere(_) => return None,
         };
         let (sizes, order) = (tensor.sizes.as_deref()?, tensor.dim_order.as_deref()?);
-        let mut sorted = order.to_vec();
-        sorted.sort_unstable();
         let plain = sizes.len() <= 16
-            && sorted[..] == *contiguous(sizes.len())
+            && is_dim_order(order.iter().copied(), sizes.len())
             && tensor.nbytes().is_some()
             && tensor.shape_dynamism != 2
             && tensor.extra_tensor_info.as_ref().is_none_or(|extra| extra.mutable_data_segments_idx == 0);

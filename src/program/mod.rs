@@ -220,6 +220,19 @@ pub fn contiguous(rank: usize) -> DimOrder {
     }
 }
 
+/// Whether `order` names each of `rank` dimensions once (rules T-7, T-9). Others take it as indices.
+pub fn is_dim_order(order: impl Iterator<Item = u8>, rank: usize) -> bool {
+    let mut seen = [false; 256];
+    let mut count = 0;
+    for dim in order {
+        if usize::from(dim) >= rank || std::mem::replace(&mut seen[usize::from(dim)], true) {
+            return false;
+        }
+        count += 1;
+    }
+    count == rank
+}
+
 /// An order of dimensions, shared if it is the contiguous one.
 pub fn dim_order(order: &[u8]) -> DimOrder {
     match contiguous(order.len()) {

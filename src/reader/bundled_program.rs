@@ -10,7 +10,7 @@ use super::Origin;
 use super::flatbuffer::{Buffer, Result, TableRef};
 use crate::emitter::flatbuffer::MAX_SIZE;
 use crate::ir::tests::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-use crate::program::{Blob, Source, nbytes};
+use crate::program::{Blob, Source, is_dim_order, nbytes};
 use crate::schema::ScalarType;
 use crate::schema::bundled_program as schema;
 use crate::schema::bundled_program::*;
@@ -107,7 +107,7 @@ impl Reader<'_> {
         let scalar_type = ScalarType(t.i8(tensor::scalar_type)?);
         let sizes = t.i32s(tensor::sizes)?.unwrap_or_default();
         let dim_order = t.u8s(tensor::dim_order)?.unwrap_or_default();
-        if !is_order(&dim_order, sizes.len()) {
+        if !is_dim_order(dim_order.iter().copied(), sizes.len()) {
             return t.wrong(tensor::dim_order, format!("the {} dimensions cannot be in such an order", sizes.len()));
         }
         let Some(expected) = nbytes(scalar_type, &sizes) else {
@@ -127,11 +127,4 @@ impl Reader<'_> {
             None => t.wrong(slot, "the bytes are not in the file"),
         }
     }
-}
-
-/// Whether `order` names each of `rank` dimensions once. Others take it as indices.
-fn is_order(order: &[u8], rank: usize) -> bool {
-    let mut seen = [false; 256];
-    order.len() == rank
-        && order.iter().all(|dim| usize::from(*dim) < rank && !std::mem::replace(&mut seen[usize::from(*dim)], true))
 }

@@ -79,13 +79,13 @@ impl Explained {
     /// A file that cannot be read.
     pub fn guess(self, origin: &Origin, found: &Found) -> io::Result<Option<Guess>> {
         let Explained { mut options, plan } = self;
-        let flatbuffer = guess_builder(found, &plan, &mut options)?;
-        guess_frame(found, &flatbuffer, &plan.segments, &mut options);
+        let (flatbuffer, inserted) = guess_builder(found, &plan, &mut options)?;
+        guess_frame(found, flatbuffer.len() as u64, inserted, &plan.segments, &mut options);
         let placement = file::program(flatbuffer.len() as u64, &plan.segments, &options);
         let Some(placement) = placement else { return Ok(None) };
         let mut guess = Guess { options, plan, flatbuffer, placement, raw: Raw::default() };
         // What is not explained is not patched either: the patches would be for another file.
-        if header_size(&found.metadata, &guess.flatbuffer).is_some() {
+        if inserted.is_some() {
             guess.raw = oddities(origin, &guess.file(&found.program))?;
         }
         Ok(Some(guess))
@@ -121,7 +121,7 @@ enum Group {
 ///
 /// # Errors
 /// Data that cannot be read.
-pub(crate) fn number_copies(program: &mut Program) -> io::Result<Vec<BlobId>> {
+fn number_copies(program: &mut Program) -> io::Result<Vec<BlobId>> {
     let alike = dedup::alike(&program.blobs)?;
     let mut uses: Vec<(BlobId, Group)> = Vec::new();
     for plan in program.plans() {
@@ -269,8 +269,9 @@ fn alignments_of(
     entries.iter().map(alignment).collect()
 }
 
-/// Tries both orders; returns the FlatBuffer of the one that gives the file's, else of the first.
-fn guess_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Result<FlatBuffer> {
+/// Tries both orders; returns the FlatBuffer of the one that gives the file's, with the [`header_size`] that it shows, else
+/// the first.
+fn guess_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Result<(FlatBuffer, Option<u64>)> {
     // What lies inside the FlatBuffer shows its alignment there.
     let inline = !plan.inline_delegates.is_empty() || !plan.constant_buffer.is_empty();
     let forced = if inline { TENSOR_ALIGNMENTS } else { &TENSOR_ALIGNMENTS[..1] };
@@ -281,15 +282,15 @@ fn guess_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Resul
             for builder in [Builder::Exir, Builder::Flatc] {
                 let candidate = Options { builder, strings, delegate_alignment, tensor_alignment, ..options.clone() };
                 let flatbuffer = emitter::program::emit(&found.program, plan, &candidate)?;
-                if header_size(&found.metadata, &flatbuffer).is_some() {
+                if let Some(inserted) = header_size(&found.metadata, &flatbuffer) {
                     *options = candidate;
-                    return Ok(flatbuffer);
+                    return Ok((flatbuffer, Some(inserted)));
                 }
                 first.get_or_insert(flatbuffer);
             }
         }
     }
-    Ok(first.expect("there is an alignment, and an order, to try"))
+    Ok((first.expect("there is an alignment, and an order, to try"), None))
 }
 
 /// Bytes that are inserted behind the first eight, if the rest is this FlatBuffer: so far is its root moved (W-5).
@@ -300,16 +301,16 @@ fn header_size(metadata: &[u8], flatbuffer: &[u8]) -> Option<u64> {
     rest.starts_with(flatbuffer.get(8..)?).then_some(inserted.into())
 }
 
-/// Header padding and the first segment's place, which follow from alignments that nothing else shows.
-fn guess_frame(found: &Found, flatbuffer: &[u8], segments: &[Segment], options: &mut Options) {
+/// Header padding and the first segment's place, which follow from alignments that nothing else shows. The FlatBuffer has
+/// `length` bytes; `inserted` is its [`header_size`].
+fn guess_frame(found: &Found, length: u64, inserted: Option<u64>, segments: &[Segment], options: &mut Options) {
     let Some(header) = found.header else {
         if found.segments.iter().any(|(_, size)| *size > 0) {
             options.header = Header::None;
         }
         return;
     };
-    let length = flatbuffer.len() as u64;
-    let inserted = header_size(&found.metadata, flatbuffer).unwrap_or(header.program_size.saturating_sub(length));
+    let inserted = inserted.unwrap_or(header.program_size.saturating_sub(length));
     // A header may say that it is longer than the room it has; then what it says is one of the oddities.
     let stated = match u64::from(header.length) {
         stated if stated <= inserted.min(MAX_HEADER) => header.length,
@@ -321,11 +322,11 @@ fn guess_frame(found: &Found, flatbuffer: &[u8], segments: &[Segment], options: 
     let size = |options: &Options| file::program(length, segments, options).map(|frame| frame.header.len() as u64);
     // What is inside shows its alignment; if nothing is, the header may still be padded to that of delegates (W-4).
     let shown = !found.inline_constants && found.program.plans().iter().all(|plan| plan.delegates().is_empty());
-    if size(options) == Some(inserted) {
-    } else if inserted > 32 && inserted.is_power_of_two() && inserted <= MAX_HEADER && shown {
-        options.delegate_alignment = inserted;
-    } else if (u64::from(stated)..=MAX_HEADER).contains(&inserted) {
-        options.header_size = Some(inserted);
+    if size(options) != Some(inserted) && (u64::from(stated)..=MAX_HEADER).contains(&inserted) {
+        match inserted > 32 && inserted.is_power_of_two() && shown {
+            true => options.delegate_alignment = inserted,
+            false => options.header_size = Some(inserted),
+        }
     }
     guess_base(header.segment_base_offset, options, |options| {
         file::program(length, segments, options).map(|frame| frame.segment_base_offset)
@@ -349,7 +350,7 @@ fn guess_base(wanted: u64, options: &mut Options, base: impl Fn(&Options) -> Opt
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn oddities(origin: &Origin, file: &File<'_>) -> io::Result<Raw> {
+fn oddities(origin: &Origin, file: &File<'_>) -> io::Result<Raw> {
     let mut raw = Raw::default();
     let length = origin.len()?;
     let Placement { header, file_size, .. } = file.placement;

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use super::super::path::{Path, Reporter};
 use super::super::view::{Table, Tables};
 use super::values::tag as kinds;
-use super::{Names, inside, is_order, listed};
-use crate::program::nbytes;
+use super::{Names, inside, listed};
+use crate::program::{is_dim_order, nbytes};
 use crate::schema::ScalarType;
 use crate::schema::bundled_program::{
     bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
@@ -177,7 +177,7 @@ fn check_tensor(t: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
         let expected = format_args!("all three, be they empty");
         return report.add("B-9", path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
     };
-    if sizes.len() > 16 || !is_order(order.iter(), sizes.len()) {
+    if sizes.len() > 16 || !is_dim_order(order.iter(), sizes.len()) {
         let found = format_args!("{} for {} dimensions", listed(order.iter()), sizes.len());
         report.add(
             "B-9",

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::super::header::Frame;
 use super::super::path::{Path, Reporter};
 use super::super::view::Table;
-use super::{Names, is_order, listed};
-use crate::program::nbytes;
+use super::{Names, listed};
+use crate::program::{is_dim_order, nbytes};
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::{flat_tensor, named_data, tensor_layout};
 use crate::schema::program::data_segment;
@@ -95,7 +95,7 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Path<'_>, report: &mut R
         let found = format_args!("a layout without sizes or dim_order");
         return report.add("N-18", path, t.at, found, format_args!("both, empty for a tensor without dimensions"));
     };
-    if sizes.len() > 16 || !is_order(order.iter(), sizes.len()) {
+    if sizes.len() > 16 || !is_dim_order(order.iter(), sizes.len()) {
         let found = format_args!("{} for {} dimensions", listed(order.iter()), sizes.len());
         let expected = format_args!("each dimension once, and 16 at most");
         report.add("N-18", &path.field("dim_order"), order.at, found, expected);

@@ -22,19 +22,6 @@ fn inside(index: i64, count: usize) -> bool {
     u64::try_from(index).is_ok_and(|index| index < count as u64)
 }
 
-/// Whether `order` names each of `rank` dimensions once.
-fn is_order(order: impl Iterator<Item = u8>, rank: usize) -> bool {
-    let mut seen = [false; 256];
-    let mut count = 0;
-    for dim in order {
-        if usize::from(dim) >= rank || std::mem::replace(&mut seen[usize::from(dim)], true) {
-            return false;
-        }
-        count += 1;
-    }
-    count == rank
-}
-
 /// A list for a message, cut if it is long.
 fn listed<T: std::fmt::Display>(items: impl Iterator<Item = T>) -> String {
     let mut out = String::from("[");

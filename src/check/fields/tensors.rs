@@ -3,8 +3,9 @@
 use super::super::path::{Path, Reporter};
 use super::super::view::{Table, Vector};
 use super::flat_tensor::External;
+use super::listed;
 use super::segments::{Constants, Data};
-use super::{is_order, listed};
+use crate::program::is_dim_order;
 use crate::schema::ScalarType;
 use crate::schema::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
 
@@ -302,7 +303,7 @@ fn extent(t: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) -> Optio
         );
         return None;
     };
-    if !is_order(order.iter(), rank) {
+    if !is_dim_order(order.iter(), rank) {
         let expected = format_args!("each of {rank} dimensions once");
         report.add("T-9", &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
         return None;
