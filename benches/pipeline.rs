@@ -250,9 +250,9 @@ fn planner(count: usize, rounds: usize) {
             calls[start].push(i as i32);
             calls[end].push(i as i32);
         }
-        let tensor = |i| EValue::Tensor(Box::new(Tensor::new(ScalarType::FLOAT, vec![size(i)])));
+        let tensor = |i| EValue::Tensor(Box::new(Tensor::new(ScalarType::FLOAT, &[size(i)])));
         let instructions =
-            calls.into_iter().map(|args| Instruction::KernelCall { op_index: 0, args: Some(args) }).collect();
+            calls.into_iter().map(|args| Instruction::KernelCall { op_index: 0, args: Some(args.into()) }).collect();
         ExecutionPlan {
             values: Some((0..count).map(tensor).collect()),
             chains: Some(vec![Chain { instructions: Some(instructions), ..Chain::default() }]),

@@ -36,6 +36,7 @@ pub mod printer;
 pub mod program;
 pub mod reader;
 pub mod schema;
+mod workers;
 
 #[cfg(test)]
 mod golden;

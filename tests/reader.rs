@@ -62,7 +62,7 @@ fn values() -> impl Strategy<Value = Vec<EValue>> {
     let small = prop::collection::vec(any::<i32>(), 0..4);
     let tensor = (0..30i8, prop::collection::vec(0..4i32, 0..4), any::<bool>(), 0..3u8).prop_map(
         |(code, sizes, grad, place)| {
-            let mut tensor = program::Tensor::new(ScalarType(code), sizes);
+            let mut tensor = program::Tensor::new(ScalarType(code), &sizes);
             tensor.requires_grad = grad;
             tensor.memory = match place {
                 0 => program::Memory::None,
@@ -90,7 +90,7 @@ fn values() -> impl Strategy<Value = Vec<EValue>> {
 
 fn instructions() -> impl Strategy<Value = Vec<program::Instruction>> {
     use program::Instruction::*;
-    let args = || prop::option::of(prop::collection::vec(any::<i32>(), 0..4));
+    let args = || prop::option::of(prop::collection::vec(any::<i32>(), 0..9).prop_map(program::Args::from));
     let instruction = prop_oneof![
         (any::<i32>(), args()).prop_map(|(op_index, args)| KernelCall { op_index, args }),
         (any::<i32>(), args()).prop_map(|(delegate_index, args)| DelegateCall { delegate_index, args }),
@@ -170,7 +170,7 @@ fn data_of_all_homes_are_found() {
     let mut program = Program::default();
     let blob = program.add_blob(Blob::bytes([1, 2, 3, 4]));
     let state = program.add_blob(Blob::bytes([5, 6, 7, 8]));
-    let mut constant = program::Tensor::new(ScalarType::FLOAT, vec![1]);
+    let mut constant = program::Tensor::new(ScalarType::FLOAT, &[1]);
     constant.data = program::TensorData::Blob(blob);
     constant.memory = program::Memory::None;
     let mut mutable = constant.clone();
@@ -197,5 +197,60 @@ fn data_of_all_homes_are_found() {
             assert!(plan.delegates().iter().all(|delegate| data(delegate.processed) == [1, 2, 3, 4]));
             assert_eq!(found.header.unwrap().length, if header == Header::Auto { 32 } else { 24 });
         }
+    }
+}
+
+/// What two cores read in pieces is what one would have read: values and instructions in their order, each tensor with its
+/// own data, the same mistake told whoever finds it.
+#[test]
+fn a_large_program_comes_back_the_same() {
+    const COUNT: i32 = 12_345;
+    let mut program = Program::default();
+    let mut values = Vec::new();
+    for n in 0..COUNT {
+        values.push(match n % 3 {
+            0 => EValue::Int(n.into()),
+            _ => EValue::Tensor(Box::new(program::Tensor::new(ScalarType::FLOAT, &vec![1; n as usize % 6]))),
+        });
+        if let Some(EValue::Tensor(tensor)) = values.last_mut() {
+            tensor.memory = program::Memory::None;
+            if n % 7 == 0 {
+                tensor.data = program::TensorData::Blob(program.add_blob(Blob::bytes((n / 14).to_le_bytes())));
+            }
+        }
+    }
+    let instruction = |n: i32| program::Instruction::KernelCall { op_index: n, args: Some((n..n + n % 9).collect()) };
+    let chain = program::Chain { instructions: Some((0..COUNT).map(instruction).collect()), ..Default::default() };
+    let plan = program::ExecutionPlan { values: Some(values), chains: Some(vec![chain]), ..Default::default() };
+    program.execution_plan = Some(vec![plan.clone(), plan]);
+    let mut bytes = write(&program, &Options::default());
+    assert!(bytes.len() > 1 << 20, "{} bytes are read by one core", bytes.len());
+
+    let read = |bytes: &[u8]| reader::program::read(&Origin::Bytes(bytes.into()));
+    let found = read(&bytes).unwrap().program;
+    for (plan, expected) in found.plans().iter().zip(program.plans()) {
+        assert_eq!(plan.chains, expected.chains);
+        assert_eq!(plan.values().len(), expected.values().len());
+        for (found_value, value) in plan.values().iter().zip(expected.values()) {
+            let data = |program: &Program, value: &EValue| match value {
+                EValue::Tensor(tensor) => match tensor.data {
+                    program::TensorData::Blob(blob) => program.blob(blob).to_vec().unwrap(),
+                    _ => Vec::new(),
+                },
+                _ => Vec::new(),
+            };
+            assert_eq!(data(&found, found_value), data(&program, value));
+            assert_eq!(found_value.kind(), value.kind());
+        }
+    }
+    assert_eq!(found.plans().len(), 2);
+
+    // Mistakes in every piece: the first one is told, whoever meets which first.
+    let middle = bytes.len() / 4..bytes.len() * 3 / 4;
+    bytes[middle].iter_mut().step_by(997).for_each(|byte| *byte = 0xff);
+    let message = read(&bytes).unwrap_err().to_string();
+    assert!(message.starts_with("ExecutionPlan.values: "), "{message}");
+    for _ in 0..20 {
+        assert_eq!(read(&bytes).unwrap_err().to_string(), message);
     }
 }

@@ -30,7 +30,7 @@ fn text(text: Option<&String>) -> u64 {
     text.map_or(0, |text| text.len() as u64 + VECTOR)
 }
 
-fn list<T>(items: Option<&Vec<T>>) -> u64 {
+fn list<T>(items: Option<&[T]>) -> u64 {
     items.map_or(0, |items| items.len() as u64 * size_of::<T>() as u64 + VECTOR)
 }
 
@@ -43,8 +43,9 @@ pub fn of_program(program: &Program, plan: &Plan) -> u64 {
     size = inline.chain([TABLE]).fold(size, u64::saturating_add);
     size += program.named_data.iter().flatten().map(|data| TABLE + VECTOR + data.key.len() as u64).sum::<u64>();
     for (execution_plan, memory) in program.plans().iter().zip(&plan.memory) {
-        size += 4 * TABLE + text(execution_plan.name.as_ref()) + list(execution_plan.inputs.as_ref());
-        size += list(execution_plan.outputs.as_ref()) + list(Some(&memory.sizes)) + list(memory.devices.as_ref()) * 8;
+        size += 4 * TABLE + text(execution_plan.name.as_ref()) + list(execution_plan.inputs.as_deref());
+        size +=
+            list(execution_plan.outputs.as_deref()) + list(Some(&memory.sizes)) + list(memory.devices.as_deref()) * 8;
         if let Some(meta) = &execution_plan.container_meta_type {
             size += text(meta.encoded_inp_str.as_ref()) + text(meta.encoded_out_str.as_ref());
         }
@@ -55,15 +56,15 @@ pub fn of_program(program: &Program, plan: &Plan) -> u64 {
         for delegate in execution_plan.delegates() {
             size += 2 * TABLE + text(delegate.id.as_ref());
             for spec in delegate.compile_specs.iter().flatten() {
-                size += TABLE + text(spec.key.as_ref()) + list(spec.value.as_ref());
+                size += TABLE + text(spec.key.as_ref()) + list(spec.value.as_deref());
             }
         }
         for chain in execution_plan.chains.iter().flatten() {
-            size += TABLE + list(chain.inputs.as_ref()) + list(chain.outputs.as_ref());
+            size += TABLE + list(chain.inputs.as_deref()) + list(chain.outputs.as_deref());
             for instruction in chain.instructions.iter().flatten() {
                 size += 2 * TABLE;
                 if let Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } = instruction {
-                    size += list(args.as_ref());
+                    size += list(args.as_deref());
                 }
             }
             for frame in chain.stacktrace.iter().flatten().flatten().flatten() {
@@ -83,14 +84,14 @@ fn of_value(value: &EValue) -> u64 {
         + match value {
             EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) => 0,
             EValue::String(string) => text(string.as_ref()),
-            EValue::IntList(items) => list(items.as_ref()),
-            EValue::DoubleList(items) => list(items.as_ref()),
-            EValue::BoolList(items) => list(items.as_ref()),
-            EValue::TensorList(items) | EValue::OptionalTensorList(items) => list(items.as_ref()),
+            EValue::IntList(items) => list(items.as_deref()),
+            EValue::DoubleList(items) => list(items.as_deref()),
+            EValue::BoolList(items) => list(items.as_deref()),
+            EValue::TensorList(items) | EValue::OptionalTensorList(items) => list(items.as_deref()),
             EValue::Tensor(tensor) => {
                 let name = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_ref());
                 2 * TABLE
-                    + list(tensor.sizes.as_ref())
+                    + list(tensor.sizes.as_deref())
                     + tensor.dim_order.as_ref().map_or(0, |order| VECTOR + order.len() as u64)
                     + text(name)
             }

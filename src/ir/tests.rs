@@ -148,7 +148,9 @@ fn one<'d, 'a>(
         }
         (EValue::Bool(_), TestValue::Number(Number::Bool(b))) => Some(TestData::Bool(*b)),
         (EValue::String(_), TestValue::Text(text)) => Some(TestData::String(text.to_string())),
-        (EValue::Tensor(tensor), TestValue::Number(number)) if tensor.sizes.as_ref().is_some_and(Vec::is_empty) => {
+        (EValue::Tensor(tensor), TestValue::Number(number))
+            if tensor.sizes.as_ref().is_some_and(|sizes| sizes.is_empty()) =>
+        {
             let mut bytes = Vec::new();
             if let Err(message) = crate::program::number::encode(tensor.scalar_type, *number, &mut bytes) {
                 finder.diagnostics.push(Diagnostic::error(given.id, message));
@@ -161,7 +163,7 @@ fn one<'d, 'a>(
             // A dynamic tensor takes the sizes of what is given, if the nesting says them.
             let dynamic = tensor.shape_dynamism != 0;
             let stated = sizes.as_ref().map(|sizes| sizes.value.clone());
-            let wanted = stated.or_else(|| tensor.sizes.clone().filter(|_| !dynamic));
+            let wanted = stated.or_else(|| tensor.sizes.as_deref().filter(|_| !dynamic).map(<[i32]>::to_vec));
             let order = tensor.dim_order.clone().unwrap_or_default();
             let found = finder.find(data, Want::Tensor(tensor.scalar_type, wanted.as_deref(), Some(&order)))?;
             let Some(sizes) = wanted.or(found.sizes).filter(|sizes| sizes.len() == order.len()) else {

@@ -115,7 +115,7 @@ impl<'a> Collector<'a> {
         if let Some(extra) = tensor.extra_tensor_info.as_ref().filter(|_| tensor.is_external()) {
             let layout = TensorLayout {
                 scalar_type: tensor.scalar_type,
-                sizes: tensor.sizes.clone().unwrap_or_default(),
+                sizes: tensor.sizes.as_deref().unwrap_or_default().to_vec(),
                 dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
             };
             let key = extra.fully_qualified_name.clone().unwrap_or_default();

@@ -342,7 +342,7 @@ pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions)
 }
 
 fn as_tensor(layout: &crate::program::TensorLayout) -> crate::program::Tensor {
-    let mut tensor = crate::program::Tensor::new(layout.scalar_type, layout.sizes.clone());
+    let mut tensor = crate::program::Tensor::new(layout.scalar_type, &layout.sizes);
     tensor.dim_order = Some(layout.dim_order.clone().into());
     tensor
 }

@@ -48,7 +48,7 @@ fn one(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<S
         TestData::Bool(b) => b.to_string(),
         TestData::String(text) => yaml::text(text).into_owned(),
         TestData::Tensor { scalar_type, sizes, dim_order, data: blob } => {
-            let mut tensor = Tensor::new(*scalar_type, sizes.clone());
+            let mut tensor = Tensor::new(*scalar_type, sizes);
             tensor.dim_order = Some(dim_order.clone().into());
             let printed = data.tensor(blob, &tensor, name)?;
             // Nested numbers say their sizes; of other data they must be said.

@@ -56,7 +56,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                 };
                 let wanted = TensorLayout {
                     scalar_type: tensor.scalar_type,
-                    sizes: tensor.sizes.clone().unwrap_or_default(),
+                    sizes: tensor.sizes.as_deref().unwrap_or_default().to_vec(),
                     dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
                 };
                 if layout.as_ref() != Some(&wanted) {

@@ -12,6 +12,8 @@ pub mod number;
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use crate::schema::ScalarType;
 pub use blob::{Blob, BlobId, Source};
 
@@ -136,7 +138,7 @@ pub struct Tensor {
     /// In elements; the runtime supports 0 only (T-1).
     pub storage_offset: i32,
     /// Size of each dimension; for a dynamic tensor the upper bound.
-    pub sizes: Option<Vec<i32>>,
+    pub sizes: Option<Sizes>,
     /// Dimensions from the outermost in memory to the innermost.
     pub dim_order: Option<DimOrder>,
     /// As torch had it.
@@ -155,12 +157,12 @@ pub struct Tensor {
 
 impl Tensor {
     /// A tensor of this type and these sizes, contiguous, planned, without data.
-    pub fn new(scalar_type: ScalarType, sizes: Vec<i32>) -> Tensor {
+    pub fn new(scalar_type: ScalarType, sizes: &[i32]) -> Tensor {
         let dim_order = contiguous(sizes.len());
         Tensor {
             scalar_type,
             storage_offset: 0,
-            sizes: Some(sizes),
+            sizes: Some(sizes.into()),
             dim_order: Some(dim_order),
             requires_grad: false,
             data: TensorData::None,
@@ -192,6 +194,13 @@ impl Tensor {
         self.extra_tensor_info.as_ref().is_some_and(|extra| extra.location == 1)
     }
 }
+
+/// The size of each dimension. Most tensors have few: these are in the tensor itself, since reading a program is to a good
+/// part asking for memory.
+pub type Sizes = SmallVec<[i32; 4]>;
+
+/// The indices of a call's values: six in the instruction itself, as most kernels need no more.
+pub type Args = SmallVec<[i32; 6]>;
 
 /// Bytes of a tensor of this type and these sizes; see [`Tensor::nbytes`].
 pub fn nbytes(scalar_type: ScalarType, sizes: &[i32]) -> Option<u64> {
@@ -326,14 +335,14 @@ pub enum Instruction {
         /// Index into `operators`.
         op_index: i32,
         /// Indices of values.
-        args: Option<Vec<i32>>,
+        args: Option<Args>,
     },
     /// Runs a delegate on values.
     DelegateCall {
         /// Index into `delegates`.
         delegate_index: i32,
         /// Indices of values.
-        args: Option<Vec<i32>>,
+        args: Option<Args>,
     },
     /// Copies a value.
     MoveCall {

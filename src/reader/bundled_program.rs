@@ -105,8 +105,8 @@ impl Reader<'_> {
 
     fn tensor(&self, t: TableRef<'_, '_>) -> Result<TestData> {
         let scalar_type = ScalarType(t.i8(tensor::scalar_type)?);
-        let sizes = t.i32s(tensor::sizes)?.unwrap_or_default();
-        let dim_order = t.u8s(tensor::dim_order)?.unwrap_or_default();
+        let sizes: Vec<i32> = t.i32s(tensor::sizes)?.unwrap_or_default();
+        let dim_order: Vec<u8> = t.u8s(tensor::dim_order)?.unwrap_or_default();
         if !is_dim_order(dim_order.iter().copied(), sizes.len()) {
             return t.wrong(tensor::dim_order, format!("the {} dimensions cannot be in such an order", sizes.len()));
         }

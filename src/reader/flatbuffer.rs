@@ -48,10 +48,28 @@ pub struct Buffer<'a> {
 /// What visiting a table costs: about what its counterpart takes in memory.
 const TABLE_COST: u64 = 32;
 
+/// What reading a buffer of so many bytes may cost.
+fn budget(len: usize) -> u64 {
+    8 * len as u64 + 65536
+}
+
 impl<'a> Buffer<'a> {
     /// Starts reading.
     pub fn new(bytes: &'a [u8]) -> Buffer<'a> {
-        Buffer { bytes, budget: Cell::new(8 * bytes.len() as u64 + 65536) }
+        Buffer { bytes, budget: Cell::new(budget(bytes.len())) }
+    }
+
+    /// What has been spent of the budget.
+    pub fn spent(&self) -> u64 {
+        budget(self.bytes.len()) - self.budget.get()
+    }
+
+    /// Takes what readers of other parts of the same bytes have spent from the budget.
+    ///
+    /// # Errors
+    /// The parts together cost more than there is.
+    pub fn settle(&self, spent: u64) -> Result<()> {
+        self.spend(0, spent)
     }
 
     #[cold]
@@ -128,6 +146,62 @@ impl<'a> Buffer<'a> {
     }
 }
 
+/// A vector of tables, whose items can be read in runs, each by a [`Buffer`] of its own.
+#[derive(Clone, Copy)]
+pub struct Tables {
+    /// The table that has the vector, and its slot there.
+    owner: (&'static Table, u16),
+    /// What the items are.
+    table: &'static Table,
+    /// Where the items begin.
+    at: usize,
+    /// How many there are.
+    pub len: usize,
+}
+
+impl Tables {
+    /// An error about the vector.
+    pub fn wrong<T>(&self, message: impl Into<String>) -> Result<T> {
+        let error = ReadError { offset: self.at as u64, field: String::new(), message: message.into() };
+        Err(named(self.owner, Box::new(error)))
+    }
+}
+
+impl<'a> Buffer<'a> {
+    /// Fills `room` with items of a vector of tables of these bytes, from the one at `start` on, each made by `make`.
+    ///
+    /// # Errors
+    /// Something that is no table, and what `make` says.
+    pub fn fill<'b, T>(
+        &'b self,
+        tables: &Tables,
+        start: usize,
+        room: &mut [T],
+        mut make: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
+    ) -> Result<()> {
+        for (position, room) in (start..).zip(room) {
+            *room = make(self.item(tables, position)?)?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn item<'b>(&'b self, tables: &Tables, position: usize) -> Result<TableRef<'b, 'a>> {
+        let item = self.follow(tables.at + 4 * position).and_then(|at| self.table(at, tables.table));
+        item.map_err(|error| named(tables.owner, error))
+    }
+}
+
+/// Puts table and field into an error that has none yet.
+#[cold]
+fn named((table, slot): (&Table, u16), mut error: Box<ReadError>) -> Box<ReadError> {
+    if error.field.is_empty() {
+        let field = table.fields.get(usize::from(slot)).map_or("?", |field| field.name);
+        error.field = format!("{}.{field}", table.name);
+    }
+    error
+}
+
 /// A table of a buffer.
 #[derive(Clone, Copy)]
 pub struct TableRef<'b, 'a> {
@@ -161,7 +235,7 @@ macro_rules! vectors {
         /// # Errors
         /// A vector that is not inside the buffer.
         #[inline(always)]
-        pub fn $name(&self, slot: u16) -> Result<Option<Vec<$type>>> {
+        pub fn $name<C: FromIterator<$type>>(&self, slot: u16) -> Result<Option<C>> {
             let bytes = self.vector(slot, size_of::<$type>())?;
             Ok(bytes.map(|(_, bytes)| bytes.as_chunks().0.iter().map(|item| <$type>::from_le_bytes(*item)).collect()))
         }
@@ -169,19 +243,9 @@ macro_rules! vectors {
 }
 
 impl<'b, 'a> TableRef<'b, 'a> {
-    /// Puts table and field into an error that has none yet.
     #[inline(always)]
     fn named<T>(&self, slot: u16, result: Result<T>) -> Result<T> {
-        result.map_err(|error| self.name(slot, error))
-    }
-
-    #[cold]
-    fn name(&self, slot: u16, mut error: Box<ReadError>) -> Box<ReadError> {
-        if error.field.is_empty() {
-            let field = self.table.fields.get(usize::from(slot)).map_or("?", |field| field.name);
-            error.field = format!("{}.{field}", self.table.name);
-        }
-        error
+        result.map_err(|error| named((self.table, slot), error))
     }
 
     /// An error about a field.
@@ -251,7 +315,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
     /// # Errors
     /// A byte other than 0 and 1.
     pub fn bools(&self, slot: u16) -> Result<Option<Vec<bool>>> {
-        let Some(bytes) = self.u8s(slot)? else { return Ok(None) };
+        let Some(bytes) = self.bytes(slot)? else { return Ok(None) };
         match bytes.iter().find(|byte| **byte > 1) {
             Some(other) => self.wrong(slot, format!("a bool cannot be {other}")),
             None => Ok(Some(bytes.iter().map(|byte| *byte == 1).collect())),
@@ -337,6 +401,15 @@ impl<'b, 'a> TableRef<'b, 'a> {
         }
     }
 
+    /// A vector of tables; its items are not looked at.
+    ///
+    /// # Errors
+    /// A vector that is not inside the buffer.
+    pub fn tables(&self, slot: u16, table: &'static Table) -> Result<Option<Tables>> {
+        let vector = self.vector(slot, 4)?;
+        Ok(vector.map(|(at, bytes)| Tables { owner: (self.table, slot), table, at, len: bytes.len() / 4 }))
+    }
+
     /// The items of a vector of tables, each made by `make`.
     ///
     /// # Errors
@@ -347,12 +420,11 @@ impl<'b, 'a> TableRef<'b, 'a> {
         table: &'static Table,
         mut make: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
     ) -> Result<Option<Vec<T>>> {
-        let Some((at, bytes)) = self.vector(slot, 4)? else { return Ok(None) };
+        let Some(tables) = self.tables(slot, table)? else { return Ok(None) };
         // Room for what is likely there, and not for what a vector of nonsense promises.
-        let mut items = Vec::with_capacity((bytes.len() / 4).min(1 << 16));
-        for position in 0..bytes.len() / 4 {
-            let child = self.buffer.follow(at + 4 * position).and_then(|at| self.buffer.table(at, table));
-            items.push(make(self.named(slot, child)?)?);
+        let mut items = Vec::with_capacity(tables.len.min(1 << 16));
+        for position in 0..tables.len {
+            items.push(make(self.buffer.item(&tables, position)?)?);
         }
         Ok(Some(items))
     }

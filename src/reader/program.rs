@@ -4,9 +4,9 @@
 //! what merely breaks a rule of the runtime is not.
 
 use std::collections::HashMap;
-use std::io;
+use std::{io, vec};
 
-use super::flatbuffer::{Buffer, ReadError, Result, TableRef};
+use super::flatbuffer::{Buffer, ReadError, Result, TableRef, Tables};
 use super::{Head, Origin};
 use crate::program::{
     BackendDelegate, Blob, BlobId, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo,
@@ -15,6 +15,7 @@ use crate::program::{
 use crate::schema::ScalarType;
 use crate::schema::program as schema;
 use crate::schema::program::*;
+use crate::workers;
 
 /// Bytes that the runtime reads first (rule H-1).
 const HEAD: u64 = 64;
@@ -117,22 +118,26 @@ fn parse(bytes: &[u8], header: Option<Header>, origin: &Origin, length: u64) -> 
         inline_constants: false,
         named_segments: Vec::new(),
         ranges: HashMap::new(),
+        lists: Vec::new().into_iter(),
     };
     let buffer = Buffer::new(bytes);
     let root = buffer.root(schema::IDENTIFIER, &PROGRAM)?;
-    let chains = if bytes.len() < LARGE {
-        reader.program(root)?;
-        chains(bytes)
-    } else {
-        // Instructions know nothing of values: of a large program they are half of the work, for a second core.
-        std::thread::scope(|scope| {
-            let chains = scope.spawn(|| chains(bytes));
-            reader.program(root)?;
-            chains.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    }?;
-    let plans = reader.program.execution_plan.iter_mut().flatten();
-    plans.zip(chains).for_each(|(plan, chains)| plan.chains = chains);
+    reader.segments = segments(&root, program::segments)?;
+    let places = reader.places(&root)?;
+    let mut lists = lists(&root)?;
+    let parts = workers::map(pieces(&mut lists), if bytes.len() < LARGE { 1 } else { 2 }, |piece| {
+        let buffer = Buffer::new(bytes);
+        (piece.read(&buffer, &places, length), buffer.spent())
+    });
+    // What the pieces cost is judged when all are read, so that it does not matter which was read first.
+    parts.iter().try_for_each(|(_, spent)| buffer.settle(*spent))?;
+    for (constants, _) in parts {
+        for constant in constants? {
+            lists[constant.plan].constants.push(constant);
+        }
+    }
+    reader.lists = lists.into_iter();
+    reader.program(root, &places)?;
     Ok(Found {
         program: reader.program,
         header,
@@ -155,6 +160,106 @@ struct Reader<'o> {
     named_segments: Vec<u32>,
     /// Blobs by range, so that shared data stay shared.
     ranges: HashMap<(u64, u64), BlobId>,
+    /// The values and instructions of each method.
+    lists: vec::IntoIter<Lists>,
+}
+
+/// The values and instructions of a method: what a program can have a hundred thousand of. They are read before the rest,
+/// in pieces, which two cores do faster than one.
+#[derive(Default)]
+struct Lists {
+    values: Option<List<EValue>>,
+    constants: Vec<Constant>,
+    /// The instructions of each chain.
+    chains: vec::IntoIter<Option<List<Instruction>>>,
+}
+
+/// A vector of tables, and what was made of them.
+struct List<T> {
+    tables: Tables,
+    items: Vec<T>,
+}
+
+/// A tensor whose data are in the file.
+struct Constant {
+    /// Index of the method.
+    plan: usize,
+    /// Index of the tensor's value.
+    value: usize,
+    offset: u64,
+    len: u64,
+}
+
+/// Some values or instructions: the vector they are in, the first one's index, and where they belong.
+enum Piece<'l> {
+    Values { plan: usize, tables: Tables, start: usize, room: &'l mut [EValue] },
+    Instructions { tables: Tables, start: usize, room: &'l mut [Instruction] },
+}
+
+/// From so many bytes on two cores read a program faster than one.
+const LARGE: usize = 1 << 20;
+
+/// So many values or instructions are a piece.
+const PIECE: usize = 4096;
+
+/// The lists of each method, with room for what is in them.
+fn lists(root: &TableRef<'_, '_>) -> Result<Vec<Lists>> {
+    let lists = root.children(program::execution_plan, &EXECUTION_PLAN, |t| {
+        let values = t.tables(execution_plan::values, &EVALUE)?;
+        let chains = t.children(execution_plan::chains, &CHAIN, |t| {
+            let instructions = t.tables(chain::instructions, &INSTRUCTION)?;
+            Ok(instructions.map(|tables| List::new(tables, Instruction::FreeCall { value_index: 0 })))
+        })?;
+        Ok(Lists {
+            values: values.map(|tables| List::new(tables, EValue::Null)),
+            constants: Vec::new(),
+            chains: chains.unwrap_or_default().into_iter(),
+        })
+    })?;
+    Ok(lists.unwrap_or_default())
+}
+
+impl<T: Clone> List<T> {
+    fn new(tables: Tables, nothing: T) -> List<T> {
+        List { tables, items: vec![nothing; tables.len] }
+    }
+
+    /// The list in pieces, each with the index of its first item.
+    fn pieces(&mut self) -> impl Iterator<Item = (usize, &mut [T])> {
+        (0..).step_by(PIECE).zip(self.items.chunks_mut(PIECE))
+    }
+}
+
+fn pieces(lists: &mut [Lists]) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    for (plan, lists) in lists.iter_mut().enumerate() {
+        if let Some(list) = &mut lists.values {
+            let tables = list.tables;
+            pieces.extend(list.pieces().map(|(start, room)| Piece::Values { plan, tables, start, room }));
+        }
+        for list in lists.chains.as_mut_slice().iter_mut().flatten() {
+            let tables = list.tables;
+            pieces.extend(list.pieces().map(|(start, room)| Piece::Instructions { tables, start, room }));
+        }
+    }
+    pieces
+}
+
+impl Piece<'_> {
+    /// Reads the piece, but for the data of its tensors.
+    fn read(self, buffer: &Buffer<'_>, places: &Places, length: u64) -> Result<Vec<Constant>> {
+        match self {
+            Piece::Values { plan, tables, start, room } => {
+                let mut values = Values { places, length, plan, value: start, constants: Vec::new() };
+                buffer.fill(&tables, start, room, |t| values.evalue(t))?;
+                Ok(values.constants)
+            }
+            Piece::Instructions { tables, start, room } => {
+                buffer.fill(&tables, start, room, instruction)?;
+                Ok(Vec::new())
+            }
+        }
+    }
 }
 
 /// Where a program's data are, by the lists that tensors and delegates refer to.
@@ -185,11 +290,9 @@ impl Reader<'_> {
         Some((self.base.checked_add(offset)?, size))
     }
 
-    fn program(&mut self, t: TableRef<'_, '_>) -> Result<()> {
+    fn program(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<()> {
         self.program.version = t.u32(program::version)?;
-        self.segments = segments(&t, program::segments)?;
-        let places = self.places(&t)?;
-        let plans = t.children(program::execution_plan, &EXECUTION_PLAN, |t| self.execution_plan(t, &places))?;
+        let plans = t.children(program::execution_plan, &EXECUTION_PLAN, |t| self.execution_plan(t, places))?;
         self.program.execution_plan = plans;
         let named = t.children(program::named_data, &NAMED_DATA, |t| {
             let index = t.u32(named_data::segment_index)?;
@@ -234,7 +337,7 @@ impl Reader<'_> {
     /// Start and end of each piece's room: up to the segment's end, since pieces may overlap.
     fn subsegments(&self, t: &TableRef<'_, '_>) -> Result<Vec<(u64, u64)>> {
         let index = t.u32(subsegment_offsets::segment_index)?;
-        let offsets = t.u64s(subsegment_offsets::offsets)?.unwrap_or_default();
+        let offsets: Vec<u64> = t.u64s(subsegment_offsets::offsets)?.unwrap_or_default();
         if offsets.len() <= 1 {
             return Ok(vec![(0, 0); offsets.len()]);
         }
@@ -261,14 +364,14 @@ impl Reader<'_> {
                 device_index: t.i8(non_const_buffer_device::device_index)?,
             })
         })?;
+        let mut lists = self.lists.next().unwrap_or_default();
         Ok(ExecutionPlan {
             name: t.text(execution_plan::name)?,
             container_meta_type,
-            values: t.children(execution_plan::values, &EVALUE, |t| self.evalue(t, places))?,
+            values: self.values(&mut lists)?,
             inputs: t.i32s(execution_plan::inputs)?,
             outputs: t.i32s(execution_plan::outputs)?,
-            // See `chains`.
-            chains: None,
+            chains: t.children(execution_plan::chains, &CHAIN, |t| chain(t, lists.chains.next().flatten()))?,
             operators: t.children(execution_plan::operators, &OPERATOR, |t| {
                 Ok(Operator { name: t.text(operator::name)?, overload: t.text(operator::overload)? })
             })?,
@@ -281,8 +384,80 @@ impl Reader<'_> {
         })
     }
 
-    fn evalue(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<EValue> {
+    /// The values of a method, whose data get their numbers.
+    fn values(&mut self, lists: &mut Lists) -> Result<Option<Vec<EValue>>> {
+        let Some(mut values) = lists.values.take() else { return Ok(None) };
+        for constant in &lists.constants {
+            let Some(EValue::Tensor(tensor)) = values.items.get_mut(constant.value) else { continue };
+            match self.blob(constant.offset, constant.len) {
+                Some(blob) => tensor.data = TensorData::Blob(blob),
+                None => return values.tables.wrong("the data of a tensor are not in the file"),
+            }
+        }
+        Ok(Some(values.items))
+    }
+
+    fn delegate(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<BackendDelegate> {
+        let Some(reference) = t.child(backend_delegate::processed, &BACKEND_DELEGATE_DATA_REFERENCE)? else {
+            return t.wrong(backend_delegate::processed, "the delegate has no payload");
+        };
+        let index = reference.u32(backend_delegate_data_reference::index)?;
+        let location = reference.i8(backend_delegate_data_reference::location)?;
+        let (range, inline) = match location {
+            0 => (places.inline.get(index as usize).copied(), true),
+            1 => (self.segment(index), false),
+            _ => {
+                let message = format!("there is no place with the number {location}");
+                return reference.wrong(backend_delegate_data_reference::location, message);
+            }
+        };
+        let Some(processed) = range.and_then(|(offset, len)| self.blob(offset, len)) else {
+            return reference.wrong(backend_delegate_data_reference::index, format!("there is no payload {index}"));
+        };
+        let compile_specs = t.children(backend_delegate::compile_specs, &COMPILE_SPEC, |t| {
+            Ok(CompileSpec { key: t.text(compile_spec::key)?, value: t.u8s(compile_spec::value)? })
+        })?;
+        // An empty payload is inline whatever is wished (W-11).
+        let inline = (self.program.blob(processed).len > 0).then_some(inline);
+        Ok(BackendDelegate { id: t.text(backend_delegate::id)?, processed, inline, compile_specs })
+    }
+}
+
+fn chain(t: TableRef<'_, '_>, instructions: Option<List<Instruction>>) -> Result<Chain> {
+    let stacktrace = t.children(chain::stacktrace, &FRAME_LIST, |t| {
+        t.children(frame_list::items, &FRAME, |t| {
+            Ok(Frame {
+                filename: t.text(frame::filename)?,
+                lineno: t.i32(frame::lineno)?,
+                name: t.text(frame::name)?,
+                context: t.text(frame::context)?,
+            })
+        })
+    })?;
+    Ok(Chain {
+        inputs: t.i32s(chain::inputs)?,
+        outputs: t.i32s(chain::outputs)?,
+        instructions: instructions.map(|list| list.items),
+        stacktrace,
+    })
+}
+
+/// Reads the values of a piece.
+struct Values<'p> {
+    places: &'p Places,
+    /// Bytes of the file.
+    length: u64,
+    /// Index of the method.
+    plan: usize,
+    /// Index of the value that is read next.
+    value: usize,
+    constants: Vec<Constant>,
+}
+
+impl Values<'_> {
+    fn evalue(&mut self, t: TableRef<'_, '_>) -> Result<EValue> {
         let (tag, table) = t.member(evalue::val_type, evalue::val, KERNEL_TYPES, "kind of value")?;
+        self.value += 1;
         let Some(v) = table else {
             // None needs no table (M-3).
             return if tag == 1 { Ok(EValue::Null) } else { t.wrong(evalue::val, "the value is missing") };
@@ -292,7 +467,7 @@ impl Reader<'_> {
             2 => EValue::Int(v.i64(int::int_val)?),
             3 => EValue::Bool(v.bool(bool_::bool_val)?),
             4 => EValue::Double(v.f64(double::double_val)?),
-            5 => EValue::Tensor(Box::new(self.tensor(v, places)?)),
+            5 => EValue::Tensor(Box::new(self.tensor(v)?)),
             6 => EValue::String(v.text(string::string_val)?),
             7 => EValue::IntList(v.i64s(int_list::items)?),
             8 => EValue::DoubleList(v.f64s(double_list::items)?),
@@ -302,7 +477,7 @@ impl Reader<'_> {
         })
     }
 
-    fn tensor(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<Tensor> {
+    fn tensor(&mut self, t: TableRef<'_, '_>) -> Result<Tensor> {
         let allocation = t.child(tensor::allocation_info, &ALLOCATION_DETAILS)?;
         let memory = match allocation {
             Some(t) => {
@@ -341,81 +516,23 @@ impl Reader<'_> {
         } else if index == 0 {
             TensorData::None
         } else {
-            let rooms = if memory == Memory::None { &places.constants } else { &places.mutable };
+            let rooms = if memory == Memory::None { &self.places.constants } else { &self.places.mutable };
             // Data of no bytes need no room, and the writer makes none for states that are all empty.
             let room = rooms.get(index as usize).copied().or_else(|| (found.nbytes() == Some(0)).then_some((0, 0)));
             let Some(((start, end), nbytes)) = room.zip(found.nbytes()) else {
                 return t.wrong(tensor::data_buffer_idx, format!("there are no data with the number {index}"));
             };
-            let inside = start.checked_add(nbytes).is_some_and(|needed| needed <= end);
-            match self.blob(start, nbytes).filter(|_| inside) {
-                Some(blob) => TensorData::Blob(blob),
-                None => {
-                    return t.wrong(
-                        tensor::data_buffer_idx,
-                        format!("the {nbytes} bytes of the tensor go beyond its data"),
-                    );
-                }
+            let needed = start.checked_add(nbytes).filter(|needed| *needed <= end.min(self.length));
+            if needed.is_none() {
+                let message = format!("the {nbytes} bytes of the tensor go beyond its data");
+                return t.wrong(tensor::data_buffer_idx, message);
             }
+            // See `Reader::values`.
+            self.constants.push(Constant { plan: self.plan, value: self.value - 1, offset: start, len: nbytes });
+            TensorData::None
         };
         Ok(found)
     }
-
-    fn delegate(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<BackendDelegate> {
-        let Some(reference) = t.child(backend_delegate::processed, &BACKEND_DELEGATE_DATA_REFERENCE)? else {
-            return t.wrong(backend_delegate::processed, "the delegate has no payload");
-        };
-        let index = reference.u32(backend_delegate_data_reference::index)?;
-        let location = reference.i8(backend_delegate_data_reference::location)?;
-        let (range, inline) = match location {
-            0 => (places.inline.get(index as usize).copied(), true),
-            1 => (self.segment(index), false),
-            _ => {
-                let message = format!("there is no place with the number {location}");
-                return reference.wrong(backend_delegate_data_reference::location, message);
-            }
-        };
-        let Some(processed) = range.and_then(|(offset, len)| self.blob(offset, len)) else {
-            return reference.wrong(backend_delegate_data_reference::index, format!("there is no payload {index}"));
-        };
-        let compile_specs = t.children(backend_delegate::compile_specs, &COMPILE_SPEC, |t| {
-            Ok(CompileSpec { key: t.text(compile_spec::key)?, value: t.u8s(compile_spec::value)? })
-        })?;
-        // An empty payload is inline whatever is wished (W-11).
-        let inline = (self.program.blob(processed).len > 0).then_some(inline);
-        Ok(BackendDelegate { id: t.text(backend_delegate::id)?, processed, inline, compile_specs })
-    }
-}
-
-/// From so many bytes on two cores read a program faster than one.
-const LARGE: usize = 1 << 20;
-
-/// The chains of each method.
-fn chains(bytes: &[u8]) -> Result<Vec<Option<Vec<Chain>>>> {
-    let buffer = Buffer::new(bytes);
-    let root = buffer.root(schema::IDENTIFIER, &PROGRAM)?;
-    let plans =
-        root.children(program::execution_plan, &EXECUTION_PLAN, |t| t.children(execution_plan::chains, &CHAIN, chain))?;
-    Ok(plans.unwrap_or_default())
-}
-
-fn chain(t: TableRef<'_, '_>) -> Result<Chain> {
-    let stacktrace = t.children(chain::stacktrace, &FRAME_LIST, |t| {
-        t.children(frame_list::items, &FRAME, |t| {
-            Ok(Frame {
-                filename: t.text(frame::filename)?,
-                lineno: t.i32(frame::lineno)?,
-                name: t.text(frame::name)?,
-                context: t.text(frame::context)?,
-            })
-        })
-    })?;
-    Ok(Chain {
-        inputs: t.i32s(chain::inputs)?,
-        outputs: t.i32s(chain::outputs)?,
-        instructions: t.children(chain::instructions, &INSTRUCTION, instruction)?,
-        stacktrace,
-    })
 }
 
 fn instruction(t: TableRef<'_, '_>) -> Result<Instruction> {

@@ -191,7 +191,7 @@ fn shape(program: &mut Program, scalar_type: i8, sizes: &[i32]) {
     let tensor = tensor(program, 0);
     tensor.scalar_type = ScalarType(scalar_type);
     tensor.dim_order = Some(contiguous(sizes.len()));
-    tensor.sizes = Some(sizes.to_vec());
+    tensor.sizes = Some(sizes.into());
     tensor.memory = Memory::None;
 }
 
@@ -599,7 +599,9 @@ fn programs() -> Vec<Row> {
 fn methods() -> Vec<Row> {
     let args = |at, wrong: Option<Vec<i32>>| {
         edited(BASE, |p| match instruction(p, at) {
-            Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } => *args = wrong,
+            Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } => {
+                *args = wrong.map(Into::into)
+            }
             other => panic!("{other:?}"),
         })
     };
@@ -630,7 +632,7 @@ fn methods() -> Vec<Row> {
             edited(BASE, |p| {
                 let (list, item) = (index(p, "IntList", 0), index(p, "Bool", 0));
                 *value(p, "IntList") = EValue::IntList(Some(vec![item as i64]));
-                *instruction(p, 0) = Instruction::KernelCall { op_index: 0, args: Some(vec![0, list as i32]) };
+                *instruction(p, 0) = Instruction::KernelCall { op_index: 0, args: Some(vec![0, list as i32].into()) };
             }),
         ),
         (
@@ -750,7 +752,7 @@ fn methods() -> Vec<Row> {
         (
             "I-4",
             "operator 9",
-            edited(BASE, |p| *instruction(p, 0) = Instruction::KernelCall { op_index: 9, args: Some(vec![0]) }),
+            edited(BASE, |p| *instruction(p, 0) = Instruction::KernelCall { op_index: 9, args: Some(vec![0].into()) }),
         ),
         (
             "I-5",
@@ -763,14 +765,16 @@ fn methods() -> Vec<Row> {
             "a call with 219 tensors",
             edited(ADD, |p| {
                 shape(p, 6, &[]);
-                *instruction(p, 0) = Instruction::KernelCall { op_index: 0, args: Some(vec![0; 219]) };
+                *instruction(p, 0) = Instruction::KernelCall { op_index: 0, args: Some(vec![0; 219].into()) };
             }),
         ),
         ("I-10", "a delegate called with value 99", args(2, Some(vec![99]))),
         (
             "I-22",
             "delegate 9",
-            edited(BASE, |p| *instruction(p, 2) = Instruction::DelegateCall { delegate_index: 9, args: Some(vec![]) }),
+            edited(BASE, |p| {
+                *instruction(p, 2) = Instruction::DelegateCall { delegate_index: 9, args: Some(vec![].into()) }
+            }),
         ),
         (
             "I-11",

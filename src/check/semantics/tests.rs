@@ -10,7 +10,7 @@ use super::super::locus::without_offset;
 use super::super::rules::{Profile, RULES, Severity};
 use super::check;
 use crate::program::{
-    EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, Program, Tensor, TensorData,
+    Args, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, Program, Tensor, TensorData,
 };
 use crate::reader::{self, Origin};
 use crate::schema::ScalarType;
@@ -67,7 +67,7 @@ fn instructions(plan: &mut ExecutionPlan) -> &mut Vec<Instruction> {
     plan.chains.as_mut().unwrap()[0].instructions.as_mut().unwrap()
 }
 
-fn args(plan: &mut ExecutionPlan, instruction: usize) -> &mut Vec<i32> {
+fn args(plan: &mut ExecutionPlan, instruction: usize) -> &mut Args {
     match &mut instructions(plan)[instruction] {
         Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } => args.as_mut().unwrap(),
         other => panic!("{other:?}"),
@@ -81,7 +81,7 @@ fn add(plan: &mut ExecutionPlan, value: EValue) -> i32 {
 }
 
 fn add_tensor(plan: &mut ExecutionPlan, offset: u64, floats: i32) -> i32 {
-    let mut tensor = Tensor::new(ScalarType::FLOAT, vec![floats]);
+    let mut tensor = Tensor::new(ScalarType::FLOAT, &[floats]);
     tensor.memory = Memory::At { pool: 1, offset };
     add(plan, EValue::Tensor(Box::new(tensor)))
 }
@@ -99,7 +99,7 @@ fn call(plan: &mut ExecutionPlan, name: &str, args: &[i32]) {
     let operators = plan.operators.get_or_insert_default();
     operators.push(Operator { name: Some(name.into()), overload: Some(overload.into()) });
     let op_index = operators.len() as i32 - 1;
-    instructions(plan).push(Instruction::KernelCall { op_index, args: Some(args.to_vec()) });
+    instructions(plan).push(Instruction::KernelCall { op_index, args: Some(args.into()) });
 }
 
 fn jump(plan: &mut ExecutionPlan, at: usize, condition: i32, to: i32) {
@@ -297,7 +297,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
     ),
     (
         "a delegate without arguments",
-        |p| instructions(p).push(Instruction::DelegateCall { delegate_index: 0, args: Some(vec![]) }),
+        |p| instructions(p).push(Instruction::DelegateCall { delegate_index: 0, args: Some(Args::new()) }),
         &[("O-9", "instructions[2].args")],
     ),
     (
@@ -331,7 +331,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         "the first two instructions swapped",
         |p| {
             tensor(p, 1).memory = Memory::At { pool: 1, offset: 0 };
-            tensor(p, 1).sizes = Some(vec![8]);
+            tensor(p, 1).sizes = Some([8][..].into());
             let t = add_tensor(p, 0, 4);
             call(p, "aten::relu.out", &[2, t, t]);
             instructions(p).swap(0, 1);
@@ -587,7 +587,7 @@ fn nothing_out_of_range_is_followed() {
         call(plan, "aten::cat.out", &[4, wild, 1, wild]);
         let list = instructions(plan);
         list.push(Instruction::KernelCall { op_index: wild, args: None });
-        list.push(Instruction::DelegateCall { delegate_index: wild, args: Some(vec![wild, 3, 4, 5]) });
+        list.push(Instruction::DelegateCall { delegate_index: wild, args: Some([wild, 3, 4, 5][..].into()) });
         list.push(Instruction::MoveCall { move_from: wild, move_to: 0 });
         list.push(Instruction::MoveCall { move_from: 0, move_to: wild });
         list.push(Instruction::FreeCall { value_index: wild });

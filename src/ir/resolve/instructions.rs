@@ -131,7 +131,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     (Some(out), None) => self.stack_by_name(name, args, out),
                     (None, signature) => self.given_stack(name, args, signature.as_deref()),
                 };
-                Instruction::KernelCall { op_index, args: Some(args) }
+                Instruction::KernelCall { op_index, args: Some(args.into()) }
             }
             Action::Delegate { delegate, args } => {
                 let delegate_index = match &delegate.value {
@@ -141,7 +141,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 self.number_views(args);
                 let written = self.unwritten_tensors(args);
                 let args = self.arguments_with_written(args, &[], written);
-                Instruction::DelegateCall { delegate_index, args: Some(args) }
+                Instruction::DelegateCall { delegate_index, args: Some(args.into()) }
             }
             Action::Move { from, to } => {
                 let move_from = self.argument(from, None, "");

@@ -113,7 +113,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         written: &'d document::Tensor<'a>,
     ) -> Tensor {
         let known = self.declared[declaration];
-        let mut tensor = Tensor::new(written.scalar_type, Vec::new());
+        let mut tensor = Tensor::new(written.scalar_type, &[]);
         let stated = written.sizes.as_ref().map(|sizes| sizes.value.as_slice());
         let order = written.dim_order.as_ref().map(|order| order.value.as_slice());
         let name = &value.name;
@@ -199,7 +199,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             tensor.data = TensorData::Elsewhere(written.data_buffer_idx.as_ref().map(|index| index.value));
         }
         tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), dim_order));
-        tensor.sizes = Some(sizes);
+        tensor.sizes = Some(sizes.into());
         tensor.storage_offset = written.storage_offset;
         tensor.requires_grad = written.requires_grad;
         tensor.layout = written.layout;
