@@ -295,7 +295,7 @@ fn main() {
         reading(100, 1);
         return weights(2, 1);
     }
-    // `cargo bench --bench pipeline -- 100000` measures that many instructions alone.
+    // `cargo bench --bench pipeline -- 100000` measures programs of that many instructions alone.
     let counts: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
     // `-- --yaml 100000` and `-- --json 100000` print the text, for measuring the command on it.
     let asked = |what: &str| std::env::args().any(|arg| arg == what);
@@ -308,8 +308,11 @@ fn main() {
             pipeline(count, rounds);
         }
         planner(100_000, 3);
-        reading(100_000, 5);
+        reading(100_000, 15);
         weights(64, 9);
     }
-    counts.iter().for_each(|count| pipeline(*count, 5));
+    for count in counts {
+        pipeline(count, 5);
+        reading(count, 15);
+    }
 }
