@@ -250,7 +250,7 @@ fn planner(count: usize, rounds: usize) {
             calls[start].push(i as i32);
             calls[end].push(i as i32);
         }
-        let tensor = |i| EValue::Tensor(Box::new(Tensor::new(ScalarType::FLOAT, &[size(i)])));
+        let tensor = |i| EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[size(i)]));
         let instructions =
             calls.into_iter().map(|args| Instruction::KernelCall { op_index: 0, args: Some(args.into()) }).collect();
         ExecutionPlan {

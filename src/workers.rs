@@ -1,7 +1,7 @@
 //! The same work on many things, on several cores.
 
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 /// What `work` makes of each item, in the items' order, whoever made it. So many workers take one item after the other,
 /// the caller's thread among them.
@@ -20,12 +20,17 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> 
         let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
         let mut done = worker();
         for other in others {
-            done.append(&mut other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            done.append(&mut join(other));
         }
         done
     });
     done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// What a thread made; its panic becomes the caller's.
+pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn values() -> impl Strategy<Value = Vec<EValue>> {
                 0 => program::Memory::None,
                 _ => program::Memory::At { pool: place.into(), offset: u64::from(place) << 33 },
             };
-            EValue::Tensor(Box::new(tensor))
+            EValue::Tensor(tensor)
         },
     );
     let value = prop_oneof![
@@ -179,7 +179,7 @@ fn data_of_all_homes_are_found() {
     let delegate =
         |inline| program::BackendDelegate { id: None, processed: blob, inline: Some(inline), compile_specs: None };
     program.execution_plan = Some(vec![program::ExecutionPlan {
-        values: Some(vec![EValue::Tensor(constant.into()), EValue::Tensor(mutable.into())]),
+        values: Some(vec![EValue::Tensor(constant), EValue::Tensor(mutable)]),
         delegates: Some(vec![delegate(true), delegate(false)]),
         ..program::ExecutionPlan::default()
     }]);
@@ -210,7 +210,7 @@ fn a_large_program_comes_back_the_same() {
     for n in 0..COUNT {
         values.push(match n % 3 {
             0 => EValue::Int(n.into()),
-            _ => EValue::Tensor(Box::new(program::Tensor::new(ScalarType::FLOAT, &vec![1; n as usize % 6]))),
+            _ => EValue::Tensor(program::Tensor::new(ScalarType::FLOAT, &vec![1; n as usize % 6])),
         });
         if let Some(EValue::Tensor(tensor)) = values.last_mut() {
             tensor.memory = program::Memory::None;

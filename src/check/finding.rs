@@ -75,6 +75,17 @@ impl Findings {
         }
     }
 
+    /// The runtime that the file will meet.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// Adds what another part of the same file's judgement found. No rule is looked for in both.
+    pub fn append(&mut self, mut other: Findings) {
+        self.list.append(&mut other.list);
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+    }
+
     /// What was kept, in the order in which it was found.
     pub fn list(&self) -> &[Finding] {
         &self.list

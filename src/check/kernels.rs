@@ -4,8 +4,8 @@
 //! Only what the file states and no instruction changes is looked at; numbers that are computed, and the contents of
 //! tensors, are not known before the method runs. What other kernels refuse in good order is not looked for.
 
-use super::finding::{Findings, Place};
-use super::locus::Locus;
+use super::finding::Findings;
+use super::locus::Locate;
 use super::semantics::method::Method;
 use crate::program::{EValue, Tensor};
 use crate::schema::ScalarType;
@@ -80,10 +80,43 @@ const DOUBLE: ScalarType = ScalarType(7);
 /// So many uses of a value, and items of a list, are looked at, so that the work grows with the file.
 const FEW: usize = 64;
 
+/// What is asked of the calls of one operator: the tables of above, looked up once.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    /// The arguments that must not be 0.
+    divisors: Vec<usize>,
+    /// The argument that is a dimension of the first one.
+    dimension: Option<usize>,
+    types: Vec<(usize, &'static [i8])>,
+    /// The first of two operands that are promoted.
+    promoted: Option<usize>,
+    /// Whether it asks what its tensors promote to.
+    promotes: bool,
+    quantization: Option<&'static Quantization>,
+}
+
+impl Kernel {
+    pub(super) fn new(name: &str) -> Kernel {
+        fn rows<T: Copy>(table: &'static [(&'static str, T)], name: &str) -> impl Iterator<Item = T> {
+            table.iter().filter(move |(other, _)| *other == name).map(|(_, row)| *row)
+        }
+        let moves = |name: &str| MOVES.iter().any(|part| name.contains(part));
+        Kernel {
+            divisors: rows(DIVISORS, name).collect(),
+            dimension: (name == "aten::sym_size.int").then_some(1),
+            types: TYPES.iter().filter(|(other, ..)| *other == name).map(|(_, at, types)| (*at, *types)).collect(),
+            promoted: rows(PROMOTING, name).next(),
+            promotes: name.strip_prefix("aten::").is_some_and(|name| !moves(name)),
+            quantization: QUANTIZATIONS.iter().find(|(other, _)| *other == name).map(|(_, known)| known),
+        }
+    }
+}
+
 /// A call of a known operator with as many arguments as it takes.
 pub(super) struct Call<'m, 'p> {
     pub method: &'m Method<'p>,
     pub name: &'m str,
+    pub kernel: &'m Kernel,
     pub number: u32,
     pub args: &'p [i32],
     /// Whether the method has jumps.
@@ -91,8 +124,8 @@ pub(super) struct Call<'m, 'p> {
 }
 
 /// Checks a call.
-pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
-    for (_, position) in DIVISORS.iter().filter(|(name, _)| *name == call.name) {
+pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>) {
+    for position in &call.kernel.divisors {
         if call.has_zero(*position) {
             findings.add("O-7", || {
                 let expected = format!("another divisor for {}", call.name);
@@ -100,21 +133,22 @@ pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn
             });
         }
     }
-    if let ("aten::sym_size.int", Some(tensor), Some(dim)) = (call.name, call.tensor(0), call.constant(1))
+    if let Some(position) = call.kernel.dimension
+        && let (Some(tensor), Some(dim)) = (call.tensor(0), call.constant(position))
         && !(0..sizes(tensor).len() as i64).contains(&dim)
     {
         findings.add("O-11", || {
             let expected = format!("one of the {} from 0 on", sizes(tensor).len());
-            (place(&call.method.arg(call.number, 1)), format!("the dimension {dim}"), expected)
+            (place(&call.method.arg(call.number, position)), format!("the dimension {dim}"), expected)
         });
     }
     check_types(call, findings, place);
-    if let Some((_, quantization)) = QUANTIZATIONS.iter().find(|(name, _)| *name == call.name) {
+    if let Some(quantization) = call.kernel.quantization {
         quantization.check(call, findings, place);
     }
 }
 
-fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>) {
     let mut report = |position: usize, tensor: &Tensor| {
         findings.add("O-10", || {
             let found = format!("a tensor of {}", tensor.scalar_type);
@@ -122,27 +156,29 @@ fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Loc
             (place(&call.method.arg(call.number, position)), found, expected)
         });
     };
-    for (_, position, types) in TYPES.iter().filter(|(name, ..)| *name == call.name) {
+    for (position, types) in &call.kernel.types {
         if let Some(tensor) = call.tensor(*position).filter(|tensor| !types.contains(&tensor.scalar_type.0)) {
             report(*position, tensor);
         }
     }
-    if let Some((_, first)) = PROMOTING.iter().find(|(name, _)| *name == call.name)
-        && let (Some(left), Some(right)) = (call.tensor(*first), call.tensor(first + 1))
+    if let Some(first) = call.kernel.promoted
+        && let (Some(left), Some(right)) = (call.tensor(first), call.tensor(first + 1))
         && left.scalar_type != right.scalar_type
     {
-        for (position, tensor) in [(*first, left), (first + 1, right)] {
+        for (position, tensor) in [(first, left), (first + 1, right)] {
             if LONERS.contains(&tensor.scalar_type.0) {
                 report(position, tensor);
             }
         }
     }
-    let Some(name) = call.name.strip_prefix("aten::") else { return };
-    if MOVES.iter().any(|part| name.contains(part)) {
+    if !call.kernel.promotes {
         return;
     }
     for position in 0..call.args.len() - 1 {
-        if let Some(tensor) = call.tensor(position).filter(|tensor| UNPROMOTED.contains(&tensor.scalar_type.0)) {
+        let facts = call.argument(position).map(|(value, _)| call.method.facts[value]);
+        if facts.is_some_and(|facts| UNPROMOTED.contains(&facts.scalar_type))
+            && let Some(tensor) = call.tensor(position)
+        {
             report(position, tensor);
         }
     }
@@ -191,6 +227,7 @@ impl<'p> Call<'_, 'p> {
 
 /// How an operator of quantization takes its arguments: input, scale, zero point, axis if it has one, smallest and
 /// largest value, type, type of the result if it dequantizes, out.
+#[derive(Debug)]
 struct Quantization {
     /// Whether numbers become small integers, and not the other way.
     quantizes: bool,
@@ -206,7 +243,7 @@ impl Quantization {
         Quantization { quantizes, axis, tensors, range }
     }
 
-    fn check(&self, call: &Call<'_, '_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    fn check(&self, call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>) {
         let mut report = |position: usize, found: String, expected: String| {
             findings.add("O-8", || (place(&call.method.arg(call.number, position)), found, expected));
         };

@@ -54,6 +54,9 @@ pub fn without_offset(program: &Program) -> impl Fn(&Locus) -> Place {
     |locus| Place { offset: None, path: locus.path(program) }
 }
 
+/// Says where a part of a program is, as a byte of the file and as a path.
+pub type Locate<'a> = dyn Fn(&Locus) -> Place + Sync + 'a;
+
 struct Path<'p> {
     locus: Locus,
     program: &'p Program,

@@ -29,7 +29,7 @@ pub mod semantics;
 mod structure;
 mod view;
 
-use std::io;
+use std::{io, thread};
 
 pub use finding::{Finding, Findings, Place};
 pub use locus::{Locus, Part};
@@ -39,6 +39,7 @@ use crate::emitter::File;
 use crate::reader::program::read_head;
 use crate::reader::{Head, Origin};
 use crate::schema::{bundled_program, flat_tensor, program as pte};
+use crate::workers;
 use fields::flat_tensor::External;
 use header::Frame;
 use path::Reporter;
@@ -152,32 +153,33 @@ fn program_at(
     let mut report = Reporter::new(findings, head, prefix, start);
     let Some(frame) = header::program(head, len, &mut report) else { return false };
     let Some(bytes) = within(head, &frame) else { return false };
-    std::thread::scope(|scope| {
-        // The steps before the last need no model; of a large program a second core makes it meanwhile.
-        let model = (bytes.len() >= LARGE).then(|| scope.spawn(|| read_head(bytes, len)));
+    let meaning = || {
+        let mut findings = Findings::new(options.profile);
+        // What the model cannot hold is found by the other steps.
+        if let Ok(found) = read_head(bytes, len) {
+            let place = path::locator(bytes, prefix, start, &found.program);
+            semantics::check(&found.program, &options.operators, &mut findings, &place);
+        }
+        findings
+    };
+    thread::scope(|scope| {
+        // Of a large program a second core looks for the meaning while it is not sure yet whether there is any. Where our
+        // own code is on trial, that is so of every program: nothing may depend on what the other steps found.
+        let beside = (bytes.len() >= LARGE || cfg!(debug_assertions)).then(|| scope.spawn(meaning));
         let mut report = Reporter::new(findings, bytes, prefix, start);
         structure::check(bytes, &pte::PROGRAM, frame.header.clone(), &mut report);
         if report.findings.count(Severity::Malformed) > 0 {
             return false;
         }
         fields::program::check(bytes, &frame, external, &mut report);
-        if report.findings.has_errors() {
-            return true;
-        }
-        let model = match model {
-            Some(model) => model.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            None => read_head(bytes, len),
-        };
-        // What the model cannot hold was found before; if something was not, there is nothing to go on with.
-        if let Ok(found) = model {
-            let place = report.locator(&found.program);
-            semantics::check(&found.program, &options.operators, report.findings, &place);
+        if !report.findings.has_errors() {
+            findings.append(beside.map_or_else(meaning, workers::join));
         }
         true
     })
 }
 
-/// From so many bytes on a second core is worth its while.
+/// So many bytes are worth a second core.
 const LARGE: usize = 1 << 20;
 
 /// The metadata, as the header says how many they are.

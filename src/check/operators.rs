@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
-use super::finding::{Findings, Place};
+use super::finding::Findings;
 use super::kernels;
-use super::locus::{Locus, Part};
-use super::semantics::method::{Kinds, Known, Method, Step, full_name, is_view, list};
+use super::locus::{Locate, Part};
+use super::semantics::method::{Kinds, Known, Method, Step, full_name, list};
 use crate::program::{EValue, Instruction};
 use crate::schema::operators::{Arg, ArgKind, Base};
 
@@ -37,12 +37,7 @@ pub(super) fn narrower(name: &str) -> Option<&'static [Kinds]> {
 const NUMBER: Kinds = Kinds::INT.or(Kinds::DOUBLE);
 
 /// Checks the kernel calls of a method. `unknown` holds the names that were reported as unknown already.
-pub(super) fn check(
-    method: &Method<'_>,
-    unknown: &mut HashSet<String>,
-    findings: &mut Findings,
-    place: &dyn Fn(&Locus) -> Place,
-) {
+pub(super) fn check(method: &Method<'_>, unknown: &mut HashSet<String>, findings: &mut Findings, place: &Locate<'_>) {
     report_unknown(method, unknown, findings, place);
     let jumps = method.steps.iter().any(|step| matches!(step.what, Instruction::JumpFalseCall { .. }));
     for (number, step) in method.steps.iter().enumerate() {
@@ -60,12 +55,7 @@ pub(super) fn check(
 }
 
 /// Unknown operators that are called, once for each name.
-fn report_unknown(
-    method: &Method<'_>,
-    unknown: &mut HashSet<String>,
-    findings: &mut Findings,
-    place: &dyn Fn(&Locus) -> Place,
-) {
+fn report_unknown(method: &Method<'_>, unknown: &mut HashSet<String>, findings: &mut Findings, place: &Locate<'_>) {
     let mut seen = vec![false; method.operators.len()];
     for Step { what, .. } in &method.steps {
         let Instruction::KernelCall { op_index, .. } = what else { continue };
@@ -93,7 +83,7 @@ struct Call<'m, 'p> {
 }
 
 impl Call<'_, '_> {
-    fn check(&self, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    fn check(&self, findings: &mut Findings, place: &Locate<'_>) {
         let signature = &self.known.signature;
         let has_outs = !self.known.outs.is_empty();
         let expected = signature.args.len() + usize::from(has_outs || signature.result.is_some());
@@ -127,18 +117,12 @@ impl Call<'_, '_> {
         if !kinds_fit {
             return;
         }
-        kernels::check(&kernels::Call { method, name: &known.name, number, args, jumps }, findings, place);
+        let (name, kernel) = (&*known.name, &known.kernel);
+        kernels::check(&kernels::Call { method, name, kernel, number, args, jumps }, findings, place);
     }
 
     /// The items of a list of ints are values of their own.
-    fn check_items(
-        &self,
-        position: usize,
-        arg: &Arg,
-        value: usize,
-        findings: &mut Findings,
-        place: &dyn Fn(&Locus) -> Place,
-    ) {
+    fn check_items(&self, position: usize, arg: &Arg, value: usize, findings: &mut Findings, place: &Locate<'_>) {
         let EValue::IntList(Some(items)) = &self.method.values()[value] else { return };
         if self.method.tangled || !arg.kind.list {
             return;
@@ -157,7 +141,7 @@ impl Call<'_, '_> {
     }
 
     /// What stands behind the arguments: the outs again, or room for the result.
-    fn check_result(&self, has_outs: bool, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    fn check_result(&self, has_outs: bool, findings: &mut Findings, place: &Locate<'_>) {
         let signature = &self.known.signature;
         let position = signature.args.len();
         let Some(value) = self.args.get(position).and_then(|value| self.method.value(*value)) else { return };
@@ -180,7 +164,7 @@ impl Call<'_, '_> {
         let stated = Kinds::of(&self.method.values()[value]);
         match signature.result {
             // A view has to have a tensor to make one of; other results replace whatever is there.
-            Some(Base::Tensor) if is_view(&self.known.name) && !stated.meets(Kinds::TENSOR) => {
+            Some(Base::Tensor) if self.known.is_view && !stated.meets(Kinds::TENSOR) => {
                 report(findings, "O-2", "a Tensor");
             }
             Some(Base::Tensor) if !stated.meets(Kinds::TENSOR) => report(findings, "O-6", "a Tensor"),

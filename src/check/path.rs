@@ -72,15 +72,6 @@ impl<'f, 'a> Reporter<'f, 'a> {
         Reporter { findings, bytes, prefix, start }
     }
 
-    /// Says of a part of the program in these bytes where it is.
-    pub fn locator<'p>(&self, program: &'p Program) -> impl Fn(&Locus) -> Place + use<'p, 'a> {
-        let (bytes, prefix, start) = (self.bytes, self.prefix, self.start);
-        move |locus| Place {
-            offset: byte_of(bytes, locus).map(|at| start.saturating_add(at as u64)),
-            path: format!("{prefix}{}", locus.path(program)),
-        }
-    }
-
     /// A rule is broken at a byte.
     pub fn add(
         &mut self,
@@ -185,4 +176,17 @@ fn method_name(bytes: &[u8], index: usize) -> Option<String> {
 fn one_chain(bytes: &[u8], index: Option<usize>) -> bool {
     let chains = index.and_then(|index| plan(bytes, index)).and_then(|plan| plan.tables(execution_plan::chains));
     chains.is_some_and(|chains| chains.len() == 1 && chains.get(0).is_some_and(|c| c.has(chain::instructions)))
+}
+
+/// Says of a part of the program in these bytes, which begin at `start` of the file, where it is.
+pub fn locator<'p>(
+    bytes: &'p [u8],
+    prefix: &'static str,
+    start: u64,
+    program: &'p Program,
+) -> impl Fn(&Locus) -> Place + use<'p> {
+    move |locus| Place {
+        offset: byte_of(bytes, locus).map(|at| start.saturating_add(at as u64)),
+        path: format!("{prefix}{}", locus.path(program)),
+    }
 }

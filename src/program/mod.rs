@@ -91,7 +91,7 @@ pub enum EValue {
     /// A floating point number.
     Double(f64),
     /// A tensor.
-    Tensor(Box<Tensor>),
+    Tensor(Tensor),
     /// A text.
     String(Option<String>),
     /// Indices of Int values (M-7).
@@ -475,7 +475,7 @@ impl ExecutionPlan {
     /// The tensors with their indices.
     pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor)> {
         self.values().iter().enumerate().filter_map(|(index, value)| match value {
-            EValue::Tensor(tensor) => Some((index, &**tensor)),
+            EValue::Tensor(tensor) => Some((index, tensor)),
             _ => None,
         })
     }

@@ -467,7 +467,7 @@ impl Values<'_> {
             2 => EValue::Int(v.i64(int::int_val)?),
             3 => EValue::Bool(v.bool(bool_::bool_val)?),
             4 => EValue::Double(v.f64(double::double_val)?),
-            5 => EValue::Tensor(Box::new(self.tensor(v)?)),
+            5 => EValue::Tensor(self.tensor(v)?),
             6 => EValue::String(v.text(string::string_val)?),
             7 => EValue::IntList(v.i64s(int_list::items)?),
             8 => EValue::DoubleList(v.f64s(double_list::items)?),

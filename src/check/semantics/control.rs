@@ -3,8 +3,8 @@
 //!
 //! A condition is taken for constant only if it is a Bool that nothing writes.
 
-use super::super::finding::{Findings, Place};
-use super::super::locus::Locus;
+use super::super::finding::Findings;
+use super::super::locus::Locate;
 use super::method::{Kinds, Method};
 use crate::program::{EValue, Instruction};
 use crate::schema::ScalarType;
@@ -26,7 +26,7 @@ struct Jump {
     taken: Taken,
 }
 
-/// The jumps of a method.
+/// The jumps of a method. Most have none, and then there is nothing else, either.
 pub struct Flow {
     jumps: Vec<Jump>,
     /// For each step how many jumps before it are always taken.
@@ -45,6 +45,9 @@ impl Flow {
             let to = u32::try_from(*destination_instruction).ok().and_then(|to| first.checked_add(to));
             let to = to.filter(|to| *to <= end).unwrap_or(end);
             jumps.push(Jump { step: number as u32, to, taken: taken(method, *cond_value_index) });
+        }
+        if jumps.is_empty() {
+            return Flow { jumps, always: Vec::new(), late: Vec::new() };
         }
         let steps = method.steps.len();
         let mut always = vec![0; steps + 2];
@@ -79,7 +82,7 @@ impl Flow {
 
     /// Whether a step may be reached for the first time from behind.
     pub fn is_late(&self, step: u32) -> bool {
-        self.late.get(step as usize).copied().unwrap_or(true)
+        !self.jumps.is_empty() && self.late.get(step as usize).copied().unwrap_or(true)
     }
 
     /// Jumps back that are taken at times: head and jump.
@@ -99,7 +102,7 @@ fn taken(method: &Method<'_>, condition: i32) -> Taken {
 }
 
 /// Checks conditions, and where the jumps lead.
-pub fn check(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+pub fn check(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &Locate<'_>) {
     for (number, step) in method.steps.iter().enumerate() {
         if let Instruction::JumpFalseCall { cond_value_index, .. } = step.what {
             condition(method, number as u32, *cond_value_index, findings, place);
@@ -114,7 +117,7 @@ fn with_article(kind: &str) -> String {
     format!("{} {kind}", if vowel { "an" } else { "a" })
 }
 
-fn condition(method: &Method<'_>, number: u32, index: i32, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn condition(method: &Method<'_>, number: u32, index: i32, findings: &mut Findings, place: &Locate<'_>) {
     let Some(value) = method.value(index) else { return };
     let kinds = method.kinds[value];
     let found = match &method.values()[value] {
@@ -132,7 +135,7 @@ fn condition(method: &Method<'_>, number: u32, index: i32, findings: &mut Findin
 }
 
 /// Steps that nothing leads to, and steps that lead to no end.
-fn unreached(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn unreached(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &Locate<'_>) {
     if flow.jumps.is_empty() {
         return;
     }
@@ -205,7 +208,7 @@ fn local(method: &Method<'_>, jump: &Jump) -> u32 {
 }
 
 /// Loops whose condition nothing in them changes, and that nothing else leaves: once they turn, they turn for ever.
-fn stuck(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn stuck(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &Locate<'_>) {
     let mut extent: Option<Extents> = None;
     for jump in flow.jumps.iter().filter(|jump| jump.taken == Taken::Maybe && jump.to <= jump.step) {
         let Instruction::JumpFalseCall { cond_value_index, .. } = method.steps[jump.step as usize].what else {

@@ -7,8 +7,8 @@
 use std::cell::{LazyCell, OnceCell};
 use std::collections::BTreeMap;
 
-use super::super::finding::{Findings, Place};
-use super::super::locus::{Locus, Part};
+use super::super::finding::Findings;
+use super::super::locus::{Locate, Part};
 use super::control::Flow;
 use super::method::{Access, How, Method, Span};
 use crate::program::{EValue, Instruction};
@@ -130,7 +130,7 @@ pub fn check(
     content: &Content,
     kept: &Kept<'_, '_>,
     findings: &mut Findings,
-    place: &dyn Fn(&Locus) -> Place,
+    place: &Locate<'_>,
 ) {
     let others = LazyCell::new(|| Neighbours::new(method));
     let mut bare = vec![false; method.values().len()];
@@ -197,7 +197,7 @@ pub fn check(
 }
 
 /// An output that has no content.
-fn unwritten(method: &Method<'_>, output: &Access, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn unwritten(method: &Method<'_>, output: &Access, findings: &mut Findings, place: &Locate<'_>) {
     findings.add("X-2", || {
         let found = format!("values[{}], which nothing writes", output.value);
         (place(&method.place_of(output)), found, "an output that has content".into())
@@ -261,7 +261,7 @@ impl Spans {
 }
 
 /// A constant is in memory that nobody may write.
-fn constant(method: &Method<'_>, value: usize, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn constant(method: &Method<'_>, value: usize, findings: &mut Findings, place: &Locate<'_>) {
     let mut accesses = method.value_accesses(value);
     if let Some(access) = accesses.find(|access| matches!(access.how, How::Write | How::Modify)) {
         findings.add("X-7", || {
@@ -272,7 +272,7 @@ fn constant(method: &Method<'_>, value: usize, findings: &mut Findings, place: &
 }
 
 /// An input that is the out of a kernel: in-place operators are how the exporter changes inputs.
-fn input(method: &Method<'_>, value: usize, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn input(method: &Method<'_>, value: usize, findings: &mut Findings, place: &Locate<'_>) {
     if let Some(access) = method.value_accesses(value).find(|access| access.how == How::Write) {
         findings.add("X-8", || {
             let found = format!("a result that goes to values[{value}], an input");
@@ -282,7 +282,7 @@ fn input(method: &Method<'_>, value: usize, findings: &mut Findings, place: &dyn
 }
 
 /// Neither planned nor constant: then the caller must give the memory, and can only if it is an input, an output, or named.
-fn homeless(method: &Method<'_>, value: usize, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn homeless(method: &Method<'_>, value: usize, findings: &mut Findings, place: &Locate<'_>) {
     let last = method.value_accesses(value).next_back();
     if let Some(output) = last.filter(|access| access.step == method.end()) {
         if !method.value_accesses(value).any(|access| access.how.may_write()) {

@@ -7,8 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::super::finding::{Findings, Place};
-use super::super::locus::Locus;
+use super::super::finding::Findings;
+use super::super::locus::Locate;
 use super::control::Flow;
 use super::method::{Access, How, Method, Span};
 
@@ -22,7 +22,6 @@ const MOST_LOOPS: usize = 64;
 #[derive(Debug, Clone, Copy)]
 struct Need {
     value: u32,
-    span: Span,
     /// When the content was made.
     from: u32,
     /// When it is last read.
@@ -32,7 +31,7 @@ struct Need {
 }
 
 /// Checks for writes to memory whose content is still needed, and for results that lie over each other.
-pub fn check(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+pub fn check(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &Locate<'_>) {
     results(method, findings, place);
     if method.tangled {
         return;
@@ -47,7 +46,7 @@ pub fn check(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &
 }
 
 /// Two results of one call that share bytes.
-fn results(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn results(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
     let mut written: Vec<(Span, &Access)> = Vec::new();
     for step in 0..method.end() {
         let accesses = method.step_accesses(step).iter().filter(|access| access.how == How::Write);
@@ -87,8 +86,10 @@ fn needs(method: &Method<'_>, flow: &Flow) -> Vec<Need> {
         let Some(span) = *span else { continue };
         // Who is moved, or a view of what lies elsewhere, has its bytes nobody knows where.
         let strays = |access: &Access| {
-            let base = method.viewed(access.step).and_then(|base| method.spans[base]);
-            access.how == How::Alias && base.is_none_or(|base| (base.pool, base.start) != (span.pool, span.start))
+            access.how == How::Alias && {
+                let base = method.viewed(access.step).and_then(|base| method.spans[base]);
+                base.is_none_or(|base| (base.pool, base.start) != (span.pool, span.start))
+            }
         };
         if method.value_accesses(value).any(strays) {
             continue;
@@ -97,7 +98,7 @@ fn needs(method: &Method<'_>, flow: &Flow) -> Vec<Need> {
             && (method.facts[value].has_data || method.value_accesses(value).any(|access| access.how == How::Modify))
             && method.value_accesses(value).next().is_some_and(|access| access.how.reads());
         let starts = method.is_input[value] || state;
-        let need = |from, to| Need { value: value as u32, span, from, to, around: None };
+        let need = |from, to| Need { value: value as u32, from, to, around: None };
         let mut open = starts.then(|| need(0, 0));
         let (mut first_read, mut carried) = (None, 0);
         for access in method.value_accesses(value) {
@@ -147,26 +148,27 @@ struct Sweep<'m, 'p> {
     /// For each value that is a view the value it is a view of.
     bases: Vec<Option<u32>>,
     /// What is needed now, by pool, start and number.
-    present: BTreeMap<(u32, u64, usize), Need>,
+    present: BTreeMap<(u32, u64, usize), (Span, Need)>,
     /// When what is present is not needed any more.
     leaving: BinaryHeap<Reverse<(u32, usize)>>,
 }
 
 impl Sweep<'_, '_> {
-    fn run(&mut self, needs: &[Need], findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    fn run(&mut self, needs: &[Need], findings: &mut Findings, place: &Locate<'_>) {
         let mut next = needs.iter().enumerate().peekable();
         for step in 0..self.method.end() {
             let time = step + 1;
             while let Some((number, need)) = next.next_if(|(_, need)| need.from < time) {
-                let key = (need.span.pool, need.span.start, number);
-                self.present.insert(key, *need);
+                let Some(span) = self.method.spans[need.value as usize] else { continue };
+                self.present.insert((span.pool, span.start, number), (span, *need));
                 self.leaving.push(Reverse((need.to, number)));
             }
             while let Some(&Reverse((to, number))) = self.leaving.peek()
                 && to < time
             {
-                let span = needs[number].span;
-                self.present.remove(&(span.pool, span.start, number));
+                if let Some(span) = self.method.spans[needs[number].value as usize] {
+                    self.present.remove(&(span.pool, span.start, number));
+                }
                 self.leaving.pop();
             }
             for access in self.method.step_accesses(step) {
@@ -177,24 +179,24 @@ impl Sweep<'_, '_> {
         }
     }
 
-    fn write(&self, access: &Access, span: Span, time: u32, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+    fn write(&self, access: &Access, span: Span, time: u32, findings: &mut Findings, place: &Locate<'_>) {
         let below = self.present.range(..(span.pool, span.start, 0)).rev().take(LOOK_BACK);
         let here = self.present.range((span.pool, span.start, 0)..(span.pool, span.end, 0)).take(LOOK_BACK);
         let hit = below
             .chain(here)
-            .map(|(_, need)| need)
-            .find(|need| need.value != access.value && need.span.overlaps(&span) && self.is_read(need, time));
-        let Some(need) = hit else { return };
-        let same_start = need.span.start == span.start;
+            .map(|(_, present)| present)
+            .find(|(other, need)| need.value != access.value && other.overlaps(&span) && self.is_read(need, time));
+        let Some((other, need)) = hit else { return };
+        let same_start = other.start == span.start;
         if same_start && (access.how == How::Modify || self.are_related(access.value, need) || need.to == time) {
             return;
         }
         // A view is no larger than what it is a view of.
-        let rule = if same_start && span.end <= need.span.end { "X-5" } else { "X-4" };
+        let rule = if same_start && span.end <= other.end { "X-5" } else { "X-4" };
         findings.add(rule, || {
             let found = format!(
                 "a write to values[{}], bytes {}..{} of pool {}, while values[{}], bytes {}..{}, is still to be read",
-                access.value, span.start, span.end, span.pool, need.value, need.span.start, need.span.end
+                access.value, span.start, span.end, span.pool, need.value, other.start, other.end
             );
             (place(&self.method.place_of(access)), found, "memory that nothing else needs at the time".into())
         });

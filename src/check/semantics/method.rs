@@ -3,12 +3,16 @@
 //! Judges nothing itself. Whatever is out of range is left out, so that no rule can stumble over it.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
 
+use super::super::kernels::Kernel;
 use super::super::locus::{Locus, Part};
 use super::super::operators::narrower;
+use super::LARGE;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
 use crate::schema::operators::{Base, OperatorSet, Role, Signature};
+use crate::workers;
 
 /// Operators whose result is their first argument seen with other sizes: they write no bytes.
 const VIEWS: &[&str] = &["executorch_prim::et_view.default"];
@@ -118,6 +122,8 @@ impl Span {
 pub struct Facts {
     /// It is a tensor with a known number of bytes, and that is not 0.
     pub has_bytes: bool,
+    /// Code of its element type; 0 for other values.
+    pub scalar_type: i8,
     /// Data of the file are in it before the method runs.
     pub has_data: bool,
     /// It is in planned memory.
@@ -132,6 +138,7 @@ fn facts(value: &EValue) -> Facts {
     let EValue::Tensor(tensor) = value else { return Facts::default() };
     Facts {
         has_bytes: tensor.nbytes().is_some_and(|bytes| bytes > 0),
+        scalar_type: tensor.scalar_type.0,
         has_data: tensor.data != TensorData::None,
         is_planned: tensor.memory != Memory::None,
         is_named: tensor.extra_tensor_info.as_ref().is_some_and(|extra| extra.fully_qualified_name.is_some()),
@@ -149,6 +156,10 @@ pub struct Known {
     pub outs: Vec<usize>,
     /// What it takes, if that is less than its signature says.
     pub narrower: Option<&'static [Kinds]>,
+    /// What else its kernel asks for.
+    pub kernel: Kernel,
+    /// Whether its result is another view of its first argument.
+    pub is_view: bool,
 }
 
 /// A method, looked through.
@@ -160,11 +171,12 @@ pub struct Method<'p> {
     /// The first step of each chain, and the end.
     pub chains: Vec<u32>,
     /// By index what is known of the operators.
-    pub operators: Vec<Option<Rc<Known>>>,
+    pub operators: Vec<Option<Arc<Known>>>,
     /// All accesses, step by step, the outputs' last.
     pub accesses: Vec<Access>,
     by_step: Vec<u32>,
-    by_value: Vec<Access>,
+    /// The accesses of each value, as indices.
+    by_value: Vec<u32>,
     mentioned: Vec<bool>,
     value_bounds: Vec<u32>,
     /// What each value may be while the method runs.
@@ -209,19 +221,19 @@ impl<'p> Method<'p> {
             by_value: Vec::new(),
             mentioned: vec![false; values.len()],
             value_bounds: Vec::new(),
-            kinds: Vec::with_capacity(values.len()),
-            spans: Vec::with_capacity(values.len()),
-            facts: Vec::with_capacity(values.len()),
+            kinds: Vec::new(),
+            spans: Vec::new(),
+            facts: Vec::new(),
             is_input,
             tangled: false,
         };
-        // In one go: tensors lie all over the heap.
-        for value in values {
-            method.kinds.push(Kinds::of(value));
-            method.spans.push(span(value));
-            method.facts.push(facts(value));
-        }
-        method.look();
+        let look_at = || values.iter().map(|value| (Kinds::of(value), (span(value), facts(value)))).unzip();
+        let (kinds, (spans, facts)) = thread::scope(|scope| {
+            let beside = (values.len() >= LARGE).then(|| scope.spawn(look_at));
+            method.look();
+            beside.map_or_else(look_at, workers::join)
+        });
+        (method.kinds, method.spans, method.facts) = (kinds, spans, facts);
         method.spread_kinds();
         Some(method)
     }
@@ -246,7 +258,7 @@ impl<'p> Method<'p> {
 
     /// All uses of a value, by time.
     pub fn value_accesses(&self, value: usize) -> impl DoubleEndedIterator<Item = &Access> + ExactSizeIterator {
-        self.uses(value).iter()
+        self.uses(value).iter().map(|access| &self.accesses[*access as usize])
     }
 
     /// Whether a value is a call's result that is its out again.
@@ -256,25 +268,27 @@ impl<'p> Method<'p> {
 
     /// The first step from `step` on that reads a value.
     pub fn next_read(&self, value: usize, step: u32) -> Option<u32> {
-        let uses = self.uses(value);
-        let first = uses.partition_point(|access| access.step < step);
-        uses[first..].iter().take(FEW).find(|access| access.how.reads()).map(|access| access.step)
+        self.uses_from(value, step).take(FEW).find(|access| access.how.reads()).map(|access| access.step)
     }
 
     /// Whether a step from `first` to `last` gives a value other content than it had.
     pub fn rewrites(&self, value: usize, first: u32, last: u32) -> bool {
-        let uses = self.uses(value);
-        let from = uses.partition_point(|access| access.step < first);
-        let mut uses = uses[from..].iter().take_while(|access| access.step <= last);
+        let mut uses = self.uses_from(value, first).take_while(|access| access.step <= last);
         uses.any(|access| access.how.may_write() && access.how != How::Modify)
     }
 
-    fn uses(&self, value: usize) -> &[Access] {
+    fn uses_from(&self, value: usize, step: u32) -> impl Iterator<Item = &Access> {
+        let uses = self.uses(value);
+        let first = uses.partition_point(|access| self.accesses[*access as usize].step < step);
+        uses[first..].iter().map(|access| &self.accesses[*access as usize])
+    }
+
+    fn uses(&self, value: usize) -> &[u32] {
         &self.by_value[self.value_bounds[value] as usize..self.value_bounds[value + 1] as usize]
     }
 
     /// What is known of the operator that a step calls, with its arguments.
-    pub fn call(&self, step: &Step<'p>) -> Option<(&Rc<Known>, &'p [i32])> {
+    pub fn call(&self, step: &Step<'p>) -> Option<(&Arc<Known>, &'p [i32])> {
         let Instruction::KernelCall { op_index, args } = step.what else { return None };
         let known = self.operators.get(usize::try_from(*op_index).ok()?)?.as_ref()?;
         Some((known, args.as_deref()?))
@@ -330,6 +344,8 @@ impl<'p> Method<'p> {
         let args: usize = self.steps.iter().map(|step| arguments(step.what).len()).sum();
         // Beyond this the items of lists are not followed any more: a small file must not make a large table.
         let limit = 4 * (items + args + self.values().len()) + 1024;
+        self.accesses.reserve(args + self.plan.outputs.as_ref().map_or(0, Vec::len));
+        self.by_step.reserve(self.steps.len() + 1);
         let steps = std::mem::take(&mut self.steps);
         for (number, step) in steps.iter().enumerate() {
             let step_number = number as u32;
@@ -423,10 +439,10 @@ impl<'p> Method<'p> {
             bounds[value] += bounds[value - 1];
         }
         let mut next = bounds.clone();
-        self.by_value = vec![Access { value: 0, step: 0, arg: 0, how: How::Read }; self.accesses.len()];
-        for access in &self.accesses {
+        self.by_value = vec![0; self.accesses.len()];
+        for (index, access) in (0..).zip(&self.accesses) {
             let slot = &mut next[access.value as usize];
-            self.by_value[*slot as usize] = *access;
+            self.by_value[*slot as usize] = index;
             *slot += 1;
         }
         self.value_bounds = bounds;
@@ -488,13 +504,8 @@ impl<'p> Method<'p> {
     /// The value of which the result of a step is a view.
     pub fn viewed(&self, step: u32) -> Option<usize> {
         let (known, args) = self.call(self.steps.get(step as usize)?)?;
-        is_view(&known.name).then(|| self.value(*args.first()?)).flatten()
+        known.is_view.then(|| self.value(*args.first()?)).flatten()
     }
-}
-
-/// Whether an operator's result is another view of its first argument.
-pub fn is_view(name: &str) -> bool {
-    VIEWS.contains(&name)
 }
 
 /// The items of a list of values.
@@ -543,19 +554,26 @@ impl Known {
     fn new(name: &str, signature: Signature) -> Known {
         let outs = signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::Out);
         let outs = outs.map(|(position, _)| position).collect();
-        Known { name: name.to_owned(), outs, narrower: narrower(name), signature }
+        Known {
+            name: name.to_owned(),
+            outs,
+            narrower: narrower(name),
+            kernel: Kernel::new(name),
+            is_view: VIEWS.contains(&name),
+            signature,
+        }
     }
 }
 
-fn operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<Known>>> {
-    let mut found: HashMap<String, Option<Rc<Known>>> = HashMap::new();
+fn operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Arc<Known>>> {
+    let mut found: HashMap<String, Option<Arc<Known>>> = HashMap::new();
     let list = plan.operators.iter().flatten();
     list.map(|operator| {
         let name = full_name(operator)?;
         if let Some(known) = found.get(&name) {
             return known.clone();
         }
-        let known = set.find(&name).map(|signature| Rc::new(Known::new(&name, signature)));
+        let known = set.find(&name).map(|signature| Arc::new(Known::new(&name, signature)));
         found.insert(name, known.clone());
         known
     })

@@ -83,7 +83,7 @@ fn add(plan: &mut ExecutionPlan, value: EValue) -> i32 {
 fn add_tensor(plan: &mut ExecutionPlan, offset: u64, floats: i32) -> i32 {
     let mut tensor = Tensor::new(ScalarType::FLOAT, &[floats]);
     tensor.memory = Memory::At { pool: 1, offset };
-    add(plan, EValue::Tensor(Box::new(tensor)))
+    add(plan, EValue::Tensor(tensor))
 }
 
 fn tensor(plan: &mut ExecutionPlan, value: usize) -> &mut Tensor {

@@ -2,13 +2,13 @@
 //!
 //! Nothing here hurts; the exporter leaves some of it behind, too.
 
-use super::super::finding::{Findings, Place};
-use super::super::locus::{Locus, Part};
+use super::super::finding::Findings;
+use super::super::locus::{Locate, Locus, Part};
 use super::method::{How, Method, list};
 use crate::program::{Instruction, Program};
 
 /// Checks a method for what it does not use.
-pub fn check(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+pub fn check(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
     values(method, findings, place);
     delegates(method, findings, place);
     outputs(method, findings, place);
@@ -21,7 +21,7 @@ pub fn check(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus
 }
 
 /// Checks the data of a program for what no method can use.
-pub fn check_data(program: &Program, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+pub fn check_data(program: &Program, findings: &mut Findings, place: &Locate<'_>) {
     let delegates = program.plans().iter().any(|plan| !plan.delegates().is_empty());
     for (index, data) in program.named_data.iter().flatten().enumerate().filter(|_| !delegates) {
         findings.add("X-16", || {
@@ -34,7 +34,7 @@ pub fn check_data(program: &Program, findings: &mut Findings, place: &dyn Fn(&Lo
     }
 }
 
-fn values(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn values(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
     let count = method.values().len();
     let mut used: Vec<bool> = (0..count).map(|value| method.is_input[value] || method.is_mentioned(value)).collect();
     method.accesses.iter().for_each(|access| used[access.value as usize] = true);
@@ -69,7 +69,7 @@ fn values(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -
 }
 
 /// State that is written, and never looked at.
-fn states(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn states(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
     for (value, facts) in method.facts.iter().enumerate() {
         if !facts.has_data || method.spans[value].is_none() || method.is_input[value] {
             continue;
@@ -92,7 +92,7 @@ fn states(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -
     }
 }
 
-fn delegates(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn delegates(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
     let mut called = vec![false; method.plan.delegates().len()];
     for step in &method.steps {
         if let Instruction::DelegateCall { delegate_index, .. } = step.what
@@ -109,7 +109,7 @@ fn delegates(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus
     }
 }
 
-fn outputs(method: &Method<'_>, findings: &mut Findings, place: &dyn Fn(&Locus) -> Place) {
+fn outputs(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
     let mut outputs: Vec<(i32, usize)> =
         method.plan.outputs.iter().flatten().enumerate().map(|(index, value)| (*value, index)).collect();
     outputs.sort_unstable();

@@ -81,7 +81,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn declared_value(&mut self, declaration: usize) -> EValue {
         let value: &'d Declaration<'a> = &self.method.values[declaration];
         match &value.value {
-            Declared::Tensor(tensor) => EValue::Tensor(Box::new(self.tensor(declaration, value, tensor))),
+            Declared::Tensor(tensor) => EValue::Tensor(self.tensor(declaration, value, tensor)),
             Declared::Other(literal) => match &literal.value {
                 Literal::Null => EValue::Null,
                 Literal::Int(n) | Literal::MemoryFormat(n) => EValue::Int(*n),
