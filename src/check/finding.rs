@@ -75,11 +75,6 @@ impl Findings {
         }
     }
 
-    /// The runtime that the file will meet.
-    pub fn profile(&self) -> Profile {
-        self.profile
-    }
-
     /// Adds what another part of the same file's judgement found. No rule is looked for in both.
     pub fn append(&mut self, mut other: Findings) {
         self.list.append(&mut other.list);

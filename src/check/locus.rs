@@ -55,7 +55,7 @@ pub fn without_offset(program: &Program) -> impl Fn(&Locus) -> Place {
 }
 
 /// Says where a part of a program is, as a byte of the file and as a path.
-pub type Locate<'a> = dyn Fn(&Locus) -> Place + Sync + 'a;
+pub type Locate<'a> = dyn Fn(&Locus) -> Place + 'a;
 
 struct Path<'p> {
     locus: Locus,

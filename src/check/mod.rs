@@ -36,7 +36,7 @@ pub use locus::{Locus, Part};
 pub use rules::{Profile, Rule, Severity};
 
 use crate::emitter::File;
-use crate::reader::program::read_head;
+use crate::reader::program::{Found, read_head};
 use crate::reader::{Head, Origin};
 use crate::schema::{bundled_program, flat_tensor, program as pte};
 use crate::workers;
@@ -153,10 +153,10 @@ fn program_at(
     let mut report = Reporter::new(findings, head, prefix, start);
     let Some(frame) = header::program(head, len, &mut report) else { return false };
     let Some(bytes) = within(head, &frame) else { return false };
-    let meaning = || {
+    let meaning = |model: Result<Found, _>| {
         let mut findings = Findings::new(options.profile);
         // What the model cannot hold is found by the other steps.
-        if let Ok(found) = read_head(bytes, len) {
+        if let Ok(found) = model {
             let place = path::locator(bytes, prefix, start, &found.program);
             semantics::check(&found.program, &options.operators, &mut findings, &place);
         }
@@ -165,7 +165,10 @@ fn program_at(
     thread::scope(|scope| {
         // Of a large program a second core looks for the meaning while it is not sure yet whether there is any. Where our
         // own code is on trial, that is so of every program: nothing may depend on what the other steps found.
-        let beside = (bytes.len() >= LARGE || cfg!(debug_assertions)).then(|| scope.spawn(meaning));
+        let beside = (bytes.len() >= LARGE || cfg!(debug_assertions)).then(|| {
+            let model = read_head(bytes, len);
+            scope.spawn(|| meaning(model))
+        });
         let mut report = Reporter::new(findings, bytes, prefix, start);
         structure::check(bytes, &pte::PROGRAM, frame.header.clone(), &mut report);
         if report.findings.count(Severity::Malformed) > 0 {
@@ -173,7 +176,7 @@ fn program_at(
         }
         fields::program::check(bytes, &frame, external, &mut report);
         if !report.findings.has_errors() {
-            findings.append(beside.map_or_else(meaning, workers::join));
+            findings.append(beside.map_or_else(|| meaning(read_head(bytes, len)), workers::join));
         }
         true
     })

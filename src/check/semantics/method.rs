@@ -3,16 +3,13 @@
 //! Judges nothing itself. Whatever is out of range is left out, so that no rule can stumble over it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::thread;
+use std::rc::Rc;
 
 use super::super::kernels::Kernel;
 use super::super::locus::{Locus, Part};
 use super::super::operators::narrower;
-use super::LARGE;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
 use crate::schema::operators::{Base, OperatorSet, Role, Signature};
-use crate::workers;
 
 /// Operators whose result is their first argument seen with other sizes: they write no bytes.
 const VIEWS: &[&str] = &["executorch_prim::et_view.default"];
@@ -171,7 +168,7 @@ pub struct Method<'p> {
     /// The first step of each chain, and the end.
     pub chains: Vec<u32>,
     /// By index what is known of the operators.
-    pub operators: Vec<Option<Arc<Known>>>,
+    pub operators: Vec<Option<Rc<Known>>>,
     /// All accesses, step by step, the outputs' last.
     pub accesses: Vec<Access>,
     by_step: Vec<u32>,
@@ -221,19 +218,18 @@ impl<'p> Method<'p> {
             by_value: Vec::new(),
             mentioned: vec![false; values.len()],
             value_bounds: Vec::new(),
-            kinds: Vec::new(),
-            spans: Vec::new(),
-            facts: Vec::new(),
+            kinds: Vec::with_capacity(values.len()),
+            spans: Vec::with_capacity(values.len()),
+            facts: Vec::with_capacity(values.len()),
             is_input,
             tangled: false,
         };
-        let look_at = || values.iter().map(|value| (Kinds::of(value), (span(value), facts(value)))).unzip();
-        let (kinds, (spans, facts)) = thread::scope(|scope| {
-            let beside = (values.len() >= LARGE).then(|| scope.spawn(look_at));
-            method.look();
-            beside.map_or_else(look_at, workers::join)
-        });
-        (method.kinds, method.spans, method.facts) = (kinds, spans, facts);
+        for value in values {
+            method.kinds.push(Kinds::of(value));
+            method.spans.push(span(value));
+            method.facts.push(facts(value));
+        }
+        method.look();
         method.spread_kinds();
         Some(method)
     }
@@ -288,7 +284,7 @@ impl<'p> Method<'p> {
     }
 
     /// What is known of the operator that a step calls, with its arguments.
-    pub fn call(&self, step: &Step<'p>) -> Option<(&Arc<Known>, &'p [i32])> {
+    pub fn call(&self, step: &Step<'p>) -> Option<(&Rc<Known>, &'p [i32])> {
         let Instruction::KernelCall { op_index, args } = step.what else { return None };
         let known = self.operators.get(usize::try_from(*op_index).ok()?)?.as_ref()?;
         Some((known, args.as_deref()?))
@@ -565,15 +561,15 @@ impl Known {
     }
 }
 
-fn operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Arc<Known>>> {
-    let mut found: HashMap<String, Option<Arc<Known>>> = HashMap::new();
+fn operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<Known>>> {
+    let mut found: HashMap<String, Option<Rc<Known>>> = HashMap::new();
     let list = plan.operators.iter().flatten();
     list.map(|operator| {
         let name = full_name(operator)?;
         if let Some(known) = found.get(&name) {
             return known.clone();
         }
-        let known = set.find(&name).map(|signature| Arc::new(Known::new(&name, signature)));
+        let known = set.find(&name).map(|signature| Rc::new(Known::new(&name, signature)));
         found.insert(name, known.clone());
         known
     })

@@ -18,18 +18,13 @@ mod unused;
 mod tests;
 
 use std::collections::HashSet;
-use std::thread;
 
 use super::finding::Findings;
 use super::locus::Locate;
 use super::operators;
 use crate::program::Program;
 use crate::schema::operators::OperatorSet;
-use crate::workers;
 use method::Method;
-
-/// So many instructions are worth a second core.
-const LARGE: usize = 4096;
 
 /// Checks the operators and the meaning of a program. `place` says which byte of the file a part of it is;
 /// [`super::locus::without_offset`] is for who does not know.
@@ -39,22 +34,12 @@ pub fn check(program: &Program, set: &OperatorSet, findings: &mut Findings, plac
     let contents: Vec<_> = methods.iter_mut().map(initialisation::settle).collect();
     let kept = initialisation::Kept::new(&methods);
     let mut unknown = HashSet::new();
-    let profile = findings.profile();
     for (method, content) in methods.iter().zip(&contents) {
+        operators::check(method, &mut unknown, findings, place);
         let flow = control::Flow::new(method);
-        let overlaps = || {
-            let mut findings = Findings::new(profile);
-            memory::check(method, &flow, &mut findings, place);
-            findings
-        };
-        thread::scope(|scope| {
-            // As much work as all the rest, and nothing the rest asks for.
-            let beside = (method.steps.len() >= LARGE).then(|| scope.spawn(overlaps));
-            operators::check(method, &mut unknown, findings, place);
-            control::check(method, &flow, findings, place);
-            initialisation::check(method, &flow, content, &kept, findings, place);
-            findings.append(beside.map_or_else(overlaps, workers::join));
-        });
+        control::check(method, &flow, findings, place);
+        initialisation::check(method, &flow, content, &kept, findings, place);
+        memory::check(method, &flow, findings, place);
         unused::check(method, findings, place);
     }
     unused::check_data(program, findings, place);
