@@ -106,7 +106,9 @@ fn nothing_is_said_against_what_the_assembler_writes() {
                 }
             }
             if let (false, Ok(bundled)) = (assembly.tests.is_empty(), assembly.bundled()) {
-                let complaints = complaints(&path, &check::bundled_program(&bundled, &Options::default()));
+                let with = assembly.data_files().map(|(_, file)| DataFile::made("its .ptd", &file).unwrap()).collect();
+                let options = Options { with, ..Options::default() };
+                let complaints = complaints(&path, &check::bundled_program(&bundled, &options));
                 if !complaints.is_empty() {
                     wrong += &format!("{} as a .bpte:\n{complaints}", path.display());
                 }
@@ -143,7 +145,7 @@ fn every_rule_has_a_file_that_breaks_it() {
         }
         let mut out = String::new();
         for case in cases {
-            let options = Options { profile: rule.profiles[0], with: case.with, ..Options::default() };
+            let options = Options { profile: rule.profiles[0], with: case.with, data: true, ..Options::default() };
             let findings = match rule.id {
                 // Without its identifier only its name makes a file a .bpte.
                 "H-30" => check::bundled_program(&case.bytes, &options),
@@ -160,6 +162,8 @@ fn every_rule_has_a_file_that_breaks_it() {
     assert!(all.is_empty(), "there is no rule {}", all[0].rule);
     // Rules about what instructions do are broken in tests of their own.
     missing.retain(|id| !id.starts_with("O-") && !id.starts_with("X-"));
+    // So are files that cannot be read to the end.
+    missing.retain(|id| *id != "T-42");
     assert!(missing.is_empty(), "no file breaks {missing:?}");
 }
 

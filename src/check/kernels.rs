@@ -7,7 +7,7 @@
 use super::finding::Findings;
 use super::locus::Locate;
 use super::semantics::method::Method;
-use crate::program::{EValue, Tensor};
+use crate::program::{EValue, Memory, Tensor, TensorData};
 use crate::schema::ScalarType;
 
 /// Operators that the machine makes divide by an argument, which is an Int or a list of them.
@@ -72,6 +72,9 @@ const QUANTIZATIONS: &[(&str, Quantization)] = &[
     ("quantized_decomposed::dequantize_per_tensor.Tensor_out", Quantization::new(false, None, true, 3)),
     ("quantized_decomposed::dequantize_per_channel.out", Quantization::new(false, Some(3), true, 4)),
 ];
+
+/// A constant of more bytes than this is not looked into.
+const SMALL: u64 = 1 << 16;
 
 const INT: ScalarType = ScalarType(3);
 const HALF: ScalarType = ScalarType(5);
@@ -185,6 +188,22 @@ fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>)
 }
 
 impl<'p> Call<'_, 'p> {
+    /// The numbers of a small constant tensor of ints, if they can be had.
+    fn numbers(&self, position: usize) -> Option<Vec<i64>> {
+        let tensor = self.tensor(position)?;
+        let TensorData::Blob(data) = tensor.data else { return None };
+        let blob = self.method.program.blob(data);
+        if tensor.memory != Memory::None || blob.len > SMALL {
+            return None;
+        }
+        let bytes = blob.read_at(0, blob.len as usize).ok()?;
+        match tensor.scalar_type {
+            ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
+            INT => Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect()),
+            _ => None,
+        }
+    }
+
     fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
         let value = self.method.value(*self.args.get(position)?)?;
         Some((value, &self.method.values()[value]))
@@ -309,6 +328,11 @@ impl Quantization {
         };
         if !self.tensors {
             return;
+        }
+        if let (true, Some(least), Some(most)) = (self.axis.is_some() && !self.quantizes, least, most)
+            && let Some(wrong) = call.numbers(2).iter().flatten().find(|zero| !(least..=most).contains(zero))
+        {
+            report(2, format!("the zero point {wrong}"), format!("{least} to {most}, the range of the values"));
         }
         // The one that works in channels and makes numbers takes more.
         let lenient = self.axis.is_some() && !self.quantizes;

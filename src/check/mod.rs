@@ -17,6 +17,7 @@
 //! assert_eq!(findings.list()[0].rule.id, "H-1");
 //! ```
 
+mod data;
 mod fields;
 pub mod finding;
 pub mod header;
@@ -28,15 +29,20 @@ pub mod rules;
 pub mod semantics;
 mod structure;
 mod view;
+mod xnnpack;
 
-use std::{io, thread};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::{fmt, io, thread};
 
 pub use finding::{Finding, Findings, Place};
 pub use locus::{Locus, Part};
 pub use rules::{Profile, Rule, Severity};
 
 use crate::emitter::File;
-use crate::reader::program::{Found, read_head};
+use crate::program::{Blob, Source};
+use crate::reader::program::{Found, Ranges, read_head};
 use crate::reader::{Head, Origin};
 use crate::schema::{bundled_program, flat_tensor, program as pte};
 use crate::workers;
@@ -62,16 +68,25 @@ pub struct Options {
     pub profile: Profile,
     /// The `.ptd` files that are given with a program.
     pub with: Vec<DataFile>,
+    /// Whether to read constants and initial states, too.
+    pub data: bool,
     /// Operators beyond those that the runtime registers.
     pub operators: crate::schema::operators::OperatorSet,
 }
 
-/// A `.ptd` that is given with a program: its metadata.
-#[derive(Debug, Clone)]
+/// A `.ptd` that is given with a program: its metadata, and a way to its data.
+#[derive(Clone)]
 pub struct DataFile {
     name: String,
     head: Head,
     len: u64,
+    data: Arc<dyn Fn(u64, u64) -> Option<Blob> + Send + Sync>,
+}
+
+impl fmt::Debug for DataFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataFile").field("name", &self.name).field("len", &self.len).finish_non_exhaustive()
+    }
 }
 
 impl DataFile {
@@ -81,7 +96,8 @@ impl DataFile {
     /// A file that cannot be read.
     pub fn open(name: impl Into<String>, origin: &Origin) -> io::Result<DataFile> {
         let (head, len) = metadata(origin, Format::FlatTensor)?;
-        Ok(DataFile { name: name.into(), head, len })
+        let origin = origin.clone();
+        Ok(DataFile { name: name.into(), head, len, data: Arc::new(move |at, size| origin.blob(at, size, len)) })
     }
 
     /// The metadata of a file that is yet to be written.
@@ -89,7 +105,10 @@ impl DataFile {
     /// # Errors
     /// None: writing to memory does not fail.
     pub fn made(name: impl Into<String>, file: &File<'_>) -> io::Result<DataFile> {
-        Ok(DataFile { name: name.into(), head: Head::Read(head_of(file)?), len: file.size().unwrap_or(u64::MAX) })
+        let (head, len) = (Head::Read(head_of(file)?), file.size().unwrap_or(u64::MAX));
+        let ranges: HashMap<(u64, u64), Blob> = file.ranges().map(|(range, blob)| (range, blob.clone())).collect();
+        let data = Arc::new(move |at, size| ranges.get(&(at, size)).cloned());
+        Ok(DataFile { name: name.into(), head, len, data })
     }
 
     /// Judges the file by itself.
@@ -106,10 +125,11 @@ impl DataFile {
 pub fn file(origin: &Origin, options: &Options) -> io::Result<Findings> {
     let format = header::format(&origin.head(header::HEAD)?).unwrap_or_else(|| by_name(origin));
     let (head, len) = metadata(origin, format)?;
+    let data = |offset, size| origin.blob(offset, size, len);
     Ok(match format {
-        Format::Program => program(&head, len, options),
+        Format::Program => program_with(&head, len, &data, options),
         Format::FlatTensor => flat_tensor(&head, len, options),
-        Format::BundledProgram => bundled_program(&head, options),
+        Format::BundledProgram => bundled_with(&head, &data, options),
     })
 }
 
@@ -132,41 +152,67 @@ fn metadata(origin: &Origin, format: Format) -> io::Result<(Head, u64)> {
     Ok((origin.head(header::metadata_len(format, &head, len))?, len))
 }
 
-/// Judges a `.pte` of `len` bytes by its metadata: `head` is the file up to where the program ends, or farther.
+/// Judges a `.pte` of `len` bytes by its metadata alone: `head` is the file up to where the program ends, or farther.
+/// What rules ask of the data themselves is left open.
 pub fn program(head: &[u8], len: u64, options: &Options) -> Findings {
+    program_with(head, len, &unread, options)
+}
+
+/// Data that are somewhere, and cannot be read.
+fn unread(_: u64, len: u64) -> Option<Blob> {
+    Some(Blob::new(len, Source::File { path: Path::new("").into(), offset: 0 }))
+}
+
+fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &Options) -> Findings {
     let mut findings = Findings::new(options.profile);
     let external = external(options, &mut findings);
-    program_at(head, len, &mut findings, "", 0, &external, options);
+    let part = ProgramFile { head, len, data, prefix: "", start: 0 };
+    program_at(&part, &mut findings, &external, options);
     findings
 }
 
-/// A program that begins at a byte of a file; whether it could be read to the end.
-fn program_at(
-    head: &[u8],
+/// A program that is a file, or a part of one.
+struct ProgramFile<'p> {
+    /// Its bytes up to where its metadata end, or farther.
+    head: &'p [u8],
+    /// How many bytes it has.
     len: u64,
-    findings: &mut Findings,
+    /// Its data.
+    data: &'p Ranges<'p>,
+    /// What stands in front of its paths.
     prefix: &'static str,
+    /// Where in the file it begins.
     start: u64,
-    external: &External,
-    options: &Options,
-) -> bool {
+}
+
+/// Judges a program; whether it could be read to the end.
+fn program_at(part: &ProgramFile<'_>, findings: &mut Findings, external: &External, options: &Options) -> bool {
+    let ProgramFile { head, len, data, prefix, start } = *part;
     let mut report = Reporter::new(findings, head, prefix, start);
     let Some(frame) = header::program(head, len, &mut report) else { return false };
     let Some(bytes) = within(head, &frame) else { return false };
     let meaning = |model: Result<Found, _>| {
         let mut findings = Findings::new(options.profile);
         // What the model cannot hold is found by the other steps.
-        if let Ok(found) = model {
+        if let Ok(mut found) = model {
+            external.put_into(&mut found.program);
             let place = path::locator(bytes, prefix, start, &found.program);
             semantics::check(&found.program, &options.operators, &mut findings, &place);
+            xnnpack::check(&found.program, external, &mut findings, &place);
+            if options.data {
+                data::check(&found.program, &mut findings, &place);
+            }
         }
         findings
     };
+    if cfg!(debug_assertions) {
+        // Where our own code is on trial, no file is spared what only large ones meet below.
+        meaning(read_head(bytes, len, data));
+    }
     thread::scope(|scope| {
-        // Of a large program a second core looks for the meaning while it is not sure yet whether there is any. Where our
-        // own code is on trial, that is so of every program: nothing may depend on what the other steps found.
-        let beside = (bytes.len() >= LARGE || cfg!(debug_assertions)).then(|| {
-            let model = read_head(bytes, len);
+        // Of a large program a second core looks for the meaning while it is not sure yet whether there is any.
+        let beside = (bytes.len() >= LARGE).then(|| {
+            let model = read_head(bytes, len, data);
             scope.spawn(|| meaning(model))
         });
         let mut report = Reporter::new(findings, bytes, prefix, start);
@@ -176,7 +222,7 @@ fn program_at(
         }
         fields::program::check(bytes, &frame, external, &mut report);
         if !report.findings.has_errors() {
-            findings.append(beside.map_or_else(|| meaning(read_head(bytes, len)), workers::join));
+            findings.append(beside.map_or_else(|| meaning(read_head(bytes, len, data)), workers::join));
         }
         true
     })
@@ -201,8 +247,15 @@ pub fn assembly(assembly: &crate::Assembly, options: &Options) -> io::Result<Vec
     let mut findings = Vec::new();
     if let Some(file) = assembly.program_file() {
         let with = options.with.iter().cloned().chain(data.iter().cloned()).collect();
-        let options = Options { profile: options.profile, with, operators: options.operators.clone() };
-        findings.push(program(&head_of(&file)?, file.size().unwrap_or(u64::MAX), &options));
+        let options =
+            Options { profile: options.profile, with, data: options.data, operators: options.operators.clone() };
+        let head = head_of(&file)?;
+        let ranges: HashMap<(u64, u64), &Blob> = file.ranges().collect();
+        let data = |offset: u64, len: u64| match ranges.get(&(offset, len)) {
+            Some(blob) => Some((*blob).clone()),
+            None => range_of(&head, offset, len).map(Blob::bytes).or_else(|| unread(offset, len)),
+        };
+        findings.push(program_with(&head, file.size().unwrap_or(u64::MAX), &data, &options));
     }
     findings.extend(data.iter().map(|file| file.check(options)));
     Ok(findings)
@@ -232,6 +285,14 @@ pub fn flat_tensor(head: &[u8], len: u64, options: &Options) -> Findings {
 
 /// Judges a `.bpte`, and the program in it.
 pub fn bundled_program(bytes: &[u8], options: &Options) -> Findings {
+    bundled_with(bytes, &|offset, len| range_of(bytes, offset, len).map(Blob::bytes), options)
+}
+
+fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
+    bytes.get(usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(len)?).ok()?)
+}
+
+fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &Options) -> Findings {
     let mut findings = Findings::new(options.profile);
     let external = external(options, &mut findings);
     let mut report = Reporter::new(&mut findings, bytes, "", 0);
@@ -243,8 +304,9 @@ pub fn bundled_program(bytes: &[u8], options: &Options) -> Findings {
     let inner = fields::bundled::program(bytes, &mut Reporter::new(&mut findings, bytes, "", 0));
     let inner = inner.and_then(|(start, len)| {
         let program = bytes.get(start..start + len)?;
-        let whole = program_at(program, len as u64, &mut findings, "program.", start as u64, &external, options);
-        whole.then_some(program)
+        let data = |offset: u64, len: u64| data(offset.checked_add(start as u64)?, len);
+        let part = ProgramFile { head: program, len: len as u64, data: &data, prefix: "program.", start: start as u64 };
+        program_at(&part, &mut findings, &external, options).then_some(program)
     });
     fields::bundled::check(bytes, inner, &mut Reporter::new(&mut findings, bytes, "", 0));
     findings
@@ -267,7 +329,7 @@ fn external(options: &Options, findings: &mut Findings) -> External {
             external.files.push(file.name.clone());
             continue;
         }
-        for (key, other) in fields::flat_tensor::collect(&file.head, &file.name, &mut external) {
+        for (key, other) in fields::flat_tensor::collect(&file.head, &file.name, &*file.data, &mut external) {
             findings.add("N-32", || {
                 let key = crate::diagnostics::clipped(&String::from_utf8_lossy(&key)).to_string();
                 let found = format!("{key:?}, which {} has, too", external.files[other]);

@@ -925,6 +925,24 @@ pub static RULES: &[Rule] = rules! {
     "reads behind the end"
     "a tensor of 24 bytes and a segment of 4"
 
+    "T-40" Invalid ALL
+    "The bools of a constant are 0 or 1 (looked at with `--data`)."
+    "Compilers take it for granted, and kernels add them up or index with them."
+    "undefined"
+    "a bool tensor with the byte 2"
+
+    "T-41" Note ALL
+    "The elements of a constant are numbers (looked at with `--data`)."
+    "What is not a number spreads to all that is computed with it; few models mean that."
+    "computes with it"
+    "a weight with a NaN"
+
+    "T-42" Suspicious ALL
+    "The data of a tensor can be read (looked at with `--data`)."
+    "Nothing can be said of what nobody can read."
+    "depends on why they cannot be read"
+    "a file that becomes shorter while it is checked"
+
     "N-15" Invalid ALL
     "The key of an external tensor belongs to a tensor, not to a blob."
     "A blob has no layout to compare, and the runtime follows a null pointer."
@@ -972,6 +990,30 @@ pub static RULES: &[Rule] = rules! {
     "It is loaded with the method all the same, and takes memory for nothing."
     "loads it"
     "a delegate and no instruction that names it"
+
+    "D-11" Invalid ALL
+    "The payload of an XNNPACK delegate has its graph and its constants inside."
+    "The backend takes the header's word for it, and reads behind the end."
+    "a crash or DelegateInvalidCompatibility when the method is loaded"
+    "a segment that ends before the graph in it does"
+
+    "D-12" Invalid ALL
+    "The graph of an XNNPACK delegate can be followed."
+    "It is a FlatBuffer that nobody verifies, and its operations refer to values by numbers that are not looked up with care."
+    "a crash or an abort when the method is loaded"
+    "an operation on value 7 of a graph with 3 values"
+
+    "D-13" Invalid ALL
+    "The constants of an XNNPACK graph are there, and as long as its tensors."
+    "They are in the payload, or named data of the program or of a .ptd; XNNPACK packs as many bytes as its tensors have."
+    "NotFound or a crash when the method is loaded"
+    "a graph that asks for `w`, and named data `v`"
+
+    "D-14" Invalid ALL
+    "An XNNPACK delegate is called with the tensors that its graph asks for."
+    "The backend takes as many arguments as the graph has inputs and outputs, and their bytes for what the graph says they are."
+    "a crash or an abort when the call is reached"
+    "a graph with one input and one output, called with one tensor"
 
     "I-1" Invalid ALL
     "Every instruction has its arguments."
@@ -1304,6 +1346,12 @@ pub static RULES: &[Rule] = rules! {
     "Items of lists are followed each time a list is used, within bounds."
     "nothing"
     "a list of 10,000 tensors that is an argument of 10,000 calls"
+
+    "X-20" Invalid ALL
+    "Memory is not overwritten while indices in it are still to be read."
+    "As X-4; but kernels do not look whether indices lead anywhere."
+    "a crash or an abort when the indices are read, or wrong results"
+    "indices at 0..64 and b at 32..96 of one pool: indices are written, b is written, indices are read"
 
     "X-19" Note ALL
     "State is written by some method."

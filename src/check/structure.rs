@@ -157,7 +157,14 @@ impl Verifier<'_, '_, '_, '_> {
                     }
                 }
                 Kind::UnionTag => tag = self.bytes[place],
-                Kind::Byte | Kind::Enum(_) | Kind::Int | Kind::UInt | Kind::Long | Kind::ULong | Kind::Double => {}
+                Kind::Byte
+                | Kind::Enum(_)
+                | Kind::Short
+                | Kind::Int
+                | Kind::UInt
+                | Kind::Long
+                | Kind::ULong
+                | Kind::Double => {}
                 // What a tag nobody knows, or none, leads to is not followed by anyone.
                 Kind::Union(members) => {
                     if let Some(member) = usize::from(tag).checked_sub(1).and_then(|member| members.get(member)) {
@@ -246,6 +253,7 @@ impl Verifier<'_, '_, '_, '_> {
 fn width(kind: Kind) -> usize {
     match kind {
         Kind::Bool | Kind::Byte | Kind::Enum(_) | Kind::UnionTag => 1,
+        Kind::Short => 2,
         Kind::Long | Kind::ULong | Kind::Double => 8,
         _ => 4,
     }

@@ -25,6 +25,9 @@ pub struct Arguments {
     /// A .ptd with data that the programs refer to
     #[arg(long, value_name = "FILE.ptd")]
     with: Vec<PathBuf>,
+    /// Read constants and initial states, too
+    #[arg(long)]
+    data: bool,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -127,7 +130,7 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
 
 impl Arguments {
     fn options(&self) -> Result<Options, Failure> {
-        let mut options = Options { profile: self.profile.profile(), ..Options::default() };
+        let mut options = Options { profile: self.profile.profile(), data: self.data, ..Options::default() };
         for path in &self.with {
             let name = path.display().to_string();
             let file = DataFile::open(name, &Origin::File(path.as_path().into()));

@@ -38,6 +38,15 @@ impl File<'_> {
         self.placement.file_size.checked_add(self.raw.append.as_ref().map_or(0, |append| append.len))
     }
 
+    /// The data of the segments: where each is in the file and how long, and what it is.
+    pub fn ranges(&self) -> impl Iterator<Item = ((u64, u64), &Blob)> {
+        let pieces = self.segments.iter().flat_map(|segment| segment.pieces.iter().map(move |piece| (segment, piece)));
+        pieces.map(|(segment, piece)| {
+            let blob = &self.blobs[piece.blob.0 as usize];
+            ((self.placement.segment_base_offset + segment.offset + piece.offset, blob.len), blob)
+        })
+    }
+
     /// Writes the file.
     ///
     /// # Errors

@@ -273,6 +273,8 @@ impl<'b, 'a> TableRef<'b, 'a> {
         u8 u8,
         /// An `i8`; 0 if absent.
         i8 i8,
+        /// An `i16`; 0 if absent.
+        i16 i16,
         /// An `i32`; 0 if absent.
         i32 i32,
         /// A `u32`; 0 if absent.

@@ -53,7 +53,7 @@ pub struct Found {
 }
 
 /// A 64-bit field of a header.
-pub(super) fn header_field(head: &[u8], at: usize) -> Option<u64> {
+pub(crate) fn header_field(head: &[u8], at: usize) -> Option<u64> {
     head.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
 }
 
@@ -92,25 +92,26 @@ pub fn read(origin: &Origin) -> io::Result<Found> {
     let header = header(&head)?;
     let program_size = header.map_or(length, |header| header.program_size.min(length));
     let bytes = origin.head(program_size)?;
-    let mut found = parse(&bytes, header, origin, length)?;
+    let mut found = parse(&bytes, header, &|offset, len| origin.blob(offset, len, length), length)?;
     found.metadata = bytes;
     Ok(found)
 }
 
 /// Reads a program from its metadata alone: `bytes` are those of the FlatBuffer with its header, of a file of `length`
-/// bytes. Data outside them have a length, but cannot be read; [`Found::metadata`] stays empty.
+/// bytes, and `data` gives ranges of the file. [`Found::metadata`] stays empty.
 ///
 /// # Errors
 /// Bytes that are no program.
-pub fn read_head(bytes: &[u8], length: u64) -> Result<Found> {
-    let nowhere = Origin::Part { path: std::path::Path::new("").into(), offset: 0, len: length };
-    parse(bytes, header(bytes)?, &nowhere, length)
+pub fn read_head(bytes: &[u8], length: u64, data: &Ranges<'_>) -> Result<Found> {
+    parse(bytes, header(bytes)?, data, length)
 }
 
-fn parse(bytes: &[u8], header: Option<Header>, origin: &Origin, length: u64) -> Result<Found> {
+/// Gives a range of a file, by its offset and length; `None` if it is not inside the file.
+pub type Ranges<'a> = dyn Fn(u64, u64) -> Option<Blob> + Sync + 'a;
+
+fn parse(bytes: &[u8], header: Option<Header>, data: &Ranges<'_>, length: u64) -> Result<Found> {
     let mut reader = Reader {
-        origin,
-        length,
+        data,
         base: header.map_or(0, |header| header.segment_base_offset),
         program: Program::default(),
         segments: Vec::new(),
@@ -149,9 +150,8 @@ fn parse(bytes: &[u8], header: Option<Header>, origin: &Origin, length: u64) -> 
     })
 }
 
-struct Reader<'o> {
-    origin: &'o Origin,
-    length: u64,
+struct Reader<'d> {
+    data: &'d Ranges<'d>,
     base: u64,
     program: Program,
     segments: Vec<(u64, u64)>,
@@ -278,7 +278,7 @@ impl Reader<'_> {
         if let Some(id) = self.ranges.get(&(offset, len)) {
             return Some(*id);
         }
-        let blob: Blob = self.origin.blob(offset, len, self.length)?;
+        let blob = (self.data)(offset, len)?;
         let id = self.program.add_blob(blob);
         self.ranges.insert((offset, len), id);
         Some(id)

@@ -33,6 +33,8 @@ pub enum Kind {
     UnionTag,
     /// Offset to one of these tables.
     Union(&'static [&'static Table]),
+    /// `i16`.
+    Short,
     /// `i32`.
     Int,
     /// `u32`.

@@ -8,7 +8,7 @@ use pte_emit::program::{
     TensorData, contiguous,
 };
 use pte_emit::reader::Origin;
-use pte_emit::schema::{ScalarType, bundled_program, flat_tensor, program};
+use pte_emit::schema::{ScalarType, bundled_program, flat_tensor, program, xnnpack};
 use pte_emit::{Assembly, Input, Overrides, assemble};
 
 use super::patch::Patch;
@@ -146,6 +146,32 @@ fn bundled(patch: impl FnOnce(&mut Patch)) -> Vec<u8> {
 
 fn golden(name: &str) -> Vec<u8> {
     std::fs::read(super::root().join("tests/golden/bytes").join(name)).unwrap()
+}
+
+fn patched_golden(name: &str, patch: impl FnOnce(&mut Patch)) -> Vec<u8> {
+    let mut file = Patch::new(golden(name), &program::PROGRAM);
+    patch(&mut file);
+    file.bytes
+}
+
+/// A program that returns a constant.
+fn constant(scalar_type: &str, data: &str) -> String {
+    let size = if scalar_type == "bool" { 3 } else { 2 };
+    format!(
+        "methods: {{forward: {{values: {{c: {{tensor: {scalar_type}, sizes: [{size}], data: {{{data}}}}}}}, outputs: [c]}}}}"
+    )
+}
+
+/// A program that ExecuTorch wrote for XNNPACK; the payload, and the graph in it, changed.
+fn payload(patch: impl FnOnce(&mut [u8], &mut Patch)) -> Vec<u8> {
+    let mut bytes = golden("conv_xnn/model.pte");
+    let payload = bytes.windows(4).position(|word| word == b"XH00").unwrap() - 4;
+    let word = |at: usize| u32::from_le_bytes(bytes[payload + at..payload + at + 4].try_into().unwrap()) as usize;
+    let graph = payload + word(10)..payload + word(10) + word(14);
+    let mut file = Patch::new(bytes[graph.clone()].to_vec(), &xnnpack::GRAPH);
+    patch(&mut bytes[payload..], &mut file);
+    bytes[graph].copy_from_slice(&file.bytes);
+    bytes
 }
 
 /// A `.ptd` that ExecuTorch wrote, changed: the constants `a` and `b` of `a * x + b`.
@@ -584,6 +610,29 @@ fn programs() -> Vec<Row> {
             "an option without key and value",
             edited(BASE, |p| {
                 plan(p).delegates.as_mut().unwrap()[0].compile_specs = Some(vec![CompileSpec::default()]);
+            }),
+        ),
+        ("T-40", "a bool that is 2", edited(&constant("bool", "hex: '000201'"), |_| {})),
+        ("T-41", "a weight that is no number", edited(&constant("float16", "hex: '003c007e'"), |_| {})),
+        ("D-11", "a graph longer than its payload", payload(|payload, _| payload[14..18].fill(0x7f))),
+        ("D-12", "a graph without a root", payload(|_, graph| graph.bytes[..4].fill(0x7f))),
+        ("D-12", "an operation on a value that is not there", {
+            payload(|_, graph| graph.set32("xnodes[0].xnode_union.output_id", 99))
+        }),
+        (
+            "D-13",
+            "data under another key",
+            patched_golden("conv_xnn/model.pte", |f| {
+                let key = f.target("named_data[0].key");
+                f.write(key + 4, b"?");
+            }),
+        ),
+        (
+            "D-14",
+            "a call with one argument",
+            patched_golden("conv_xnn/model.pte", |f| {
+                let args = f.target("execution_plan[0].chains[0].instructions[0].instr_args.args");
+                f.write(args, &[1]);
             }),
         ),
         (

@@ -110,6 +110,7 @@ impl Walk<'_> {
     fn field(&mut self, at: usize, kind: Kind, members: &[&'static Table], name: &str, path: &str) {
         let item = match kind {
             Kind::Bool | Kind::Byte | Kind::Enum(_) | Kind::UnionTag => return self.mark(at, 1, name, path),
+            Kind::Short => return self.mark(at, 2, name, path),
             Kind::Int | Kind::UInt => return self.mark(at, 4, name, path),
             Kind::Long | Kind::ULong | Kind::Double => return self.mark(at, 8, name, path),
             Kind::Text | Kind::Bytes | Kind::AlignedBytes(_) | Kind::Bools => 1,

@@ -6,18 +6,24 @@ use super::super::header::Frame;
 use super::super::path::{Path, Reporter};
 use super::super::view::Table;
 use super::{Names, listed};
-use crate::program::{is_dim_order, nbytes};
+use crate::program::{Blob, BlobId, EValue, Program, TensorData, is_dim_order, nbytes};
+use crate::reader::program::{Ranges, header_field};
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::{flat_tensor, named_data, tensor_layout};
 use crate::schema::program::data_segment;
 
+/// Where the header has the place of the first segment (rule H-23).
+const BASE: usize = 32;
+
 /// The data behind a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Which of the given files it is in.
     pub file: usize,
     /// Bytes of its segment.
     pub size: u64,
+    /// Its segment, if that is inside the file.
+    pub data: Option<Blob>,
     /// How they are to be understood, if they are a tensor: element type, sizes, dim order.
     pub layout: Option<(ScalarType, Vec<i32>, Vec<u8>)>,
 }
@@ -29,6 +35,23 @@ pub struct External {
     pub files: Vec<String>,
     /// The keys.
     pub entries: HashMap<Vec<u8>, Entry>,
+}
+
+impl External {
+    /// Gives the tensors of a program the data that are here: what they are like was judged before.
+    pub fn put_into(&self, program: &mut Program) {
+        let Program { execution_plan, blobs, .. } = program;
+        for value in execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
+            let EValue::Tensor(tensor) = value else { continue };
+            let Some(extra) = tensor.extra_tensor_info.as_ref().filter(|extra| extra.location == 1) else { continue };
+            let entry = extra.fully_qualified_name.as_ref().and_then(|key| self.entries.get(key.as_bytes()));
+            let Some(data) = entry.and_then(|entry| entry.data.clone()) else { continue };
+            if let (Ok(id), true) = (u32::try_from(blobs.len()), tensor.nbytes() == Some(data.len)) {
+                tensor.data = TensorData::Blob(BlobId(id));
+                blobs.push(data);
+            }
+        }
+    }
 }
 
 /// Looks at a `.ptd`.
@@ -122,11 +145,12 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Path<'_>, report: &mut R
 }
 
 /// Adds the keys of a `.ptd` whose structure holds; what two files both have is left to the caller to report.
-pub fn collect(bytes: &[u8], name: &str, external: &mut External) -> Vec<(Vec<u8>, usize)> {
+pub fn collect(bytes: &[u8], name: &str, data: &Ranges<'_>, external: &mut External) -> Vec<(Vec<u8>, usize)> {
     let file = external.files.len();
     external.files.push(name.to_owned());
     let mut twice = Vec::new();
     let Some(root) = Table::root(bytes) else { return twice };
+    let base = header_field(bytes, BASE).unwrap_or(0);
     let segments = root.tables(flat_tensor::segments);
     let named = root.tables(flat_tensor::named_data);
     for entry in named.iter().flat_map(|named| named.iter()) {
@@ -142,7 +166,9 @@ pub fn collect(bytes: &[u8], name: &str, external: &mut External) -> Vec<(Vec<u8
             Some(other) if other.file != file => twice.push((key.to_owned(), other.file)),
             Some(_) => {}
             None => {
-                external.entries.insert(key.to_owned(), Entry { file, size, layout });
+                let place = segment.and_then(|segment| base.checked_add(segment.u64(data_segment::offset)));
+                let data = place.and_then(|place| data(place, size));
+                external.entries.insert(key.to_owned(), Entry { file, size, data, layout });
             }
         }
     }

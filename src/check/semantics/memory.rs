@@ -14,6 +14,8 @@ use super::method::{Access, How, Method, Span};
 
 /// So many tensors that begin before another one are looked at, of those that are alive.
 const LOOK_BACK: usize = 8;
+/// What operators call arguments whose elements say where others are.
+const INDICES: &[&str] = &["index", "indices"];
 /// In methods with more loops than this, what a loop needs in its next round is not looked at.
 const MOST_LOOPS: usize = 64;
 
@@ -192,7 +194,11 @@ impl Sweep<'_, '_> {
             return;
         }
         // A view is no larger than what it is a view of.
-        let rule = if same_start && span.end <= other.end { "X-5" } else { "X-4" };
+        let rule = match () {
+            () if same_start && span.end <= other.end => "X-5",
+            () if self.is_index(need, time) => "X-20",
+            () => "X-4",
+        };
         findings.add(rule, || {
             let found = format!(
                 "a write to values[{}], bytes {}..{} of pool {}, while values[{}], bytes {}..{}, is still to be read",
@@ -213,6 +219,19 @@ impl Sweep<'_, '_> {
         }
         let read = self.method.next_read(need.value as usize, time - 1);
         read.is_some_and(|read| self.flow.straight(time - 1, read))
+    }
+
+    /// Whether the next to read what is needed takes it for indices.
+    fn is_index(&self, need: &Need, time: u32) -> bool {
+        let Some(read) = self.method.next_read(need.value as usize, time - 1) else { return false };
+        let Some((known, _)) = self.method.steps.get(read as usize).and_then(|step| self.method.call(step)) else {
+            return false;
+        };
+        let mut reads = self.method.step_accesses(read).iter().filter(|access| access.value == need.value);
+        reads.any(|access| {
+            let arg = known.signature.args.get(access.arg as usize);
+            arg.is_some_and(|arg| INDICES.contains(&&*arg.name))
+        })
     }
 
     /// Whether one of two tensors is a view of the other, or both are of a third.

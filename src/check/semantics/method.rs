@@ -161,6 +161,7 @@ pub struct Known {
 
 /// A method, looked through.
 pub struct Method<'p> {
+    pub program: &'p Program,
     pub index: usize,
     pub plan: &'p ExecutionPlan,
     /// All instructions, chain after chain.
@@ -208,6 +209,7 @@ impl<'p> Method<'p> {
             }
         }
         let mut method = Method {
+            program,
             index,
             plan,
             steps,

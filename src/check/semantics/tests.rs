@@ -375,6 +375,18 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("X-4", "instructions[1].args[1]")],
     ),
     (
+        "a tensor over part of indices that are read later",
+        |p| {
+            let (indices, t, out) = (add_tensor(p, 512, 4), add_tensor(p, 520, 4), add_tensor(p, 640, 4));
+            tensor(p, indices as usize).scalar_type = ScalarType(3);
+            let (none, no) = (add(p, EValue::Int(-1)), add(p, EValue::Bool(false)));
+            call(p, "aten::relu.out", &[0, indices, indices]);
+            call(p, "aten::relu.out", &[0, t, t]);
+            call(p, "aten::embedding.out", &[2, indices, none, no, no, out, out]);
+        },
+        &[("X-20", "instructions[3].args[1]")],
+    ),
+    (
         "a larger tensor in the place of one that is read later",
         |p| {
             let t = add_tensor(p, 64, 8);
@@ -471,6 +483,27 @@ fn each_rule_finds_what_breaks_it() {
         expected.sort();
         assert_eq!(found, expected, "{what}");
     }
+}
+
+#[test]
+fn a_zero_point_is_one_of_the_numbers() {
+    let text = |zeros: &str| {
+        format!(
+            "    values:
+      w: {{tensor: int8, data: [[1, 2], [3, 4]]}}
+      scales: {{tensor: float64, data: [0.5, 0.125]}}
+      zeros: {{tensor: int64, data: {zeros}}}
+      y: {{tensor: float32, sizes: [2, 2]}}
+    outputs: [y]
+    instructions:
+      - kernel: quantized_decomposed::dequantize_per_channel.out
+        args: [w, scales, zeros, 0, -128, 127, int8]
+        out: y
+"
+        )
+    };
+    assert_eq!(found(&program(&text("[-128, 127]"))), []);
+    assert_eq!(found(&program(&text("[0, 128]"))), [("O-8", "methods.forward.instructions[0].args[2]".to_owned())]);
 }
 
 #[test]
