@@ -152,9 +152,13 @@ fn write(assembly: &Assembly, folder: &Path) {
     fs::create_dir_all(folder).expect("there is room");
     let mut outputs = Outputs::new();
     let program = assembly.program_file().expect("it has methods");
-    outputs.write(&folder.join("out.pte"), |out| program.write(out)).expect("there is room");
+    outputs
+        .write(&folder.join("out.pte"), program.size().expect("it is finite"), |out| program.write(out))
+        .expect("there is room");
     for (_, file) in assembly.data_files() {
-        outputs.write(&folder.join("out.ptd"), |out| file.write(out)).expect("there is room");
+        outputs
+            .write(&folder.join("out.ptd"), file.size().expect("it is finite"), |out| file.write(out))
+            .expect("there is room");
     }
     outputs.commit().expect("nobody else is here");
 }

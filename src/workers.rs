@@ -1,7 +1,13 @@
 //! The same work on many things, on several cores.
 
+use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
+
+/// How many workers the machine has room for.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
 
 /// What `work` makes of each item, in the items' order, whoever made it. So many workers take one item after the other,
 /// the caller's thread among them.

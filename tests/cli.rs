@@ -4,11 +4,13 @@
 //! What the files hold is `bytes.rs`'s matter, what messages about texts say is `errors.rs`'s.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use tempfile::TempDir;
+#[path = "support/folder.rs"]
+mod folder;
+
+use folder::{Done, Folder};
 
 /// A program without data.
 const RELU: &str = "
@@ -70,102 +72,6 @@ const WRONG: &str = "methods: {forward: {values: {x: {tensor: floot32, sizes: [1
 /// An assembly that succeeds, with a warning.
 fn warned() -> String {
     RELU.replace("aten::relu.out", "aten::rleu.out")
-}
-
-/// A folder to run in.
-struct Folder(TempDir);
-
-impl Folder {
-    fn new(texts: &[(&str, &str)]) -> Folder {
-        let folder = Folder(tempfile::tempdir().unwrap());
-        for (name, text) in texts {
-            folder.write(name, text);
-        }
-        folder
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        fs::write(self.path().join(name), content).unwrap();
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
-        command.args(arguments).current_dir(self.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Done {
-        Done::of(arguments, self.command(arguments).output().unwrap())
-    }
-
-    fn run_with_stdin(&self, arguments: &[&str], stdin: impl AsRef<[u8]>) -> Done {
-        let mut command = self.command(arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // A command that stops before it reads closes the pipe; that is its right.
-        let _ = child.stdin.take().unwrap().write_all(stdin.as_ref());
-        Done::of(arguments, child.wait_with_output().unwrap())
-    }
-
-    /// All names in the folder and below it, hidden ones too: what was left behind would be among them.
-    fn names(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        collect(self.path(), "", &mut names);
-        names.sort();
-        names
-    }
-}
-
-fn collect(folder: &Path, prefix: &str, names: &mut Vec<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
-        if entry.file_type().unwrap().is_dir() {
-            collect(&entry.path(), &format!("{name}/"), names);
-        }
-        names.push(name);
-    }
-}
-
-/// How a command ended.
-struct Done {
-    command: String,
-    code: Option<i32>,
-    stdout: Vec<u8>,
-    stderr: String,
-}
-
-impl Done {
-    fn of(arguments: &[&str], output: Output) -> Done {
-        let Output { status, stdout, stderr } = output;
-        let stderr = String::from_utf8(stderr).expect("messages are UTF-8");
-        Done { command: arguments.join(" "), code: status.code(), stdout, stderr }
-    }
-
-    #[track_caller]
-    fn exits(self, code: i32) -> Done {
-        assert_eq!(self.code, Some(code), "pte-emit {}\n{}", self.command, self.stderr);
-        self
-    }
-
-    #[track_caller]
-    fn says(self, what: &str) -> Done {
-        assert!(self.stderr.contains(what), "pte-emit {}: no `{what}` in\n{}", self.command, self.stderr);
-        self
-    }
-
-    #[track_caller]
-    fn says_nothing(self) -> Done {
-        assert_eq!(self.stderr, "", "pte-emit {}", self.command);
-        self
-    }
 }
 
 /// Whether these are the bytes of a program.
@@ -406,6 +312,20 @@ fn a_wrong_text_among_several_stops_no_other() {
     folder.run(&["a.yaml", "wrong.yaml", "z.yaml", "-o", "out"]).exits(1).says("wrong.yaml:1:");
     assert_eq!(folder.names(), ["a.yaml", "out", "out/a.pte", "out/z.pte", "wrong.yaml", "z.yaml"]);
     folder.run(&["a.yaml", "wrong.yaml", "nothing.yaml", "-o", "out"]).exits(3);
+}
+
+#[test]
+fn outputs_of_one_text_do_not_replace_those_of_another() {
+    let text = |key: &str| format!("named_data: {{{key}: {{external: shared, data: {{hex: \"00\"}}}}}}");
+    let folder = Folder::new(&[("a.yaml", &text("k")), ("b.yaml", &text("l")), ("c.yaml", RELU)]);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder
+        .run(&["a.yaml", "b.yaml", "c.yaml", "-o", "out"])
+        .exits(2)
+        .says("shared.ptd was made of another text already");
+    assert_eq!(folder.names(), ["a.yaml", "b.yaml", "c.yaml", "out", "out/c.pte", "out/shared.ptd"]);
+    let shared = folder.read("out/shared.ptd");
+    assert!(shared.contains(&b'k') && is_data(&shared));
 }
 
 #[test]

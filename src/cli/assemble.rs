@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use indicatif::ProgressBar;
 
 use super::io::{self, Document, Messages, STREAM};
 use super::{Exit, summary};
@@ -15,7 +16,7 @@ use crate::emitter::sink::Outputs;
 use crate::ir::document::Layout;
 use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT};
 use crate::reader::{Origin, bundled_program};
-use crate::{Assembly, Input, Overrides, assemble, reassemble};
+use crate::{Assembly, Input, Overrides, assemble, reassemble, workers};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -170,22 +171,57 @@ impl LayoutArguments {
 /// Why a command stops: how to exit, and what to say.
 struct Failure(Exit, String);
 
-/// Assembles all texts; one that fails does not stop the others.
+/// Assembles all texts, several at a time; one that fails does not stop the others. Messages come in the texts' order.
 pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
     if let Err(Failure(exit, message)) = arguments.check() {
         messages.error(&message);
         return exit;
     }
-    let mut worst = Exit::Ok;
-    for input in &arguments.inputs {
-        if let Err(Failure(exit, message)) = one(input, &arguments, messages) {
+    let mut taken = HashSet::new();
+    if let [input] = &*arguments.inputs {
+        return finish(one(input, &arguments, messages), &mut taken, messages);
+    }
+    let (cores, colours) = (workers::cores(), messages.colours());
+    let jobs = workers::map(arguments.inputs.iter().collect(), cores, |input| {
+        let messages = Messages::kept(colours);
+        (one(input, &arguments, &messages), messages)
+    });
+    // In the texts' order, so that what is said and what is in the folder does not depend on who was done first.
+    jobs.into_iter().fold(Exit::Ok, |worst, (written, kept)| {
+        messages.say(kept);
+        worst.max(finish(written, &mut taken, messages))
+    })
+}
+
+/// Outputs that are written, but not yet in their places.
+struct Written {
+    outputs: Outputs,
+    /// What to say when they are.
+    summary: String,
+}
+
+/// Puts the outputs of a text in their places, unless another text's are there (`taken`), and says how it went.
+fn finish(written: Result<Written, Failure>, taken: &mut HashSet<PathBuf>, messages: &Messages) -> Exit {
+    let done = written.and_then(|Written { outputs, summary }| {
+        let places: Vec<PathBuf> = outputs.targets().map(io::place).collect();
+        if let Some(place) = places.iter().find(|place| taken.contains(*place)) {
+            let message = format!("{} was made of another text already; assemble them one by one", place.display());
+            return Err(Failure(Exit::Usage, message));
+        }
+        taken.extend(places);
+        outputs.commit().map_err(|error| Failure(Exit::Io, error.to_string()))?;
+        messages.print(&summary);
+        Ok(())
+    });
+    match done {
+        Ok(()) => Exit::Ok,
+        Err(Failure(exit, message)) => {
             if !message.is_empty() {
                 messages.error(&message);
             }
-            worst = worst.max(exit);
+            exit
         }
     }
-    worst
 }
 
 impl Arguments {
@@ -267,7 +303,7 @@ fn stem(input: &Path) -> &OsStr {
     if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
 }
 
-fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), Failure> {
+fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<Written, Failure> {
     let document = io::open(input).map_err(|error| match error {
         io::ReadError::Unreadable(message) => Failure(Exit::Io, message),
         io::ReadError::NoText(message) => Failure(Exit::Input, message),
@@ -307,11 +343,14 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<(), F
         }
         _ => None,
     };
-    write(&files, bundled.as_deref()).map_err(|error| Failure(Exit::Io, error.to_string()))?;
-    if !arguments.quiet {
-        messages.print(&summary::of(&assembly, files.iter().map(|(target, file)| (target.as_deref(), file))));
-    }
-    Ok(())
+    let bytes = files.iter().filter_map(|(_, file)| file.size()).fold(0, u64::saturating_add);
+    let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
+    let outputs = write(&files, bundled.as_deref(), &bar);
+    bar.finish_and_clear();
+    let outputs = outputs.map_err(|error| Failure(Exit::Io, error.to_string()))?;
+    let named = files.iter().map(|(target, file)| (target.as_deref(), file));
+    let summary = if arguments.quiet { String::new() } else { summary::of(&assembly, named) };
+    Ok(Written { outputs, summary })
 }
 
 /// What the checker has against what is about to be written. A text may well ask for a file that the runtime refuses, as
@@ -332,20 +371,21 @@ fn judge(input: &Path, assembly: &Assembly, arguments: &Arguments) -> std::io::R
 }
 
 /// Writes the program of a bundled program, untouched.
-fn strip_tests(input: &Path, document: &Document, arguments: &Arguments) -> Result<(), Failure> {
+fn strip_tests(input: &Path, document: &Document, arguments: &Arguments) -> Result<Written, Failure> {
     let Document::Binary(name, origin) = document else {
         return Err(Failure(Exit::Usage, format!("{} is a text: only a .bpte has tests to strip", input.display())));
     };
     let found = bundled_program::read(origin).map_err(|error| Failure(Exit::Input, format!("{name}: {error}")))?;
     let failed = |error: std::io::Error| Failure(Exit::Io, error.to_string());
-    let Some(target) = arguments.target(input, Format::Pte) else {
-        return io::write_to_stdout(|out| found.program.copy_to(out)).map_err(failed);
-    };
-    if io::place(&target) == io::place(input) {
-        return Err(would_be_lost(&target));
-    }
     let mut outputs = Outputs::new();
-    outputs.write(&target, |out| found.program.copy_to(out)).and_then(|()| outputs.commit()).map_err(failed)
+    match arguments.target(input, Format::Pte) {
+        None => io::write_to_stdout(|out| found.program.copy_to(out)).map_err(failed)?,
+        Some(target) if io::place(&target) == io::place(input) => return Err(would_be_lost(&target)),
+        Some(target) => {
+            outputs.write(&target, found.program.len, |out| found.program.copy_to(out)).map_err(failed)?;
+        }
+    }
+    Ok(Written { outputs, summary: String::new() })
 }
 
 /// The files of an assembly with their targets; `None` is standard output.
@@ -419,23 +459,28 @@ fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<Pat
     }
 }
 
-/// Writes all files, or none. A bundled program takes the place of the first, the program that it bundles.
-fn write(files: &[(Option<PathBuf>, File<'_>)], bundled: Option<&[u8]>) -> std::io::Result<()> {
-    let content = |position: usize, file: &File<'_>, out: &mut dyn Write| match bundled.filter(|_| position == 0) {
-        Some(bytes) => out.write_all(bytes),
-        None => file.write(out),
-    };
+/// Writes all files, or none; standard output at once. A bundled program takes the place of the first, the program that it
+/// bundles.
+fn write(files: &[(Option<PathBuf>, File<'_>)], bundled: Option<&[u8]>, bar: &ProgressBar) -> std::io::Result<Outputs> {
     let mut outputs = Outputs::new();
-    for (position, (target, file)) in files.iter().enumerate() {
-        if let Some(target) = target {
-            outputs.write(target, |out| content(position, file, out))?;
+    // Standard output last: what is written there cannot be taken back.
+    let (named, streamed): (Vec<_>, Vec<_>) = files.iter().enumerate().partition(|(_, (target, _))| target.is_some());
+    for (position, (target, file)) in named.into_iter().chain(streamed) {
+        let bundled = bundled.filter(|_| position == 0);
+        let size = bundled.map_or(file.size().unwrap_or(0), |bytes| bytes.len() as u64);
+        let content = |out: &mut dyn Write| {
+            let mut out = bar.wrap_write(out);
+            match bundled {
+                Some(bytes) => out.write_all(bytes),
+                None => file.write(&mut out),
+            }
+        };
+        match target {
+            Some(target) => outputs.write(target, size, content)?,
+            None => io::write_to_stdout(content)?,
         }
     }
-    outputs.commit()?;
-    for (position, (_, file)) in files.iter().enumerate().filter(|(_, (target, _))| target.is_none()) {
-        io::write_to_stdout(|out| content(position, file, out))?;
-    }
-    Ok(())
+    Ok(outputs)
 }
 
 /// A path; the empty one stands for the option without a value, which clap's own parser of paths would refuse.

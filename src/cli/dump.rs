@@ -76,7 +76,9 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     let written = match &arguments.output {
         Some(path) => {
             let mut outputs = Outputs::new();
-            outputs.write(path, |out| out.write_all(printed.text.as_bytes())).and_then(|()| outputs.commit())
+            outputs
+                .write(path, printed.text.len() as u64, |out| out.write_all(printed.text.as_bytes()))
+                .and_then(|()| outputs.commit())
         }
         None => io::write_to_stdout(|out| out.write_all(printed.text.as_bytes())),
     };

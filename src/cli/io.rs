@@ -1,11 +1,13 @@
 //! What all commands share about files and terminals: `-` for the standard streams, no binary to a terminal, messages on
 //! standard error.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ColorChoice;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::reader::Origin;
 use crate::schema::{bundled_program, flat_tensor, program};
@@ -74,9 +76,14 @@ fn text(name: String, bytes: Vec<u8>, folder: PathBuf) -> Result<Text, ReadError
     Ok(Text { name, text, folder })
 }
 
+/// So many bytes take longer to write than a person likes to wait without a sign.
+const LONG: u64 = 256 << 20;
+
 /// Messages for the person at the terminal.
 pub struct Messages {
     colours: bool,
+    /// What is to be said later, if it is not to be said at once.
+    kept: Option<RefCell<String>>,
 }
 
 impl Messages {
@@ -87,7 +94,17 @@ impl Messages {
             ColorChoice::Never => false,
             ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         };
-        Messages { colours }
+        Messages { colours, kept: None }
+    }
+
+    /// Messages that wait until [`Messages::say`].
+    pub fn kept(colours: bool) -> Messages {
+        Messages { colours, kept: Some(RefCell::default()) }
+    }
+
+    /// Prints what others have kept.
+    pub fn say(&self, kept: Messages) {
+        self.print(&kept.kept.map(RefCell::into_inner).unwrap_or_default());
     }
 
     /// Whether messages have colours.
@@ -97,7 +114,20 @@ impl Messages {
 
     /// Prints a text as it is. A closed standard error is no reason to fail.
     pub fn print(&self, text: &str) {
+        if let Some(kept) = &self.kept {
+            return kept.borrow_mut().push_str(text);
+        }
         let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// A bar for writing so many bytes: on a terminal only, and only for what takes long enough to look at it.
+    pub fn progress(&self, bytes: u64) -> ProgressBar {
+        if bytes < LONG || self.kept.is_some() || !io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let line = "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
+        let style = ProgressStyle::with_template(line).unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::new(bytes).with_style(style)
     }
 
     /// Prints an error that concerns no place in a text.

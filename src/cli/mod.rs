@@ -11,6 +11,7 @@ mod summary;
 
 use std::process::ExitCode;
 
+use crate::emitter::sink;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// How a command ends; the numbers are documented in the help and the README.
@@ -26,6 +27,9 @@ enum Exit {
     Io = 3,
 }
 
+/// The exit status of a command that was interrupted, as shells have it.
+const INTERRUPTED: i32 = 130;
+
 const AFTER_HELP: &str = "\
 Examples:
   pte-emit model.yaml -o model.pte                    a program
@@ -38,10 +42,11 @@ Examples:
   pte-emit schema > pte-emit.schema.json              for an editor that completes and checks
 
 Exit status:
-  0  all outputs are written; nothing is wrong with what is checked
-  1  an input is wrong; nothing of it is written
-  2  the command line is wrong
-  3  something cannot be read or written; nothing of it is written";
+  0    all outputs are written; nothing is wrong with what is checked
+  1    an input is wrong; nothing of it is written
+  2    the command line is wrong
+  3    something cannot be read or written; nothing of it is written
+  130  interrupted; nothing is left behind";
 
 /// Turns a readable YAML (or JSON) text into ExecuTorch .pte programs and .ptd weights.
 ///
@@ -83,6 +88,11 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
+    // Whoever interrupts the command finds nothing of what it had begun.
+    let _ = ctrlc::set_handler(|| {
+        let _nobody_goes_on = sink::remove_unfinished();
+        std::process::exit(INTERRUPTED);
+    });
     let exit = match cli.command {
         Some(Command::Dump(arguments)) => dump::run(&arguments, &io::Messages::new(cli.color)),
         Some(Command::Check(arguments)) => check::run(&arguments, &io::Messages::new(cli.color)),

@@ -1,11 +1,15 @@
 //! Output files that appear whole or not at all: written beside their targets, renamed when all are complete. A link is
 //! followed, and what is no file (a pipe, a device) is written to directly, since nothing can take its place.
 //!
+//! Who is interrupted calls [`remove_unfinished`]; who is killed without warning leaves files called `.pte-emit-*`, and every
+//! target as it was, or whole.
+//!
 //! What is written is not known here.
 
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
@@ -21,11 +25,17 @@ impl Outputs {
         Outputs::default()
     }
 
-    /// Writes a file beside `target`, to take its place at [`Outputs::commit`].
+    /// Writes a file of `size` bytes beside `target`, to take its place at [`Outputs::commit`]. Room for all of it is asked
+    /// for first: a full disk is told before the first byte is copied, and copying is faster.
     ///
     /// # Errors
     /// What writing says, with the target named.
-    pub fn write(&mut self, target: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    pub fn write(
+        &mut self,
+        target: &Path,
+        size: u64,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
         let target = &target.canonicalize().unwrap_or_else(|_| target.to_owned());
         let kind = target.metadata().map(|metadata| metadata.file_type());
         if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
@@ -36,12 +46,28 @@ impl Outputs {
         if target.is_dir() {
             return Err(named(target, io::Error::new(io::ErrorKind::IsADirectory, "is a directory, not a file")));
         }
-        let file = beside(target).map_err(|error| named(target, error))?;
+        let file = {
+            let mut unfinished = unfinished();
+            let file = beside(target).map_err(|error| named(target, error))?;
+            unfinished.push(file.path().to_owned());
+            file
+        };
+        reserve(file.as_file(), size).map_err(|error| named(target, error))?;
         let mut out = BufWriter::with_capacity(1 << 18, file);
         write(&mut out).map_err(|error| named(target, error))?;
         let file = out.into_inner().map_err(|error| named(target, error.into_error()))?;
+        let end = file.as_file().stream_position().map_err(|error| named(target, error))?;
+        if end < size {
+            // What was reserved and is not needed.
+            file.as_file().set_len(end).map_err(|error| named(target, error))?;
+        }
         self.files.push((file.into_temp_path(), target.to_owned()));
         Ok(())
+    }
+
+    /// Where the files will be.
+    pub fn targets(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|(_, target)| &**target)
     }
 
     /// Puts all files in their places. If one cannot be, those that were put already are taken back.
@@ -49,6 +75,9 @@ impl Outputs {
     /// # Errors
     /// What renaming says, with the target named.
     pub fn commit(self) -> io::Result<()> {
+        // Who is interrupted meanwhile waits for the end of this.
+        let mut unfinished = unfinished();
+        unfinished.retain(|name| !self.files.iter().any(|(file, _)| **file == **name));
         let mut done: Vec<(PathBuf, Option<TempPath>)> = Vec::new();
         for (file, target) in self.files {
             let placed = keep_old(&target).and_then(|old| {
@@ -71,6 +100,44 @@ impl Outputs {
         }
         Ok(())
     }
+}
+
+/// Names of files that are being written.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the files that are being written, by any thread. No file is put in its place afterwards: the caller ends the
+/// program.
+pub fn remove_unfinished() -> impl Sized {
+    let mut unfinished = unfinished();
+    for name in unfinished.drain(..) {
+        // Nothing better than to try can be done with an error here.
+        let _ = fs::remove_file(name);
+    }
+    // As long as the caller keeps this, nobody begins or ends a file.
+    unfinished
+}
+
+/// So many bytes are worth asking for.
+const LARGE: u64 = 1 << 20;
+
+/// Asks for room for a file, where the system can be asked.
+fn reserve(file: &fs::File, size: u64) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if size >= LARGE {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::Errno;
+        return match fallocate(file, FallocateFlags::empty(), 0, size) {
+            Err(full @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(full.into()),
+            // Not every file system knows how.
+            _ => Ok(()),
+        };
+    }
+    let _ = (file, size, LARGE);
+    Ok(())
 }
 
 /// A second name for the file at `target`, if there is one, so that it can be brought back.

@@ -1,0 +1,148 @@
+//! What goes wrong around us: no room, sources that shrink, interruptions, another process with the same target. Always a clear
+//! error or a whole file, never a torn one, and never is the old one lost.
+#![cfg(unix)]
+
+use std::fs::{self, File};
+use std::process::Stdio;
+use std::time::Duration;
+
+use pte_emit::emitter::sink::Outputs;
+use pte_emit::{Input, Overrides, assemble};
+
+// The tests of the command use all of it.
+#[allow(dead_code)]
+#[path = "support/folder.rs"]
+mod folder;
+
+use folder::{Done, Folder};
+
+/// A text with so many bytes of weights, which are a file of holes.
+fn model(folder: &Folder, bytes: u64) {
+    File::create(folder.path().join("weights.bin")).unwrap().set_len(bytes).unwrap();
+    let elements = bytes / 4;
+    folder.write(
+        "model.yaml",
+        format!(
+            "methods: {{forward: {{values: {{w: {{tensor: float32, sizes: [{elements}], data: {{file: weights.bin}}}}}}, \
+             outputs: [w]}}}}"
+        ),
+    );
+}
+
+/// The command by way of a shell, which limits it.
+fn limited(folder: &Folder, limit: &str, arguments: &str) -> Done {
+    let command = folder.command(&[]);
+    let line = format!("{limit}; exec {} {arguments}", command.get_program().to_str().unwrap());
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &line]).current_dir(folder.path());
+    Done::of(&[limit, arguments], shell.output().unwrap())
+}
+
+#[test]
+fn a_full_disk_is_told_and_the_old_output_stays() {
+    let folder = Folder::new(&[("model.pte", "old")]);
+    model(&folder, 8 << 20);
+    // A limit for files, in blocks of half a KiB or more; who ignores the signal gets the error.
+    for limit in ["trap '' XFSZ; ulimit -f 1024", "trap '' XFSZ; ulimit -f 1"] {
+        limited(&folder, limit, "model.yaml -o model.pte").exits(3).says("model.pte: File too large");
+        assert_eq!(folder.read("model.pte"), b"old");
+        assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
+    }
+    if cfg!(target_os = "linux") {
+        folder.run(&["model.yaml", "-o", "/dev/full"]).exits(3).says("/dev/full: No space left on device");
+    }
+}
+
+#[test]
+fn a_folder_that_takes_no_file_is_told() {
+    let folder = Folder::new(&[]);
+    model(&folder, 64);
+    if cfg!(target_os = "linux") {
+        folder.run(&["model.yaml", "-o", "/proc/model.pte"]).exits(3).says("/proc/model.pte: ");
+    }
+    folder.run(&["model.yaml", "-o", "model.yaml/model.pte"]).exits(3).says("model.yaml/model.pte: there is no folder");
+}
+
+#[test]
+fn a_source_that_shrinks_is_told() {
+    let folder = Folder::new(&[("model.pte", "old")]);
+    model(&folder, 3 << 20);
+    let text = String::from_utf8(folder.read("model.yaml")).unwrap();
+    let input = Input { name: "model.yaml", text: &text, folder: folder.path() };
+    let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+    File::options().write(true).open(folder.path().join("weights.bin")).unwrap().set_len(1 << 20).unwrap();
+
+    let (mut outputs, file) = (Outputs::new(), assembly.program_file().unwrap());
+    let target = folder.path().join("model.pte");
+    let error = outputs.write(&target, file.size().unwrap(), |out| file.write(out)).unwrap_err().to_string();
+    assert!(error.contains("weights.bin: the file became shorter while it was read"), "{error}");
+    drop(outputs);
+    assert_eq!(folder.read("model.pte"), b"old");
+    assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
+}
+
+/// Sends a signal to the command after each of many moments.
+fn interrupted(signal: &str, leftovers: bool) {
+    let folder = Folder::new(&[]);
+    model(&folder, 48 << 20);
+    folder.run(&["model.yaml", "-o", "whole.pte"]).exits(0);
+    let whole = folder.read("whole.pte");
+    for moment in 0..24 {
+        folder.write("model.pte", "old");
+        let mut child = folder.command(&["model.yaml", "-o", "model.pte"]).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(2 * moment));
+        let kill = std::process::Command::new("kill").args([signal, &child.id().to_string()]).output().unwrap();
+        let status = child.wait().unwrap();
+        let found = folder.read("model.pte");
+        assert!(found == b"old" || found == whole, "{signal} after {} ms: {} bytes", 2 * moment, found.len());
+        assert!(found == whole || !status.success(), "{signal} after {} ms: {kill:?}", 2 * moment);
+        let mut names = folder.names();
+        if leftovers {
+            for name in names.iter().filter(|name| name.starts_with(".pte-emit-")) {
+                fs::remove_file(folder.path().join(name)).unwrap();
+            }
+            names.retain(|name| !name.starts_with(".pte-emit-"));
+        }
+        assert_eq!(names, ["model.pte", "model.yaml", "weights.bin", "whole.pte"], "{signal} after {} ms", 2 * moment);
+    }
+}
+
+#[test]
+fn who_is_interrupted_leaves_nothing() {
+    interrupted("-INT", false);
+    interrupted("-TERM", false);
+}
+
+#[test]
+fn who_is_killed_loses_nothing() {
+    interrupted("-KILL", true);
+}
+
+#[test]
+fn two_processes_with_one_target_make_one_whole_file() {
+    let folder = Folder::new(&[]);
+    model(&folder, 16 << 20);
+    let other = String::from_utf8(folder.read("model.yaml")).unwrap().replace("forward", "backward");
+    folder.write("other.yaml", other);
+    let made = ["model", "other"].map(|name| {
+        folder.run(&[&format!("{name}.yaml"), "-o", "one.pte"]).exits(0);
+        folder.read("one.pte")
+    });
+    for _ in 0..8 {
+        let start = |name| folder.command(&[name, "-o", "one.pte", "-q"]).spawn().unwrap();
+        for mut child in [start("model.yaml"), start("other.yaml")] {
+            assert!(child.wait().unwrap().success());
+        }
+        assert!(made.contains(&folder.read("one.pte")));
+        assert_eq!(folder.names(), ["model.yaml", "one.pte", "other.yaml", "weights.bin"]);
+    }
+}
+
+#[test]
+fn what_was_reserved_and_is_not_needed_is_given_back() {
+    let folder = Folder::new(&[]);
+    let (mut outputs, target) = (Outputs::new(), folder.path().join("short"));
+    outputs.write(&target, 4 << 20, |out| out.write_all(b"all")).unwrap();
+    outputs.commit().unwrap();
+    assert_eq!(folder.read("short"), b"all");
+}

@@ -1,0 +1,104 @@
+//! A folder of its own for each test of the command, and how the command ended there.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A folder to run in.
+pub struct Folder(TempDir);
+
+impl Folder {
+    pub fn new(texts: &[(&str, &str)]) -> Folder {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        for (name, text) in texts {
+            folder.write(name, text);
+        }
+        folder
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path().join(name), content).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        command.args(arguments).current_dir(self.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Done {
+        Done::of(arguments, self.command(arguments).output().unwrap())
+    }
+
+    pub fn run_with_stdin(&self, arguments: &[&str], stdin: impl AsRef<[u8]>) -> Done {
+        let mut command = self.command(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A command that stops before it reads closes the pipe; that is its right.
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_ref());
+        Done::of(arguments, child.wait_with_output().unwrap())
+    }
+
+    /// All names in the folder and below it, hidden ones too: what was left behind would be among them.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        collect(self.path(), "", &mut names);
+        names.sort();
+        names
+    }
+}
+
+fn collect(folder: &Path, prefix: &str, names: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            collect(&entry.path(), &format!("{name}/"), names);
+        }
+        names.push(name);
+    }
+}
+
+/// How a command ended.
+pub struct Done {
+    pub command: String,
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Done {
+    pub fn of(arguments: &[&str], output: Output) -> Done {
+        let Output { status, stdout, stderr } = output;
+        let stderr = String::from_utf8(stderr).expect("messages are UTF-8");
+        Done { command: arguments.join(" "), code: status.code(), stdout, stderr }
+    }
+
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Done {
+        assert_eq!(self.code, Some(code), "pte-emit {}\n{}", self.command, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn says(self, what: &str) -> Done {
+        assert!(self.stderr.contains(what), "pte-emit {}: no `{what}` in\n{}", self.command, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn says_nothing(self) -> Done {
+        assert_eq!(self.stderr, "", "pte-emit {}", self.command);
+        self
+    }
+}
