@@ -443,6 +443,22 @@ fn the_texts_themselves_come_back() {
     }
 }
 
+/// What random texts have found.
+#[test]
+fn odd_texts_come_back() {
+    let text = |list: &str| {
+        format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [2]}}, y: {{tensor: float32, sizes: [2]}}, \
+             l: {list}}}, inputs: [x], outputs: [y], instructions: [{{kernel: aten::cat.out, args: [l, 0], out: y}}]}}}}"
+        )
+    };
+    for list in ["{tensor_list: [x, {index: -1}]}", "{optional_tensor_list: [x, null]}"] {
+        let text = text(list);
+        assert!(assemble(&Input { name: "odd", text: &text, folder: Path::new("") }, &Overrides::default()).is_ok());
+        comes_back(&text, Path::new("")).unwrap();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
     #[test]

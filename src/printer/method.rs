@@ -617,11 +617,13 @@ impl<'p> MethodPrinter<'p> {
             EValue::IntList(Some(items)) if list_of(Base::Int) || (kind.is_none() && !items.is_empty()) => {
                 self.ints(items, out);
             }
-            EValue::TensorList(Some(items)) if kind.is_none_or(|kind| !kind.optional_items) => self.tensors(items, out),
+            EValue::TensorList(Some(items)) if kind.is_none_or(|kind| !kind.optional_items) => {
+                self.tensors(items, false, out);
+            }
             EValue::OptionalTensorList(Some(items))
                 if kind.is_some_and(|kind| kind.optional_items) || items.contains(&-1) =>
             {
-                self.tensors(items, out);
+                self.tensors(items, true, out);
             }
             EValue::DoubleList(Some(items)) if list_of(Base::Float) => yaml::list(out, items, yaml::double),
             EValue::BoolList(Some(items)) if list_of(Base::Bool) => yaml::list(out, items, yaml::number),
@@ -638,10 +640,10 @@ impl<'p> MethodPrinter<'p> {
         yaml::list(out, items, |item, out| self.argument(i32::try_from(*item).unwrap_or(-1), None, out));
     }
 
-    /// A list of tensors; -1 stands for none (M-10).
-    fn tensors(&self, items: &[i32], out: &mut String) {
+    /// A list of tensors; where one may be None, -1 stands for it (M-10).
+    fn tensors(&self, items: &[i32], optional: bool, out: &mut String) {
         yaml::list(out, items, |item, out| match item {
-            -1 => out.push_str("null"),
+            -1 if optional => out.push_str("null"),
             item => self.reference(*item, out),
         });
     }
@@ -663,9 +665,11 @@ impl<'p> MethodPrinter<'p> {
             EValue::IntList(list) => self.ints(list.as_deref().unwrap_or_default(), fields.key("int_list")),
             EValue::DoubleList(list) => yaml::list(fields.key("double_list"), list.iter().flatten(), yaml::double),
             EValue::BoolList(list) => yaml::list(fields.key("bool_list"), list.iter().flatten(), yaml::number),
-            EValue::TensorList(list) => self.tensors(list.as_deref().unwrap_or_default(), fields.key("tensor_list")),
+            EValue::TensorList(list) => {
+                self.tensors(list.as_deref().unwrap_or_default(), false, fields.key("tensor_list"));
+            }
             EValue::OptionalTensorList(list) => {
-                self.tensors(list.as_deref().unwrap_or_default(), fields.key("optional_tensor_list"));
+                self.tensors(list.as_deref().unwrap_or_default(), true, fields.key("optional_tensor_list"));
             }
             EValue::Tensor(_) => {}
         }
