@@ -51,7 +51,7 @@ use ir::document::{Document, Layout};
 use ir::resolve::{Origins, Resolved};
 use ir::tests::MethodTests;
 use layout::file::Placement;
-use layout::{LayoutError, Locus, Options, Plan};
+use layout::{LayoutError, Locus, Options, Plan, Shards};
 use program::Program;
 use reader::Origin;
 use reader::layout::FlatTensor;
@@ -80,6 +80,8 @@ pub struct Overrides {
     pub with: Vec<PathBuf>,
     /// Data larger than this, in bytes, are refused; `None` is [`DEFAULT_MAX_SIZE`].
     pub max_size: Option<u64>,
+    /// How the `.ptd` without a tag is split into several.
+    pub shards: Option<Shards>,
 }
 
 /// A slip such as `sizes: [1000000, 1000000]` must not fill a disk.
@@ -153,7 +155,7 @@ struct Parts {
 
 /// Reads a binary file, told apart by its identifier.
 fn read_parts(origin: &Origin) -> io::Result<Parts> {
-    let head = origin.head(8)?;
+    let head = origin.head(9)?;
     if head.get(4..8) == Some(schema::bundled_program::IDENTIFIER.as_bytes()) {
         let bundled = reader::bundled_program::read(origin)?;
         let (program, options) = reader::layout::program_with_layout(&bundled.program_origin()?)?;
@@ -161,6 +163,10 @@ fn read_parts(origin: &Origin) -> io::Result<Parts> {
     }
     if head.get(4..8) == Some(schema::flat_tensor::IDENTIFIER.as_bytes()) {
         let FlatTensor { program, options, .. } = reader::layout::flat_tensor(origin)?;
+        return Ok(Parts { program, tests: Vec::new(), options, raw: Raw::default(), has_methods: false });
+    }
+    if reader::safetensors::is_safetensors(&head, origin.len()?) {
+        let (program, options) = (reader::safetensors::read(origin)?, Options::default());
         return Ok(Parts { program, tests: Vec::new(), options, raw: Raw::default(), has_methods: false });
     }
     let (program, options) = reader::layout::program_with_layout(origin)?;
@@ -173,7 +179,8 @@ fn finish(
     overrides: &Overrides,
     name: impl Fn(usize, usize) -> Option<String>,
 ) -> Result<Assembly, Vec<LayoutError>> {
-    let Parts { mut program, tests, options, raw, has_methods } = parts;
+    let Parts { mut program, tests, mut options, raw, has_methods } = parts;
+    options.shards = overrides.shards.clone();
     let whole = |error: io::Error| vec![LayoutError::new(Locus::Program, error.to_string())];
     check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE)).map_err(|error| vec![error])?;
     if overrides.internal_data || !overrides.with.is_empty() {

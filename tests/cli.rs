@@ -315,6 +315,75 @@ fn a_wrong_text_among_several_stops_no_other() {
 }
 
 #[test]
+fn weights_can_be_split_into_several_files() {
+    let text = |keys: &[&str]| {
+        let tensor =
+            |key: &&str| format!("{key}: {{tensor: float32, sizes: [4], data: {{random: {{seed: {}}}}}}}", key.len());
+        let values: Vec<String> = keys.iter().map(tensor).collect();
+        format!("methods: {{forward: {{values: {{{}}}, outputs: [{}]}}}}", values.join(", "), keys.join(", "))
+    };
+    // Of 16 bytes each; `c` and `d` have the same.
+    let folder =
+        Folder::new(&[("m.yaml", &text(&["aaa", "bb", "d", "c"])), ("n.yaml", &text(&["c", "aaa", "d", "bb"]))]);
+    folder.run(&["m.yaml", "-o", "m.pte"]).exits(0);
+    folder.run(&["m.yaml", "-o", "small.pte", "--external-data", "w.ptd", "--max-shard-size", "39"]).exits(0);
+    assert_eq!(
+        folder.names(),
+        ["m.pte", "m.yaml", "n.yaml", "small.pte", "w-00001-of-00002.ptd", "w-00002-of-00002.ptd"]
+    );
+    let made = ["w-00001-of-00002.ptd", "w-00002-of-00002.ptd"].map(|name| folder.read(name));
+    // The order in which the program has them does not matter.
+    folder.run(&["n.yaml", "-o", "other.pte", "--external-data", "w.ptd", "--max-shard-size", "39"]).exits(0);
+    assert!(made == ["w-00001-of-00002.ptd", "w-00002-of-00002.ptd"].map(|name| folder.read(name)));
+    // Together they are what was there.
+    let with = ["--with", "w-00001-of-00002.ptd", "--with", "w-00002-of-00002.ptd"];
+    folder.run(&["check", "small.pte", with[0], with[1], with[2], with[3]]).exits(0);
+    folder.run(&["small.pte", with[0], with[1], with[2], with[3], "--internal-data", "-o", "back.pte"]).exits(0);
+    folder.run(&["back.pte", "-o", "again.pte", "--external-data"]).exits(0);
+    // What fits one file has its name.
+    folder.run(&["m.yaml", "-o", "one.pte", "--external-data", "--max-shard-size", "1K"]).exits(0);
+    assert!(is_data(&folder.read("one.ptd")) && folder.read("one.pte") == folder.read("again.pte"));
+    folder.run(&["m.yaml", "-o", "no.pte", "--external-data", "--max-shard-size", "2X"]).exits(2).says("8G");
+}
+
+#[test]
+fn safetensors_become_a_ptd_and_come_back() {
+    let folder = Folder::new(&[]);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data/linear.safetensors");
+    let source = source.to_str().unwrap();
+    folder.run(&[source, "-o", "w.ptd"]).exits(0);
+    assert!(is_data(&folder.read("w.ptd")));
+    folder.run(&["check", "w.ptd"]).exits(0);
+    folder.run(&["w.ptd", "-o", "w.safetensors"]).exits(0);
+    folder.run(&["w.safetensors", "-o", "again.ptd"]).exits(0);
+    assert!(folder.read("w.ptd") == folder.read("again.ptd"));
+    // As bytes of the texts that use either.
+    let text = |data: &str| format!("named_data: {{w: {{tensor: float32, data: {{{data}, tensor: weight}}}}}}");
+    folder.write("one.yaml", text("safetensors: w.safetensors"));
+    folder.write("two.yaml", text(&format!("safetensors: {source}")));
+    let made = ["one", "two"].map(|name| {
+        folder.run(&[&format!("{name}.yaml"), "-o", "out.ptd"]).exits(0);
+        folder.read("out.ptd")
+    });
+    assert!(made[0] == made[1]);
+
+    // The format has no order of dimensions: the elements are put in that of the sizes.
+    folder.write(
+        "t.yaml",
+        "named_data: {t: {tensor: uint8, sizes: [2, 3], dim_order: [1, 0], data: [[1, 2, 3], [4, 5, 6]]}}",
+    );
+    folder.run(&["t.yaml", "-o", "t.safetensors"]).exits(0);
+    assert!(folder.read("t.safetensors").ends_with(&[1, 2, 3, 4, 5, 6]));
+
+    folder.write("blob.yaml", "named_data: {b: {hex: '00'}}");
+    folder.run(&["blob.yaml", "-o", "b.safetensors"]).exits(1).says("`b` is no tensor");
+    folder.write("relu.yaml", RELU);
+    folder.run(&["relu.yaml", "-o", "r.safetensors"]).exits(2).says("a program is no .safetensors");
+    folder.write("short.safetensors", [9, 0, 0, 0, 0, 0, 0, 0, b'{', b'"', b'a']);
+    folder.run(&["short.safetensors", "-o", "s.ptd"]).exits(1);
+}
+
+#[test]
 fn outputs_of_one_text_do_not_replace_those_of_another() {
     let text = |key: &str| format!("named_data: {{{key}: {{external: shared, data: {{hex: \"00\"}}}}}}");
     let folder = Folder::new(&[("a.yaml", &text("k")), ("b.yaml", &text("l")), ("c.yaml", RELU)]);

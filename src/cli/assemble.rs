@@ -12,16 +12,18 @@ use super::io::{self, Document, Messages, STREAM};
 use super::{Exit, summary};
 use crate::check::{self, DataFile, Severity};
 use crate::emitter::File;
+use crate::emitter::flatbuffer::FlatBuffer;
+use crate::emitter::safetensors::{self, Safetensors};
 use crate::emitter::sink::Outputs;
 use crate::ir::document::Layout;
-use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT};
+use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT, Shards};
 use crate::reader::{Origin, bundled_program};
 use crate::{Assembly, Input, Overrides, assemble, reassemble, workers};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Texts to assemble, YAML or JSON, or .pte, .ptd and .bpte files to write anew; - is standard input
+    /// Texts to assemble, YAML or JSON, or .pte, .ptd, .bpte and .safetensors files to write anew; - is standard input
     #[arg(value_name = "TEXT")]
     inputs: Vec<PathBuf>,
     /// Where to write; - is standard output; for several texts a folder
@@ -33,6 +35,9 @@ pub struct Arguments {
     /// Put all constants into a .ptd: this one, or the one beside the output
     #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "", value_parser = data_file)]
     external_data: Option<PathBuf>,
+    /// Split the .ptd into several of at most so many bytes of data: model-00001-of-00003.ptd and so on
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    max_shard_size: Option<u64>,
     /// Of a .bpte write the program in it as it is
     #[arg(long, conflicts_with_all = ["external_data", "with"])]
     strip_tests: bool,
@@ -93,6 +98,8 @@ enum Format {
     Ptd,
     /// A program and its tests.
     Bpte,
+    /// Weights alone, for others.
+    Safetensors,
 }
 
 impl Format {
@@ -101,6 +108,7 @@ impl Format {
             Format::Pte => "pte",
             Format::Ptd => "ptd",
             Format::Bpte => "bpte",
+            Format::Safetensors => "safetensors",
         }
     }
 }
@@ -287,12 +295,22 @@ impl Arguments {
         Some(output.join(name))
     }
 
+    /// How the `.ptd` is split: its parts are called as it would be.
+    fn shards(&self, input: &Path) -> Option<Shards> {
+        let max_bytes = self.max_shard_size?;
+        let target = self.target(input, Format::Pte);
+        let file = self.external_data.as_deref().filter(|file| !file.as_os_str().is_empty()).or(target.as_deref());
+        let name = stem(file.unwrap_or(input)).to_string_lossy().into_owned();
+        Some(Shards { max_bytes, name })
+    }
+
     /// What is asked for: by the option, else by the name of the output.
     fn format(&self) -> Option<Format> {
         self.format.or_else(|| match self.output.as_ref()?.extension()?.to_str()? {
             "pte" => Some(Format::Pte),
             "ptd" => Some(Format::Ptd),
             "bpte" => Some(Format::Bpte),
+            "safetensors" => Some(Format::Safetensors),
             _ => None,
         })
     }
@@ -317,6 +335,7 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<Writt
         internal_data: arguments.internal_data,
         with: arguments.with.clone(),
         max_size: arguments.max_size,
+        shards: arguments.shards(input),
     };
     let assembly = match document {
         Document::Text(text) => {
@@ -337,15 +356,15 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<Writt
         messages.print("warning: there are no constants inside the program, so --external-data makes no .ptd\n");
     }
     let files = files(&assembly, input, arguments)?;
-    let bundled = match arguments.format() {
-        Some(Format::Bpte) => {
-            Some(assembly.bundled().map_err(|error| Failure(Exit::Input, format!("{}: {error}", input.display())))?)
-        }
+    let failed = |error: std::io::Error| Failure(Exit::Input, format!("{}: {error}", input.display()));
+    let instead = match arguments.format() {
+        Some(Format::Bpte) => Some(Instead::Bundled(assembly.bundled().map_err(failed)?)),
+        Some(Format::Safetensors) => Some(Instead::Tensors(safetensors::emit(&assembly.program).map_err(failed)?)),
         _ => None,
     };
     let bytes = files.iter().filter_map(|(_, file)| file.size()).fold(0, u64::saturating_add);
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
-    let outputs = write(&files, bundled.as_deref(), &bar);
+    let outputs = write(&files, instead.as_ref(), &bar);
     bar.finish_and_clear();
     let outputs = outputs.map_err(|error| Failure(Exit::Io, error.to_string()))?;
     let named = files.iter().map(|(target, file)| (target.as_deref(), file));
@@ -405,12 +424,23 @@ fn files<'a>(
         (Format::Pte | Format::Bpte, Format::Ptd) => {
             return Err(usage("the text has no methods, so it makes a .ptd; name one"));
         }
+        (Format::Safetensors, Format::Pte) => {
+            return Err(usage("a program is no .safetensors; weights alone can become one"));
+        }
+        (Format::Safetensors, _) if assembly.data_files().count() > 1 => {
+            return Err(usage("weights with tags are several files; a .safetensors is one"));
+        }
         _ => {}
     }
     let target = arguments.target(input, format);
     let mut files: Vec<(Option<PathBuf>, File<'a>)> = program.map(|file| (target.clone(), file)).into_iter().collect();
+    let shards = arguments.shards(input);
     for (tag, file) in assembly.data_files() {
+        let is_shard = |tag: &str| shards.as_ref().is_some_and(|shards| is_shard(tag, &shards.name));
         let path = match tag {
+            Some(tag) if found == Format::Pte && is_shard(tag) => {
+                Some(sibling(Some(&default_data_file(arguments, target.as_deref())?), &with_ptd(tag)))
+            }
             Some(tag) => Some(sibling(target.as_deref(), &with_ptd(tag))),
             None if found == Format::Ptd => target.clone(),
             None => Some(default_data_file(arguments, target.as_deref())?),
@@ -439,6 +469,14 @@ fn would_be_lost(target: &Path) -> Failure {
     Failure(Exit::Usage, format!("{} is read for this output and would be lost; name another", target.display()))
 }
 
+/// Whether a tag is that of a part of the `.ptd`.
+fn is_shard(tag: &str, name: &str) -> bool {
+    let numbers = tag.strip_prefix(name).and_then(|tag| tag.strip_prefix('-'));
+    numbers.and_then(|numbers| numbers.split_once("-of-")).is_some_and(|(number, count)| {
+        [number, count].iter().all(|digits| digits.len() >= 5 && digits.bytes().all(|digit| digit.is_ascii_digit()))
+    })
+}
+
 fn with_ptd(tag: &str) -> String {
     if tag.ends_with(".ptd") { tag.to_owned() } else { format!("{tag}.ptd") }
 }
@@ -459,19 +497,46 @@ fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<Pat
     }
 }
 
-/// Writes all files, or none; standard output at once. A bundled program takes the place of the first, the program that it
-/// bundles.
-fn write(files: &[(Option<PathBuf>, File<'_>)], bundled: Option<&[u8]>, bar: &ProgressBar) -> std::io::Result<Outputs> {
+/// What takes the place of the first file.
+enum Instead {
+    /// The bundle of the program and its tests.
+    Bundled(FlatBuffer),
+    /// The weights in another format.
+    Tensors(Safetensors),
+}
+
+impl Instead {
+    fn size(&self) -> u64 {
+        match self {
+            Instead::Bundled(bytes) => bytes.len() as u64,
+            Instead::Tensors(tensors) => tensors.size(),
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        match self {
+            Instead::Bundled(bytes) => out.write_all(bytes),
+            Instead::Tensors(tensors) => tensors.write(out),
+        }
+    }
+}
+
+/// Writes all files, or none; standard output at once.
+fn write(
+    files: &[(Option<PathBuf>, File<'_>)],
+    instead: Option<&Instead>,
+    bar: &ProgressBar,
+) -> std::io::Result<Outputs> {
     let mut outputs = Outputs::new();
     // Standard output last: what is written there cannot be taken back.
     let (named, streamed): (Vec<_>, Vec<_>) = files.iter().enumerate().partition(|(_, (target, _))| target.is_some());
     for (position, (target, file)) in named.into_iter().chain(streamed) {
-        let bundled = bundled.filter(|_| position == 0);
-        let size = bundled.map_or(file.size().unwrap_or(0), |bytes| bytes.len() as u64);
+        let instead = instead.filter(|_| position == 0);
+        let size = instead.map_or(file.size().unwrap_or(0), Instead::size);
         let content = |out: &mut dyn Write| {
             let mut out = bar.wrap_write(out);
-            match bundled {
-                Some(bytes) => out.write_all(bytes),
+            match instead {
+                Some(instead) => instead.write(&mut out),
                 None => file.write(&mut out),
             }
         };

@@ -35,6 +35,7 @@ Examples:
   pte-emit model.yaml -o model.pte                    a program
   pte-emit model.yaml -o model.pte --external-data    a program, and its weights in model.ptd
   pte-emit weights.yaml -o weights.ptd                a text without methods: weights alone
+  pte-emit weights.safetensors -o weights.ptd         weights of others; -o weights.safetensors the other way
   pte-emit examples/*.yaml -o out/                    several programs into a folder
   pte-emit - < model.yaml > model.pte                 from standard input to standard output
   pte-emit dump model.pte                             a program as text

@@ -6,6 +6,7 @@ pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod program;
 pub mod raw;
+pub mod safetensors;
 pub mod sink;
 mod size;
 

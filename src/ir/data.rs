@@ -16,7 +16,7 @@ use crate::program::blob::{self, Distribution};
 use crate::program::number::{self, Number};
 use crate::program::{Blob, Source, TensorData, TensorLayout, contiguous, is_dim_order};
 use crate::reader::flat_tensor::Entry;
-use crate::reader::{self, Origin};
+use crate::reader::{self, Origin, safetensors};
 use crate::schema::ScalarType;
 use crate::schema::scalar_type::Encoding;
 
@@ -43,23 +43,15 @@ pub struct Found {
 /// The largest blob whose dimensions can be reordered: it is held in memory for that.
 const MAX_REORDERED: u64 = 1 << 30;
 
-/// The largest header of a safetensors file, by its own specification.
-const MAX_SAFETENSORS_HEADER: u64 = 100_000_000;
-
 /// Finds data, and remembers the headers it has read.
 pub struct Finder<'d, 'a> {
     folder: PathBuf,
     named: HashMap<&'d str, &'d Data<'a>>,
     used: HashSet<&'d str>,
-    safetensors: HashMap<PathBuf, Arc<SafetensorsHeader>>,
+    safetensors: HashMap<PathBuf, Arc<safetensors::Header>>,
     entries: HashMap<PathBuf, Arc<[Entry]>>,
     /// What was wrong.
     pub diagnostics: Vec<Diagnostic>,
-}
-
-struct SafetensorsHeader {
-    metadata: safetensors::tensor::Metadata,
-    data_start: u64,
 }
 
 /// Sizes, bytes in logical order if they are numbers of a tensor, and the dimension order of the source.
@@ -437,7 +429,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             [0x93, b'N', b'U', b'M', b'P', b'Y', _, _, a, b, c, d] => 12 + u64::from(u32::from_le_bytes([a, b, c, d])),
             _ => u64::MAX,
         };
-        if !whole || header > length || header > MAX_SAFETENSORS_HEADER {
+        if !whole || header > length || header > safetensors::MAX_HEADER {
             return self.unreadable(at, &path, &"it is no .npy file");
         }
         let mut text = Vec::new();
@@ -491,26 +483,13 @@ impl<'d, 'a> Finder<'d, 'a> {
             let diagnostic = unknown.suggest_among(self.diagnostics.len(), &name.value, names);
             return self.fail(diagnostic);
         };
-        let sizes: Option<Vec<i32>> = info.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
-        let (Some(scalar_type), Some(sizes)) = (safetensors_type(info.dtype), sizes) else {
-            return self.unreadable(
-                at,
-                &path,
-                &format!("tensor `{}` is of a type or size we have no word for", name.value),
-            );
+        let found = match header.find(&name.value, info) {
+            Ok(found) => found,
+            Err(error) => return self.unreadable(at, &path, &error),
         };
+        let safetensors::Found { scalar_type, sizes, offset, len } = found;
         let what = format!("tensor `{}` of {}", name.value, path.display());
         self.check_tensor(at, &what, (scalar_type, &sizes), wanted)?;
-        let (start, end) = (info.data_offsets.0 as u64, info.data_offsets.1 as u64);
-        let len = crate::program::nbytes(scalar_type, &sizes);
-        let Some(len) = len.filter(|len| end.checked_sub(start) == Some(*len)) else {
-            return self.unreadable(
-                at,
-                &path,
-                &format!("the bytes of tensor `{}` are not what its sizes say", name.value),
-            );
-        };
-        let offset = header.data_start + start;
         let order = contiguous(sizes.len()).into_owned();
         let blob = Blob::new(len, Source::File { path: path.into(), offset });
         Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
@@ -544,32 +523,19 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.fail(diagnostic)
     }
 
-    fn safetensors_header(&mut self, at: NodeId, path: &Path) -> Option<Arc<SafetensorsHeader>> {
+    fn safetensors_header(&mut self, at: NodeId, path: &Path) -> Option<Arc<safetensors::Header>> {
         if let Some(header) = self.safetensors.get(path) {
             return Some(header.clone());
         }
-        let (mut file, length) = self.open(at, path)?;
-        let mut head = [0; 8];
-        let size = file.read_exact(&mut head).map_or(u64::MAX, |()| u64::from_le_bytes(head));
-        if size > MAX_SAFETENSORS_HEADER || 8 + size > length {
-            return self.unreadable(at, path, &"it is no .safetensors file");
+        self.open(at, path)?;
+        match safetensors::header(&Origin::File(path.into())) {
+            Ok(header) => {
+                let header = Arc::new(header);
+                self.safetensors.insert(path.to_owned(), header.clone());
+                Some(header)
+            }
+            Err(error) => self.unreadable(at, path, &error),
         }
-        let mut text = vec![0; size as usize];
-        let metadata = file
-            .read_exact(&mut text)
-            .map_err(|error| error.to_string())
-            .and_then(|()| serde_json::from_slice(&text).map_err(|error| error.to_string()));
-        let metadata: safetensors::tensor::Metadata = match metadata {
-            Ok(metadata) => metadata,
-            Err(error) => return self.unreadable(at, path, &error),
-        };
-        let data_start = 8 + size;
-        if metadata.tensors().values().any(|info| data_start.saturating_add(info.data_offsets.1 as u64) > length) {
-            return self.unreadable(at, path, &format!("it has {length} bytes, fewer than its header says"));
-        }
-        let header = Arc::new(SafetensorsHeader { metadata, data_start });
-        self.safetensors.insert(path.to_owned(), header.clone());
-        Some(header)
     }
 }
 
@@ -622,30 +588,6 @@ fn npy_type(dtype: &npyz::DType) -> Option<ScalarType> {
         "f8" => "float64",
         "c8" => "complex64",
         "c16" => "complex128",
-        _ => return None,
-    };
-    ScalarType::parse(name)
-}
-
-fn safetensors_type(dtype: safetensors::Dtype) -> Option<ScalarType> {
-    use safetensors::Dtype;
-    let name = match dtype {
-        Dtype::BOOL => "bool",
-        Dtype::U8 => "uint8",
-        Dtype::I8 => "int8",
-        Dtype::I16 => "int16",
-        Dtype::U16 => "uint16",
-        Dtype::F16 => "float16",
-        Dtype::BF16 => "bfloat16",
-        Dtype::I32 => "int32",
-        Dtype::U32 => "uint32",
-        Dtype::F32 => "float32",
-        Dtype::F64 => "float64",
-        Dtype::I64 => "int64",
-        Dtype::U64 => "uint64",
-        Dtype::C64 => "complex64",
-        Dtype::F8_E5M2 => "float8_e5m2",
-        Dtype::F8_E4M3 => "float8_e4m3fn",
         _ => return None,
     };
     ScalarType::parse(name)

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use super::segments::{self, Segment};
-use super::{LayoutError, Locus, Options};
+use super::{LayoutError, Locus, Options, Shards};
 use crate::program::{BlobId, Tensor, TensorLayout};
 
 /// A `.ptd`.
@@ -103,8 +103,12 @@ impl External {
 
     /// Gives each key its segment: equal data of a file share one. `None` beyond `u64`.
     pub fn finish(self, options: &Options) -> Option<Vec<ExternalFile>> {
-        let mut files = Vec::with_capacity(self.files.len());
-        for (tag, entries) in self.files {
+        let mut made = Vec::with_capacity(self.files.len());
+        let files = self.files.into_iter().flat_map(|(tag, entries)| match (&options.shards, &tag) {
+            (Some(shards), None) => split(entries, shards),
+            _ => vec![(tag, entries)],
+        });
+        for (tag, entries) in files {
             let mut file = ExternalFile { tag, named_data: Vec::with_capacity(entries.len()), segments: Vec::new() };
             let mut segment_of: HashMap<BlobId, u32> = HashMap::new();
             for entry in entries {
@@ -116,8 +120,32 @@ impl External {
                 file.named_data.push(NamedData { key: entry.key, segment_index, tensor_layout: entry.layout });
             }
             segments::place(&mut file.segments, options.segment_alignment)?;
-            files.push(file);
+            made.push(file);
         }
-        Some(files)
+        Some(made)
     }
+}
+
+/// Entries in files of so many bytes, by key: which other keys there are, and in which order the program uses them, moves
+/// no more than it must. Keys with the same data stay together. A single file needs no tag.
+fn split(mut entries: Vec<Entry>, shards: &Shards) -> Vec<(Option<String>, Vec<Entry>)> {
+    entries.sort_by(|one, other| one.key.cmp(&other.key));
+    let mut alike: IndexMap<BlobId, Vec<Entry>> = IndexMap::new();
+    for entry in entries {
+        alike.entry(entry.blob).or_default().push(entry);
+    }
+    let mut files: Vec<(u64, Vec<Entry>)> = Vec::new();
+    for (_, entries) in alike {
+        let size = entries.first().map_or(0, |entry| entry.size);
+        match files.last_mut().filter(|(bytes, _)| bytes.saturating_add(size) <= shards.max_bytes) {
+            Some((bytes, file)) => {
+                *bytes += size;
+                file.extend(entries);
+            }
+            None => files.push((size, entries)),
+        }
+    }
+    let count = files.len();
+    let tag = |number| (count > 1).then(|| format!("{}-{number:05}-of-{count:05}", shards.name));
+    files.into_iter().zip(1..).map(|((_, entries), number)| (tag(number), entries)).collect()
 }

@@ -86,6 +86,17 @@ pub struct Options {
     pub constants: Home,
     /// Where delegates' payloads are put.
     pub delegates: Home,
+    /// How the `.ptd` without a tag is split into several. `None`: it is not.
+    pub shards: Option<Shards>,
+}
+
+/// A `.ptd` in several files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shards {
+    /// Bytes of data in a file, at most; a single tensor may have more.
+    pub max_bytes: u64,
+    /// The tags of the files are this, a number and how many there are: `model-00002-of-00005`.
+    pub name: String,
 }
 
 impl Default for Options {
@@ -103,6 +114,7 @@ impl Default for Options {
             strings: Strings::Separate,
             constants: Home::Segment,
             delegates: Home::Segment,
+            shards: None,
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod layout;
 pub mod program;
+pub mod safetensors;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -147,6 +147,7 @@ fn options(layout: &document::Layout) -> Options {
         strings: layout.strings.unwrap_or(default.strings),
         constants: layout.constants.unwrap_or(default.constants),
         delegates: layout.delegates.unwrap_or(default.delegates),
+        shards: None,
     }
 }
 

@@ -1,0 +1,121 @@
+//! Reads a `.safetensors`: which tensors it has, and where. Their bytes are not read.
+
+use std::io;
+
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
+
+use super::Origin;
+use crate::program::{ExternalData, Program, TensorLayout, contiguous, nbytes};
+use crate::schema::ScalarType;
+
+/// The largest header of a safetensors file, by its own specification.
+pub const MAX_HEADER: u64 = 100_000_000;
+
+/// The element types that both formats have.
+pub const TYPES: &[(Dtype, &str)] = &[
+    (Dtype::BOOL, "bool"),
+    (Dtype::U8, "uint8"),
+    (Dtype::I8, "int8"),
+    (Dtype::I16, "int16"),
+    (Dtype::U16, "uint16"),
+    (Dtype::F16, "float16"),
+    (Dtype::BF16, "bfloat16"),
+    (Dtype::I32, "int32"),
+    (Dtype::U32, "uint32"),
+    (Dtype::F32, "float32"),
+    (Dtype::F64, "float64"),
+    (Dtype::I64, "int64"),
+    (Dtype::U64, "uint64"),
+    (Dtype::C64, "complex64"),
+    (Dtype::F8_E5M2, "float8_e5m2"),
+    (Dtype::F8_E4M3, "float8_e4m3fn"),
+];
+
+/// The header of a file.
+#[derive(Debug)]
+pub struct Header {
+    /// The tensors, by name.
+    pub metadata: Metadata,
+    /// Where in the file their bytes begin.
+    pub data_start: u64,
+}
+
+/// A tensor of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Element type.
+    pub scalar_type: ScalarType,
+    /// Size of each dimension.
+    pub sizes: Vec<i32>,
+    /// Where in the file its bytes begin.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub len: u64,
+}
+
+/// Whether a file of so many bytes begins like a `.safetensors`: with the length of a header inside the file, and that.
+pub fn is_safetensors(head: &[u8], len: u64) -> bool {
+    let size = head.first_chunk().map(|size| u64::from_le_bytes(*size));
+    head.get(8) == Some(&b'{') && size.and_then(|size| size.checked_add(8)).is_some_and(|end| end <= len)
+}
+
+/// Reads the header.
+///
+/// # Errors
+/// A file that cannot be read, or is none of this kind, or is shorter than its header says.
+pub fn header(origin: &Origin) -> io::Result<Header> {
+    let length = origin.len()?;
+    let size = origin.head(8)?.first_chunk().map_or(u64::MAX, |size| u64::from_le_bytes(*size));
+    if size > MAX_HEADER || 8 + size > length {
+        return Err(io::Error::other("it is no .safetensors file"));
+    }
+    let head = origin.head(8 + size)?;
+    let metadata: Metadata = serde_json::from_slice(head.get(8..).unwrap_or_default())?;
+    let data_start = 8 + size;
+    if metadata.tensors().values().any(|info| data_start.saturating_add(info.data_offsets.1 as u64) > length) {
+        return Err(io::Error::other(format!("it has {length} bytes, fewer than its header says")));
+    }
+    Ok(Header { metadata, data_start })
+}
+
+impl Header {
+    /// What a tensor of the header is.
+    ///
+    /// # Errors
+    /// A type or a size that no program has, or bytes that are not as many as the sizes say.
+    pub fn find(&self, name: &str, info: &TensorInfo) -> Result<Found, String> {
+        let sizes: Option<Vec<i32>> = info.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
+        let known = TYPES.iter().find(|(dtype, _)| *dtype == info.dtype);
+        let (Some(scalar_type), Some(sizes)) = (known.and_then(|(_, name)| ScalarType::parse(name)), sizes) else {
+            return Err(format!("tensor `{name}` is of a type or size we have no word for"));
+        };
+        let (start, end) = (info.data_offsets.0 as u64, info.data_offsets.1 as u64);
+        match nbytes(scalar_type, &sizes) {
+            Some(len) if end.checked_sub(start) == Some(len) => {
+                Ok(Found { scalar_type, sizes, offset: self.data_start + start, len })
+            }
+            _ => Err(format!("the bytes of tensor `{name}` are not what its sizes say")),
+        }
+    }
+}
+
+/// Reads a file as weights alone: its tensors in the order of their bytes.
+///
+/// # Errors
+/// As [`header`] and [`Header::find`].
+pub fn read(origin: &Origin) -> io::Result<Program> {
+    let (header, length) = (header(origin)?, origin.len()?);
+    let mut tensors: Vec<_> = header.metadata.tensors().into_iter().collect();
+    tensors.sort_by(|(one, a), (other, b)| (a.data_offsets, one).cmp(&(b.data_offsets, other)));
+    let mut program = Program::default();
+    for (key, info) in tensors {
+        let Found { scalar_type, sizes, offset, len } = header.find(&key, info).map_err(io::Error::other)?;
+        let blob = origin.blob(offset, len, length).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        let data = program.add_blob(blob);
+        let dim_order = contiguous(sizes.len()).into_owned();
+        let tensor_layout = Some(TensorLayout { scalar_type, sizes, dim_order });
+        program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout });
+    }
+    Ok(program)
+}
