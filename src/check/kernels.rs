@@ -96,6 +96,8 @@ pub(super) struct Kernel {
     /// Whether it asks what its tensors promote to.
     promotes: bool,
     quantization: Option<&'static Quantization>,
+    /// Where a range has its start, end, step and out.
+    range: Option<[Option<usize>; 4]>,
 }
 
 impl Kernel {
@@ -110,6 +112,11 @@ impl Kernel {
             types: TYPES.iter().filter(|(other, ..)| *other == name).map(|(_, at, types)| (*at, *types)).collect(),
             promoted: rows(PROMOTING, name).next(),
             promotes: name.strip_prefix("aten::").is_some_and(|name| !moves(name)),
+            range: match name {
+                "aten::arange.out" => Some([None, Some(0), None, Some(1)]),
+                "aten::arange.start_out" => Some([0, 1, 2, 3].map(Some)),
+                _ => None,
+            },
             quantization: QUANTIZATIONS.iter().find(|(other, _)| *other == name).map(|(_, known)| known),
         }
     }
@@ -145,9 +152,29 @@ pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &Locate
             (place(&call.method.arg(call.number, position)), format!("the dimension {dim}"), expected)
         });
     }
+    if let Some(range) = call.kernel.range {
+        check_range(call, range, findings, place);
+    }
     check_types(call, findings, place);
     if let Some(quantization) = call.kernel.quantization {
         quantization.check(call, findings, place);
+    }
+}
+
+/// A range that is longer than its out aborts when the out is resized.
+fn check_range(call: &Call<'_, '_>, range: [Option<usize>; 4], findings: &mut Findings, place: &Locate<'_>) {
+    let [start, end, step, out] = range;
+    let number = |position: Option<usize>, default: f64| position.map_or(Some(default), |at| call.number(at));
+    let (Some(start), Some(end), Some(step)) = (number(start, 0.0), number(end, 0.0), number(step, 1.0)) else {
+        return;
+    };
+    let Some((position, out)) = out.and_then(|out| Some((out, call.tensor(out)?))) else { return };
+    let (length, room) = (((end - start) / step).ceil(), count(sizes(out)));
+    if !(0.0..=room as f64).contains(&length) {
+        findings.add("O-12", || {
+            let found = format!("a range from {start} to {end} by {step}");
+            (place(&call.method.arg(call.number, position)), found, format!("{room} elements at most, as its out has"))
+        });
     }
 }
 
@@ -216,6 +243,14 @@ impl<'p> Call<'_, 'p> {
         }
     }
 
+    /// An Int or Double that nothing replaces.
+    fn number(&self, position: usize) -> Option<f64> {
+        match self.argument(position)? {
+            (value, EValue::Double(number)) => self.is_kept(value).then_some(*number),
+            (value, _) => self.stays(value).map(|number| number as f64),
+        }
+    }
+
     /// A number that nothing replaces.
     fn constant(&self, position: usize) -> Option<i64> {
         self.stays(self.argument(position)?.0)
@@ -225,10 +260,14 @@ impl<'p> Call<'_, 'p> {
     /// written behind a call may be written before it.
     fn stays(&self, value: usize) -> Option<i64> {
         let EValue::Int(number) = &self.method.values()[value] else { return None };
+        self.is_kept(value).then_some(*number)
+    }
+
+    fn is_kept(&self, value: usize) -> bool {
         let uses = self.method.value_accesses(value);
         let few = uses.len() <= FEW;
         let mut writes = uses.take(FEW).filter(|access| access.how.may_write());
-        (few && !writes.any(|write| self.jumps || write.step < self.number)).then_some(*number)
+        few && !writes.any(|write| self.jumps || write.step < self.number)
     }
 
     /// Whether an argument is 0, or a list with a 0.

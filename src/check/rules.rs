@@ -1239,6 +1239,12 @@ pub static RULES: &[Rule] = rules! {
     "abort when the call is reached"
     "aten::sym_size.int with the dimension -1"
 
+    "O-12" Invalid ALL
+    "A range has no more elements than its out has room for."
+    "The kernel resizes its out, which cannot grow."
+    "abort when the call is reached"
+    "aten::arange.start_out from -1 to 4 into a tensor of 4 elements"
+
     "X-1" Suspicious ALL
     "A tensor is written before it is read."
     "Before, it has the content that another tensor left there: its memory is not its own, so it is no state either."

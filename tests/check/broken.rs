@@ -620,6 +620,16 @@ fn programs() -> Vec<Row> {
             payload(|_, graph| graph.set32("xnodes[0].xnode_union.output_id", 99))
         }),
         (
+            "D-12",
+            "a kernel that is larger than its filter",
+            payload(|_, graph| graph.set32("xnodes[1].xnode_union.kernel_height", 4)),
+        ),
+        (
+            "D-12",
+            "a result that goes to an input",
+            payload(|_, graph| graph.set32("xnodes[0].xnode_union.output_id", 0)),
+        ),
+        (
             "D-13",
             "data under another key",
             patched_golden("conv_xnn/model.pte", |f| {

@@ -272,6 +272,14 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("O-11", "instructions[2].args[1]")],
     ),
     (
+        "a range that is longer than its out",
+        |p| {
+            let (start, end, step) = (add(p, EValue::Int(-1)), add(p, EValue::Double(3.5)), add(p, EValue::Int(1)));
+            call(p, "aten::arange.start_out", &[start, end, step, 2, 2]);
+        },
+        &[("O-12", "instructions[2].args[3]")],
+    ),
+    (
         "a quantization into a tensor of floats of another size",
         |p| {
             let (int, float, q) = (add(p, EValue::Int(1)), add(p, EValue::Double(1.0)), add_tensor(p, 256, 5));
