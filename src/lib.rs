@@ -53,8 +53,8 @@ use ir::tests::MethodTests;
 use layout::file::Placement;
 use layout::{LayoutError, Locus, Options, Plan, Shards};
 use program::Program;
-use reader::Origin;
 use reader::layout::FlatTensor;
+use reader::{Format, Origin};
 
 /// A text to assemble.
 #[derive(Debug, Clone, Copy)]
@@ -155,22 +155,26 @@ struct Parts {
 
 /// Reads a binary file, told apart by its identifier.
 fn read_parts(origin: &Origin) -> io::Result<Parts> {
-    let head = origin.head(9)?;
-    if head.get(4..8) == Some(schema::bundled_program::IDENTIFIER.as_bytes()) {
-        let bundled = reader::bundled_program::read(origin)?;
-        let (program, options) = reader::layout::program_with_layout(&bundled.program_origin()?)?;
-        return Ok(Parts { program, tests: bundled.tests, options, raw: Raw::default(), has_methods: true });
+    let binary =
+        |program, options, tests, has_methods| Parts { program, tests, options, raw: Raw::default(), has_methods };
+    match reader::format(&origin.head(reader::TELLING)?, origin.len()?) {
+        Some(Format::BundledProgram) => {
+            let bundled = reader::bundled_program::read(origin)?;
+            let (program, options) = reader::layout::program_with_layout(&bundled.program_origin()?)?;
+            Ok(binary(program, options, bundled.tests, true))
+        }
+        Some(Format::FlatTensor) => {
+            let FlatTensor { program, options, .. } = reader::layout::flat_tensor(origin)?;
+            Ok(binary(program, options, Vec::new(), false))
+        }
+        Some(Format::Safetensors) => {
+            Ok(binary(reader::safetensors::read(origin)?, Options::default(), Vec::new(), false))
+        }
+        Some(Format::Program) | None => {
+            let (program, options) = reader::layout::program_with_layout(origin)?;
+            Ok(binary(program, options, Vec::new(), true))
+        }
     }
-    if head.get(4..8) == Some(schema::flat_tensor::IDENTIFIER.as_bytes()) {
-        let FlatTensor { program, options, .. } = reader::layout::flat_tensor(origin)?;
-        return Ok(Parts { program, tests: Vec::new(), options, raw: Raw::default(), has_methods: false });
-    }
-    if reader::safetensors::is_safetensors(&head, origin.len()?) {
-        let (program, options) = (reader::safetensors::read(origin)?, Options::default());
-        return Ok(Parts { program, tests: Vec::new(), options, raw: Raw::default(), has_methods: false });
-    }
-    let (program, options) = reader::layout::program_with_layout(origin)?;
-    Ok(Parts { program, tests: Vec::new(), options, raw: Raw::default(), has_methods: true })
 }
 
 /// Moves data where they are wanted, plans, and makes the metadata of all files.

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::Format;
 use super::path::{Path, Reporter};
+use crate::reader::{self, Format};
 use crate::schema::{bundled_program, flat_tensor, program};
 
 /// Bytes that the runtime reads first.
@@ -40,14 +40,8 @@ fn has(head: &[u8], at: usize, what: &[u8]) -> bool {
 }
 
 /// The format that the first bytes speak of: by the identifier, else by the header.
-pub fn format(head: &[u8]) -> Option<Format> {
-    let by_identifier = [
-        (program::IDENTIFIER, Format::Program),
-        (flat_tensor::IDENTIFIER, Format::FlatTensor),
-        (bundled_program::IDENTIFIER, Format::BundledProgram),
-    ];
-    let found = by_identifier.iter().find(|(identifier, _)| has(head, 4, identifier.as_bytes()));
-    found.map(|(_, format)| *format).or_else(|| match head.get(8..12)? {
+pub fn format(head: &[u8], len: u64) -> Option<Format> {
+    reader::format(head, len).or_else(|| match head.get(8..12)? {
         b"eh00" => Some(Format::Program),
         b"FH01" => Some(Format::FlatTensor),
         _ => None,
@@ -59,7 +53,7 @@ pub fn metadata_len(format: Format, head: &[u8], len: u64) -> u64 {
     match format {
         Format::Program if has(head, 8, b"eh00") => field(head, 16),
         Format::FlatTensor if has(head, 8, b"FH01") => field(head, 16).checked_add(field(head, 24)).unwrap_or(len),
-        Format::Program | Format::FlatTensor => len,
+        Format::Program | Format::FlatTensor | Format::Safetensors => len,
         Format::BundledProgram => len.min(crate::emitter::flatbuffer::MAX_SIZE),
     }
     .clamp(HEAD, len.max(HEAD))

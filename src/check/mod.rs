@@ -43,23 +43,12 @@ pub use rules::{Profile, Rule, Severity};
 use crate::emitter::File;
 use crate::program::{Blob, Source};
 use crate::reader::program::{Found, Ranges, read_head};
-use crate::reader::{Head, Origin};
+use crate::reader::{Format, Head, Origin};
 use crate::schema::{bundled_program, flat_tensor, program as pte};
 use crate::workers;
 use fields::flat_tensor::External;
 use header::Frame;
 use path::Reporter;
-
-/// What a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// A `.pte`.
-    Program,
-    /// A `.ptd`.
-    FlatTensor,
-    /// A `.bpte`.
-    BundledProgram,
-}
 
 /// What a file is judged by.
 #[derive(Debug, Default)]
@@ -123,13 +112,16 @@ impl DataFile {
 /// # Errors
 /// A file that cannot be read.
 pub fn file(origin: &Origin, options: &Options) -> io::Result<Findings> {
-    let format = header::format(&origin.head(header::HEAD)?).unwrap_or_else(|| by_name(origin));
+    let format = header::format(&origin.head(header::HEAD)?, origin.len()?).unwrap_or_else(|| by_name(origin));
     let (head, len) = metadata(origin, format)?;
     let data = |offset, size| origin.blob(offset, size, len);
     Ok(match format {
         Format::Program => program_with(&head, len, &data, options),
         Format::FlatTensor => flat_tensor(&head, len, options),
         Format::BundledProgram => bundled_with(&head, &data, options),
+        Format::Safetensors => {
+            return Err(io::Error::other("a .safetensors is nothing that a runtime loads; check the .ptd it becomes"));
+        }
     })
 }
 

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::ColorChoice;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::reader::Origin;
-use crate::reader::safetensors::is_safetensors;
-use crate::schema::{bundled_program, flat_tensor, program};
+use crate::reader::{self, Origin};
 
 /// The name that stands for standard input or output.
 pub const STREAM: &str = "-";
@@ -30,26 +28,20 @@ pub fn open(path: &Path) -> Result<Document, ReadError> {
         let mut bytes = Vec::new();
         let read = io::stdin().lock().read_to_end(&mut bytes);
         read.map_err(|error| ReadError::Unreadable(format!("cannot read <stdin>: {error}")))?;
-        return match is_binary(&bytes, bytes.len() as u64) {
+        return match reader::format(&bytes, bytes.len() as u64).is_some() {
             true => Ok(Document::Binary("<stdin>".into(), Origin::Bytes(bytes.into()))),
             false => text("<stdin>".into(), bytes, PathBuf::new()).map(Document::Text),
         };
     }
     let name = path.display().to_string();
     let origin = Origin::File(path.into());
-    let head = origin.head(9).and_then(|head| Ok((head, origin.len()?)));
+    let head = origin.head(reader::TELLING).and_then(|head| Ok((head, origin.len()?)));
     let (head, len) = head.map_err(|error| ReadError::Unreadable(format!("cannot read {name}: {error}")))?;
-    if is_binary(&head, len) {
+    if reader::format(&head, len).is_some() {
         return Ok(Document::Binary(name, origin));
     }
     let bytes = fs::read(path).map_err(|error| ReadError::Unreadable(format!("cannot read {name}: {error}")))?;
     text(name, bytes, path.parent().unwrap_or(Path::new("")).to_owned()).map(Document::Text)
-}
-
-fn is_binary(head: &[u8], len: u64) -> bool {
-    let identifiers = [program::IDENTIFIER, flat_tensor::IDENTIFIER, bundled_program::IDENTIFIER];
-    head.get(4..8).is_some_and(|found| identifiers.iter().any(|identifier| found == identifier.as_bytes()))
-        || is_safetensors(head, len)
 }
 
 /// A text that was read.

@@ -25,7 +25,7 @@ use crate::ir::tests::MethodTests;
 use crate::layout::{Builder, Options};
 use crate::program::{EValue, ExecutionPlan, Program, TensorData};
 use crate::reader::layout::{Explained, FlatTensor};
-use crate::reader::{self, Origin};
+use crate::reader::{self, Format, Origin};
 use crate::{Assembly, Input, Overrides, assemble};
 
 /// What a person wants of the text.
@@ -55,9 +55,9 @@ pub struct Printed {
 /// # Errors
 /// A file that cannot be read, or is of none of the formats.
 pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
-    match origin.head(8)?.get(4..6) {
-        Some(b"FT") => print_flat_tensor(origin, folder, options),
-        Some(b"BP") => print_bundled(origin, folder, options),
+    match reader::format(&origin.head(reader::TELLING)?, origin.len()?) {
+        Some(Format::FlatTensor) => print_flat_tensor(origin, folder, options),
+        Some(Format::BundledProgram) => print_bundled(origin, folder, options),
         _ => print_program(origin, folder, options),
     }
 }

@@ -19,6 +19,33 @@ use crate::program::{Blob, Source};
 
 pub use flatbuffer::ReadError;
 
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A `.pte`.
+    Program,
+    /// A `.ptd`.
+    FlatTensor,
+    /// A `.bpte`.
+    BundledProgram,
+    /// A `.safetensors`.
+    Safetensors,
+}
+
+/// How many first bytes tell what a file is.
+pub const TELLING: u64 = 9;
+
+/// What a file of `len` bytes is, by its first ones: by the letters of its identifier, whatever its version, or by its
+/// header. `None`: none of ours.
+pub fn format(head: &[u8], len: u64) -> Option<Format> {
+    match head.get(4..8) {
+        Some([b'E', b'T', b'0'..=b'9', b'0'..=b'9']) => Some(Format::Program),
+        Some([b'F', b'T', b'0'..=b'9', b'0'..=b'9']) => Some(Format::FlatTensor),
+        Some([b'B', b'P', b'0'..=b'9', b'0'..=b'9']) => Some(Format::BundledProgram),
+        _ => safetensors::is_safetensors(head, len).then_some(Format::Safetensors),
+    }
+}
+
 /// A file to read from: one on disk, of which only what is asked for is read, or one in memory.
 #[derive(Debug, Clone)]
 pub enum Origin {

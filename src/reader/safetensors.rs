@@ -55,7 +55,7 @@ pub struct Found {
 }
 
 /// Whether a file of so many bytes begins like a `.safetensors`: with the length of a header inside the file, and that.
-pub fn is_safetensors(head: &[u8], len: u64) -> bool {
+pub(super) fn is_safetensors(head: &[u8], len: u64) -> bool {
     let size = head.first_chunk().map(|size| u64::from_le_bytes(*size));
     head.get(8) == Some(&b'{') && size.and_then(|size| size.checked_add(8)).is_some_and(|end| end <= len)
 }

@@ -2,7 +2,7 @@
 //!
 //! Only for messages about bytes that were changed: it trusts the file, and panics at one that is broken.
 
-use pte_emit::schema::{Kind, Table, bundled_program, flat_tensor, program};
+use pte_emit::schema::{Kind, Table, bundled_program, flat_tensor, program, xnnpack};
 
 /// The kind of the bytes that are data although they are inside the metadata: delegates' payloads and constants there,
 /// and a bundled program's segments.
@@ -17,7 +17,7 @@ pub struct Name {
     pub path: String,
 }
 
-/// A name for each byte of the metadata, and where the metadata end; the bytes behind are data.
+/// A name for each byte of the metadata and of XNNPACK's graphs; the bytes behind are data.
 pub fn of(file: &[u8]) -> Vec<Name> {
     let (root, end) = match &file[4..8] {
         b"ET12" => (&program::PROGRAM, program_size(file)),
@@ -42,8 +42,13 @@ pub fn of(file: &[u8]) -> Vec<Name> {
         }
     }
     walk.table(follow(file, 0), root, "");
+    walk.graphs();
     walk.names
 }
+
+/// What the header of an XNNPACK payload has at its byte 4, and its length.
+const PAYLOAD: &[u8] = b"XH00";
+const PAYLOAD_HEADER: usize = 30;
 
 /// Where the metadata of a `.pte` end.
 pub fn program_size(file: &[u8]) -> usize {
@@ -72,6 +77,23 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// The headers and graphs of XNNPACK payloads, which check reads, too; what lies between is data.
+    fn graphs(&mut self) {
+        let places = self.file.windows(4).enumerate().filter(|(_, word)| *word == PAYLOAD);
+        let payloads: Vec<usize> = places.filter_map(|(at, _)| at.checked_sub(4)).collect();
+        for at in payloads {
+            let graph = at + u32_at(self.file, at + 10) as usize;
+            let end = graph + u32_at(self.file, at + 14) as usize;
+            let data = Name { kind: DATA.to_owned(), path: String::new() };
+            if self.names.len() < end {
+                self.names.resize(end, data);
+            }
+            self.names[at..at + PAYLOAD_HEADER].fill(Name { kind: "payload header".to_owned(), path: String::new() });
+            self.names[graph..end].fill(Name::default());
+            self.table(follow(self.file, graph), &xnnpack::GRAPH, "payload");
+        }
+    }
+
     /// What was named first keeps its name: vtables are shared.
     fn mark(&mut self, at: usize, len: usize, kind: &str, path: &str) {
         for name in self.names.iter_mut().skip(at).take(len).filter(|name| name.kind.is_empty()) {
