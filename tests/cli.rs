@@ -383,6 +383,48 @@ fn safetensors_become_a_ptd_and_come_back() {
     folder.run(&["short.safetensors", "-o", "s.ptd"]).exits(1);
 }
 
+/// A `.safetensors` of tensors of one byte.
+fn safetensors(tensors: &[(&str, u8)]) -> Vec<u8> {
+    let entry = |(at, (name, _)): (usize, &(&str, u8))| {
+        format!("\"{name}\": {{\"dtype\": \"U8\", \"shape\": [1], \"data_offsets\": [{at}, {}]}}", at + 1)
+    };
+    let header = format!("{{{}}}", tensors.iter().enumerate().map(entry).collect::<Vec<_>>().join(", "));
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.bytes().chain(tensors.iter().map(|(_, byte)| *byte)));
+    bytes
+}
+
+#[test]
+fn a_checkpoint_of_several_files_becomes_a_ptd() {
+    let folder = Folder::new(&[
+        (
+            "model.safetensors.index.json",
+            "{\"metadata\": {\"total_size\": 4}, \"weight_map\": {\"m.a.w\": \"1.safetensors\", \"m.a.b\": \"1.safetensors\", \
+             \"m.z.w\": \"2.safetensors\", \"m.z.gone\": \"2.safetensors\"}}",
+        ),
+        ("all.yaml", "checkpoints: [{safetensors: model.safetensors.index.json}]"),
+        (
+            "some.yaml",
+            "checkpoints: [{safetensors: model.safetensors.index.json, include: ['m.*.w', 'm.*.b'], exclude: '*.gone', \
+             rename: {m.: '', m.z.: last.}}]",
+        ),
+        (
+            "alone.yaml",
+            "named_data: {a.b: {tensor: uint8, data: [2]}, a.w: {tensor: uint8, data: [1]}, last.w: {tensor: uint8, data: [3]}}",
+        ),
+    ]);
+    // `x` is in no index.
+    folder.write("1.safetensors", safetensors(&[("m.a.b", 2), ("m.a.w", 1), ("x", 9)]));
+    folder.write("2.safetensors", safetensors(&[("m.z.w", 3)]));
+    folder
+        .run(&["all.yaml", "-o", "all.ptd"])
+        .exits(1)
+        .says("2.safetensors has no tensor `m.z.gone`, as the index says");
+    folder.run(&["some.yaml", "-o", "some.ptd"]).exits(0);
+    folder.run(&["alone.yaml", "-o", "alone.ptd"]).exits(0);
+    assert!(folder.read("some.ptd") == folder.read("alone.ptd"));
+}
+
 #[test]
 fn outputs_of_one_text_do_not_replace_those_of_another() {
     let text = |key: &str| format!("named_data: {{{key}: {{external: shared, data: {{hex: \"00\"}}}}}}");

@@ -356,11 +356,11 @@ impl<'d, 'a> Finder<'d, 'a> {
         Some(Logical { blob: Blob::bytes(bytes), sizes: found, order: contiguous(rank).into_owned() })
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(super) fn path(&self, path: &str) -> PathBuf {
         self.folder.join(path)
     }
 
-    fn unreadable<T>(&mut self, at: NodeId, path: &Path, error: &dyn std::fmt::Display) -> Option<T> {
+    pub(super) fn unreadable<T>(&mut self, at: NodeId, path: &Path, error: &dyn std::fmt::Display) -> Option<T> {
         // Libraries tell of their parsers in many lines; the first says what is wrong.
         let error = error.to_string();
         let error = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it cannot be read");
@@ -368,7 +368,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     /// A file that can be opened, and its length. Not a pipe or a device, which might never end.
-    fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
+    pub(super) fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
         match path.metadata() {
             Ok(metadata) if !metadata.is_file() => return self.unreadable(at, path, &"it is no file"),
             Ok(_) => {}
@@ -523,7 +523,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.fail(diagnostic)
     }
 
-    fn safetensors_header(&mut self, at: NodeId, path: &Path) -> Option<Arc<safetensors::Header>> {
+    pub(super) fn safetensors_header(&mut self, at: NodeId, path: &Path) -> Option<Arc<safetensors::Header>> {
         if let Some(header) = self.safetensors.get(path) {
             return Some(header.clone());
         }

@@ -336,14 +336,17 @@ impl Decoder {
                     }
                 }
             });
+        for node in fields.take("checkpoints").map_or(Vec::new(), |node| self.list(node, "a list of checkpoints")) {
+            document.checkpoints.extend(self.checkpoint(node));
+        }
         if let Some(node) = fields.take("layout") {
             document.layout = self.layout(node).unwrap_or_default();
         }
         if let Some(node) = fields.take("raw") {
             document.raw = self.raw(node).unwrap_or_default();
         }
-        if document.methods.is_none() && document.named_data.is_none() {
-            let known = fields.which(&["methods", "named_data"]);
+        if document.methods.is_none() && document.named_data.is_none() && document.checkpoints.is_empty() {
+            let known = fields.which(&["methods", "named_data", "checkpoints"]);
             if known.is_empty() && !fields.slipped {
                 self.error(
                     id,
@@ -844,6 +847,26 @@ impl Decoder {
         let key = fields.take("key").and_then(|node| self.text(node, "a name"));
         let value = fields.take("value").and_then(|node| self.data(node));
         Some((key?.value, value?))
+    }
+
+    fn checkpoint<'a>(&mut self, node: Node<'a>) -> Option<Checkpoint<'a>> {
+        let mut fields = self.fields(node, &shape::CHECKPOINT)?;
+        let include = fields.take("include").map(|node| self.patterns(node));
+        let exclude = fields.take("exclude").map_or(Vec::new(), |node| self.patterns(node));
+        let mut rename = Vec::new();
+        for (key, node) in fields.take("rename").map_or(Vec::new(), |node| self.entries(node, "a map of beginnings")) {
+            rename.extend(self.text(node, "what takes its place").map(|to| (word(key), to)));
+        }
+        let tag = fields.take("external").and_then(|node| self.external(node)).and_then(|tag| tag.value);
+        let safetensors = fields.take("safetensors").and_then(|node| self.text(node, "the name of a file"))?;
+        Some(Checkpoint { safetensors, include, exclude, rename, tag })
+    }
+
+    fn patterns<'a>(&mut self, node: Node<'a>) -> Vec<Word<'a>> {
+        match node.value {
+            Value::List(items) => items.into_iter().filter_map(|node| self.text(node, "a pattern")).collect(),
+            _ => self.text(node, "a pattern, or a list of them").into_iter().collect(),
+        }
     }
 
     fn named_data<'a>(&mut self, key: Word<'a>, node: Node<'a>) -> Option<NamedData<'a>> {

@@ -35,10 +35,27 @@ pub struct Document<'a> {
     pub named_data: Option<Vec<NamedData<'a>>>,
     /// Where they are.
     pub named_data_at: Option<NodeId>,
+    /// Whole files of weights.
+    pub checkpoints: Vec<Checkpoint<'a>>,
     /// Layout.
     pub layout: Layout,
     /// What is changed in the end.
     pub raw: Raw<'a>,
+}
+
+/// The tensors of a `.safetensors` file or of a set of them.
+#[derive(Debug)]
+pub struct Checkpoint<'a> {
+    /// The file, or the index of the set.
+    pub safetensors: Word<'a>,
+    /// Patterns of which a name must match one; `None` is every name.
+    pub include: Option<Vec<Word<'a>>>,
+    /// Patterns of which a name must match none.
+    pub exclude: Vec<Word<'a>>,
+    /// Beginnings of names, and what takes their place.
+    pub rename: Vec<(Word<'a>, Word<'a>)>,
+    /// The tag of the `.ptd`.
+    pub tag: Option<Cow<'a, str>>,
 }
 
 /// What is changed when all is laid out.

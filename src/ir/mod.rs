@@ -1,5 +1,6 @@
 //! Text -> Program: [`tree`] reads YAML or JSON, [`decode`] makes a [`document::Document`] of it, [`resolve`] a program.
 
+mod checkpoint;
 pub mod data;
 pub mod decode;
 pub mod document;

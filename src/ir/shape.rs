@@ -93,6 +93,7 @@ static NUMBERS: Form = Named("numbers", &List(&Either(&[Number, Bool, Text, Form
 static INTS: Form = List(&Int);
 static SIZES: Form = List(&UInt);
 static NAMES: Form = List(&Text);
+static PATTERNS: Form = Either(&[Text, List(&Text)]);
 static FRAMES: Form = List(&Form::Shape(&FRAME));
 static INSTRUCTIONS: Form = List(&Form::Shape(&INSTRUCTION));
 static SOURCE: Form = Named("data", &Either(&[Number, Bool, Text, NUMBERS, Form::Shape(&DATA)]));
@@ -108,6 +109,7 @@ shapes! {
         "methods": Map(&Form::Shape(&METHOD)), "The methods, in the order of the file.";
         "data": Map(&SOURCE), "Payloads with a name, to be used where data are expected.";
         "named_data": Either(&[Map(&Either(&[SOURCE, Form::Shape(&NAMED_DATA)])), Null]), "Blobs by key; in a text without methods the content of a .ptd.";
+        "checkpoints": List(&Form::Shape(&CHECKPOINT)), "Whole files of weights, which go to a .ptd.";
         "layout": Form::Shape(&LAYOUT), "How the file is laid out.";
         "raw": Form::Shape(&RAW), "Bytes that are changed when all is laid out.";
         "version": UInt, "The schema version, 0 in every release.";
@@ -235,6 +237,13 @@ shapes! {
         "tensor": Dtype, "Element type, if the content is a tensor.";
         "sizes": SIZES, "Size of each dimension, if the content is a tensor.";
         "dim_order": SIZES, "Dimensions from the outermost in memory to the innermost.";
+    }
+    CHECKPOINT "checkpoint" "The tensors of a .safetensors file, or of a set of them, with their names, types and sizes." required ["safetensors"] {
+        "safetensors": Text, "A .safetensors file, or the index of a set of them: model.safetensors.index.json.";
+        "include": PATTERNS, "Only tensors whose names match one of these, where * stands for any text; all.";
+        "exclude": PATTERNS, "But none whose name matches one of these.";
+        "rename": Map(&Text), "Beginnings of names, and what takes their place; the longest that fits counts.";
+        "external": Either(&[Bool, Text]), "The tag of the .ptd they go to; the default one.";
     }
     DATA "data_map" "Where bytes come from: one of the keys, with those that belong to it." required [] {
         "hex": Text, "Hexadecimal digits, with spaces if liked.";

@@ -107,6 +107,15 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
         program.execution_plan = Some(plans);
     }
     named_data(document, &mut program, &mut origins, &mut finder);
+    for checkpoint in &document.checkpoints {
+        for entry in finder.checkpoint(checkpoint) {
+            let data = program.add_blob(entry.data);
+            let (key, tag, alignment) = (entry.key, checkpoint.tag.clone().map(Cow::into_owned), 1);
+            origins.external_data.push(checkpoint.safetensors.id);
+            let tensor_layout = entry.tensor_layout;
+            program.external_data.push(ExternalData { key, tag, data, alignment, tensor_layout });
+        }
+    }
     let raw = raw(&document.raw, &mut origins, &mut finder);
     if diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning) {
         finder.warn_unused();

@@ -1,0 +1,146 @@
+//! The tensors of a whole `.safetensors` file, or of a set of them: which are taken, under which names, in which order.
+//!
+//! Their bytes are not read here; what one tensor of a file is, `crate::reader::safetensors` knows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::data::Finder;
+use super::document::{Checkpoint, Word};
+use crate::diagnostics::{Diagnostic, clipped};
+use crate::program::{Blob, Source, TensorLayout, contiguous};
+use crate::reader::flat_tensor::Entry;
+use crate::reader::safetensors;
+
+/// The index of a set: which tensor is in which file.
+#[derive(serde::Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
+}
+
+/// An index of more bytes than this is none.
+const MAX_INDEX: u64 = safetensors::MAX_HEADER;
+
+impl<'d, 'a> Finder<'d, 'a> {
+    /// The tensors that a checkpoint brings in: file by file, in the order of their bytes.
+    pub fn checkpoint(&mut self, checkpoint: &Checkpoint<'a>) -> Vec<Entry> {
+        let named = &checkpoint.safetensors;
+        let path = self.path(&named.value);
+        let wanted = |name: &str| {
+            let matches = |pattern: &Word<'_>| is_match(pattern.value.as_bytes(), name.as_bytes());
+            checkpoint.include.as_ref().is_none_or(|patterns| patterns.iter().any(matches))
+                && !checkpoint.exclude.iter().any(matches)
+        };
+        let is_index = path.extension().is_some_and(|extension| extension == "json");
+        let Some(files) = (if is_index { self.indexed(named, &path) } else { Some(vec![(path, None)]) }) else {
+            return Vec::new();
+        };
+        let mut entries = Vec::new();
+        for (path, tensors) in files {
+            let Some(header) = self.safetensors_header(named.id, &path) else { continue };
+            let mut found: Vec<_> = header.metadata.tensors().into_iter().collect();
+            found.sort_by(|(one, a), (other, b)| (a.data_offsets, one).cmp(&(b.data_offsets, other)));
+            let listed = tensors.unwrap_or_else(|| found.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>());
+            for missing in listed.iter().filter(|name| wanted(name) && header.metadata.info(name).is_none()) {
+                let message = format!("{} has no tensor `{}`, as the index says", path.display(), clipped(missing));
+                self.diagnostics.push(Diagnostic::error(named.id, message));
+            }
+            for (name, info) in found.iter().filter(|(name, _)| wanted(name) && listed.contains(name)) {
+                let tensor = match header.find(name, info) {
+                    Ok(tensor) => tensor,
+                    Err(error) => {
+                        let message = format!("cannot use {}: {error}", path.display());
+                        self.diagnostics.push(Diagnostic::error(named.id, message).label("this file"));
+                        continue;
+                    }
+                };
+                let dim_order = contiguous(tensor.sizes.len()).into_owned();
+                let layout = TensorLayout { scalar_type: tensor.scalar_type, sizes: tensor.sizes, dim_order };
+                let source = Source::File { path: path.as_path().into(), offset: tensor.offset };
+                let (key, data) = (renamed(name, &checkpoint.rename), Blob::new(tensor.len, source));
+                entries.push(Entry { key, data, tensor_layout: Some(layout) });
+            }
+        }
+        if entries.is_empty() && self.diagnostics.is_empty() {
+            let message = format!("no tensor of {} is taken", clipped(&named.value));
+            self.diagnostics.push(Diagnostic::error(named.id, message).label("`include` and `exclude` leave none"));
+        }
+        entries
+    }
+
+    /// The files of a set, each with the names of its tensors.
+    fn indexed(&mut self, named: &Word<'a>, path: &Path) -> Option<Vec<(PathBuf, Option<BTreeSet<String>>)>> {
+        let (_, length) = self.open(named.id, path)?;
+        let text = if length > MAX_INDEX { Err("it is too large for an index".to_owned()) } else { read(path) };
+        let index: Index = match text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()))
+        {
+            Ok(index) => index,
+            Err(error) => return self.unreadable(named.id, path, &error),
+        };
+        let mut files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (tensor, file) in index.weight_map {
+            files.entry(file).or_default().insert(tensor);
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Some(files.into_iter().map(|(file, tensors)| (folder.join(file), Some(tensors))).collect())
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| error.to_string())
+}
+
+/// The name of a tensor with its beginning replaced.
+fn renamed(name: &str, rename: &[(Word<'_>, Word<'_>)]) -> String {
+    let fitting = rename.iter().filter(|(from, _)| name.starts_with(&*from.value));
+    match fitting.max_by_key(|(from, _)| from.value.len()) {
+        Some((from, to)) => format!("{}{}", to.value, &name[from.value.len()..]),
+        None => name.to_owned(),
+    }
+}
+
+/// Whether a name matches a pattern, in which `*` stands for any text.
+fn is_match(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut here) = (0, 0);
+    // Where the last star is, and up to where it stands for the name.
+    let mut star: Option<(usize, usize)> = None;
+    while here < name.len() {
+        if pattern.get(at) == Some(&b'*') {
+            star = Some((at, here));
+            at += 1;
+        } else if pattern.get(at) == Some(&name[here]) {
+            (at, here) = (at + 1, here + 1);
+        } else if let Some((back, taken)) = star {
+            star = Some((back, taken + 1));
+            (at, here) = (back + 1, taken + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_match;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, name, expected) in [
+            ("", "", true),
+            ("*", "", true),
+            ("*", "a.b", true),
+            ("a.*.weight", "a.0.weight", true),
+            ("a.*.weight", "a.weight", false),
+            ("a.*.weight", "a..weight", true),
+            ("*.weight", "weight.weight", true),
+            ("*a*b*", "xaxxbx", true),
+            ("*a*b*", "xbxxax", false),
+            ("a", "ab", false),
+            ("ab", "a", false),
+            ("a**", "a", true),
+        ] {
+            assert_eq!(is_match(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+        }
+    }
+}
