@@ -254,3 +254,24 @@ fn a_large_program_comes_back_the_same() {
         assert_eq!(read(&bytes).unwrap_err().to_string(), message);
     }
 }
+
+/// A file of 160 KB in which 20,000 methods have the same list of 20,000 values: there is no room made for all of them.
+#[test]
+fn lists_that_are_the_same_bytes_get_no_room() {
+    const COUNT: u32 = 20_000;
+    let mut bytes = Vec::new();
+    let words = |bytes: &mut Vec<u8>, words: &[u16]| words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    bytes.extend(16u32.to_le_bytes());
+    bytes.extend(b"ET12");
+    // The root: a vtable, and a table with `execution_plan` alone.
+    words(&mut bytes, &[8, 8, 0, 4]);
+    bytes.extend([8u32, 4, COUNT].iter().flat_map(|word| word.to_le_bytes()));
+    let (list, plan) = (28, 28 + 4 * COUNT + 12);
+    bytes.extend((0..COUNT).flat_map(|index| (plan - (list + 4 * index)).to_le_bytes()));
+    // The one method: a vtable, and a table with `values` alone.
+    words(&mut bytes, &[10, 8, 0, 0, 4, 0]);
+    bytes.extend([12u32, 4, COUNT].iter().flat_map(|word| word.to_le_bytes()));
+    bytes.extend((0..COUNT).flat_map(|_| 4u32.to_le_bytes()));
+    let error = reader::program::read(&Origin::Bytes(bytes.into())).unwrap_err().to_string();
+    assert!(error.contains("again and again"), "{error}");
+}

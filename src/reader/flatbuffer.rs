@@ -59,6 +59,11 @@ impl<'a> Buffer<'a> {
         Buffer { bytes, budget: Cell::new(budget(bytes.len())) }
     }
 
+    /// What is left of the budget.
+    pub fn left(&self) -> u64 {
+        self.budget.get()
+    }
+
     /// What has been spent of the budget.
     pub fn spent(&self) -> u64 {
         budget(self.bytes.len()) - self.budget.get()

@@ -4,6 +4,7 @@
 //! what merely breaks a rule of the runtime is not.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{io, vec};
 
 use super::flatbuffer::{Buffer, ReadError, Result, TableRef, Tables};
@@ -125,14 +126,19 @@ fn parse(bytes: &[u8], header: Option<Header>, data: &Ranges<'_>, length: u64) -
     let root = buffer.root(schema::IDENTIFIER, &PROGRAM)?;
     reader.segments = segments(&root, program::segments)?;
     let places = reader.places(&root)?;
-    let mut lists = lists(&root)?;
+    let mut lists = lists(&root, bytes.len())?;
+    // What the pieces cost together is judged when all are read, so that it does not matter which was read first; but none
+    // is read any more once that is too much.
+    let (spent, limit) = (AtomicU64::new(0), buffer.left());
     let parts = workers::map(pieces(&mut lists), if bytes.len() < LARGE { 1 } else { 2 }, |piece| {
         let buffer = Buffer::new(bytes);
-        (piece.read(&buffer, &places, length), buffer.spent())
+        let part =
+            if spent.load(Ordering::Relaxed) > limit { Ok(Vec::new()) } else { piece.read(&buffer, &places, length) };
+        spent.fetch_add(buffer.spent(), Ordering::Relaxed);
+        part
     });
-    // What the pieces cost is judged when all are read, so that it does not matter which was read first.
-    parts.iter().try_for_each(|(_, spent)| buffer.settle(*spent))?;
-    for (constants, _) in parts {
+    buffer.settle(spent.into_inner())?;
+    for constants in parts {
         for constant in constants? {
             lists[constant.plan].constants.push(constant);
         }
@@ -202,16 +208,22 @@ const LARGE: usize = 1 << 20;
 /// So many values or instructions are a piece.
 const PIECE: usize = 4096;
 
+/// What the items of all lists may take in memory for each byte of the file: as much as values that are all one table,
+/// four bytes each. More is there only if lists are the same bytes.
+const ROOM: usize = size_of::<EValue>() / 4;
+
 /// The lists of each method, with room for what is in them.
-fn lists(root: &TableRef<'_, '_>) -> Result<Vec<Lists>> {
+fn lists(root: &TableRef<'_, '_>, len: usize) -> Result<Vec<Lists>> {
+    let mut room = len.saturating_mul(ROOM);
     let lists = root.children(program::execution_plan, &EXECUTION_PLAN, |t| {
         let values = t.tables(execution_plan::values, &EVALUE)?;
         let chains = t.children(execution_plan::chains, &CHAIN, |t| {
             let instructions = t.tables(chain::instructions, &INSTRUCTION)?;
-            Ok(instructions.map(|tables| List::new(tables, Instruction::FreeCall { value_index: 0 })))
+            let nothing = Instruction::FreeCall { value_index: 0 };
+            instructions.map(|tables| List::new(tables, nothing, &mut room)).transpose()
         })?;
         Ok(Lists {
-            values: values.map(|tables| List::new(tables, EValue::Null)),
+            values: values.map(|tables| List::new(tables, EValue::Null, &mut room)).transpose()?,
             constants: Vec::new(),
             chains: chains.unwrap_or_default().into_iter(),
         })
@@ -220,8 +232,13 @@ fn lists(root: &TableRef<'_, '_>) -> Result<Vec<Lists>> {
 }
 
 impl<T: Clone> List<T> {
-    fn new(tables: Tables, nothing: T) -> List<T> {
-        List { tables, items: vec![nothing; tables.len] }
+    fn new(tables: Tables, nothing: T, room: &mut usize) -> Result<List<T>> {
+        let size = tables.len.saturating_mul(size_of::<T>());
+        let Some(left) = room.checked_sub(size) else {
+            return tables.wrong("the file refers to the same bytes again and again");
+        };
+        *room = left;
+        Ok(List { tables, items: vec![nothing; tables.len] })
     }
 
     /// The list in pieces, each with the index of its first item.

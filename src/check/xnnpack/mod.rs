@@ -34,9 +34,7 @@ pub(super) fn check(program: &Program, external: &External, findings: &mut Findi
             let at = Locus::Method(method, Part::Delegate(index));
             let payload = match Payload::read(program.blob(delegate.processed)) {
                 Ok(Some(payload)) => payload,
-                Ok(None) => {
-                    continue;
-                }
+                Ok(None) => continue,
                 Err(found) => {
                     findings.add("D-11", || (place(&at), found, "a graph and its constants, all inside".into()));
                     continue;
