@@ -6,7 +6,7 @@
 
 use super::finding::Findings;
 use super::locus::Locate;
-use super::semantics::method::Method;
+use super::semantics::method::{Method, Numbers};
 use crate::program::{EValue, Memory, Tensor, TensorData};
 use crate::schema::ScalarType;
 
@@ -216,19 +216,24 @@ fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>)
 
 impl<'p> Call<'_, 'p> {
     /// The numbers of a small constant tensor of ints, if they can be had.
-    fn numbers(&self, position: usize) -> Option<Vec<i64>> {
+    fn numbers(&self, position: usize) -> Option<Numbers> {
         let tensor = self.tensor(position)?;
         let TensorData::Blob(data) = tensor.data else { return None };
         let blob = self.method.program.blob(data);
         if tensor.memory != Memory::None || blob.len > SMALL {
             return None;
         }
-        let bytes = blob.read_at(0, blob.len as usize).ok()?;
-        match tensor.scalar_type {
-            ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
-            INT => Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect()),
-            _ => None,
-        }
+        // Many calls may share a constant.
+        let mut known = self.method.numbers.borrow_mut();
+        let read = || {
+            let bytes = blob.read_at(0, blob.len as usize).ok()?;
+            match tensor.scalar_type {
+                ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
+                INT => Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect()),
+                _ => None,
+            }
+        };
+        known.entry((data, tensor.scalar_type.0)).or_insert_with(read).clone()
     }
 
     fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
@@ -369,7 +374,8 @@ impl Quantization {
             return;
         }
         if let (true, Some(least), Some(most)) = (self.axis.is_some() && !self.quantizes, least, most)
-            && let Some(wrong) = call.numbers(2).iter().flatten().find(|zero| !(least..=most).contains(zero))
+            && let Some(wrong) =
+                call.numbers(2).and_then(|zeros| zeros.iter().copied().find(|zero| !(least..=most).contains(zero)))
         {
             report(2, format!("the zero point {wrong}"), format!("{least} to {most}, the range of the values"));
         }

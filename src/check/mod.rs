@@ -190,9 +190,10 @@ fn program_at(part: &ProgramFile<'_>, findings: &mut Findings, external: &Extern
             external.put_into(&mut found.program);
             let place = path::locator(bytes, prefix, start, &found.program);
             semantics::check(&found.program, &options.operators, &mut findings, &place);
-            xnnpack::check(&found.program, external, &mut findings, &place);
+            xnnpack::check(&found.program, len, external, &mut findings, &place);
             if options.data {
-                data::check(&found.program, &mut findings, &place);
+                let all = options.with.iter().fold(len, |sum, file| sum.saturating_add(file.len));
+                data::check(&found.program, all, &mut findings, &place);
             }
         }
         findings

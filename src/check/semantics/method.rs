@@ -2,13 +2,14 @@
 //!
 //! Judges nothing itself. Whatever is out of range is left out, so that no rule can stumble over it.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::super::kernels::Kernel;
 use super::super::locus::{Locus, Part};
 use super::super::operators::narrower;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
+use crate::program::{BlobId, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
 use crate::schema::operators::{Base, OperatorSet, Role, Signature};
 
 /// Operators whose result is their first argument seen with other sizes: they write no bytes.
@@ -159,6 +160,9 @@ pub struct Known {
     pub is_view: bool,
 }
 
+/// The numbers of a constant.
+pub type Numbers = Rc<[i64]>;
+
 /// A method, looked through.
 pub struct Method<'p> {
     pub program: &'p Program,
@@ -186,6 +190,8 @@ pub struct Method<'p> {
     pub is_input: Vec<bool>,
     /// Lists are used so often that not every use of their items is in the table.
     pub tangled: bool,
+    /// Numbers of constants that were read, by their data and element type.
+    pub numbers: RefCell<HashMap<(BlobId, i8), Option<Numbers>>>,
 }
 
 impl<'p> Method<'p> {
@@ -225,6 +231,7 @@ impl<'p> Method<'p> {
             facts: Vec::with_capacity(values.len()),
             is_input,
             tangled: false,
+            numbers: RefCell::default(),
         };
         for value in values {
             method.kinds.push(Kinds::of(value));

@@ -52,6 +52,8 @@ pub(super) struct Graph {
     pub constants: Vec<Constant>,
     pub externs: Vec<Extern>,
     values: BTreeMap<u32, Value>,
+    /// The numbers of [`Graph::externs`].
+    outside: HashSet<u32>,
 }
 
 impl Graph {
@@ -93,7 +95,7 @@ impl Graph {
             return tensor.wrong(tensor_value::flags, message);
         }
         if external != NO_ID {
-            if self.externs.iter().any(|other| other.id == external) {
+            if !self.outside.insert(external) {
                 return tensor
                     .wrong(tensor_value::external_id, format!("two values have the number {external} outside"));
             }

@@ -9,9 +9,9 @@ mod graph;
 use std::collections::HashMap;
 
 use super::fields::flat_tensor::External;
-use super::finding::Findings;
+use super::finding::{Findings, Place};
 use super::locus::{Locate, Locus, Part};
-use crate::program::{Blob, EValue, ExecutionPlan, Instruction, Program};
+use crate::program::{Blob, BlobId, EValue, ExecutionPlan, Instruction, Program};
 use crate::reader::flatbuffer::{Buffer, Result};
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::{GRAPH, IDENTIFIERS};
@@ -23,41 +23,59 @@ const BACKEND: &str = "XnnpackBackend";
 /// A graph without a header has its constants inside; one that is larger than this is not read.
 const MOST: u64 = 64 << 20;
 
-/// Checks the payloads of all XNNPACK delegates. `external` are the `.ptd` files that are given with the program.
-pub(super) fn check(program: &Program, external: &External, findings: &mut Findings, place: &Locate<'_>) {
+/// Checks the payloads of all XNNPACK delegates of a file of `len` bytes. `external` are the `.ptd` files that are given
+/// with the program.
+pub(super) fn check(program: &Program, len: u64, external: &External, findings: &mut Findings, place: &Locate<'_>) {
     let keys = Keys::new(program, external);
+    let mut graphs: HashMap<BlobId, Option<Graph>> = HashMap::new();
+    let mut left = len;
     for (method, plan) in program.plans().iter().enumerate() {
+        let calls = Calls::new(plan);
         for (index, delegate) in plan.delegates().iter().enumerate() {
             if delegate.id.as_deref() != Some(BACKEND) {
                 continue;
             }
-            let at = Locus::Method(method, Part::Delegate(index));
-            let payload = match Payload::read(program.blob(delegate.processed)) {
-                Ok(Some(payload)) => payload,
-                Ok(None) => continue,
-                Err(found) => {
-                    findings.add("D-11", || (place(&at), found, "a graph and its constants, all inside".into()));
-                    continue;
+            let at = || place(&Locus::Method(method, Part::Delegate(index)));
+            let payload = program.blob(delegate.processed);
+            let graph = graphs.entry(delegate.processed).or_insert_with(|| {
+                // Payloads that are the same bytes again and again would be read as often.
+                let (rest, fits) = left.checked_sub(payload.len).map_or((left, false), |rest| (rest, true));
+                left = rest;
+                if !fits {
+                    let expected = "payloads that do not overlap".to_owned();
+                    findings.add("D-11", || (at(), "payloads that have more bytes than the file".into(), expected));
+                    return None;
                 }
-            };
-            let graph = match payload.graph() {
-                Ok(graph) => graph,
-                Err(error) => {
-                    let found = format!("a graph in which {error}");
-                    findings.add("D-12", || (place(&at), found, "one that can be followed".into()));
-                    continue;
-                }
-            };
-            for constant in &graph.constants {
-                if let Some(found) = keys.missing(constant, &payload) {
-                    let expected = format!("{} bytes", constant.needed);
-                    findings.add("D-13", || (place(&at), found, expected));
-                    break;
-                }
+                judged(payload, &keys, findings, &at)
+            });
+            if let Some(graph) = graph {
+                calls.check(method, index, graph, findings, place);
             }
-            calls(plan, method, index, &graph, findings, place);
         }
     }
+}
+
+/// The graph of a payload, if it can be had and followed; what is wrong with it, or with its constants, is told.
+fn judged(blob: &Blob, keys: &Keys<'_>, findings: &mut Findings, at: &dyn Fn() -> Place) -> Option<Graph> {
+    let payload = match Payload::read(blob) {
+        Ok(payload) => payload?,
+        Err(found) => {
+            findings.add("D-11", || (at(), found, "a graph and its constants, all inside".into()));
+            return None;
+        }
+    };
+    let graph = match payload.graph() {
+        Ok(graph) => graph,
+        Err(error) => {
+            findings.add("D-12", || (at(), format!("a graph in which {error}"), "one that can be followed".into()));
+            return None;
+        }
+    };
+    let missing = graph.constants.iter().find_map(|constant| Some((constant, keys.missing(constant, &payload)?)));
+    if let Some((constant, found)) = missing {
+        findings.add("D-13", || (at(), found, format!("{} bytes", constant.needed)));
+    }
+    Some(graph)
 }
 
 /// The bytes of a payload that are read.
@@ -141,22 +159,38 @@ impl<'p> Keys<'p> {
     }
 }
 
-/// The calls of a delegate: the backend takes argument `n` for the graph's value `n` without a look.
-fn calls(
-    plan: &ExecutionPlan,
-    method: usize,
-    index: usize,
-    graph: &Graph,
-    findings: &mut Findings,
-    place: &Locate<'_>,
-) {
-    for (chain, list) in plan.chains.iter().flatten().enumerate() {
-        for (step, instruction) in list.instructions.iter().flatten().enumerate() {
-            let Instruction::DelegateCall { delegate_index, args } = instruction else { continue };
-            if usize::try_from(*delegate_index) != Ok(index) {
-                continue;
+/// The calls of a method's delegates.
+struct Calls<'p> {
+    plan: &'p ExecutionPlan,
+    /// By delegate.
+    of: HashMap<i32, Vec<Call<'p>>>,
+}
+
+/// A call, by its chain and its place there.
+struct Call<'p> {
+    chain: usize,
+    step: usize,
+    args: &'p [i32],
+}
+
+impl<'p> Calls<'p> {
+    fn new(plan: &'p ExecutionPlan) -> Calls<'p> {
+        let mut of: HashMap<i32, Vec<_>> = HashMap::new();
+        for (chain, list) in plan.chains.iter().flatten().enumerate() {
+            for (step, instruction) in list.instructions.iter().flatten().enumerate() {
+                if let Instruction::DelegateCall { delegate_index, args } = instruction {
+                    let args = args.as_deref().unwrap_or_default();
+                    of.entry(*delegate_index).or_default().push(Call { chain, step, args });
+                }
             }
-            let args = args.as_deref().unwrap_or_default();
+        }
+        Calls { plan, of }
+    }
+
+    /// The backend takes argument `n` for the graph's value `n` without a look.
+    fn check(&self, method: usize, delegate: usize, graph: &Graph, findings: &mut Findings, place: &Locate<'_>) {
+        let calls = i32::try_from(delegate).ok().and_then(|delegate| self.of.get(&delegate));
+        for &Call { chain, step, args } in calls.into_iter().flatten() {
             for Extern { id, datatype } in &graph.externs {
                 let mut report = |part: Part, found: String, expected: String| {
                     findings.add("D-14", || (place(&Locus::Method(method, part)), found, expected));
@@ -166,7 +200,7 @@ fn calls(
                     report(Part::Instruction(chain, step), format!("only {} of the arguments", args.len()), expected);
                     break;
                 };
-                let value = usize::try_from(*arg).ok().and_then(|value| plan.values().get(value));
+                let value = usize::try_from(*arg).ok().and_then(|value| self.plan.values().get(value));
                 let wanted = match datatype {
                     1 => Some(ScalarType::FLOAT),
                     2 => Some(ScalarType(5)),
