@@ -167,6 +167,14 @@ fn every_rule_has_a_file_that_breaks_it() {
     assert!(missing.is_empty(), "no file breaks {missing:?}");
 }
 
+/// What the exporter made of a convolution that is quantized while it runs: its graph has sizes in torch's order.
+#[test]
+fn a_graph_as_the_exporter_writes_it_is_accepted() {
+    let path = root().join("tests/golden/check/xnnpack_dynamic_conv.pte");
+    let findings = check::file(&Origin::File(path.as_path().into()), &Options::default()).unwrap();
+    assert_eq!(complaints(&path, &findings), "");
+}
+
 #[test]
 fn a_profile_decides_which_rules_count() {
     let judge = |bytes: &[u8], profile| {

@@ -242,7 +242,10 @@ impl Graph {
             } else {
                 (node_1x1::input_id, node_1x1::output_id)
             };
-            return if self.some_dims(t, from)? == self.some_dims(t, to)? { Ok(()) } else { disagree(to) };
+            let (one, other) = (self.some_dims(t, from)?, self.some_dims(t, to)?);
+            // The exporter gives what it quantizes for a convolution the sizes that torch has, in torch's order.
+            let fits = one == other || (tag == CONVERT && one.len() == other.len() && count(one) == count(other));
+            return if fits { Ok(()) } else { disagree(to) };
         }
         if is(&NODE_2X1) {
             use node_2x1::*;
@@ -346,7 +349,9 @@ impl Graph {
             && output.len() == 4
             && filter.len() == 4
             && weights == count(filter)
-            && (Some(input[3]), Some(output[3])) == (taken, made)
+            // Of what is quantized while it runs, the exporter has the sizes in torch's order.
+            && [input[3], input[1]].map(Some).contains(&taken)
+            && Some(output[3]) == made
             && input[0] == output[0];
         if !fits || (tag == DEPTHWISE && number(group_input_channels)? != 1) {
             return t.wrong(filter_id, "the sizes of filter, input and output do not agree with the operation's");
@@ -365,6 +370,7 @@ impl Graph {
 /// Members of `XNodeUnion` that are unlike others of the same table.
 const DEPTHWISE: u8 = 13;
 const MAX_POOLING: u8 = 14;
+const CONVERT: u8 = 18;
 const GLOBAL_AVERAGE: u8 = 19;
 const BATCH_PRODUCT: u8 = 37;
 
