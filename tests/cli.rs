@@ -375,6 +375,18 @@ fn safetensors_become_a_ptd_and_come_back() {
     folder.run(&["t.yaml", "-o", "t.safetensors"]).exits(0);
     assert!(folder.read("t.safetensors").ends_with(&[1, 2, 3, 4, 5, 6]));
 
+    // A .ptd from a stranger may say anything of its dimensions.
+    folder.run(&["t.yaml", "-o", "t.ptd"]).exits(0);
+    for (order, what) in [([9, 0], "`t` does not name each dimension once"), ([1, 0], "`t` has not the bytes")] {
+        let mut bytes = folder.read("t.ptd");
+        let at = bytes.windows(6).position(|bytes| bytes == [2, 0, 0, 0, 1, 0]).unwrap();
+        bytes[at + 4..at + 6].copy_from_slice(&order);
+        let at = bytes.windows(12).position(|bytes| bytes == [2, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]).unwrap();
+        bytes[at + 4] = 200;
+        folder.write("odd.ptd", bytes);
+        folder.run(&["odd.ptd", "-o", "odd.safetensors"]).exits(1).says(what);
+    }
+
     folder.write("blob.yaml", "named_data: {b: {hex: '00'}}");
     folder.run(&["blob.yaml", "-o", "b.safetensors"]).exits(1).says("`b` is no tensor");
     folder.write("relu.yaml", RELU);

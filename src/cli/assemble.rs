@@ -434,11 +434,9 @@ fn files<'a>(
     }
     let target = arguments.target(input, format);
     let mut files: Vec<(Option<PathBuf>, File<'a>)> = program.map(|file| (target.clone(), file)).into_iter().collect();
-    let shards = arguments.shards(input);
-    for (tag, file) in assembly.data_files() {
-        let is_shard = |tag: &str| shards.as_ref().is_some_and(|shards| is_shard(tag, &shards.name));
+    for ((tag, file), plan) in assembly.data_files().zip(&assembly.plan.external) {
         let path = match tag {
-            Some(tag) if found == Format::Pte && is_shard(tag) => {
+            Some(tag) if found == Format::Pte && plan.is_shard => {
                 Some(sibling(Some(&default_data_file(arguments, target.as_deref())?), &with_ptd(tag)))
             }
             Some(tag) => Some(sibling(target.as_deref(), &with_ptd(tag))),
@@ -467,14 +465,6 @@ fn files<'a>(
 
 fn would_be_lost(target: &Path) -> Failure {
     Failure(Exit::Usage, format!("{} is read for this output and would be lost; name another", target.display()))
-}
-
-/// Whether a tag is that of a part of the `.ptd`.
-fn is_shard(tag: &str, name: &str) -> bool {
-    let numbers = tag.strip_prefix(name).and_then(|tag| tag.strip_prefix('-'));
-    numbers.and_then(|numbers| numbers.split_once("-of-")).is_some_and(|(number, count)| {
-        [number, count].iter().all(|digits| digits.len() >= 5 && digits.bytes().all(|digit| digit.is_ascii_digit()))
-    })
 }
 
 fn with_ptd(tag: &str) -> String {

@@ -3,11 +3,10 @@
 //! The other files of this folder come from a plan; this format has nothing to plan.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::program::{Blob, Program, Source, contiguous};
+use crate::program::{Blob, Program, contiguous, is_dim_order, nbytes};
 use crate::reader::safetensors::TYPES;
 
 /// A file ready to be written.
@@ -31,14 +30,15 @@ pub fn emit(program: &Program) -> io::Result<Safetensors> {
         let Some((dtype, _)) = TYPES.iter().find(|(_, known)| Some(*known) == name) else {
             return Err(wrong(&format!("is of type {}", layout.scalar_type)));
         };
-        let mut blob = program.blob(entry.data).clone();
-        let order = contiguous(layout.sizes.len());
-        if *order != *layout.dim_order {
-            let sizes = layout.sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
-            let element = layout.scalar_type.info().map_or(1, |info| info.size);
-            let (from, to) = (layout.dim_order.as_slice().into(), Arc::from(&*order));
-            blob = Blob::new(blob.len, Source::Reordered { data: Arc::new(blob), element, sizes, from, to });
+        if !is_dim_order(layout.dim_order.iter().copied(), layout.sizes.len()) {
+            return Err(wrong("does not name each dimension once in its dim_order"));
         }
+        if nbytes(layout.scalar_type, &layout.sizes) != Some(program.blob(entry.data).len) {
+            return Err(wrong("has not the bytes that its sizes say"));
+        }
+        let element = layout.scalar_type.info().map_or(1, |info| info.size);
+        let order = contiguous(layout.sizes.len());
+        let blob = program.blob(entry.data).clone().reordered(element, &layout.sizes, &layout.dim_order, &order);
         let start = end;
         end = start.checked_add(blob.len).ok_or_else(|| io::Error::other("the tensors have more bytes than a file"))?;
         let info = json!({"dtype": dtype, "shape": layout.sizes, "data_offsets": [start, end]});

@@ -38,8 +38,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let mut entries = Vec::new();
         for (path, tensors) in files {
             let Some(header) = self.safetensors_header(named.id, &path) else { continue };
-            let mut found: Vec<_> = header.metadata.tensors().into_iter().collect();
-            found.sort_by(|(one, a), (other, b)| (a.data_offsets, one).cmp(&(b.data_offsets, other)));
+            let found = header.tensors();
             let listed = tensors.unwrap_or_else(|| found.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>());
             for missing in listed.iter().filter(|name| wanted(name) && header.metadata.info(name).is_none()) {
                 let message = format!("{} has no tensor `{}`, as the index says", path.display(), clipped(missing));

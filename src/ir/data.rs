@@ -196,22 +196,12 @@ impl<'d, 'a> Finder<'d, 'a> {
         from: Vec<u8>,
         to: Vec<u8>,
     ) -> Option<Blob> {
-        // A dimension of size 1 may stand anywhere.
-        let matter = |order: &[u8]| -> Vec<u8> {
-            order.iter().copied().filter(|d| sizes.get(usize::from(*d)) != Some(&1)).collect()
-        };
-        if from.len() != to.len() || matter(&from) == matter(&to) || matches!(blob.source, Source::Repeat(_)) {
-            return Some(blob);
-        }
-        if blob.len > MAX_REORDERED {
+        let blob = blob.reordered(element, sizes, &from, &to);
+        if matches!(blob.source, Source::Reordered { .. }) && blob.len > MAX_REORDERED {
             let message = format!("{} bytes are too many to be put into another dim_order", blob.len);
             return self.fail(Diagnostic::error(at, message).label(format!("expected {MAX_REORDERED} at most")));
         }
-        let sizes: Vec<u64> = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
-        let len = blob.len;
-        let source =
-            Source::Reordered { data: Arc::new(blob), element, sizes: sizes.into(), from: from.into(), to: to.into() };
-        Some(Blob::new(len, source))
+        Some(blob)
     }
 
     fn find_bytes(&mut self, data: &Data<'a>) -> Option<Found> {

@@ -15,6 +15,8 @@ use crate::program::{BlobId, Tensor, TensorLayout};
 pub struct ExternalFile {
     /// Its tag; `None` for the default one.
     pub tag: Option<String>,
+    /// Whether it is a part of the default one, whose name the tag begins with.
+    pub is_shard: bool,
     /// Its keys, in order.
     pub named_data: Vec<NamedData>,
     /// Its segments, relative to the first one's start.
@@ -105,11 +107,14 @@ impl External {
     pub fn finish(self, options: &Options) -> Option<Vec<ExternalFile>> {
         let mut made = Vec::with_capacity(self.files.len());
         let files = self.files.into_iter().flat_map(|(tag, entries)| match (&options.shards, &tag) {
-            (Some(shards), None) => split(entries, shards),
-            _ => vec![(tag, entries)],
+            (Some(shards), None) => {
+                split(entries, shards).into_iter().map(|(tag, entries)| (tag, true, entries)).collect()
+            }
+            _ => vec![(tag, false, entries)],
         });
-        for (tag, entries) in files {
-            let mut file = ExternalFile { tag, named_data: Vec::with_capacity(entries.len()), segments: Vec::new() };
+        for (tag, is_shard, entries) in files {
+            let mut file =
+                ExternalFile { tag, is_shard, named_data: Vec::with_capacity(entries.len()), segments: Vec::new() };
             let mut segment_of: HashMap<BlobId, u32> = HashMap::new();
             for entry in entries {
                 let next = file.segments.len() as u32;

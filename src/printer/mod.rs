@@ -26,7 +26,7 @@ use crate::layout::{Builder, Options};
 use crate::program::{EValue, ExecutionPlan, Program, TensorData};
 use crate::reader::layout::{Explained, FlatTensor};
 use crate::reader::{self, Format, Origin};
-use crate::{Assembly, Input, Overrides, assemble};
+use crate::{Assembly, Input, Overrides, assemble, workers};
 
 /// What a person wants of the text.
 #[derive(Debug, Clone)]
@@ -134,7 +134,7 @@ fn print_with_tests(
         let ask = !options.explicit && (body.as_ref().is_ok_and(|body| is_long(body)) || cfg!(debug_assertions));
         let wishes: Option<Vec<_>> = if ask { methods.iter().map(proof::numbers_are_plain).collect() } else { None };
         let plain = wishes.is_some_and(|wishes| proof::places_are_planned(&found.program, &wishes));
-        let guess = guess.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let guess = workers::join(guess);
         Ok::<_, io::Error>((guess?, body?, plain))
     })?;
     let (mut layout, raw) = guess.as_ref().map(|guess| (guess.options.clone(), guess.raw.clone())).unwrap_or_default();

@@ -115,6 +115,21 @@ impl Blob {
         Blob::new(bytes.len() as u64, Source::Bytes(bytes))
     }
 
+    /// The elements, of so many bytes each, which lie with dimensions `from`, as they lie with dimensions `to`; as it is if
+    /// that is the same.
+    pub fn reordered(self, element: u64, sizes: &[i32], from: &[u8], to: &[u8]) -> Blob {
+        // A dimension of size 1 may stand anywhere.
+        let matter = |order: &[u8]| -> Vec<u8> {
+            order.iter().copied().filter(|d| sizes.get(usize::from(*d)) != Some(&1)).collect()
+        };
+        if from.len() != to.len() || matter(from) == matter(to) || matches!(self.source, Source::Repeat(_)) {
+            return self;
+        }
+        let sizes = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
+        let (len, from, to) = (self.len, from.into(), to.into());
+        Blob::new(len, Source::Reordered { data: Arc::new(self), element, sizes, from, to })
+    }
+
     /// The file that the bytes come from, if they come from one.
     pub fn file(&self) -> Option<&Path> {
         match &self.source {

@@ -80,6 +80,13 @@ pub fn header(origin: &Origin) -> io::Result<Header> {
 }
 
 impl Header {
+    /// The tensors with their names, in the order of their bytes.
+    pub fn tensors(&self) -> Vec<(String, &TensorInfo)> {
+        let mut tensors: Vec<_> = self.metadata.tensors().into_iter().collect();
+        tensors.sort_by(|(one, a), (other, b)| (a.data_offsets, one).cmp(&(b.data_offsets, other)));
+        tensors
+    }
+
     /// What a tensor of the header is.
     ///
     /// # Errors
@@ -106,10 +113,8 @@ impl Header {
 /// As [`header`] and [`Header::find`].
 pub fn read(origin: &Origin) -> io::Result<Program> {
     let (header, length) = (header(origin)?, origin.len()?);
-    let mut tensors: Vec<_> = header.metadata.tensors().into_iter().collect();
-    tensors.sort_by(|(one, a), (other, b)| (a.data_offsets, one).cmp(&(b.data_offsets, other)));
     let mut program = Program::default();
-    for (key, info) in tensors {
+    for (key, info) in header.tensors() {
         let Found { scalar_type, sizes, offset, len } = header.find(&key, info).map_err(io::Error::other)?;
         let blob = origin.blob(offset, len, length).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         let data = program.add_blob(blob);
