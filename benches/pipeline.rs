@@ -4,13 +4,14 @@
 //!
 //! No test: a slow machine is not a bug.
 
+mod texts;
 mod verifier;
 
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pte_emit::emitter::sink::Outputs;
 use pte_emit::ir::{decode, resolve, tree};
@@ -18,63 +19,7 @@ use pte_emit::layout::{self, memory};
 use pte_emit::printer::{LargeData, PrintOptions, print_program};
 use pte_emit::reader::{self, Origin};
 use pte_emit::{Assembly, Input, Overrides, assemble, check, emitter, program, reassemble};
-
-/// A chain of `count` operators on `count + 1` tensors.
-fn yaml(count: usize) -> String {
-    let mut text = String::from("methods:\n  forward:\n    values:\n");
-    for i in 0..=count {
-        text += &format!(
-            "      t{i}: {{tensor: float32, sizes: [{}, {}], dim_order: [0, 1], dynamism: static}}\n",
-            1 + i % 7,
-            4 + i % 5
-        );
-    }
-    text += &format!("    inputs: [t0]\n    outputs: [t{count}]\n    instructions:\n");
-    for i in 0..count {
-        let next = i + 1;
-        text += &format!(
-            "      - {{kernel: aten::add.out, args: [t{i}, t{i}, 1], out: t{next}}}  # step {i} of the chain\n"
-        );
-    }
-    text
-}
-
-/// The same text as JSON.
-fn json(yaml: &str) -> String {
-    let value: serde_json::Value = serde_saphyr::from_str_with_options(yaml, unlimited()).expect("the text is ours");
-    serde_json::to_string(&value).expect("it is a tree")
-}
-
-fn unlimited() -> serde_saphyr::Options {
-    let budget =
-        serde_saphyr::budget! { max_events: usize::MAX, max_nodes: usize::MAX, max_total_scalar_bytes: usize::MAX };
-    serde_saphyr::options! { budget: budget, with_snippet: false }
-}
-
-/// A name and what to measure.
-type Case<'a> = (&'a str, Box<dyn FnMut() + 'a>);
-
-/// Runs the cases one after the other, again and again, and gives the median time of each.
-fn interleaved(rounds: usize, cases: &mut [Case<'_>]) -> Vec<Duration> {
-    let mut times = vec![Vec::with_capacity(rounds); cases.len()];
-    for _ in 0..rounds {
-        for ((_, case), times) in cases.iter_mut().zip(&mut times) {
-            let start = Instant::now();
-            case();
-            times.push(start.elapsed());
-        }
-    }
-    times.iter_mut().for_each(|times| times.sort());
-    times.iter().map(|times| times[times.len() / 2]).collect()
-}
-
-fn print(title: &str, baseline: Duration, rows: &[(&str, Duration)]) {
-    println!("\n{title}");
-    for (name, time) in rows {
-        let ratio = time.as_secs_f64() / baseline.as_secs_f64();
-        println!("  {name:<44} {:>10.3} ms  {ratio:>6.2}", time.as_secs_f64() * 1e3);
-    }
-}
+use texts::{Case, interleaved, json, print, yaml};
 
 fn whole(text: &str) -> Vec<u8> {
     let input = Input { name: "bench", text, folder: Path::new("") };
@@ -153,11 +98,11 @@ fn write(assembly: &Assembly, folder: &Path) {
     let mut outputs = Outputs::new();
     let program = assembly.program_file().expect("it has methods");
     outputs
-        .write(&folder.join("out.pte"), program.size().expect("it is finite"), |out| program.write(out))
+        .write(&folder.join("out.pte"), program.size().expect("it is finite"), &|_| (), |out| program.write(out))
         .expect("there is room");
     for (_, file) in assembly.data_files() {
         outputs
-            .write(&folder.join("out.ptd"), file.size().expect("it is finite"), |out| file.write(out))
+            .write(&folder.join("out.ptd"), file.size().expect("it is finite"), &|_| (), |out| file.write(out))
             .expect("there is room");
     }
     outputs.commit().expect("nobody else is here");

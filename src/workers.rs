@@ -1,6 +1,8 @@
 //! The same work on many things, on several cores.
 
+use std::io;
 use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -34,6 +36,42 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Does `work` for each number below `count`, on so many workers, each of which keeps a state of its own. Nothing new is begun
+/// after an error.
+///
+/// # Errors
+/// The error of the smallest number that has one.
+pub fn each<S: Default>(
+    count: u64,
+    workers: usize,
+    work: impl Fn(&mut S, u64) -> io::Result<()> + Sync,
+) -> io::Result<()> {
+    let (next, failed) = (AtomicU64::new(0), Mutex::new(None::<(u64, io::Error)>));
+    let worker = || {
+        let mut state = S::default();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            if let Err(error) = work(&mut state, number) {
+                next.fetch_max(count, Ordering::Relaxed);
+                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                if failed.as_ref().is_none_or(|(before, _)| number < *before) {
+                    *failed = Some((number, error));
+                }
+                return;
+            }
+        }
+    };
+    let others = workers.min(usize::try_from(count).unwrap_or(workers)).saturating_sub(1);
+    thread::scope(|scope| {
+        (0..others).for_each(|_| drop(scope.spawn(worker)));
+        worker();
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
+}
+
 /// What a thread made; its panic becomes the caller's.
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -41,6 +79,27 @@ pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::Mutex;
+
+    #[test]
+    fn each_is_done_once_and_the_first_error_counts() {
+        for workers in [0, 1, 2, 7] {
+            let done = Mutex::new(Vec::new());
+            let work = |own: &mut u64, number: u64| {
+                *own += 1;
+                done.lock().unwrap().push(number);
+                if number >= 90 { Err(io::Error::other(number.to_string())) } else { Ok(()) }
+            };
+            super::each(90, workers, work).unwrap();
+            let mut numbers = std::mem::take(&mut *done.lock().unwrap());
+            numbers.sort_unstable();
+            assert_eq!(numbers, (0..90).collect::<Vec<_>>());
+            assert_eq!(super::each(1000, workers, work).unwrap_err().to_string(), "90");
+            assert!(done.lock().unwrap().len() < 90 + workers.max(2), "nothing new is begun");
+        }
+    }
+
     #[test]
     fn results_come_in_the_order_of_the_items() {
         let items: Vec<u32> = (0..1000).collect();

@@ -74,7 +74,7 @@ fn a_source_that_shrinks_is_told() {
 
     let (mut outputs, file) = (Outputs::new(), assembly.program_file().unwrap());
     let target = folder.path().join("model.pte");
-    let error = outputs.write(&target, file.size().unwrap(), |out| file.write(out)).unwrap_err().to_string();
+    let error = outputs.write(&target, file.size().unwrap(), &|_| (), |out| file.write(out)).unwrap_err().to_string();
     assert!(error.contains("weights.bin: the file became shorter while it was read"), "{error}");
     drop(outputs);
     assert_eq!(folder.read("model.pte"), b"old");
@@ -142,7 +142,7 @@ fn two_processes_with_one_target_make_one_whole_file() {
 fn what_was_reserved_and_is_not_needed_is_given_back() {
     let folder = Folder::new(&[]);
     let (mut outputs, target) = (Outputs::new(), folder.path().join("short"));
-    outputs.write(&target, 4 << 20, |out| out.write_all(b"all")).unwrap();
+    outputs.write(&target, 4 << 20, &|_| (), |out| out.write_all(b"all")).unwrap();
     outputs.commit().unwrap();
     assert_eq!(folder.read("short"), b"all");
 }

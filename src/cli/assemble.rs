@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -14,7 +14,7 @@ use crate::check::{self, DataFile, Severity};
 use crate::emitter::File;
 use crate::emitter::flatbuffer::FlatBuffer;
 use crate::emitter::safetensors::{self, Safetensors};
-use crate::emitter::sink::Outputs;
+use crate::emitter::sink::{Out, Outputs, Stream};
 use crate::ir::document::Layout;
 use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT, Shards};
 use crate::reader::{Origin, bundled_program};
@@ -401,7 +401,7 @@ fn strip_tests(input: &Path, document: &Document, arguments: &Arguments) -> Resu
         None => io::write_to_stdout(|out| found.program.copy_to(out)).map_err(failed)?,
         Some(target) if io::place(&target) == io::place(input) => return Err(would_be_lost(&target)),
         Some(target) => {
-            outputs.write(&target, found.program.len, |out| found.program.copy_to(out)).map_err(failed)?;
+            outputs.write(&target, found.program.len, &|_| (), |out| out.blob(&found.program)).map_err(failed)?;
         }
     }
     Ok(Written { outputs, summary: String::new() })
@@ -503,7 +503,7 @@ impl Instead {
         }
     }
 
-    fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+    fn write(&self, out: &mut dyn Out) -> std::io::Result<()> {
         match self {
             Instead::Bundled(bytes) => out.write_all(bytes),
             Instead::Tensors(tensors) => tensors.write(out),
@@ -523,16 +523,14 @@ fn write(
     for (position, (target, file)) in named.into_iter().chain(streamed) {
         let instead = instead.filter(|_| position == 0);
         let size = instead.map_or(file.size().unwrap_or(0), Instead::size);
-        let content = |out: &mut dyn Write| {
-            let mut out = bar.wrap_write(out);
-            match instead {
-                Some(instead) => instead.write(&mut out),
-                None => file.write(&mut out),
-            }
+        let content = |out: &mut dyn Out| match instead {
+            Some(instead) => instead.write(out),
+            None => file.write(out),
         };
+        let progress = |bytes| bar.inc(bytes);
         match target {
-            Some(target) => outputs.write(target, size, content)?,
-            None => io::write_to_stdout(content)?,
+            Some(target) => outputs.write(target, size, &progress, content)?,
+            None => io::write_to_stdout(|out| content(&mut Stream { out, progress: &progress }))?,
         }
     }
     Ok(outputs)

@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
         Some(path) => {
             let mut outputs = Outputs::new();
             outputs
-                .write(path, printed.text.len() as u64, |out| out.write_all(printed.text.as_bytes()))
+                .write(path, printed.text.len() as u64, &|_| (), |out| out.write_all(printed.text.as_bytes()))
                 .and_then(|()| outputs.commit())
         }
         None => io::write_to_stdout(|out| out.write_all(printed.text.as_bytes())),

@@ -13,6 +13,7 @@ mod size;
 use std::io::{self, Write};
 
 use raw::{Patched, Raw};
+use sink::Out;
 
 use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
@@ -52,7 +53,7 @@ impl File<'_> {
     ///
     /// # Errors
     /// What `out` says, and data that cannot be read.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, out: &mut dyn Out) -> io::Result<()> {
         let mut out = Counted { out: &mut Patched { out, raw: self.raw, written: 0 }, written: 0 };
         self.write_unpatched(&mut out)?;
         assert_eq!(out.written, self.placement.program_size, "the FlatBuffer ends where the plan says");
@@ -62,13 +63,13 @@ impl File<'_> {
             for piece in &segment.pieces {
                 out.pad_to(start + piece.offset)?;
                 let blob = &self.blobs[piece.blob.0 as usize];
-                blob.copy_to(&mut out)?;
+                out.blob(blob)?;
                 assert_eq!(out.written, start + piece.offset + blob.len, "data are as long as the plan says");
             }
         }
         // A file whose segments are all empty still reaches to where they begin.
         out.pad_to(self.placement.file_size)?;
-        self.raw.append.as_ref().map_or(Ok(()), |append| append.copy_to(&mut out))
+        self.raw.append.as_ref().map_or(Ok(()), |append| out.blob(append))
     }
 
     /// The FlatBuffer with the header behind its byte 8, and the root offset moved by the header's length (W-4, W-5).
@@ -101,7 +102,7 @@ impl File<'_> {
 }
 
 struct Counted<'a> {
-    out: &'a mut dyn Write,
+    out: &'a mut dyn Out,
     written: u64,
 }
 
@@ -125,5 +126,13 @@ impl Write for Counted<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+impl Out for Counted<'_> {
+    fn blob(&mut self, blob: &Blob) -> io::Result<()> {
+        self.out.blob(blob)?;
+        self.written += blob.len;
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 
+use super::sink::Out;
 use crate::program::Blob;
 
 /// Changes of a file's bytes.
@@ -51,14 +52,14 @@ impl Raw {
 }
 
 /// Overwrites what passes through.
-pub(super) struct Patched<'a> {
-    pub(super) out: &'a mut dyn Write,
+pub(super) struct Patched<'a, O: ?Sized> {
+    pub(super) out: &'a mut O,
     pub(super) raw: &'a Raw,
     /// So many bytes have passed.
     pub(super) written: u64,
 }
 
-impl Write for Patched<'_> {
+impl<O: Write + ?Sized> Write for Patched<'_, O> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = if self.raw.touches(self.written, bytes.len() as u64) {
             let mut changed = bytes.to_vec();
@@ -74,6 +75,17 @@ impl Write for Patched<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+impl<O: Out + ?Sized> Out for Patched<'_, O> {
+    fn blob(&mut self, blob: &Blob) -> io::Result<()> {
+        if self.raw.touches(self.written, blob.len) {
+            return blob.copy_to(self);
+        }
+        self.out.blob(blob)?;
+        self.written += blob.len;
+        Ok(())
     }
 }
 

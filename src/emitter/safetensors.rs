@@ -2,10 +2,11 @@
 //!
 //! The other files of this folder come from a plan; this format has nothing to plan.
 
-use std::io::{self, Write};
+use std::io;
 
 use serde_json::{Map, Value, json};
 
+use super::sink::Out;
 use crate::program::{Blob, Program, contiguous, is_dim_order, nbytes};
 use crate::reader::safetensors::TYPES;
 
@@ -63,9 +64,9 @@ impl Safetensors {
     ///
     /// # Errors
     /// What `out` says, and data that cannot be read.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, out: &mut dyn Out) -> io::Result<()> {
         out.write_all(&(self.header.len() as u64).to_le_bytes())?;
         out.write_all(&self.header)?;
-        self.data.iter().try_for_each(|blob| blob.copy_to(out))
+        self.data.iter().try_for_each(|blob| out.blob(blob))
     }
 }

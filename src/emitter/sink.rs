@@ -7,16 +7,19 @@
 //! What is written is not known here.
 
 use std::fs;
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
+use crate::program::{Blob, positioned};
+use crate::workers;
+
 /// Output files in the making. Dropped before [`Outputs::commit`], it leaves nothing behind.
 #[derive(Default)]
 pub struct Outputs {
-    files: Vec<(TempPath, PathBuf)>,
+    files: Vec<(Unfinished, PathBuf)>,
 }
 
 impl Outputs {
@@ -26,7 +29,8 @@ impl Outputs {
     }
 
     /// Writes a file of `size` bytes beside `target`, to take its place at [`Outputs::commit`]. Room for all of it is asked
-    /// for first: a full disk is told before the first byte is copied, and copying is faster.
+    /// for first: a full disk is told before the first byte is copied, and copying is faster. `progress` hears how many bytes
+    /// were written, every now and then.
     ///
     /// # Errors
     /// What writing says, with the target named.
@@ -34,34 +38,30 @@ impl Outputs {
         &mut self,
         target: &Path,
         size: u64,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        progress: &(dyn Fn(u64) + Sync),
+        write: impl FnOnce(&mut dyn Out) -> io::Result<()>,
     ) -> io::Result<()> {
         let target = &target.canonicalize().unwrap_or_else(|_| target.to_owned());
         let kind = target.metadata().map(|metadata| metadata.file_type());
         if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
-            let mut out =
-                BufWriter::new(fs::OpenOptions::new().write(true).open(target).map_err(|error| named(target, error))?);
+            let out = fs::OpenOptions::new().write(true).open(target).map_err(|error| named(target, error))?;
+            let mut out = Stream { out: BufWriter::new(out), progress };
             return write(&mut out).and_then(|()| out.flush()).map_err(|error| named(target, error));
         }
         if target.is_dir() {
             return Err(named(target, io::Error::new(io::ErrorKind::IsADirectory, "is a directory, not a file")));
         }
-        let file = {
-            let mut unfinished = unfinished();
-            let file = beside(target).map_err(|error| named(target, error))?;
-            unfinished.push(file.path().to_owned());
-            file
-        };
-        reserve(file.as_file(), size).map_err(|error| named(target, error))?;
-        let mut out = BufWriter::with_capacity(1 << 18, file);
-        write(&mut out).map_err(|error| named(target, error))?;
-        let file = out.into_inner().map_err(|error| named(target, error.into_error()))?;
-        let end = file.as_file().stream_position().map_err(|error| named(target, error))?;
-        if end < size {
+        let (file, path) = Unfinished::beside(target).map_err(|error| named(target, error))?;
+        let written = reserve(&file, size).and_then(|()| {
+            let mut out = Target { out: BufWriter::with_capacity(1 << 18, &file), progress };
+            write(&mut out)?;
+            out.flush()?;
+            let end = (&file).stream_position()?;
             // What was reserved and is not needed.
-            file.as_file().set_len(end).map_err(|error| named(target, error))?;
-        }
-        self.files.push((file.into_temp_path(), target.to_owned()));
+            if end < size { file.set_len(end) } else { Ok(()) }
+        });
+        written.map_err(|error| named(target, error))?;
+        self.files.push((path, target.to_owned()));
         Ok(())
     }
 
@@ -77,9 +77,9 @@ impl Outputs {
     pub fn commit(self) -> io::Result<()> {
         // Who is interrupted meanwhile waits for the end of this.
         let mut unfinished = unfinished();
-        unfinished.retain(|name| !self.files.iter().any(|(file, _)| **file == **name));
         let mut done: Vec<(PathBuf, Option<TempPath>)> = Vec::new();
-        for (file, target) in self.files {
+        let mut files = self.files.into_iter().map(|(file, target)| (file.forget(&mut unfinished), target));
+        for (file, target) in files.by_ref() {
             let placed = keep_old(&target).and_then(|old| {
                 file.persist(&target).map_err(|error| error.error)?;
                 Ok(old)
@@ -94,11 +94,127 @@ impl Outputs {
                             None => fs::remove_file(&target),
                         };
                     }
+                    // The files that wait are removed, too, before somebody else can take the lock to forget them.
+                    files.for_each(drop);
                     return Err(named(&target, error));
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Where a file's bytes go, one after the other.
+pub trait Out: Write {
+    /// Writes the bytes of a blob.
+    ///
+    /// # Errors
+    /// As [`Blob::copy_to`].
+    fn blob(&mut self, blob: &Blob) -> io::Result<()>;
+}
+
+impl Out for Vec<u8> {
+    fn blob(&mut self, blob: &Blob) -> io::Result<()> {
+        blob.copy_to(self)
+    }
+}
+
+/// What is written in one order only: a pipe, a device, a stream.
+pub struct Stream<'a, W> {
+    /// It.
+    pub out: W,
+    /// Hears how many bytes were written.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl<W: Write> Write for Stream<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        (self.progress)(count as u64);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Out for Stream<'_, W> {
+    fn blob(&mut self, blob: &Blob) -> io::Result<()> {
+        blob.copy_to(self)
+    }
+}
+
+/// A file, in which several threads can write at their own places.
+struct Target<'a> {
+    out: BufWriter<&'a fs::File>,
+    progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Write for Target<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        (self.progress)(count as u64);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Out for Target<'_> {
+    fn blob(&mut self, blob: &Blob) -> io::Result<()> {
+        if blob.len < LARGE {
+            return blob.copy_to(self);
+        }
+        self.out.flush()?;
+        let mut file = *self.out.get_ref();
+        let start = file.stream_position()?;
+        let end = start.checked_add(blob.len).ok_or(io::ErrorKind::FileTooLarge)?;
+        let producer = blob.open()?;
+        let block = producer.block();
+        workers::each(blob.len.div_ceil(block), workers::cores(), |bytes: &mut Vec<u8>, number| {
+            let at = number * block;
+            bytes.resize((blob.len - at).min(block) as usize, 0);
+            producer.read_at(at, bytes)?;
+            positioned::write_all_at(file, start + at, bytes)?;
+            (self.progress)(bytes.len() as u64);
+            Ok(())
+        })?;
+        file.seek(SeekFrom::Start(end)).map(drop)
+    }
+}
+
+/// A file that is being written. Dropped, it is removed, and forgotten.
+struct Unfinished(Option<TempPath>);
+
+impl Unfinished {
+    /// A new file in the folder of `target`.
+    fn beside(target: &Path) -> io::Result<(fs::File, Unfinished)> {
+        // Who is interrupted meanwhile waits for the name.
+        let mut unfinished = unfinished();
+        let (file, path) = beside(target)?.into_parts();
+        unfinished.push(path.to_path_buf());
+        Ok((file, Unfinished(Some(path))))
+    }
+
+    /// The file, of which nobody who is interrupted need know.
+    fn forget(mut self, unfinished: &mut Vec<PathBuf>) -> TempPath {
+        let path = self.0.take().expect("it is taken once, here");
+        unfinished.retain(|name| **name != *path);
+        path
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            // Who is interrupted now finds the name, or no file.
+            let mut unfinished = unfinished();
+            unfinished.retain(|name| **name != *path);
+            drop(path);
+        }
     }
 }
 
@@ -121,7 +237,7 @@ pub fn remove_unfinished() -> impl Sized {
     unfinished
 }
 
-/// So many bytes are worth asking for.
+/// So many bytes are worth asking room for, and worth a second thread.
 const LARGE: u64 = 1 << 20;
 
 /// Asks for room for a file, where the system can be asked.

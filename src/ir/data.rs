@@ -12,8 +12,9 @@ use super::decode::number_word;
 use super::document::{At, Data, DataSource, RandomKind, Word};
 use super::tree::{Node, NodeId, Value};
 use crate::diagnostics::{Diagnostic, clipped, counted};
-use crate::program::blob::{self, Distribution};
+use crate::program::blob;
 use crate::program::number::{self, Number};
+use crate::program::random::Distribution;
 use crate::program::{Blob, Source, TensorData, TensorLayout, contiguous, is_dim_order};
 use crate::reader::flat_tensor::Entry;
 use crate::reader::{self, Origin, safetensors};
@@ -39,9 +40,6 @@ pub struct Found {
     /// Sizes by the nesting of numbers or the header of a file.
     pub sizes: Option<Vec<i32>>,
 }
-
-/// The largest blob whose dimensions can be reordered: it is held in memory for that.
-const MAX_REORDERED: u64 = 1 << 30;
 
 /// Finds data, and remembers the headers it has read.
 pub struct Finder<'d, 'a> {
@@ -90,6 +88,10 @@ impl<'d, 'a> Finder<'d, 'a> {
         None
     }
 
+    fn noted<T>(&mut self, found: Result<T, Diagnostic>) -> Option<T> {
+        found.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
+    }
+
     /// The bytes of `data`, or `None` with a message.
     pub fn find(&mut self, data: &Data<'a>, want: Want<'_>) -> Option<Found> {
         if let DataSource::Name(name) = &data.source {
@@ -127,7 +129,9 @@ impl<'d, 'a> Finder<'d, 'a> {
         dim_order: Option<&[u8]>,
     ) -> Option<Found> {
         let what = match (&data.source, data.dtype, data.align) {
-            (_, Some(dtype), _) if dtype != scalar_type => Some("`dtype` is another than the tensor's"),
+            (source, Some(dtype), _) if dtype != scalar_type && !source.is_stored() => {
+                Some("`dtype` is another than the tensor's")
+            }
             (_, _, Some(_)) => Some("`align` is for named data; a tensor's place is the layout's matter"),
             (DataSource::Fill(_, Some(_)), ..) => {
                 Some("`size` is for data without a tensor; here the sizes say how many")
@@ -137,29 +141,33 @@ impl<'d, 'a> Finder<'d, 'a> {
         if let Some(what) = what {
             return self.fail(Diagnostic::error(data.id, what).label("drop it"));
         }
-        let nbytes = sizes.and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
-        let scalar_type_info = scalar_type.info();
-        let element = scalar_type_info.map_or(1, |info| info.size);
-        let raw = |blob| Some(Found { blob, sizes: None });
+        // What is stored as another type is converted if the text says so.
+        let stored = data.dtype.unwrap_or(scalar_type);
+        let nbytes = sizes.and_then(|sizes| crate::program::nbytes(stored, sizes));
+        let raw = |blob: Blob| match blob.converted(stored, scalar_type) {
+            Some(blob) => Ok(Found { blob, sizes: None }),
+            None => Err(Diagnostic::error(data.id, format!("{stored} cannot become {scalar_type}"))),
+        };
         let logical = match &data.source {
-            DataSource::Bytes(bytes) => return raw(Blob::bytes(&bytes[..])),
+            DataSource::Bytes(bytes) => return self.noted(raw(Blob::bytes(&bytes[..]))),
             DataSource::File { path, offset, size } => {
                 let whole = *offset == 0 && size.is_none();
                 let size = if whole { None } else { size.or(nbytes) };
-                return raw(self.file(path, *offset, size)?);
+                let blob = self.file(path, *offset, size)?;
+                return self.noted(raw(blob));
             }
             DataSource::Numbers(items) => self.numbers(data, items, scalar_type, sizes)?,
-            DataSource::Npy(path) => self.npy(path, Some((scalar_type, sizes)))?.1,
-            DataSource::Safetensors(path, name) => self.safetensors(path, name, Some((scalar_type, sizes)))?.1,
+            DataSource::Npy(path) => self.npy(path, Some((stored, sizes)))?.1,
+            DataSource::Safetensors(path, name) => self.safetensors(path, name, Some((stored, sizes)))?.1,
             DataSource::Ptd(path, key) | DataSource::Pte(path, key) => {
                 let entry = self.keyed(data, path, key)?;
                 if let Some(layout) = &entry.tensor_layout {
                     let what = format!("`{}` of {}", key.value, self.path(&path.value).display());
-                    self.check_tensor(path.id, &what, (layout.scalar_type, &layout.sizes), Some((scalar_type, sizes)))?;
+                    self.check_tensor(path.id, &what, (layout.scalar_type, &layout.sizes), Some((stored, sizes)))?;
                     let order = layout.dim_order.clone();
                     Logical { blob: entry.data, sizes: Some(layout.sizes.clone()), order }
                 } else {
-                    return raw(entry.data);
+                    return self.noted(raw(entry.data));
                 }
             }
             DataSource::Fill(..) | DataSource::Iota(..) | DataSource::Random(..) => {
@@ -180,28 +188,11 @@ impl<'d, 'a> Finder<'d, 'a> {
         };
         let sizes = sizes.map(<[i32]>::to_vec).or(logical.sizes.clone());
         let rank = sizes.as_ref().map_or(0, Vec::len);
-        let to = dim_order.map_or_else(|| contiguous(rank).into_owned(), <[u8]>::to_vec);
-        let blob =
-            self.in_order(data.id, logical.blob, element, sizes.as_deref().unwrap_or_default(), logical.order, to)?;
-        Some(Found { blob, sizes })
-    }
-
-    /// A blob with its dimensions in another order, if that makes a difference.
-    fn in_order(
-        &mut self,
-        at: NodeId,
-        blob: Blob,
-        element: u64,
-        sizes: &[i32],
-        from: Vec<u8>,
-        to: Vec<u8>,
-    ) -> Option<Blob> {
-        let blob = blob.reordered(element, sizes, &from, &to);
-        if matches!(blob.source, Source::Reordered { .. }) && blob.len > MAX_REORDERED {
-            let message = format!("{} bytes are too many to be put into another dim_order", blob.len);
-            return self.fail(Diagnostic::error(at, message).label(format!("expected {MAX_REORDERED} at most")));
-        }
-        Some(blob)
+        let to = dim_order.map_or_else(|| contiguous(rank), Cow::Borrowed);
+        let element = stored.info().map_or(1, |info| info.size);
+        let blob = logical.blob.reordered(element, sizes.as_deref().unwrap_or_default(), &logical.order, &to);
+        let found = self.noted(raw(blob))?;
+        Some(Found { sizes, ..found })
     }
 
     fn find_bytes(&mut self, data: &Data<'a>) -> Option<Found> {
@@ -397,7 +388,8 @@ impl<'d, 'a> Finder<'d, 'a> {
         let Some((scalar_type, sizes)) = wanted else { return Some(()) };
         if found.0 != scalar_type {
             let message = format!("{what} holds {}, the tensor is {scalar_type}", found.0);
-            return self.fail(Diagnostic::error(at, message).label(format!("declare the tensor as {}", found.0)));
+            let label = format!("declare the tensor as {0}, or add `dtype: {0}` to have them converted", found.0);
+            return self.fail(Diagnostic::error(at, message).label(label));
         }
         if let Some(sizes) = sizes.filter(|sizes| *sizes != found.1) {
             let message = format!("{what} has sizes {:?}, the tensor {sizes:?}", found.1);

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use super::tree::{Node, NodeId};
 use crate::layout::{Builder, Header, Home, Strings};
-use crate::program::blob::Distribution;
 use crate::program::number::Number;
+use crate::program::random::Distribution;
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
 use crate::schema::ScalarType;
 
@@ -365,7 +365,7 @@ pub struct Data<'a> {
     pub source: DataSource<'a>,
     /// Alignment, for named data.
     pub align: Option<u64>,
-    /// Element type of numbers that are not a tensor's.
+    /// Element type of numbers that are not a tensor's, and of what a file stores for one, if it is another.
     pub dtype: Option<ScalarType>,
     /// Which copy of equal data this is.
     pub copy: u32,
@@ -403,6 +403,14 @@ pub enum DataSource<'a> {
     Ptd(Word<'a>, Word<'a>),
     /// Data of a `.pte` by key or name.
     Pte(Word<'a>, Word<'a>),
+}
+
+impl DataSource<'_> {
+    /// Whether the bytes are in a file, and may be of another element type than the tensor's.
+    pub fn is_stored(&self) -> bool {
+        use DataSource::{File, Npy, Ptd, Pte, Safetensors};
+        matches!(self, File { .. } | Npy(_) | Safetensors(..) | Ptd(..) | Pte(..))
+    }
 }
 
 /// Random numbers as written; bounds that are left out depend on the element type.

@@ -262,7 +262,7 @@ shapes! {
         "tensor": Text, "With safetensors: the tensor's name.";
         "offset": Size, "With file: where to start.";
         "size": Size, "With file: how many bytes; with fill and no tensor: how many elements.";
-        "dtype": Dtype, "Element type of numbers that are not a tensor's.";
+        "dtype": Dtype, "Element type of numbers that are not a tensor's; of what a file stores for a tensor, if it is to be converted.";
         "copy": UInt, "Equal data share a place in the file; those with another number here have one of their own. 0.";
         "align": Alignment, "For named data: alignment of the segment, at least.";
     }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io;
 
 use super::{Blob, BlobId, Source};
+use crate::workers;
 
 /// Bytes of one sample; there are one at the start, one in the middle and one at the end.
 const SAMPLE: usize = 512;
@@ -55,16 +56,27 @@ pub fn alike(blobs: &[Blob]) -> io::Result<Vec<BlobId>> {
 /// Blobs whose samples are equal: the same range of a file is the same, the rest is hashed.
 fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (usize, io::Error)> {
     let mut ranges: HashMap<(&std::path::Path, u64), usize> = HashMap::new();
-    let mut digests: HashMap<[u8; 32], usize> = HashMap::new();
+    let mut different = Vec::with_capacity(alike.len());
     for &index in alike {
-        if let Source::File { path, offset } = &blobs[index].source
-            && let Some(first) = ranges.insert((path, *offset), index)
-        {
-            same[index] = same[first];
-            continue;
+        let first = match &blobs[index].source {
+            Source::File { path, offset } => *ranges.entry((path, *offset)).or_insert(index),
+            _ => index,
+        };
+        same[index] = BlobId(first as u32);
+        if first == index {
+            different.push(index);
         }
-        let digest = blobs[index].digest().map_err(|error| (index, error))?;
-        same[index] = BlobId(*digests.entry(digest).or_insert(index) as u32);
+    }
+    if different.len() > 1 {
+        let hashed = workers::map(different, workers::cores(), |index| (index, blobs[index].digest()));
+        let mut digests: HashMap<[u8; 32], BlobId> = HashMap::new();
+        for (index, digest) in hashed {
+            same[index] = *digests.entry(digest.map_err(|error| (index, error))?).or_insert(BlobId(index as u32));
+        }
+    }
+    // What shares its range with another is what that is found to be.
+    for &index in alike {
+        same[index] = same[same[index].0 as usize];
     }
     Ok(())
 }
@@ -74,11 +86,7 @@ fn samples(blob: &Blob) -> io::Result<Vec<u8>> {
     if blob.len <= 3 * SAMPLE as u64 {
         return blob.to_vec();
     }
-    let mut samples = Vec::with_capacity(3 * SAMPLE);
-    for offset in [0, blob.len / 2, blob.len - SAMPLE as u64] {
-        samples.extend(blob.read_at(offset, SAMPLE)?);
-    }
-    Ok(samples)
+    blob.read_several([0, blob.len / 2, blob.len - SAMPLE as u64], SAMPLE)
 }
 
 #[cfg(test)]

@@ -9,6 +9,10 @@ pub mod dedup;
 pub mod externalize;
 pub mod internalize;
 pub mod number;
+pub(crate) mod positioned;
+mod produce;
+pub mod random;
+mod reorder;
 
 use std::borrow::Cow;
 

@@ -1,0 +1,279 @@
+//! The command itself on weights of many gigabytes, on thousands of texts, and on texts of a million instructions: whether what
+//! a byte and an instruction cost stays the same, and how much memory is needed. The baseline is a plain copy of the same bytes in
+//! the same folder, in turn with the others.
+//!
+//! Needs three times the room of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- bytes`,
+//! `-- fixtures` and `-- instructions` run one part. No test: a slow machine is not a bug.
+
+// What the other benchmark uses of it, this one need not.
+#[allow(dead_code)]
+mod texts;
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use texts::{Case, interleaved, json, print, yaml};
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// Bytes of each tensor.
+const TENSOR: u64 = 4 * MIB;
+
+/// Runs the command, and gives its peak memory in bytes, as far as the system tells it.
+fn pte_emit(folder: &Path, arguments: &[&str]) -> u64 {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+    let mut child =
+        command.args(arguments).current_dir(folder).stdout(Stdio::null()).spawn().expect("the command is built");
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        // The last look before the end is late enough: memory is not needed at the end only.
+        peak = peak.max(peak_of(&fs::read_to_string(&status).unwrap_or_default()));
+        if let Some(done) = child.try_wait().expect("it is ours") {
+            assert!(done.success(), "{arguments:?}");
+            return peak;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn peak_of(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+/// A `.safetensors` of so many bytes; so many tensors in a row are equal. With 0 they are all different, and holes but for their
+/// first bytes.
+fn safetensors(path: &Path, bytes: u64, repeated: u64) {
+    let count = (bytes / TENSOR).max(1);
+    let size = bytes.min(TENSOR);
+    let tensor = |i| {
+        let (start, end) = (i * size, (i + 1) * size);
+        format!("\"w{i:05}\":{{\"dtype\":\"U8\",\"shape\":[{size}],\"data_offsets\":[{start},{end}]}}")
+    };
+    let header = format!("{{{}}}", (0..count).map(tensor).collect::<Vec<_>>().join(","));
+    let header = format!("{header:<width$}", width = header.len().next_multiple_of(8));
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path).expect("there is room"));
+    file.write_all(&(header.len() as u64).to_le_bytes()).expect("there is room");
+    file.write_all(header.as_bytes()).expect("there is room");
+    if repeated == 0 {
+        let mut file = file.into_inner().expect("there is room");
+        let start = 8 + header.len() as u64;
+        file.set_len(start + bytes).expect("there is room");
+        for i in 0..count {
+            file.seek(SeekFrom::Start(start + i * size)).expect("it is a file");
+            file.write_all(&(i + 1).to_le_bytes()).expect("there is room");
+        }
+        return;
+    }
+    for i in 0..count {
+        // A generator by Marsaglia, which never gives two tensors the same bytes.
+        let mut state = 1 + i / repeated;
+        for _ in 0..size / 8 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            file.write_all(&state.to_le_bytes()).expect("there is room");
+        }
+    }
+    file.flush().expect("there is room");
+}
+
+/// A text that takes each tensor of a file into a program; without comparing them, if each is a copy of its own.
+fn program(path: &Path, weights: &str, bytes: u64, compare: bool) {
+    let mut text = String::from("methods:\n  forward:\n    values:\n");
+    let count = bytes / TENSOR;
+    for i in 0..count {
+        let copy = if compare { String::new() } else { format!(", copy: {i}") };
+        text += &format!("      w{i:05}: {{tensor: uint8, data: {{safetensors: {weights}, tensor: w{i:05}{copy}}}}}\n");
+    }
+    text += "    outputs: [w00000]\n";
+    fs::write(path, text).expect("there is room");
+}
+
+fn weights(bytes: u64, rounds: usize) {
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    safetensors(&folder.join("w.safetensors"), bytes, 1);
+    program(&folder.join("compare.yaml"), "w.safetensors", bytes, true);
+    program(&folder.join("trust.yaml"), "w.safetensors", bytes, false);
+    let peak = Cell::new(0);
+    let run = |arguments: &[&str]| {
+        peak.set(peak.get().max(pte_emit(folder, arguments)));
+        // Each case makes its file anew, as the baseline does.
+        fs::remove_file(folder.join(arguments[2])).expect("it was written");
+    };
+    let copy = |name: &str| {
+        fs::copy(folder.join(name), folder.join("copy")).expect("there is room");
+        fs::remove_file(folder.join("copy")).expect("it was written");
+    };
+    let mut cases: Vec<Case<'_>> = vec![
+        ("std::fs::copy (baseline)", Box::new(|| copy("w.safetensors"))),
+        (".safetensors to .ptd", Box::new(|| run(&["w.safetensors", "-o", "w.ptd", "-q"]))),
+        ("text and .safetensors to .pte", Box::new(|| run(&["compare.yaml", "-o", "w.pte", "-q"]))),
+        ("the same without looking for equal data", Box::new(|| run(&["trust.yaml", "-o", "w.pte", "-q"]))),
+    ];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    let title = format!("{} MiB of weights in tensors of 4 MiB, all different", bytes / MIB);
+    print(&title, times[0], &rows);
+    drop(cases);
+    println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
+
+    // The second half of each pair is the first one again; half of the bytes are left to be written.
+    safetensors(&folder.join("w.safetensors"), bytes, 2);
+    let mut cases: Vec<Case<'_>> = vec![
+        ("std::fs::copy (baseline)", Box::new(|| copy("w.safetensors"))),
+        (".safetensors to .ptd", Box::new(|| run(&["w.safetensors", "-o", "w.ptd", "-q"]))),
+        ("text and .safetensors to .pte", Box::new(|| run(&["compare.yaml", "-o", "w.pte", "-q"]))),
+    ];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    print(&format!("{} MiB of weights, each tensor there twice", bytes / MIB), times[0], &rows);
+    drop(cases);
+    println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
+}
+
+/// What a byte costs, from few to very many; the source is a file of holes.
+fn bytes(largest: u64) {
+    println!("\nwhat a byte costs: a .safetensors, which is mostly holes, to a .ptd without any");
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    let mut size = MIB;
+    while size <= largest {
+        safetensors(&folder.join("w.safetensors"), size, 0);
+        let rounds = if size < GIB { 9 } else { 3 };
+        let mut peak = 0;
+        let mut case = || {
+            let start = Instant::now();
+            peak = peak.max(pte_emit(folder, &["w.safetensors", "-o", "w.ptd", "-q"]));
+            let time = start.elapsed();
+            fs::remove_file(folder.join("w.ptd")).expect("it was written");
+            time
+        };
+        let mut times: Vec<Duration> = (0..rounds).map(|_| case()).collect();
+        times.sort();
+        let time = times[rounds / 2];
+        println!(
+            "  {:>6} MiB  {:>10.3} ms  {:>6.3} ns per byte, {:.1} MB of memory",
+            size / MIB,
+            time.as_secs_f64() * 1e3,
+            time.as_secs_f64() * 1e9 / size as f64,
+            peak as f64 / 1e6
+        );
+        size *= 4;
+    }
+}
+
+/// A thousand texts, which are the examples again and again.
+fn fixtures(rounds: usize) {
+    let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples"));
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    let mut texts = Vec::new();
+    let list = |folder: &Path| {
+        let mut files: Vec<_> =
+            fs::read_dir(folder).expect("it is ours").map(|entry| entry.expect("ours").path()).collect();
+        files.sort();
+        files
+    };
+    fs::create_dir(folder.join("data")).expect("there is room");
+    fs::create_dir(folder.join("out")).expect("there is room");
+    fs::create_dir(folder.join("copies")).expect("there is room");
+    for file in list(&examples.join("data")) {
+        fs::copy(&file, folder.join("data").join(file.file_name().expect("it has one"))).expect("there is room");
+    }
+    // Those that make one file each, so that a thousand texts are a thousand files.
+    let sources: Vec<String> = list(examples)
+        .iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .map(|path| fs::read_to_string(path).expect("it is ours"))
+        .filter(|text| text.contains("methods:") && !text.contains("external"))
+        .collect();
+    for (number, text) in sources.iter().cycle().take(1000).enumerate() {
+        let name = format!("fixture{number:04}.yaml");
+        fs::write(folder.join(&name), text).expect("there is room");
+        texts.push(name);
+    }
+    let mut arguments: Vec<&str> = texts.iter().map(String::as_str).collect();
+    arguments.extend(["-o", "out/", "-q"]);
+    let peak = Cell::new(pte_emit(folder, &arguments));
+    let mut cases: Vec<Case<'_>> = vec![
+        (
+            "std::fs::copy of the outputs (baseline)",
+            Box::new(|| {
+                for file in list(&folder.join("out")) {
+                    fs::copy(&file, folder.join("copies").join(file.file_name().expect("it has one"))).expect("room");
+                }
+            }),
+        ),
+        ("pte-emit *.yaml -o out/", Box::new(|| peak.set(peak.get().max(pte_emit(folder, &arguments))))),
+    ];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    print(&format!("1,000 texts, {} examples again and again", sources.len()), times[0], &rows);
+    drop(cases);
+    println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
+}
+
+/// What an instruction costs, from few to very many.
+fn instructions(largest: usize) {
+    println!(
+        "\nwhat an instruction costs: a chain of operators, text to .pte, by the command; start of the process included"
+    );
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    let mut count = 1000;
+    while count <= largest {
+        let text = yaml(count);
+        fs::write(folder.join("json.json"), json(&text)).expect("there is room");
+        fs::write(folder.join("yaml.yaml"), text).expect("there is room");
+        let rounds = if count < 100_000 { 9 } else { 3 };
+        for name in ["yaml.yaml", "json.json"] {
+            let mut peak = 0;
+            let mut times: Vec<Duration> = (0..rounds)
+                .map(|_| {
+                    let start = Instant::now();
+                    peak = peak.max(pte_emit(folder, &[name, "-o", "out.pte", "-q"]));
+                    start.elapsed()
+                })
+                .collect();
+            times.sort();
+            let time = times[rounds / 2].as_secs_f64();
+            println!(
+                "  {count:>8} from {}  {:>10.3} ms  {:>6.2} us per instruction, {:.1} MB of memory",
+                &name[..4],
+                time * 1e3,
+                time * 1e6 / count as f64,
+                peak as f64 / 1e6
+            );
+        }
+        count *= 10;
+    }
+}
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    // `cargo bench -- --test` only asks whether it runs.
+    let quick = std::env::args().any(|argument| argument == "--test");
+    let wanted = |part: &str| asked.is_empty() || asked.iter().any(|asked| asked == part);
+    if wanted("weights") {
+        for size in if quick { vec![8 * MIB] } else { vec![GIB, 4 * GIB] } {
+            weights(size, if quick { 1 } else { 5 });
+        }
+    }
+    if wanted("bytes") {
+        bytes(if quick { MIB } else { 16 * GIB });
+    }
+    if wanted("fixtures") {
+        fixtures(if quick { 1 } else { 9 });
+    }
+    if wanted("instructions") {
+        instructions(if quick { 1000 } else { 1_000_000 });
+    }
+}
