@@ -57,7 +57,7 @@ fn safetensors(path: &Path, bytes: u64, repeated: u64) {
         format!("\"w{i:05}\":{{\"dtype\":\"U8\",\"shape\":[{size}],\"data_offsets\":[{start},{end}]}}")
     };
     let header = format!("{{{}}}", (0..count).map(tensor).collect::<Vec<_>>().join(","));
-    let header = format!("{header:<width$}", width = header.len().next_multiple_of(8));
+    let header = header.clone() + &" ".repeat(header.len().next_multiple_of(8) - header.len());
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path).expect("there is room"));
     file.write_all(&(header.len() as u64).to_le_bytes()).expect("there is room");
     file.write_all(header.as_bytes()).expect("there is room");

@@ -163,10 +163,13 @@ impl Report {
     }
 
     /// A report of a text that could not be read.
-    pub fn syntax(name: &str, text: &str, error: tree::SyntaxError) -> Report {
-        let diagnostic = Diagnostic { at: None, ..Diagnostic::error(NodeId(0), error.message) };
-        let entry = Entry { diagnostic, place: Some(error.place), related: Vec::new() };
-        Report { name: name.to_owned(), entries: vec![entry], text: text.to_owned() }
+    pub fn syntax(name: &str, text: &str, errors: Vec<tree::SyntaxError>) -> Report {
+        let entry = |error: tree::SyntaxError| {
+            let diagnostic = Diagnostic { at: None, ..Diagnostic::error(NodeId(0), error.message) };
+            Entry { diagnostic, place: Some(error.place), related: Vec::new() }
+        };
+        let entries = errors.into_iter().map(entry).collect();
+        Report { name: name.to_owned(), entries, text: text.to_owned() }
     }
 
     /// Whether there is an error among the messages.

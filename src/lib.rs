@@ -34,6 +34,7 @@ pub mod ir;
 pub mod layout;
 pub mod printer;
 pub mod program;
+pub mod raw;
 pub mod reader;
 pub mod schema;
 mod workers;
@@ -44,15 +45,15 @@ mod golden;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use diagnostics::{Diagnostic, Report};
-use emitter::flatbuffer::FlatBuffer;
-use emitter::raw::{self, Raw};
+use diagnostics::{Diagnostic, Report, Severity};
 use ir::document::{Document, Layout};
 use ir::resolve::{Origins, Resolved};
 use ir::tests::MethodTests;
-use layout::file::Placement;
 use layout::{LayoutError, Locus, Options, Plan, Shards};
 use program::Program;
+use raw::lies::Outcome;
+use raw::make::{Made, make};
+use raw::{Patch, Raw, Raws};
 use reader::layout::FlatTensor;
 use reader::{Format, Origin};
 
@@ -98,19 +99,14 @@ pub struct Assembly {
     pub options: Options,
     /// The tests of the methods.
     pub tests: Vec<MethodTests>,
-    /// What is changed in the end: in the program, or if there is none in the first `.ptd`.
-    pub raw: Raw,
+    /// What is made wrong in the end.
+    pub raws: Raws,
+    /// What the text wants to be called, without an extension.
+    pub name: Option<String>,
     /// Warnings.
     pub warnings: Report,
-    pte: Option<Built>,
-    ptds: Vec<Built>,
-}
-
-/// Metadata of a file, made.
-#[derive(Debug)]
-struct Built {
-    flatbuffer: FlatBuffer,
-    placement: Placement,
+    pte: Option<Made>,
+    ptds: Vec<Made>,
 }
 
 /// Assembles a text.
@@ -118,16 +114,20 @@ struct Built {
 /// # Errors
 /// A report of everything that is wrong with the text, or of data that cannot be read.
 pub fn assemble(input: &Input<'_>, overrides: &Overrides) -> Result<Assembly, Report> {
-    let tree = ir::tree::parse(input.text).map_err(|error| Report::syntax(input.name, input.text, error))?;
+    let tree = ir::tree::parse(input.text).map_err(|error| Report::syntax(input.name, input.text, vec![error]))?;
     let (document, mut messages) = ir::decode::decode(tree);
     let mut resolved = resolve(&document, &mut messages, input)?;
+    let name = document.name.as_ref().map(|name| name.value.clone().into_owned());
     drop(document);
     merge_layout(&mut resolved.options, &overrides.layout);
     let report = |messages| Report::new(input.name, input.text, messages);
-    let Resolved { program, tests, options, raw, origins, has_methods, .. } = resolved;
-    let parts = Parts { program, tests, options, raw, has_methods };
-    let name = |method, value| origins.name(method, value).map(str::to_owned);
-    let mut assembly = finish(parts, overrides, name).map_err(|errors| report(placed(errors, &origins)))?;
+    let Resolved { program, tests, options, raws, origins, has_methods, .. } = resolved;
+    let parts = Parts { program, tests, options, raws, has_methods };
+    let (mut assembly, warnings) =
+        finish(parts, overrides, &origins).map_err(|errors| report(placed(errors, &origins)))?;
+    assembly.name = name;
+    let warnings = placed(warnings, &origins);
+    messages.extend(warnings.into_iter().map(|message| Diagnostic { severity: Severity::Warning, ..message }));
     assembly.warnings = report(messages);
     Ok(assembly)
 }
@@ -141,7 +141,9 @@ pub fn reassemble(name: &str, origin: &Origin, overrides: &Overrides) -> Result<
     let report = |messages| Report::new(name, "", messages);
     let mut parts = read_parts(origin).map_err(|error| report(vec![unplaced(error.to_string())]))?;
     merge_layout(&mut parts.options, &overrides.layout);
-    finish(parts, overrides, |_, _| None).map_err(|errors| report(placed(errors, &Origins::default())))
+    let nothing = Origins::default();
+    let assembly = finish(parts, overrides, &nothing).map_err(|errors| report(placed(errors, &nothing)))?;
+    Ok(assembly.0)
 }
 
 /// What is assembled, wherever it came from.
@@ -149,14 +151,14 @@ struct Parts {
     program: Program,
     tests: Vec<MethodTests>,
     options: Options,
-    raw: Raw,
+    raws: Raws,
     has_methods: bool,
 }
 
 /// Reads a binary file, told apart by its identifier.
 fn read_parts(origin: &Origin) -> io::Result<Parts> {
     let binary =
-        |program, options, tests, has_methods| Parts { program, tests, options, raw: Raw::default(), has_methods };
+        |program, options, tests, has_methods| Parts { program, tests, options, raws: Raws::default(), has_methods };
     match reader::format(&origin.head(reader::TELLING)?, origin.len()?) {
         Some(Format::BundledProgram) => {
             let bundled = reader::bundled_program::read(origin)?;
@@ -177,13 +179,13 @@ fn read_parts(origin: &Origin) -> io::Result<Parts> {
     }
 }
 
-/// Moves data where they are wanted, plans, and makes the metadata of all files.
+/// Moves data where they are wanted, plans, and makes the metadata of all files; with what deserves a warning.
 fn finish(
     parts: Parts,
     overrides: &Overrides,
-    name: impl Fn(usize, usize) -> Option<String>,
-) -> Result<Assembly, Vec<LayoutError>> {
-    let Parts { mut program, tests, mut options, raw, has_methods } = parts;
+    origins: &Origins<'_>,
+) -> Result<(Assembly, Vec<LayoutError>), Vec<LayoutError>> {
+    let Parts { mut program, tests, mut options, raws, has_methods } = parts;
     options.shards = overrides.shards.clone();
     let whole = |error: io::Error| vec![LayoutError::new(Locus::Program, error.to_string())];
     check_size(&program, overrides.max_size.unwrap_or(DEFAULT_MAX_SIZE)).map_err(|error| vec![error])?;
@@ -192,13 +194,27 @@ fn finish(
     }
     let same = program::dedup::find(&program.blobs).map_err(|(_, error)| whole(error))?;
     if overrides.external_data {
+        let name = |method, value| origins.name(method, value).map(str::to_owned);
         program::externalize::externalize(&mut program, &same, name);
     }
     let plan = layout::plan(&program, &same, &options)?;
-    let (pte, ptds) = build(&program, &plan, &options, has_methods).map_err(whole)?;
-    let assembly = Assembly { program, plan, options, tests, raw, warnings: Report::default(), pte, ptds };
-    assembly.check_patches()?;
-    Ok(assembly)
+    let mut assembly = Assembly {
+        program,
+        plan,
+        options,
+        tests,
+        raws,
+        name: None,
+        warnings: Report::default(),
+        pte: None,
+        ptds: Vec::new(),
+    };
+    let value = |method: usize, name: &str| origins.value(method, name);
+    let outcome = assembly.make(has_methods, &value).map_err(whole)?;
+    let at = |remark: raw::lies::Remark| LayoutError::new(Locus::Lie(remark.number), remark.message);
+    let mut errors: Vec<LayoutError> = outcome.errors.into_iter().map(at).collect();
+    errors.extend(assembly.patches_beyond());
+    if errors.is_empty() { Ok((assembly, outcome.warnings.into_iter().map(at).collect())) } else { Err(errors) }
 }
 
 /// Resolves a document if there is nothing wrong with it so far; what is found is added to `messages`.
@@ -217,84 +233,77 @@ fn resolve<'a>(
     Ok(resolved)
 }
 
-/// Makes the metadata of all files and frames it.
-fn build(
-    program: &Program,
-    plan: &Plan,
-    options: &Options,
-    has_methods: bool,
-) -> io::Result<(Option<Built>, Vec<Built>)> {
-    let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than what can be addressed");
-    let pte = if has_methods {
-        let flatbuffer = emitter::program::emit(program, plan, options)?;
-        let placement =
-            layout::file::program(flatbuffer.len() as u64, &plan.segments, options).ok_or_else(too_large)?;
-        Some(Built { flatbuffer, placement })
-    } else {
-        None
-    };
-    let mut ptds = Vec::with_capacity(plan.external.len());
-    for file in &plan.external {
-        let flatbuffer = emitter::flat_tensor::emit(file, options.ptd_builder)?;
-        let placement =
-            layout::file::flat_tensor(flatbuffer.len() as u64, &file.segments, options).ok_or_else(too_large)?;
-        ptds.push(Built { flatbuffer, placement });
-    }
-    Ok((pte, ptds))
-}
-
 impl Assembly {
+    /// Makes the metadata of all files, and frames them.
+    fn make(&mut self, has_methods: bool, value: &dyn Fn(usize, &str) -> Option<usize>) -> io::Result<Outcome> {
+        let (program, plan, options) = (&self.program, &self.plan, &self.options);
+        let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than what can be addressed");
+        let mut outcome = Outcome::default();
+        if has_methods {
+            let emit = |forced: Option<&_>| emitter::program::emit_forced(program, plan, options, forced);
+            let frame = |len| layout::file::program(len, &plan.segments, options).ok_or_else(too_large);
+            self.pte = Some(make(&self.raws.main, value, &mut outcome, emit, frame)?);
+        }
+        let untouched = Raw::default();
+        for (number, file) in plan.external.iter().enumerate() {
+            let raw = match number {
+                0 if has_methods => &self.raws.ptd,
+                0 => &self.raws.main,
+                _ => &untouched,
+            };
+            let emit = |forced: Option<&_>| emitter::flat_tensor::emit(file, options.ptd_builder, forced);
+            let frame = |len| layout::file::flat_tensor(len, &file.segments, options).ok_or_else(too_large);
+            self.ptds.push(make(raw, value, &mut outcome, emit, frame)?);
+        }
+        Ok(outcome)
+    }
+
     /// The `.pte`; `None` for a text of data only.
     pub fn program_file(&self) -> Option<emitter::File<'_>> {
-        let built = self.pte.as_ref()?;
-        Some(self.file(built, &self.plan.segments, &self.raw))
+        Some(self.pte.as_ref()?.file(&self.plan.segments, &self.program.blobs))
     }
 
-    /// Patches are inside the file.
-    fn check_patches(&self) -> Result<(), Vec<LayoutError>> {
-        let file = self.program_file().or_else(|| self.data_files().next().map(|(_, file)| file));
-        let size = file.map_or(Some(0), |file| file.size()).unwrap_or(u64::MAX);
-        let beyond = |patch: &&raw::Patch| patch.end().is_none_or(|end| end > size);
-        let patches = self.raw.patches.iter().enumerate().filter(|(_, patch)| beyond(patch));
-        let errors: Vec<LayoutError> = patches
-            .map(|(number, patch)| {
-                let message =
-                    format!("{} bytes at {} go beyond the file, which has {size}", patch.bytes.len(), patch.at);
-                LayoutError::new(Locus::Patch(number), message)
-            })
-            .collect();
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    /// Patches that are not inside their file.
+    fn patches_beyond(&self) -> Vec<LayoutError> {
+        let mut files = self.program_file().into_iter().chain(self.data_files().map(|(_, file)| file));
+        let mut number = 0;
+        let mut errors = Vec::new();
+        for raw in [&self.raws.main, &self.raws.ptd] {
+            let size = files.next().map_or(Some(0), |file| file.size()).unwrap_or(u64::MAX);
+            for patch in &raw.patches {
+                if patch.end().is_none_or(|end| end > size) {
+                    let Patch { at, bytes } = patch;
+                    let message = format!("{} bytes at {at} go beyond the file, which has {size}", bytes.len());
+                    errors.push(LayoutError::new(Locus::Patch(number), message));
+                }
+                number += 1;
+            }
+        }
+        errors
     }
 
     /// The program and its tests as a `.bpte`.
     ///
     /// # Errors
-    /// Tests of kinds that a `.bpte` cannot hold, data that cannot be read, a text without methods.
-    pub fn bundled(&self) -> io::Result<FlatBuffer> {
+    /// Tests of kinds that a `.bpte` cannot hold, data that cannot be read, a text without methods, places that it does not have.
+    pub fn bundled(&self) -> io::Result<Made> {
         let program =
             self.program_file().ok_or_else(|| io::Error::other("without methods there is nothing to test"))?;
         let order = self.options.bpte_builder.unwrap_or(self.options.builder);
-        emitter::bundled_program::emit(&program.to_vec()?, &self.tests, order)
+        let bytes = program.to_vec()?;
+        let mut outcome = Outcome::default();
+        let emit = |forced: Option<&_>| emitter::bundled_program::emit(&bytes, &self.tests, order, forced);
+        let made = make(&self.raws.bpte, &|_, _| None, &mut outcome, emit, |len| Ok(layout::file::bare(len)))?;
+        match outcome.errors.first() {
+            Some(error) => Err(io::Error::other(format!("raw.bpte: {}", error.message))),
+            None => Ok(made),
+        }
     }
 
     /// The `.ptd` files, each with its tag; the default one has none.
     pub fn data_files(&self) -> impl Iterator<Item = (Option<&str>, emitter::File<'_>)> {
-        const UNCHANGED: &Raw = &Raw { patches: Vec::new(), append: None };
-        let files = self.plan.external.iter().zip(&self.ptds).enumerate();
-        files.map(|(number, (file, built))| {
-            let raw = if self.pte.is_none() && number == 0 { &self.raw } else { UNCHANGED };
-            (file.tag.as_deref(), self.file(built, &file.segments, raw))
-        })
-    }
-
-    fn file<'a>(&'a self, built: &'a Built, segments: &'a [layout::Segment], raw: &'a Raw) -> emitter::File<'a> {
-        emitter::File {
-            flatbuffer: &built.flatbuffer,
-            placement: &built.placement,
-            segments,
-            blobs: &self.program.blobs,
-            raw,
-        }
+        let files = self.plan.external.iter().zip(&self.ptds);
+        files.map(|(file, made)| (file.tag.as_deref(), made.file(&file.segments, &self.program.blobs)))
     }
 }
 

@@ -98,7 +98,7 @@ fn texts_become_the_files_that_devtools_wrote() {
     for name in GOLDEN {
         let assembly = assemble(name);
         for (file, order) in REFERENCES {
-            let found = emit(&program_of(&assembly), &assembly.tests, order).unwrap();
+            let found = emit(&program_of(&assembly), &assembly.tests, order, None).unwrap();
             complaints.extend(goldens().difference(name, &found, &format!("{name}/{file}")));
         }
     }
@@ -256,7 +256,7 @@ proptest! {
     #[test]
     fn random_tests_come_back(tests in method_tests(), program in prop::collection::vec(any::<u8>(), 0..99), flatc in any::<bool>()) {
         let order = if flatc { Builder::Flatc } else { Builder::Exir };
-        let bytes = emit(&program, &tests, order).unwrap();
+        let bytes = emit(&program, &tests, order, None).unwrap();
         let found = read_bytes(&bytes).unwrap();
         prop_assert_eq!(found.program.to_vec().unwrap(), program);
         prop_assert_eq!(text_of(&found.tests), text_of(&tests));

@@ -108,7 +108,7 @@ fn nothing_is_said_against_what_the_assembler_writes() {
             if let (false, Ok(bundled)) = (assembly.tests.is_empty(), assembly.bundled()) {
                 let with = assembly.data_files().map(|(_, file)| DataFile::made("its .ptd", &file).unwrap()).collect();
                 let options = Options { with, ..Options::default() };
-                let complaints = complaints(&path, &check::bundled_program(&bundled, &options));
+                let complaints = complaints(&path, &check::bundled_program(&bundled.flatbuffer, &options));
                 if !complaints.is_empty() {
                     wrong += &format!("{} as a .bpte:\n{complaints}", path.display());
                 }

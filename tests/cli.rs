@@ -745,3 +745,55 @@ fn the_same_command_says_the_same() {
         assert_eq!(folder.run(&["wrong.yaml", "-o", "x.pte"]).exits(1).stderr, first);
     }
 }
+
+#[test]
+fn definitions_and_documents_make_families() {
+    let text = "name: one\nnamed_data: {a: {hex: '${A}'}}\n---\nnamed_data: {a: {hex: '${B:02}'}}\n";
+    let folder = Folder::new(&[("family.yaml", text)]);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder.run(&["family.yaml", "-o", "out", "-D", "A=01", "-q"]).exits(0);
+    let last = |name: &str| folder.read(name).last().copied();
+    assert_eq!((last("out/one.ptd"), last("out/family-2.ptd")), (Some(1), Some(2)));
+    folder
+        .run(&["family.yaml", "-o", "out", "-D", "A=01", "-D", "B=07", "-D", "C=1"])
+        .exits(0)
+        .says("no text has ${C}");
+    assert_eq!(last("out/family-2.ptd"), Some(7));
+
+    folder.run(&["family.yaml", "-o", "out"]).exits(1).says("family.yaml:2:24").says("-D A=VALUE");
+    folder.run(&["family.yaml", "-o", "x.ptd", "-D", "A=01"]).exits(2).says("has 2 documents, which need a folder");
+    folder.run(&["family.yaml", "-o", "out", "-D", "A"]).exits(2).says("expected NAME=VALUE");
+    // A mistake in one document does not stop the others, and its lines are those of the file.
+    folder.write(
+        "mixed.yaml",
+        "named_data: {a: {hex: zz}}\n---\nnamed_data: {a: {hex: zz}}\n---\nname: c\nnamed_data: {a: {hex: ff}}\n",
+    );
+    folder.run(&["mixed.yaml", "-o", "out", "-q"]).exits(1).says("mixed.yaml:1:").says("mixed.yaml:3:");
+    assert_eq!(last("out/c.ptd"), Some(0xff));
+    folder.run(&["check", "family.yaml", "-D", "A=01"]).exits(0);
+    for name in ["../x", ".x", "a/b", ""] {
+        folder.write("name.yaml", format!("name: '{name}'\nnamed_data: {{a: {{hex: ff}}}}\n"));
+        folder.run(&["name.yaml", "-o", "out"]).exits(1).says("expected a name for files");
+    }
+}
+
+#[test]
+fn lies_reach_every_kind_of_file() {
+    let text = "methods: {forward: {values: {w: {tensor: float32, data: [1]}, x: {tensor: float32, sizes: [1]}}, inputs: [x], outputs: [w], \
+         tests: [{inputs: [[1]]}]}}\n\
+         raw: {set: {version: 7}, fill: 0xaa, ptd: {set: {header.magic: FH99}, append: {hex: ee}}, \
+         bpte: {set: {identifier: BP99, version: 3}, truncate: 300}}\n";
+    let folder = Folder::new(&[("model.yaml", text)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "--external-data"]).exits(0);
+    let ptd = folder.read("model.ptd");
+    assert_eq!((&ptd[8..12], ptd.last()), (&b"FH99"[..], Some(&0xee)));
+    folder.run(&["model.yaml", "-o", "model.bpte"]).exits(0);
+    let bpte = folder.read("model.bpte");
+    assert_eq!((&bpte[4..8], bpte.len()), (&b"BP99"[..], 300));
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    let pte = folder.read("model.pte");
+    let data = pte.len() - 4;
+    assert_eq!((pte[data - 1], &pte[data..]), (0xaa, &1f32.to_le_bytes()[..]));
+    folder.write("wrong.yaml", text.replace("identifier", "identifiar"));
+    folder.run(&["wrong.yaml", "-o", "wrong.bpte"]).exits(1).says("raw.bpte: `identifiar`");
+}

@@ -9,6 +9,7 @@ use std::process::Command;
 use pretty_assertions::assert_eq;
 use pte_emit::check::rules::{self, Rule};
 use pte_emit::ir::shape::{self, Form, Shape};
+use pte_emit::ir::template;
 use pte_emit::{Input, Overrides, assemble};
 
 fn root() -> &'static Path {
@@ -50,10 +51,13 @@ fn every_yaml_block_assembles() {
         let text = std::fs::read_to_string(&page).unwrap();
         for (line, block) in blocks(&text, "yaml") {
             let name = format!("{}:{line}", page.display());
-            let input = Input { name: &name, text: &block, folder: root() };
-            let assembly =
-                assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
-            assert_eq!(assembly.warnings.render(false), "", "{name}");
+            let (block, _) = template::fill(&block, &Default::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
+            for text in template::documents(&block) {
+                let input = Input { name: &name, text: &text, folder: root() };
+                let assembly =
+                    assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+                assert_eq!(assembly.warnings.render(false), "", "{name}");
+            }
             count += 1;
         }
     }

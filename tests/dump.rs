@@ -84,7 +84,11 @@ fn bundled_programs_come_back_bit_for_bit() {
             assert_eq!(printed.difference, None, "{}:\n{}", path.display(), printed.text);
             let input = Input { name: "dump", text: &printed.text, folder: Path::new("") };
             let assembly = assemble(&input, &Overrides::default()).unwrap();
-            assert!(assembly.bundled().unwrap()[..] == std::fs::read(&path).unwrap()[..], "{}", path.display());
+            assert!(
+                assembly.bundled().unwrap().flatbuffer[..] == std::fs::read(&path).unwrap()[..],
+                "{}",
+                path.display()
+            );
             count += 1;
         }
     }

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 
-use super::io::{self, Document, Messages, STREAM};
+use super::io::{self, Definitions, Document, Messages, STREAM};
 use super::{Exit, summary};
 use crate::check::{self, DataFile, Severity};
 use crate::emitter::File;
-use crate::emitter::flatbuffer::FlatBuffer;
 use crate::emitter::safetensors::{self, Safetensors};
 use crate::emitter::sink::{Out, Outputs, Stream};
 use crate::ir::document::Layout;
 use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT, Shards};
+use crate::raw::make::Made;
 use crate::reader::{Origin, bundled_program};
 use crate::{Assembly, Input, Overrides, assemble, reassemble, workers};
 
@@ -50,6 +50,9 @@ pub struct Arguments {
     /// Say nothing but errors
     #[arg(short, long)]
     quiet: bool,
+    /// What ${NAME} in the texts stands for
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
+    definitions: Vec<(String, String)>,
     /// Refuse data that are larger in all
     #[arg(long, value_name = "BYTES", value_parser = size)]
     max_size: Option<u64>,
@@ -185,20 +188,65 @@ pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
         messages.error(&message);
         return exit;
     }
+    let definitions = Definitions::new(&arguments.definitions);
     let mut taken = HashSet::new();
-    if let [input] = &*arguments.inputs {
-        return finish(one(input, &arguments, messages), &mut taken, messages);
+    let exit = if let [input] = &*arguments.inputs {
+        let done = |written| finish(written, &mut taken, messages);
+        every(input, &arguments, &definitions, messages).map(done).fold(Exit::Ok, Exit::max)
+    } else {
+        let (cores, colours) = (workers::cores(), messages.colours());
+        let jobs = workers::map(arguments.inputs.iter().collect(), cores, |input| {
+            let messages = Messages::kept(colours);
+            let written: Vec<_> = every(input, &arguments, &definitions, &messages).collect();
+            (written, messages)
+        });
+        // In the texts' order, so that what is said and what is in the folder does not depend on who was done first.
+        jobs.into_iter().fold(Exit::Ok, |worst, (written, kept)| {
+            messages.say(kept);
+            written.into_iter().fold(worst, |worst, written| worst.max(finish(written, &mut taken, messages)))
+        })
+    };
+    if !arguments.quiet {
+        definitions.warn_unused(messages);
     }
-    let (cores, colours) = (workers::cores(), messages.colours());
-    let jobs = workers::map(arguments.inputs.iter().collect(), cores, |input| {
-        let messages = Messages::kept(colours);
-        (one(input, &arguments, &messages), messages)
+    exit
+}
+
+/// Assembles each document of an input; a binary file is one.
+fn every<'a>(
+    input: &'a Path,
+    arguments: &'a Arguments,
+    definitions: &Definitions,
+    messages: &'a Messages,
+) -> Box<dyn Iterator<Item = Result<Written, Failure>> + 'a> {
+    let opened = io::open(input).map_err(|error| match error {
+        io::ReadError::Unreadable(message) => Failure(Exit::Io, message),
+        io::ReadError::NoText(message) => Failure(Exit::Input, message),
     });
-    // In the texts' order, so that what is said and what is in the folder does not depend on who was done first.
-    jobs.into_iter().fold(Exit::Ok, |worst, (written, kept)| {
-        messages.say(kept);
-        worst.max(finish(written, &mut taken, messages))
-    })
+    let text = match opened {
+        Ok(Document::Text(text)) => text,
+        binary => return Box::new(std::iter::once_with(move || one(input, stem(input), binary?, arguments, messages))),
+    };
+    let documents = match definitions.documents(text) {
+        Ok(documents) => documents,
+        Err(report) => {
+            messages.print(&report.render(messages.colours()));
+            return Box::new(std::iter::once(Err(Failure(Exit::Input, String::new()))));
+        }
+    };
+    let count = documents.len();
+    if count > 1 && !arguments.output.as_ref().is_some_and(|output| output.is_dir()) {
+        let message =
+            format!("{} has {count} documents, which need a folder to go to; add `-o FOLDER`", input.display());
+        return Box::new(std::iter::once(Err(Failure(Exit::Usage, message))));
+    }
+    Box::new(documents.into_iter().zip(1..).map(move |(text, number)| {
+        let mut name = stem(input).to_owned();
+        if count > 1 {
+            name.push(format!("-{number}"));
+        }
+        one(input, &name, Document::Text(text), arguments, messages)
+    }))
 }
 
 /// Outputs that are written, but not yet in their places.
@@ -283,24 +331,24 @@ impl Arguments {
         Ok(())
     }
 
-    /// Where the main output of a text goes; `None` is standard output.
-    fn target(&self, input: &Path, format: Format) -> Option<PathBuf> {
+    /// Where the main output of a text called `name` goes; `None` is standard output.
+    fn target(&self, name: &OsStr, format: Format) -> Option<PathBuf> {
         let output = self.output.as_deref().filter(|output| output.as_os_str() != STREAM)?;
         if !output.is_dir() {
             return Some(output.to_owned());
         }
-        let mut name = stem(input).to_owned();
+        let mut name = name.to_owned();
         name.push(".");
         name.push(format.extension());
         Some(output.join(name))
     }
 
     /// How the `.ptd` is split: its parts are called as it would be.
-    fn shards(&self, input: &Path) -> Option<Shards> {
+    fn shards(&self, name: &OsStr) -> Option<Shards> {
         let max_bytes = self.max_shard_size?;
-        let target = self.target(input, Format::Pte);
+        let target = self.target(name, Format::Pte);
         let file = self.external_data.as_deref().filter(|file| !file.as_os_str().is_empty()).or(target.as_deref());
-        let name = stem(file.unwrap_or(input)).to_string_lossy().into_owned();
+        let name = file.map_or(name, stem).to_string_lossy().into_owned();
         Some(Shards { max_bytes, name })
     }
 
@@ -321,11 +369,14 @@ fn stem(input: &Path) -> &OsStr {
     if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
 }
 
-fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<Written, Failure> {
-    let document = io::open(input).map_err(|error| match error {
-        io::ReadError::Unreadable(message) => Failure(Exit::Io, message),
-        io::ReadError::NoText(message) => Failure(Exit::Input, message),
-    })?;
+/// Assembles a document, whose outputs are called `name` where nothing else says how.
+fn one(
+    input: &Path,
+    name: &OsStr,
+    document: Document,
+    arguments: &Arguments,
+    messages: &Messages,
+) -> Result<Written, Failure> {
     if arguments.strip_tests {
         return strip_tests(input, &document, arguments);
     }
@@ -335,7 +386,7 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<Writt
         internal_data: arguments.internal_data,
         with: arguments.with.clone(),
         max_size: arguments.max_size,
-        shards: arguments.shards(input),
+        shards: arguments.shards(name),
     };
     let assembly = match document {
         Document::Text(text) => {
@@ -347,6 +398,7 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<Writt
         messages.print(&report.render(messages.colours()));
         Failure(Exit::Input, String::new())
     })?;
+    let name = assembly.name.as_ref().map_or(name, OsStr::new);
     if !arguments.quiet {
         messages.print(&assembly.warnings.render(messages.colours()));
         let judged = judge(input, &assembly, arguments).map_err(|error| Failure(Exit::Io, error.to_string()))?;
@@ -355,7 +407,7 @@ fn one(input: &Path, arguments: &Arguments, messages: &Messages) -> Result<Writt
     if arguments.external_data.is_some() && assembly.plan.external.is_empty() && !arguments.quiet {
         messages.print("warning: there are no constants inside the program, so --external-data makes no .ptd\n");
     }
-    let files = files(&assembly, input, arguments)?;
+    let files = files(&assembly, input, name, arguments)?;
     let failed = |error: std::io::Error| Failure(Exit::Input, format!("{}: {error}", input.display()));
     let instead = match arguments.format() {
         Some(Format::Bpte) => Some(Instead::Bundled(assembly.bundled().map_err(failed)?)),
@@ -397,7 +449,7 @@ fn strip_tests(input: &Path, document: &Document, arguments: &Arguments) -> Resu
     let found = bundled_program::read(origin).map_err(|error| Failure(Exit::Input, format!("{name}: {error}")))?;
     let failed = |error: std::io::Error| Failure(Exit::Io, error.to_string());
     let mut outputs = Outputs::new();
-    match arguments.target(input, Format::Pte) {
+    match arguments.target(stem(input), Format::Pte) {
         None => io::write_to_stdout(|out| found.program.copy_to(out)).map_err(failed)?,
         Some(target) if io::place(&target) == io::place(input) => return Err(would_be_lost(&target)),
         Some(target) => {
@@ -411,6 +463,7 @@ fn strip_tests(input: &Path, document: &Document, arguments: &Arguments) -> Resu
 fn files<'a>(
     assembly: &'a Assembly,
     input: &Path,
+    name: &OsStr,
     arguments: &Arguments,
 ) -> Result<Vec<(Option<PathBuf>, File<'a>)>, Failure> {
     let program = assembly.program_file();
@@ -432,7 +485,7 @@ fn files<'a>(
         }
         _ => {}
     }
-    let target = arguments.target(input, format);
+    let target = arguments.target(name, format);
     let mut files: Vec<(Option<PathBuf>, File<'a>)> = program.map(|file| (target.clone(), file)).into_iter().collect();
     for ((tag, file), plan) in assembly.data_files().zip(&assembly.plan.external) {
         let path = match tag {
@@ -490,7 +543,7 @@ fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<Pat
 /// What takes the place of the first file.
 enum Instead {
     /// The bundle of the program and its tests.
-    Bundled(FlatBuffer),
+    Bundled(Made),
     /// The weights in another format.
     Tensors(Safetensors),
 }
@@ -498,14 +551,14 @@ enum Instead {
 impl Instead {
     fn size(&self) -> u64 {
         match self {
-            Instead::Bundled(bytes) => bytes.len() as u64,
+            Instead::Bundled(made) => made.file(&[], &[]).size().unwrap_or(u64::MAX),
             Instead::Tensors(tensors) => tensors.size(),
         }
     }
 
     fn write(&self, out: &mut dyn Out) -> std::io::Result<()> {
         match self {
-            Instead::Bundled(bytes) => out.write_all(bytes),
+            Instead::Bundled(made) => made.file(&[], &[]).write(out),
             Instead::Tensors(tensors) => tensors.write(out),
         }
     }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::Exit;
-use super::io::{self, Document, Messages, ReadError};
+use super::io::{self, Definitions, Document, Messages, ReadError, Text};
 use crate::check::{self, DataFile, Findings, Options, Profile, Severity};
 use crate::diagnostics::{self, Report};
 use crate::reader::Origin;
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// The runtime that the files will meet
     #[arg(long, value_enum, default_value = "strict")]
     profile: ProfileName,
+    /// What ${NAME} in the texts stands for
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
+    definitions: Vec<(String, String)>,
     /// Operators that the runtime has beyond its own, one a line: name, then name:kind of each argument
     #[arg(long, value_name = "FILE")]
     ops: Vec<PathBuf>,
@@ -95,17 +98,20 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
             return exit;
         }
     };
+    let definitions = Definitions::new(&arguments.definitions);
     let mut worst = Exit::Ok;
     let mut judged = Vec::new();
     let mut unread = Vec::new();
     let mut total = Counts::default();
     for input in &arguments.inputs {
-        match one(input, &options) {
-            Ok(file) => {
-                let counts = file.counts();
-                total.add(counts);
-                worst = worst.max(if counts.errors > 0 { Exit::Input } else { Exit::Ok });
-                judged.push(file);
+        match one(input, &options, &definitions) {
+            Ok(documents) => {
+                for file in documents {
+                    let counts = file.counts();
+                    total.add(counts);
+                    worst = worst.max(if counts.errors > 0 { Exit::Input } else { Exit::Ok });
+                    judged.push(file);
+                }
             }
             Err(Failure(exit, message)) => {
                 messages.error(&message);
@@ -115,6 +121,7 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
             }
         }
     }
+    definitions.warn_unused(messages);
     for file in judged.iter().filter(|_| !arguments.json) {
         messages.print(&file.report.render(messages.colours()));
     }
@@ -159,7 +166,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure(Exit::Io, format!("cannot read {}: {error}", path.display()))
 }
 
-fn one(input: &Path, options: &Options) -> Result<Judged, Failure> {
+fn one(input: &Path, options: &Options, definitions: &Definitions) -> Result<Vec<Judged>, Failure> {
     let binary =
         input.extension().is_some_and(|extension| ["pte", "ptd", "bpte"].iter().any(|name| extension == *name));
     let document = match binary {
@@ -173,18 +180,24 @@ fn one(input: &Path, options: &Options) -> Result<Judged, Failure> {
     match document {
         Document::Binary(name, origin) => {
             let findings = check::file(&origin, options).map_err(|error| unreadable(input, &error))?;
-            Ok(Judged { name, findings: vec![findings], ..Judged::default() })
+            Ok(vec![Judged { name, findings: vec![findings], ..Judged::default() }])
         }
-        Document::Text(text) => {
-            let assembled = Input { name: &text.name, text: &text.text, folder: &text.folder };
-            match assemble(&assembled, &Overrides::default()) {
-                Ok(assembly) => {
-                    let findings = check::assembly(&assembly, options).map_err(|error| unreadable(input, &error))?;
-                    Ok(Judged { name: text.name, report: assembly.warnings, findings })
-                }
-                Err(report) => Ok(Judged { name: text.name, report, ..Judged::default() }),
-            }
+        Document::Text(text) => match definitions.documents(text) {
+            Ok(documents) => documents.into_iter().map(|text| judge(input, text, options)).collect(),
+            Err(report) => Ok(vec![Judged { name: input.display().to_string(), report, ..Judged::default() }]),
+        },
+    }
+}
+
+/// Judges what a text makes.
+fn judge(input: &Path, text: Text, options: &Options) -> Result<Judged, Failure> {
+    let assembled = Input { name: &text.name, text: &text.text, folder: &text.folder };
+    match assemble(&assembled, &Overrides::default()) {
+        Ok(assembly) => {
+            let findings = check::assembly(&assembly, options).map_err(|error| unreadable(input, &error))?;
+            Ok(Judged { name: text.name, report: assembly.warnings, findings })
         }
+        Err(report) => Ok(Judged { name: text.name, report, ..Judged::default() }),
     }
 }
 

@@ -1,14 +1,19 @@
 //! What all commands share about files and terminals: `-` for the standard streams, no binary to a terminal, messages on
 //! standard error.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use clap::ColorChoice;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::diagnostics::Report;
+use crate::ir::template;
 use crate::reader::{self, Origin};
 
 /// The name that stands for standard input or output.
@@ -52,6 +57,61 @@ pub struct Text {
     pub text: String,
     /// Where the files are that it names.
     pub folder: PathBuf,
+}
+
+/// What `-D` defines, and what of it was asked for.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    values: BTreeMap<String, String>,
+    used: Mutex<BTreeSet<String>>,
+}
+
+impl Definitions {
+    /// Of `NAME=VALUE` pairs; the last of a name wins.
+    pub fn new(pairs: &[(String, String)]) -> Definitions {
+        Definitions { values: pairs.iter().cloned().collect(), used: Mutex::default() }
+    }
+
+    /// The documents of a text, with what is defined put in.
+    ///
+    /// # Errors
+    /// Names that are not defined.
+    pub fn documents(&self, text: Text) -> Result<Vec<Text>, Report> {
+        let filled = template::fill(&text.text, &self.values);
+        let (filled, used) = filled.map_err(|errors| Report::syntax(&text.name, &text.text, errors))?;
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).extend(used.into_iter().map(str::to_owned));
+        let documents = template::documents(&filled);
+        if let [Cow::Borrowed(whole)] = &*documents
+            && whole.len() == text.text.len()
+        {
+            return Ok(vec![text]);
+        }
+        let document = |document: Cow<'_, str>| Text {
+            name: text.name.clone(),
+            text: document.into_owned(),
+            folder: text.folder.clone(),
+        };
+        Ok(documents.into_iter().map(document).collect())
+    }
+
+    /// Warns of definitions that no text asked for.
+    pub fn warn_unused(&self, messages: &Messages) {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in self.values.keys().filter(|name| !used.contains(*name)) {
+            messages.print(&format!("warning: no text has ${{{name}}}, which -D defines\n"));
+        }
+    }
+}
+
+/// Parses `NAME=VALUE`.
+///
+/// # Errors
+/// What was expected.
+pub fn definition(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if template::is_name(name) => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE, with a name of letters, digits and _".into()),
+    }
 }
 
 /// Why there is no text.

@@ -13,7 +13,7 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
     for (target, file) in files {
         let name = target.map_or("<stdout>".into(), |target| target.display().to_string());
         let placement = file.placement;
-        let _ = write!(out, "{name}: {}", bytes(placement.file_size));
+        let _ = write!(out, "{name}: {}", bytes(file.size().unwrap_or(u64::MAX)));
         if placement.segment_data_size > 0 {
             let (count, data) = (file.segments.len(), bytes(placement.segment_data_size));
             let _ =

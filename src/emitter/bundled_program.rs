@@ -10,6 +10,7 @@ use super::size;
 use crate::ir::tests::{MethodTests, TestCase, TestData};
 use crate::layout::{Builder, Strings};
 use crate::program;
+use crate::raw::lies::Forced;
 use crate::schema::bundled_program as schema;
 use crate::schema::bundled_program::*;
 
@@ -22,19 +23,25 @@ const PROGRAM_ALIGNMENT: u64 = 32;
 /// What the schema forces the bytes of a tensor to.
 const DATA_ALIGNMENT: u64 = 16;
 
-/// The `.bpte` of a program, which is the whole file, and its tests; methods without tests are not in it.
+/// The `.bpte` of a program, which is the whole file, and its tests, with what is forced on its tables; methods without tests are
+/// not in it.
 ///
 /// # Errors
 /// A test that cannot be bundled (`InvalidInput`); more than fits a FlatBuffer (2 GiB), said before it is built; data that
 /// cannot be read.
-pub fn emit(program_bytes: &[u8], tests: &[MethodTests], order: Builder) -> io::Result<FlatBuffer> {
+pub fn emit(
+    program_bytes: &[u8],
+    tests: &[MethodTests],
+    order: Builder,
+    forced: Option<&Forced>,
+) -> io::Result<FlatBuffer> {
     check(tests)?;
     let size = size_of(program_bytes, tests);
     size::check(size, "the .bpte")?;
     // Upstream sorts Python strings, which is by code points; so is this.
     let mut suites: Vec<&MethodTests> = tests.iter().collect();
     suites.sort_by(|a, b| a.method.cmp(&b.method));
-    let mut w = Writer::new(order, Strings::Separate, size as usize);
+    let mut w = Writer::new(order, Strings::Separate, size as usize, forced);
     let suites = suites.into_iter().map(|suite| self::suite(&mut w, suite)).collect::<io::Result<Vec<Offset>>>()?;
     let suites = w.tables(Some(&suites));
     let program = w.aligned_bytes(program_bytes, PROGRAM_ALIGNMENT);
@@ -47,7 +54,7 @@ pub fn emit(program_bytes: &[u8], tests: &[MethodTests], order: Builder) -> io::
     Ok(w.finish(root, schema::IDENTIFIER))
 }
 
-fn suite(w: &mut Writer, suite: &MethodTests) -> io::Result<Offset> {
+fn suite(w: &mut Writer<'_>, suite: &MethodTests) -> io::Result<Offset> {
     let name = w.string(&suite.method);
     let cases = suite.cases.iter().map(|case| self::case(w, case)).collect::<io::Result<Vec<Offset>>>()?;
     let cases = w.tables(Some(&cases));
@@ -55,7 +62,7 @@ fn suite(w: &mut Writer, suite: &MethodTests) -> io::Result<Offset> {
     Ok(w.table(&BUNDLED_METHOD_TEST_SUITE, &slots))
 }
 
-fn case(w: &mut Writer, case: &TestCase) -> io::Result<Offset> {
+fn case(w: &mut Writer<'_>, case: &TestCase) -> io::Result<Offset> {
     let inputs = values(w, &case.inputs)?;
     // Upstream has no word for "not compared" but an empty list, and the runtime follows an absent one (B-3, B-10).
     let outputs = values(w, case.outputs.as_deref().unwrap_or_default())?;
@@ -63,12 +70,12 @@ fn case(w: &mut Writer, case: &TestCase) -> io::Result<Offset> {
     Ok(w.table(&BUNDLED_METHOD_TEST_CASE, &slots))
 }
 
-fn values(w: &mut Writer, values: &[TestData]) -> io::Result<Slot> {
+fn values(w: &mut Writer<'_>, values: &[TestData]) -> io::Result<Slot> {
     let values = values.iter().map(|value| self::value(w, value)).collect::<io::Result<Vec<Offset>>>()?;
     Ok(w.tables(Some(&values)))
 }
 
-fn value(w: &mut Writer, value: &TestData) -> io::Result<Offset> {
+fn value(w: &mut Writer<'_>, value: &TestData) -> io::Result<Offset> {
     let (tag, member) = match value {
         TestData::Tensor { scalar_type, sizes, dim_order, data } => {
             let sizes = w.vector(Some(sizes));
@@ -172,7 +179,7 @@ mod tests {
     }
 
     fn refused(inputs: Vec<TestData>, outputs: Option<Vec<TestData>>) -> String {
-        let error = emit(b"", &tests(inputs, outputs), Builder::Exir).unwrap_err();
+        let error = emit(b"", &tests(inputs, outputs), Builder::Exir, None).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         error.to_string()
     }
@@ -201,7 +208,7 @@ mod tests {
 
     #[test]
     fn too_much_is_refused_before_it_is_built() {
-        let error = emit(b"", &tests(vec![tensor(&[1 << 30], 1 << 32)], None), Builder::Exir).unwrap_err();
+        let error = emit(b"", &tests(vec![tensor(&[1 << 30], 1 << 32)], None), Builder::Exir, None).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 
@@ -212,7 +219,7 @@ mod tests {
         for order in [Builder::Exir, Builder::Flatc] {
             for tests in [vec![], tests(values(), Some(values())), tests(scalars.clone(), None)] {
                 for program in [&b""[..], &[1; 33]] {
-                    let found = emit(program, &tests, order).unwrap().len() as u64;
+                    let found = emit(program, &tests, order, None).unwrap().len() as u64;
                     assert!(found <= size_of(program, &tests), "{found} > {}", size_of(program, &tests));
                 }
             }

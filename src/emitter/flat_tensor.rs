@@ -6,17 +6,18 @@ use super::flatbuffer::{FlatBuffer, Slot, Writer};
 use super::program::segments;
 use super::size;
 use crate::layout::{Builder, ExternalFile, Strings};
+use crate::raw::lies::Forced;
 use crate::schema::flat_tensor as schema;
 use crate::schema::flat_tensor::*;
 
-/// The FlatBuffer of a `.ptd`, without its header.
+/// The FlatBuffer of a `.ptd`, without its header, with what is forced on its tables.
 ///
 /// # Errors
 /// More than fits a FlatBuffer (2 GiB), said before it is built.
-pub fn emit(file: &ExternalFile, order: Builder) -> io::Result<FlatBuffer> {
+pub fn emit(file: &ExternalFile, order: Builder, forced: Option<&Forced>) -> io::Result<FlatBuffer> {
     let size = size::of_flat_tensor(file);
     size::check(size, "the metadata of the .ptd")?;
-    let mut w = Writer::new(order, Strings::Separate, size as usize);
+    let mut w = Writer::new(order, Strings::Separate, size as usize, forced);
     let segments = segments(&mut w, &file.segments);
     let mut entries = Vec::with_capacity(file.named_data.len());
     for entry in &file.named_data {

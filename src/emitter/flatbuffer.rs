@@ -7,7 +7,8 @@
 use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
 
 use crate::layout::{Builder, Strings};
-use crate::schema::Table;
+use crate::raw::lies::{Force, Forced};
+use crate::schema::{Kind, Table};
 
 /// Something written already, to be referred to.
 pub type Offset = WIPOffset<UnionWIPOffset>;
@@ -17,6 +18,8 @@ pub type Offset = WIPOffset<UnionWIPOffset>;
 pub enum Slot {
     /// One byte: bool, `i8`, `u8`.
     Byte(u8),
+    /// `i16`; no field of our schemas has one.
+    Short(i16),
     /// `i32`.
     Int(i32),
     /// `u32`.
@@ -36,6 +39,7 @@ impl Slot {
     fn is_left_out(self) -> bool {
         match self {
             Slot::Byte(b) => b == 0,
+            Slot::Short(n) => n == 0,
             Slot::Int(n) => n == 0,
             Slot::UInt(n) => n == 0,
             Slot::Long(n) => n == 0,
@@ -48,6 +52,7 @@ impl Slot {
     fn size_class(self) -> u8 {
         match self {
             Slot::Byte(_) => 1,
+            Slot::Short(_) => 2,
             Slot::Int(_) | Slot::UInt(_) | Slot::Child(_) => 4,
             Slot::Long(_) | Slot::ULong(_) | Slot::Double(_) => 8,
         }
@@ -55,10 +60,13 @@ impl Slot {
 }
 
 /// A FlatBuffer in the making.
-pub struct Writer {
+pub struct Writer<'f> {
     builder: FlatBufferBuilder<'static>,
     order: Builder,
     strings: Strings,
+    /// What is done to tables against the habit, and where each of them is; only for who asks.
+    forced: Option<&'f Forced>,
+    tables: Vec<u32>,
 }
 
 /// A finished FlatBuffer: the builder fills its room from the end, and what is before `start` was not needed.
@@ -66,6 +74,8 @@ pub struct Writer {
 pub struct FlatBuffer {
     bytes: Vec<u8>,
     start: usize,
+    /// How far from the end each table begins, in the order of writing; empty unless something could be forced.
+    pub tables: Vec<u32>,
 }
 
 impl std::ops::Deref for FlatBuffer {
@@ -79,10 +89,11 @@ impl std::ops::Deref for FlatBuffer {
 /// The largest FlatBuffer: offsets are signed 32-bit numbers (rule F-2).
 pub const MAX_SIZE: u64 = (1 << 31) - 1;
 
-impl Writer {
-    /// Starts a FlatBuffer; `capacity` is a guess of its size in bytes.
-    pub fn new(order: Builder, strings: Strings, capacity: usize) -> Writer {
-        Writer { builder: FlatBufferBuilder::with_capacity(capacity), order, strings }
+impl<'f> Writer<'f> {
+    /// Starts a FlatBuffer; `capacity` is a guess of its size in bytes. Who may want to lie about it gives what is forced, if
+    /// only nothing yet.
+    pub fn new(order: Builder, strings: Strings, capacity: usize, forced: Option<&'f Forced>) -> Writer<'f> {
+        Writer { builder: FlatBufferBuilder::with_capacity(capacity), order, strings, forced, tables: Vec::new() }
     }
 
     /// Writes a table of `slots`, each with its number, ascending.
@@ -93,13 +104,52 @@ impl Writer {
             "{}: slots exist",
             table.name
         );
+        let Some(forced) = self.forced else { return self.write(slots, |(_, content)| !content.is_left_out()) };
+        let forced = forced.table(self.tables.len() as u32);
+        let mut slots = slots.to_vec();
+        for (slot, force) in forced {
+            self.force(&mut slots, table, *slot, *force);
+        }
+        let is_forced = |wanted: u16| forced.iter().any(|(slot, _)| *slot == wanted);
+        let table = self.write(&slots, |(slot, content)| is_forced(*slot) || !content.is_left_out());
+        self.tables.push(table.value());
+        table
+    }
+
+    /// Puts into a slot what is forced there.
+    fn force(&mut self, slots: &mut Vec<(u16, Slot)>, table: &'static Table, slot: u16, force: Force) {
+        let kind = table.fields[usize::from(slot)].kind;
+        let content = match force {
+            Force::Absent => return slots.retain(|(other, _)| *other != slot),
+            Force::Null => Slot::UInt(0),
+            Force::Empty if matches!(kind, Kind::Text) => self.string(""),
+            Force::Empty => self.vector::<u32>(Some(&[])),
+            Force::Present => match kind {
+                Kind::Short => Slot::Short(0),
+                Kind::Int | Kind::UInt => Slot::UInt(0),
+                Kind::Long | Kind::ULong => Slot::ULong(0),
+                Kind::Double => Slot::Double(0.0),
+                _ => Slot::Byte(0),
+            },
+        };
+        match slots.binary_search_by_key(&slot, |(slot, _)| *slot) {
+            // A number that is there keeps its width, and its value until it is patched.
+            Ok(_) if force == Force::Present => {}
+            Ok(position) => slots[position].1 = content,
+            Err(position) => slots.insert(position, (slot, content)),
+        }
+    }
+
+    fn write(&mut self, slots: &[(u16, Slot)], is_written: impl Fn(&(u16, Slot)) -> bool) -> Offset {
         let start = self.builder.start_table();
         match self.order {
-            Builder::Exir => slots.iter().for_each(|(slot, content)| self.slot(*slot, *content)),
+            Builder::Exir => {
+                slots.iter().filter(|slot| is_written(slot)).for_each(|(slot, content)| self.slot(*slot, *content));
+            }
             Builder::Flatc => {
                 for class in [8, 4, 2, 1] {
                     let of_class = slots.iter().rev().filter(|(_, content)| content.size_class() == class);
-                    of_class.for_each(|(slot, content)| self.slot(*slot, *content));
+                    of_class.filter(|slot| is_written(slot)).for_each(|(slot, content)| self.slot(*slot, *content));
                 }
             }
         }
@@ -107,18 +157,16 @@ impl Writer {
     }
 
     fn slot(&mut self, slot: u16, content: Slot) {
-        if content.is_left_out() {
-            return;
-        }
         let at = 4 + 2 * slot;
         match content {
             Slot::Byte(b) => self.builder.push_slot_always(at, b),
+            Slot::Short(n) => self.builder.push_slot_always(at, n),
             Slot::Int(n) => self.builder.push_slot_always(at, n),
             Slot::UInt(n) => self.builder.push_slot_always(at, n),
             Slot::Long(n) => self.builder.push_slot_always(at, n),
             Slot::ULong(n) => self.builder.push_slot_always(at, n),
             Slot::Double(x) => self.builder.push_slot_always(at, x),
-            Slot::Child(child) => self.builder.push_slot_always(at, child.expect("left out above")),
+            Slot::Child(child) => self.builder.push_slot_always(at, child.expect("it is left out otherwise")),
         }
     }
 
@@ -197,7 +245,7 @@ impl Writer {
     pub fn finish(mut self, root: Offset, identifier: &str) -> FlatBuffer {
         self.builder.finish(root, Some(identifier));
         let (bytes, start) = self.builder.collapse();
-        FlatBuffer { bytes, start }
+        FlatBuffer { bytes, start, tables: self.tables }
     }
 }
 

@@ -5,19 +5,18 @@ pub mod bundled_program;
 pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod program;
-pub mod raw;
 pub mod safetensors;
 pub mod sink;
 mod size;
 
 use std::io::{self, Write};
 
-use raw::{Patched, Raw};
 use sink::Out;
 
 use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
 use crate::program::Blob;
+use crate::raw::Raw;
 
 /// A file ready to be written: metadata in memory, data still where they are.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ pub struct File<'a> {
 impl File<'_> {
     /// Bytes of the file; `None` beyond `u64`.
     pub fn size(&self) -> Option<u64> {
-        self.placement.file_size.checked_add(self.raw.append.as_ref().map_or(0, |append| append.len))
+        self.raw.size(self.placement.file_size)
     }
 
     /// The data of the segments: where each is in the file and how long, and what it is.
@@ -54,8 +53,11 @@ impl File<'_> {
     /// # Errors
     /// What `out` says, and data that cannot be read.
     pub fn write(&self, out: &mut dyn Out) -> io::Result<()> {
-        let mut out = Counted { out: &mut Patched { out, raw: self.raw, written: 0 }, written: 0 };
-        self.write_unpatched(&mut out)?;
+        self.raw.write(out, |out| self.write_unchanged(&mut Counted { out, fill: self.raw.fill, written: 0 }))
+    }
+
+    fn write_unchanged(&self, out: &mut Counted<'_>) -> io::Result<()> {
+        self.write_metadata(out)?;
         assert_eq!(out.written, self.placement.program_size, "the FlatBuffer ends where the plan says");
         for segment in self.segments.iter().filter(|segment| segment.size > 0) {
             let start = self.placement.segment_base_offset + segment.offset;
@@ -68,8 +70,7 @@ impl File<'_> {
             }
         }
         // A file whose segments are all empty still reaches to where they begin.
-        out.pad_to(self.placement.file_size)?;
-        self.raw.append.as_ref().map_or(Ok(()), |append| out.blob(append))
+        out.pad_to(self.placement.file_size)
     }
 
     /// The FlatBuffer with the header behind its byte 8, and the root offset moved by the header's length (W-4, W-5).
@@ -77,10 +78,14 @@ impl File<'_> {
     /// # Errors
     /// What `out` says.
     pub fn write_flatbuffer(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.write_unpatched(&mut Patched { out, raw: self.raw, written: 0 })
+        let mut bytes = Vec::with_capacity(self.placement.program_size as usize);
+        self.write_metadata(&mut bytes)?;
+        self.raw.apply(0, &mut bytes);
+        bytes.truncate(usize::try_from(self.raw.truncate.unwrap_or(u64::MAX)).unwrap_or(usize::MAX));
+        out.write_all(&bytes)
     }
 
-    fn write_unpatched(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_metadata(&self, out: &mut dyn Write) -> io::Result<()> {
         let (head, rest) = self.flatbuffer.split_at(8);
         let root = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) + self.placement.header.len() as u32;
         out.write_all(&root.to_le_bytes())?;
@@ -103,15 +108,17 @@ impl File<'_> {
 
 struct Counted<'a> {
     out: &'a mut dyn Out,
+    /// What padding consists of.
+    fill: u8,
     written: u64,
 }
 
 impl Counted<'_> {
     fn pad_to(&mut self, position: u64) -> io::Result<()> {
-        const ZEROS: [u8; 4096] = [0; 4096];
+        let padding = [self.fill; 4096];
         while self.written < position {
-            let now = (position - self.written).min(ZEROS.len() as u64) as usize;
-            self.write_all(&ZEROS[..now])?;
+            let now = (position - self.written).min(padding.len() as u64) as usize;
+            self.write_all(&padding[..now])?;
         }
         Ok(())
     }

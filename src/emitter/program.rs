@@ -11,6 +11,7 @@ use crate::program::{
     BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction, Program,
     Tensor,
 };
+use crate::raw::lies::Forced;
 use crate::schema::program as schema;
 use crate::schema::program::*;
 
@@ -19,16 +20,29 @@ use crate::schema::program::*;
 /// # Errors
 /// A program too large for a FlatBuffer (2 GiB), said before it is built; inline data that cannot be read.
 pub fn emit(program: &Program, plan: &Plan, options: &Options) -> io::Result<FlatBuffer> {
+    emit_forced(program, plan, options, None)
+}
+
+/// The same, with what is forced on its tables.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_forced(
+    program: &Program,
+    plan: &Plan,
+    options: &Options,
+    forced: Option<&Forced>,
+) -> io::Result<FlatBuffer> {
     let size = size::of_program(program, plan);
     size::check(size, "the program without its segments")?;
-    let mut emitter =
-        Emitter { w: Writer::new(options.builder, options.strings, size as usize), program, plan, options };
+    let w = Writer::new(options.builder, options.strings, size as usize, forced);
+    let mut emitter = Emitter { w, program, plan, options };
     let root = emitter.program()?;
     Ok(emitter.w.finish(root, schema::IDENTIFIER))
 }
 
 struct Emitter<'a> {
-    w: Writer,
+    w: Writer<'a>,
     program: &'a Program,
     plan: &'a Plan,
     options: &'a Options,
@@ -366,7 +380,7 @@ impl Emitter<'_> {
 }
 
 /// The vector of segments, which `.pte` and `.ptd` share.
-pub(super) fn segments(w: &mut Writer, segments: &[Segment]) -> Slot {
+pub(super) fn segments(w: &mut Writer<'_>, segments: &[Segment]) -> Slot {
     let mut tables = Vec::with_capacity(segments.len());
     for segment in segments {
         let slots =

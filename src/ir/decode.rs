@@ -13,6 +13,7 @@ use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT, Strings};
 use crate::program::number::Number;
 use crate::program::random::Distribution;
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
+use crate::raw::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::program::DEVICE_TYPE;
 
@@ -314,6 +315,7 @@ impl Decoder {
             version: fields.take("version").and_then(|node| self.int(&node, "a version number")),
             ..Document::default()
         };
+        document.name = fields.take("name").and_then(|node| self.name(node));
         if let Some(node) = fields.take("data") {
             for (key, value) in self.entries(node, "a map of names to data") {
                 if let Some(data) = self.data(value) {
@@ -358,17 +360,97 @@ impl Decoder {
         Some(document)
     }
 
+    /// A name for files.
+    fn name<'a>(&mut self, node: Node<'a>) -> Option<Word<'a>> {
+        match node.value {
+            Value::Text(name) if !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']) => {
+                Some(At { id: node.id, value: name })
+            }
+            _ => {
+                self.expected(&node, "a name for files, without a folder");
+                None
+            }
+        }
+    }
+
     fn raw<'a>(&mut self, node: Node<'a>) -> Option<Raw<'a>> {
         let mut fields = self.fields(node, &shape::RAW)?;
         let mut raw = Raw::default();
+        if let Some(node) = fields.take("set") {
+            for (key, node) in self.entries(node, "a map of paths to what they are made to say") {
+                match Path::parse(&key.text) {
+                    Ok(path) => raw.sets.extend(self.lie(node).map(|lie| (At { id: key.id, value: path }, lie))),
+                    Err(message) => {
+                        self.error(key.id, message, "expected a path such as methods.forward.values[0].sizes")
+                    }
+                }
+            }
+        }
+        raw.fill = fields.take("fill").and_then(|node| self.int(&node, "a byte"));
         for node in fields.take("patch").map_or(Vec::new(), |node| self.list(node, "a list of patches")) {
             let Some(mut patch) = self.fields(node, &shape::PATCH) else { continue };
             let at = patch.take("at").and_then(|node| Some(At { id: node.id, value: self.int(&node, "an offset")? }));
             let bytes = patch.take("bytes").and_then(|node| self.data(node));
             raw.patches.extend(at.zip(bytes));
         }
+        raw.truncate = fields.take("truncate").and_then(|node| self.int(&node, "a number of bytes"));
         raw.append = fields.take("append").and_then(|node| self.data(node));
+        let mut other = |name| fields.take(name).and_then(|node| self.raw(node)).map(Box::new);
+        (raw.ptd, raw.bpte) = (other("ptd"), other("bpte"));
+        for inner in [&raw.ptd, &raw.bpte].into_iter().flatten() {
+            if inner.ptd.is_some() || inner.bpte.is_some() {
+                self.error(fields.id, "there is one `ptd` and one `bpte`, in the outer `raw`", "write them there");
+            }
+        }
         Some(raw)
+    }
+
+    fn lie<'a>(&mut self, node: Node<'a>) -> Option<Lie<'a>> {
+        let id = node.id;
+        Some(match node.value {
+            Value::Null => Lie::Null,
+            Value::Bool(b) => Lie::Integer(b.into()),
+            Value::Int(n) => Lie::Integer(n.into()),
+            Value::UInt(n) => Lie::Integer(n.into()),
+            Value::Float(x) => Lie::Float(x),
+            Value::List(items) if items.is_empty() => Lie::Empty,
+            Value::Text(text) => match &*text {
+                "absent" => Lie::Absent,
+                "null" => Lie::Null,
+                "empty" => Lie::Empty,
+                text => match number_word(text) {
+                    Some(Number::Float(x)) => Lie::Float(x),
+                    _ => Lie::Text(text.to_owned()),
+                },
+            },
+            value @ Value::Map(_) => {
+                let mut fields = self.fields(Node { id, value }, &shape::LIE_MAP)?;
+                let same = fields.take("same_as").and_then(|node| match &node.value {
+                    Value::Text(text) => {
+                        Path::parse(text).map_err(|error| self.error(node.id, error, "expected a path")).ok()
+                    }
+                    _ => {
+                        self.expected(&node, "a path");
+                        None
+                    }
+                });
+                let bytes = fields.take("bytes").and_then(|node| self.data(node));
+                match (same, bytes) {
+                    (Some(path), None) => Lie::SameAs(path),
+                    (None, Some(data)) => Lie::Bytes(data),
+                    _ if fields.slipped => return None,
+                    _ => {
+                        self.error(id, "a place is made to say one thing", "expected `same_as` or `bytes`");
+                        return None;
+                    }
+                }
+            }
+            _ => {
+                let what = "a number, absent, null, empty, a text, {same_as: PATH} or {bytes: DATA}";
+                self.expected(&node, what);
+                return None;
+            }
+        })
     }
 
     fn layout(&mut self, node: Node<'_>) -> Option<Layout> {

@@ -8,6 +8,7 @@ use crate::layout::{Builder, Header, Home, Strings};
 use crate::program::number::Number;
 use crate::program::random::Distribution;
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
+use crate::raw::path::Path;
 use crate::schema::ScalarType;
 
 /// Something with its node.
@@ -25,6 +26,8 @@ pub type Word<'a> = At<Cow<'a, str>>;
 /// A whole text.
 #[derive(Debug, Default)]
 pub struct Document<'a> {
+    /// What the outputs are called.
+    pub name: Option<Word<'a>>,
     /// Schema version.
     pub version: Option<u32>,
     /// The methods; `None` in a text of data only.
@@ -58,13 +61,44 @@ pub struct Checkpoint<'a> {
     pub tag: Option<Cow<'a, str>>,
 }
 
-/// What is changed when all is laid out.
+/// What is made wrong when all is laid out.
 #[derive(Debug, Default)]
 pub struct Raw<'a> {
-    /// Where, and the bytes.
+    /// Places and what they are made to say.
+    pub sets: Vec<(At<Path>, Lie<'a>)>,
+    /// What padding consists of.
+    pub fill: Option<u8>,
+    /// Bytes that are overwritten: where, and with what.
     pub patches: Vec<(At<u64>, Data<'a>)>,
+    /// Where the file is cut off.
+    pub truncate: Option<u64>,
     /// Bytes behind the end.
     pub append: Option<Data<'a>>,
+    /// The same for the `.ptd` beside a program.
+    pub ptd: Option<Box<Raw<'a>>>,
+    /// The same for the `.bpte` around one.
+    pub bpte: Option<Box<Raw<'a>>>,
+}
+
+/// What a place is made to say.
+#[derive(Debug)]
+pub enum Lie<'a> {
+    /// Another integer.
+    Integer(i128),
+    /// Another number.
+    Float(f64),
+    /// Another text, for an identifier.
+    Text(String),
+    /// Nothing: the field is left out.
+    Absent,
+    /// An offset of zero.
+    Null,
+    /// No items.
+    Empty,
+    /// What another place refers to.
+    SameAs(Path),
+    /// Other bytes.
+    Bytes(Data<'a>),
 }
 
 /// A method.

@@ -7,5 +7,6 @@ pub mod document;
 pub mod json_schema;
 pub mod resolve;
 pub mod shape;
+pub mod template;
 pub mod tests;
 pub mod tree;

@@ -102,16 +102,18 @@ static LITERAL: Form =
 static LITERALS: Form = List(&LITERAL);
 static VALUE: Form =
     Either(&[Null, Bool, Number, Text, List(&LITERAL), Form::Shape(&TENSOR), Form::Shape(&LITERAL_MAP)]);
+static LIE: Form = Either(&[Null, Bool, Number, Text, List(&Null), Form::Shape(&LIE_MAP)]);
 static TEST_VALUE: Form = Either(&[Null, Bool, Number, SOURCE, Form::Shape(&TEST_TENSOR)]);
 
 shapes! {
     DOCUMENT "document" "A program, or weights for one." required [] {
+        "name": Text, "What the outputs are called, without an extension, where the command line leaves it open.";
         "methods": Map(&Form::Shape(&METHOD)), "The methods, in the order of the file.";
         "data": Map(&SOURCE), "Payloads with a name, to be used where data are expected.";
         "named_data": Either(&[Map(&Either(&[SOURCE, Form::Shape(&NAMED_DATA)])), Null]), "Blobs by key; in a text without methods the content of a .ptd.";
         "checkpoints": List(&Form::Shape(&CHECKPOINT)), "Whole files of weights, which go to a .ptd.";
         "layout": Form::Shape(&LAYOUT), "How the file is laid out.";
-        "raw": Form::Shape(&RAW), "Bytes that are changed when all is laid out.";
+        "raw": Named("raw", &Form::Shape(&RAW)), "What is made wrong when all is laid out.";
         "version": UInt, "The schema version, 0 in every release.";
     }
     METHOD "method" "A method: its values, what goes in and out, and what is done." required [] {
@@ -292,9 +294,18 @@ shapes! {
         "constants": OneOf(&["segment", "inline"]), "Where constants go.";
         "delegates": OneOf(&["segment", "inline"]), "Where payloads of delegates go.";
     }
-    RAW "raw" "Bytes that are changed when all is laid out, in the .pte or in a text without methods in the .ptd; nothing is computed anew." required [] {
+    RAW "raw" "What is made wrong when all is laid out, in this order, in the .pte or in a text without methods in the .ptd; nothing is computed anew." required [] {
+        "set": Map(&LIE), "Places of the header and the FlatBuffer, by path, and what they are made to say.";
+        "fill": UInt, "The byte that padding around the segments consists of; 0.";
         "patch": List(&Form::Shape(&PATCH)), "Bytes that are overwritten.";
+        "truncate": UInt, "The length that the file is cut to.";
         "append": SOURCE, "Bytes behind the end.";
+        "ptd": Named("raw", &Form::Shape(&RAW)), "The same for the first .ptd beside a program.";
+        "bpte": Named("raw", &Form::Shape(&RAW)), "The same for the .bpte around a program.";
+    }
+    LIE_MAP "lie" "What is no number and no word." required [] {
+        "same_as": Text, "The path of a place; the offset leads to what that one refers to.";
+        "bytes": SOURCE, "Bytes, from the first one on of a number, a text, the items of a vector, or a table.";
     }
     PATCH "patch" "Bytes that are overwritten." required ["at", "bytes"] {
         "at": UInt, "Where, in bytes from the start of the file.";

@@ -42,7 +42,7 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Opti
         Header::Length(length) => length,
     };
     if length == 0 {
-        return Some(Placement::new(Vec::new(), flatbuffer, 0, 0, flatbuffer));
+        return Some(bare(flatbuffer));
     }
     // W-4: padded so that what is aligned in the FlatBuffer stays so.
     let computed = align_up(u64::from(length), options.tensor_alignment.max(options.delegate_alignment).max(16))?;
@@ -75,6 +75,11 @@ pub fn flat_tensor(flatbuffer: u64, segments: &[Segment], options: &Options) -> 
     }
     header.resize(FLAT_TENSOR_HEADER_PADDED as usize, 0);
     Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
+}
+
+/// Frames a FlatBuffer that is the whole file, as in a `.bpte`.
+pub fn bare(flatbuffer: u64) -> Placement {
+    Placement::new(Vec::new(), flatbuffer, 0, 0, flatbuffer)
 }
 
 fn base_alignment(segments: &[Segment], options: &Options) -> Option<u64> {

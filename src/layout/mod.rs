@@ -138,6 +138,8 @@ pub enum Locus {
     ExternalData(usize),
     /// A patch of the finished file.
     Patch(usize),
+    /// A place of the finished file that is made to say something else.
+    Lie(usize),
 }
 
 /// Why there is no plan.

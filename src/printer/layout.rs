@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use super::data::DataPrinter;
 use crate::emitter::File;
-use crate::emitter::raw::Raw;
 use crate::layout::{Builder, Header, Options, Strings};
 use crate::program::{Blob, Source};
+use crate::raw::Raw;
 use crate::reader::Origin;
 use crate::reader::layout::gaps;
 

@@ -20,10 +20,11 @@ use method::{Hints, MethodPrinter};
 use yaml::Fields;
 
 use crate::diagnostics::Report;
-use crate::emitter::{self, raw::Raw};
+use crate::emitter;
 use crate::ir::tests::MethodTests;
 use crate::layout::{Builder, Options};
 use crate::program::{EValue, ExecutionPlan, Program, TensorData};
+use crate::raw::Raw;
 use crate::reader::layout::{Explained, FlatTensor};
 use crate::reader::{self, Format, Origin};
 use crate::{Assembly, Input, Overrides, assemble, workers};
@@ -79,7 +80,7 @@ pub fn print_bundled(origin: &Origin, folder: &Path, options: &PrintOptions) -> 
     let file = origin.head(origin.len()?)?;
     let program = found.program.to_vec()?;
     let same = |order: &Builder| {
-        emitter::bundled_program::emit(&program, &found.tests, *order).is_ok_and(|made| made[..] == file[..])
+        emitter::bundled_program::emit(&program, &found.tests, *order, None).is_ok_and(|made| made[..] == file[..])
     };
     let order = [Builder::Exir, Builder::Flatc].into_iter().find(same);
     print_with_tests(
@@ -101,7 +102,7 @@ struct Bundle<'b> {
 impl Bundle<'_> {
     /// What of a bundle is not as in the file, whose program is.
     fn difference(&self, assembly: &Assembly) -> Option<String> {
-        let same = assembly.bundled().is_ok_and(|bundled| bundled[..] == *self.file);
+        let same = assembly.bundled().is_ok_and(|made| made.flatbuffer[..] == *self.file);
         (!same).then(|| "the bundled program differs, though the program in it does not".into())
     }
 }

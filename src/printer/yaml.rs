@@ -23,8 +23,11 @@ pub fn text(text: &str) -> Cow<'_, str> {
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
-    for c in text.chars() {
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
         match c {
+            // `${` would be taken for a name that somebody defines.
+            '$' if characters.peek() == Some(&'{') => out.push_str("\\u0024"),
             '"' | '\\' => out.extend(['\\', c]),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),

@@ -10,11 +10,11 @@ use super::flat_tensor::Entry;
 use super::program::Found;
 use super::{Origin, flat_tensor, program};
 use crate::emitter::flatbuffer::FlatBuffer;
-use crate::emitter::raw::{Patch, Raw};
 use crate::emitter::{self, File};
 use crate::layout::file::{self, Placement};
 use crate::layout::{self, Builder, Header, Home, MemoryPlan, Options, Plan, Segment, Strings, align_up};
 use crate::program::{BlobId, ExternalData, Memory, Program, TensorData, dedup};
+use crate::raw::{Patch, Raw};
 
 /// Where a layout puts the data of a program, as far as one explains the file.
 pub struct Explained {
@@ -464,7 +464,7 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<FlatTensor> {
         }
         for builder in [Builder::Flatc, Builder::Exir] {
             options.ptd_builder = builder;
-            let flatbuffer = emitter::flat_tensor::emit(file, builder)?;
+            let flatbuffer = emitter::flat_tensor::emit(file, builder, None)?;
             if header_size(&metadata, &flatbuffer).is_none() {
                 continue;
             }

@@ -138,7 +138,7 @@ fn with_layout(text: &str, layout: &str) -> String {
 
 /// The `.bpte` of a text, changed.
 fn bundled(patch: impl FnOnce(&mut Patch)) -> Vec<u8> {
-    let bytes = assembly(TESTED).bundled().unwrap().to_vec();
+    let bytes = assembly(TESTED).bundled().unwrap().flatbuffer.to_vec();
     let mut file = Patch::new(bytes, &bundled_program::BUNDLED_PROGRAM);
     patch(&mut file);
     file.bytes

@@ -17,7 +17,7 @@ pub fn write(program: &Program, options: &Options) -> Vec<u8> {
         placement: &placement,
         segments: &plan.segments,
         blobs: &program.blobs,
-        raw: &emitter::raw::Raw::default(),
+        raw: &pte_emit::raw::Raw::default(),
     };
     file.to_vec().unwrap()
 }

@@ -19,9 +19,9 @@ use super::document::{self, At, Document};
 use super::tests::{self, MethodTests};
 use super::tree::NodeId;
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::emitter::raw::{Patch, Raw};
 use crate::layout::{Locus, Options};
 use crate::program::{ExternalData, NamedData, Program, TensorLayout, contiguous};
+use crate::raw::{Lie, Patch, Raw, Raws, Set};
 use crate::schema::ScalarType;
 
 /// What a text means.
@@ -35,8 +35,8 @@ pub struct Resolved<'a> {
     pub options: Options,
     /// Where its parts stand in the text.
     pub origins: Origins<'a>,
-    /// What it changes in the end.
-    pub raw: Raw,
+    /// What it makes wrong in the end.
+    pub raws: Raws,
     /// Whether the text has methods; without them it makes a `.ptd`.
     pub has_methods: bool,
     /// Warnings.
@@ -50,6 +50,7 @@ pub struct Origins<'a> {
     named_data: Vec<NodeId>,
     external_data: Vec<NodeId>,
     patches: Vec<NodeId>,
+    lies: Vec<NodeId>,
     header: Option<NodeId>,
 }
 
@@ -74,7 +75,13 @@ impl Origins<'_> {
             Locus::NamedData(number) => self.named_data.get(number).copied(),
             Locus::ExternalData(number) => self.external_data.get(number).copied(),
             Locus::Patch(number) => self.patches.get(number).copied(),
+            Locus::Lie(number) => self.lies.get(number).copied(),
         }
+    }
+
+    /// The index of a value by its name in the text.
+    pub fn value(&self, method: usize, name: &str) -> Option<usize> {
+        self.methods.get(method)?.values.iter().position(|(_, other)| other.as_deref() == Some(name))
     }
 
     /// The name of a value in the text.
@@ -116,7 +123,7 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
             program.external_data.push(ExternalData { key, tag, data, alignment, tensor_layout });
         }
     }
-    let raw = raw(&document.raw, &mut origins, &mut finder);
+    let raws = raws(&document.raw, &mut origins, &mut finder);
     if diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning) {
         finder.warn_unused();
     }
@@ -134,7 +141,7 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
         program,
         tests: all_tests,
         options: options(&document.layout),
-        raw,
+        raws,
         origins,
         has_methods: document.methods.is_some(),
         diagnostics,
@@ -163,27 +170,56 @@ fn options(layout: &document::Layout) -> Options {
 /// The largest patch: patches are held in memory.
 const MAX_PATCH: u64 = 64 << 20;
 
-/// What is changed when all is laid out.
+/// What is made wrong when all is laid out.
+fn raws<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &mut Finder<'d, 'a>) -> Raws {
+    let main = self::raw(raw, origins, finder);
+    let mut other = |raw: &'d Option<Box<document::Raw<'a>>>| {
+        raw.as_ref().map(|raw| self::raw(raw, origins, finder)).unwrap_or_default()
+    };
+    let (ptd, bpte) = (other(&raw.ptd), other(&raw.bpte));
+    Raws { main, ptd, bpte }
+}
+
 fn raw<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &mut Finder<'d, 'a>) -> Raw {
-    let mut patches = Vec::with_capacity(raw.patches.len());
-    for (at, data) in &raw.patches {
-        let Some(found) = finder.find(data, Want::Bytes) else { continue };
-        let bytes = match found.blob.len {
-            0..=MAX_PATCH => found.blob.to_vec(),
-            len => Err(std::io::Error::other(format!("{len} bytes are too many for a patch"))),
+    let mut out = Raw { fill: raw.fill.unwrap_or(0), truncate: raw.truncate, ..Raw::default() };
+    for (path, lie) in &raw.sets {
+        let lie = match lie {
+            document::Lie::Integer(n) => Lie::Integer(*n),
+            document::Lie::Float(x) => Lie::Float(*x),
+            document::Lie::Text(text) => Lie::Bytes(text.as_bytes().to_vec()),
+            document::Lie::Absent => Lie::Absent,
+            document::Lie::Null => Lie::Null,
+            document::Lie::Empty => Lie::Empty,
+            document::Lie::SameAs(path) => Lie::SameAs(path.clone()),
+            document::Lie::Bytes(data) => match in_memory(data, finder) {
+                Some(bytes) => Lie::Bytes(bytes),
+                None => continue,
+            },
         };
-        match bytes {
-            Ok(bytes) => {
-                origins.patches.push(at.id);
-                patches.push(Patch { at: at.value, bytes });
-            }
-            Err(error) => {
-                let wrong = Diagnostic::error(data.id, format!("cannot take the data: {error}"));
-                finder.diagnostics.push(wrong.label(format!("expected {MAX_PATCH} bytes at most")));
-            }
-        }
+        out.sets.push(Set { number: origins.lies.len(), path: path.value.clone(), lie });
+        origins.lies.push(path.id);
     }
-    Raw { patches, append: raw.append.as_ref().and_then(|data| Some(finder.find(data, Want::Bytes)?.blob)) }
+    for (at, data) in &raw.patches {
+        let Some(bytes) = in_memory(data, finder) else { continue };
+        origins.patches.push(at.id);
+        out.patches.push(Patch { at: at.value, bytes });
+    }
+    out.append = raw.append.as_ref().and_then(|data| Some(finder.find(data, Want::Bytes)?.blob));
+    out
+}
+
+/// The bytes of a patch, or `None` with a message.
+fn in_memory<'d, 'a>(data: &'d document::Data<'a>, finder: &mut Finder<'d, 'a>) -> Option<Vec<u8>> {
+    let found = finder.find(data, Want::Bytes)?;
+    let bytes = match found.blob.len {
+        0..=MAX_PATCH => found.blob.to_vec(),
+        len => Err(std::io::Error::other(format!("{len} bytes are too many for a patch"))),
+    };
+    let wrong = |error| {
+        let wrong = Diagnostic::error(data.id, format!("cannot take the data: {error}"));
+        finder.diagnostics.push(wrong.label(format!("expected {MAX_PATCH} bytes at most")));
+    };
+    bytes.map_err(wrong).ok()
 }
 
 /// Keyed blobs: into the program, or into a `.ptd` if they say so or if there is no program.

@@ -1,0 +1,146 @@
+//! Before a text is parsed: `${NAME}` becomes what somebody defines, and a file of several documents becomes several texts.
+//!
+//! Places stay: a document keeps its line numbers. What is in a document is not looked at.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::tree::SyntaxError;
+
+/// A text whose names are replaced, and the names that it has.
+pub type Filled<'t> = (Cow<'t, str>, BTreeSet<&'t str>);
+
+/// Replaces `${NAME}` and `${NAME:default}`. In quotes, `"\x24{"` stays what it is.
+///
+/// # Errors
+/// Names that are not defined and have no default, each with its place.
+pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result<Filled<'t>, Vec<SyntaxError>> {
+    let mut used = BTreeSet::new();
+    let (mut out, mut errors) = (String::new(), Vec::new());
+    let mut rest = 0;
+    while let Some(found) = text[rest..].find("${") {
+        let start = rest + found;
+        out.push_str(&text[rest..start]);
+        let inside = &text[start + 2..];
+        let line = inside.lines().next().unwrap_or_default();
+        let Some(end) = line.find('}') else {
+            errors.push(error(
+                start..start + 2,
+                "`${` has no `}` on its line; for the characters themselves write \"\\x24{\"",
+            ));
+            rest = start + 2;
+            continue;
+        };
+        let (name, default) = match line[..end].split_once(':') {
+            Some((name, default)) => (name, Some(default)),
+            None => (&line[..end], None),
+        };
+        rest = start + 2 + end + 1;
+        if !is_name(name) {
+            errors.push(error(start..rest, &format!("`{name}` is no name; expected letters, digits and _")));
+            continue;
+        }
+        used.insert(name);
+        match definitions.get(name).map(String::as_str).or(default) {
+            Some(value) => out.push_str(value),
+            None => errors.push(error(
+                start..rest,
+                &format!("`{name}` is not defined; give it with -D {name}=VALUE, or a default: ${{{name}:0}}"),
+            )),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    if rest == 0 {
+        return Ok((Cow::Borrowed(text), used));
+    }
+    out.push_str(&text[rest..]);
+    Ok((Cow::Owned(out), used))
+}
+
+/// Whether a name can stand in `${...}`.
+pub fn is_name(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn error(place: Range<usize>, message: &str) -> SyntaxError {
+    SyntaxError { place, message: message.to_owned() }
+}
+
+/// The documents of a text, between lines that begin with `---`. What was before a document is empty lines in it.
+pub fn documents(text: &str) -> Vec<Cow<'_, str>> {
+    let mut starts = Vec::new();
+    let mut position = 0;
+    for line in text.split_inclusive('\n') {
+        let marker = line.strip_prefix("---");
+        if marker.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n'])) {
+            starts.push(position);
+        }
+        position += line.len();
+    }
+    // Before the first line of dashes there may be comments only, or a document.
+    let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with(['#', '%']);
+    if starts.first().is_none_or(|first| !text[..*first].lines().all(is_comment)) {
+        starts.insert(0, 0);
+    }
+    if starts.len() == 1 {
+        return vec![Cow::Borrowed(text)];
+    }
+    let ends = starts[1..].iter().copied().chain([text.len()]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| {
+            let lines = text[..*start].bytes().filter(|byte| *byte == b'\n').count();
+            Cow::Owned("\n".repeat(lines) + &text[*start..end])
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str) -> Result<String, Vec<String>> {
+        let definitions = [("A", "1"), ("EMPTY", ""), ("NESTED", "${A}")];
+        let definitions = definitions.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let filled = fill(text, &definitions).map(|(text, _)| text.into_owned());
+        filled.map_err(|errors| errors.iter().map(|error| text[error.place.clone()].to_owned()).collect())
+    }
+
+    #[test]
+    fn names_become_what_they_are_defined_to_be() {
+        for (text, expected) in [
+            ("a: 1", "a: 1"),
+            ("a: ${A}", "a: 1"),
+            ("${A}${A}", "11"),
+            ("[${EMPTY}]", "[]"),
+            ("[${B:7}, ${A:7}, ${B:}]", "[7, 1, ]"),
+            ("${B:a:b}", "a:b"),
+            // What is put in is not looked at again.
+            ("${NESTED}", "${A}"),
+            ("\"\\x24{A}\" $A {A}", "\"\\x24{A}\" $A {A}"),
+        ] {
+            assert_eq!(filled(text).as_deref(), Ok(expected), "{text}");
+        }
+        assert_eq!(filled("${B} ${A} ${C}").unwrap_err(), ["${B}", "${C}"]);
+        assert_eq!(filled("${").unwrap_err(), ["${"]);
+        assert_eq!(filled("${A\n}").unwrap_err(), ["${"]);
+        assert_eq!(filled("${1}${}").unwrap_err(), ["${1}", "${}"]);
+    }
+
+    #[test]
+    fn documents_keep_their_lines() {
+        let split = |text| documents(text).iter().map(|text| text.to_string()).collect::<Vec<_>>();
+        assert_eq!(split("a: 1\n"), ["a: 1\n"]);
+        assert_eq!(split(""), [""]);
+        assert_eq!(split("---\na: 1\n"), ["---\na: 1\n"]);
+        assert_eq!(split("# c\n---\na: 1\n"), ["# c\n---\na: 1\n"]);
+        assert_eq!(split("a: 1\n---\nb: 2\n--- # c\nc: 3"), ["a: 1\n", "\n---\nb: 2\n", "\n\n\n--- # c\nc: 3"]);
+        assert_eq!(split("---a: 1\n ---\n"), ["---a: 1\n ---\n"]);
+    }
+}
