@@ -410,7 +410,7 @@ fn one(
     let files = files(&assembly, input, name, arguments)?;
     let failed = |error: std::io::Error| Failure(Exit::Input, format!("{}: {error}", input.display()));
     let instead = match arguments.format() {
-        Some(Format::Bpte) => Some(Instead::Bundled(assembly.bundled().map_err(failed)?)),
+        Some(Format::Bpte) => Some(Instead::Bundled(Box::new(assembly.bundled().map_err(failed)?))),
         Some(Format::Safetensors) => Some(Instead::Tensors(safetensors::emit(&assembly.program).map_err(failed)?)),
         _ => None,
     };
@@ -543,7 +543,7 @@ fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<Pat
 /// What takes the place of the first file.
 enum Instead {
     /// The bundle of the program and its tests.
-    Bundled(Made),
+    Bundled(Box<Made>),
     /// The weights in another format.
     Tensors(Safetensors),
 }
