@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::data::DataPrinter;
+use super::yaml;
 use crate::emitter::File;
 use crate::layout::{Builder, Header, Options, Strings};
 use crate::program::{Blob, Source};
-use crate::raw::Raw;
+use crate::raw::{Lie, Raw, Set};
 use crate::reader::Origin;
 use crate::reader::layout::gaps;
 
@@ -56,16 +57,41 @@ pub fn print(o: &Options, out: &mut String) {
 /// # Errors
 /// Data that cannot be read or written.
 pub fn print_raw(raw: &Raw, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
-    if raw.patches.is_empty() && raw.append.is_none() {
+    if *raw == Raw::default() {
         return Ok(());
     }
     out.push_str("raw:\n");
+    if !raw.sets.is_empty() {
+        out.push_str("  set:\n");
+    }
+    for Set { path, lie, .. } in &raw.sets {
+        let path = path.to_string();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '@');
+        let path = if path.chars().all(plain) { path } else { yaml::quoted(&path) };
+        let _ = write!(out, "    {path}: ");
+        match lie {
+            Lie::Integer(n) => _ = write!(out, "{n}"),
+            Lie::Float(x) => yaml::double(x, out),
+            Lie::Absent => out.push_str("absent"),
+            Lie::Null => out.push_str("null"),
+            Lie::Empty => out.push_str("empty"),
+            Lie::SameAs(path) => _ = write!(out, "{{same_as: {}}}", yaml::quoted(&path.to_string())),
+            Lie::Bytes(bytes) => _ = write!(out, "{{bytes: {{hex: \"{}\"}}}}", data_encoding::HEXLOWER.encode(bytes)),
+        }
+        out.push('\n');
+    }
+    if raw.fill != 0 {
+        let _ = writeln!(out, "  fill: {:#x}", raw.fill);
+    }
     if !raw.patches.is_empty() {
         out.push_str("  patch:\n");
     }
     for patch in &raw.patches {
         let bytes = data_encoding::HEXLOWER.encode(&patch.bytes);
         let _ = writeln!(out, "    - {{at: {:#x}, bytes: {{hex: \"{bytes}\"}}}}", patch.at);
+    }
+    if let Some(size) = raw.truncate {
+        let _ = writeln!(out, "  truncate: {size}");
     }
     if let Some(append) = &raw.append {
         let _ = writeln!(out, "  append: {}", data.bytes(append, "raw.append")?);
@@ -81,7 +107,8 @@ pub fn difference(origin: &Origin, file: &File<'_>) -> io::Result<Option<String>
     let compare = |at: u64, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         let mut written = Written { origin, raw: file.raw, at, differs: None };
         write(&mut written)?;
-        Ok::<_, io::Error>(written.differs)
+        // What is cut off need not be there.
+        Ok::<_, io::Error>(written.differs.filter(|at| file.raw.truncate.is_none_or(|end| *at < end)))
     };
     if let Some(at) = compare(0, &|out| file.write_flatbuffer(out))? {
         return Ok(Some(format!("the program differs from byte {at:#x} on")));

@@ -90,7 +90,7 @@ pub fn force<'s>(
             && header == "header"
         {
             let words: Vec<&str> = words.iter().map(|(word, ..)| *word).collect();
-            let message = format!("`{}`: a header has {}", set.path, words.join(", "));
+            let message = format!("`{}`: there are {}", set.path, words.join(", "));
             outcome.errors.push(Remark { number: set.number, message });
             continue;
         }
@@ -268,19 +268,19 @@ fn before(patch: &Patch, bytes: &[u8], header: &[u8]) -> Option<Vec<u8>> {
 /// Words of a file's frame: where each is, and how many bytes it has (runtime-rules.md, sections 1.1 and 1.3).
 const FRAME: &[(&str, usize, usize)] = &[("root", 0, 4), ("identifier", 4, 4)];
 const PROGRAM_HEADER: &[(&str, usize, usize)] = &[
-    ("magic", 8, 4),
-    ("length", 12, 4),
-    ("program_size", 16, 8),
-    ("segment_base_offset", 24, 8),
-    ("segment_data_size", 32, 8),
+    ("header.magic", 8, 4),
+    ("header.length", 12, 4),
+    ("header.program_size", 16, 8),
+    ("header.segment_base_offset", 24, 8),
+    ("header.segment_data_size", 32, 8),
 ];
 const FLAT_TENSOR_HEADER: &[(&str, usize, usize)] = &[
-    ("magic", 8, 4),
-    ("length", 12, 4),
-    ("flatbuffer_offset", 16, 8),
-    ("flatbuffer_size", 24, 8),
-    ("segment_base_offset", 32, 8),
-    ("segment_data_size", 40, 8),
+    ("header.magic", 8, 4),
+    ("header.length", 12, 4),
+    ("header.flatbuffer_offset", 16, 8),
+    ("header.flatbuffer_size", 24, 8),
+    ("header.segment_base_offset", 32, 8),
+    ("header.segment_data_size", 40, 8),
 ];
 
 /// The words of the header that a file with this root table has.
@@ -294,11 +294,13 @@ fn header_words(root: &'static Table) -> &'static [(&'static str, usize, usize)]
     }
 }
 
+/// The words of a file's frame, by path: where each is, and how many bytes it has.
+pub fn frame_words(root: &'static Table) -> impl Iterator<Item = (&'static str, usize, usize)> {
+    FRAME.iter().chain(header_words(root)).copied()
+}
+
 fn frame_word(root: &'static Table, path: &Path) -> Option<(usize, usize)> {
-    let (words, name) = match &*path.0 {
-        [Step::Name(name)] => (FRAME, name),
-        [Step::Name(header), Step::Name(name)] if header == "header" => (header_words(root), name),
-        _ => return None,
-    };
-    words.iter().find(|(word, ..)| word == name).map(|(_, at, size)| (*at, *size))
+    // Their names are no fields, so that a path is one of them or none.
+    let path = path.to_string();
+    frame_words(root).find(|(word, ..)| *word == path).map(|(_, at, size)| (at, size))
 }

@@ -8,6 +8,7 @@
 //! field that would be left out) or a vtable of its own (one that is to be left out) is given to the emitter; everything else is
 //! a few bytes that are overwritten. Nothing here knows the text or writes a file.
 
+pub mod diff;
 pub mod lies;
 pub mod make;
 pub mod patched;

@@ -278,7 +278,7 @@ impl Walker<'_> {
         Ok((place, table.fields[slot].name))
     }
 
-    fn what(&self, table: usize, slot: u16, field: &Field) -> What {
+    pub(super) fn what(&self, table: usize, slot: u16, field: &Field) -> What {
         let offset = |target| What::Offset(target);
         match field.kind {
             Kind::Bool | Kind::Byte | Kind::Enum(_) | Kind::UnionTag => What::Number(Number::Byte),
@@ -319,7 +319,7 @@ impl Walker<'_> {
     }
 
     /// Where a field is, if the vtable has it.
-    fn slot(&self, table: usize, slot: u16) -> Option<usize> {
+    pub(super) fn slot(&self, table: usize, slot: u16) -> Option<usize> {
         let vtable = self.vtable(table)?;
         let entry = 4 + 2 * usize::from(slot);
         if entry + 2 > usize::from(self.u16(vtable)?) {
@@ -338,7 +338,7 @@ impl Walker<'_> {
         self.array(at).map(u16::from_le_bytes)
     }
 
-    fn u32(&self, at: usize) -> Option<u32> {
+    pub(super) fn u32(&self, at: usize) -> Option<u32> {
         self.array(at).map(u32::from_le_bytes)
     }
 

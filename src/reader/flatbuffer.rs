@@ -344,7 +344,16 @@ impl<'b, 'a> TableRef<'b, 'a> {
             self.buffer.spend(target, bytes.len() as u64)?;
             Ok((items, bytes))
         };
-        self.named(slot, read()).map(Some)
+        match read() {
+            Ok(vector) => Ok(Some(vector)),
+            Err(error) => self.null_is_absent(slot, at, error),
+        }
+    }
+
+    /// A field whose offset is zero is taken for absent: nothing is in it. `check` says that it is there (rule F-8).
+    #[cold]
+    fn null_is_absent<T>(&self, slot: u16, at: usize, error: Box<ReadError>) -> Result<Option<T>> {
+        if self.buffer.u32(at) == Ok(0) { Ok(None) } else { self.named(slot, Err(error)) }
     }
 
     /// A vector of bytes, as they are in the buffer.
@@ -386,7 +395,10 @@ impl<'b, 'a> TableRef<'b, 'a> {
     #[inline(always)]
     pub fn child(&self, slot: u16, table: &'static Table) -> Result<Option<TableRef<'b, 'a>>> {
         let Some(at) = self.field(slot)? else { return Ok(None) };
-        self.named(slot, self.buffer.follow(at).and_then(|at| self.buffer.table(at, table))).map(Some)
+        match self.buffer.follow(at).and_then(|at| self.buffer.table(at, table)) {
+            Ok(child) => Ok(Some(child)),
+            Err(error) => self.null_is_absent(slot, at, error),
+        }
     }
 
     /// The member of a union: its number, and its table unless that is absent. `what` is what its members are.

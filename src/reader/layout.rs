@@ -350,7 +350,7 @@ fn guess_base(wanted: u64, options: &mut Options, base: impl Fn(&Options) -> Opt
 ///
 /// # Errors
 /// A file that cannot be read.
-fn oddities(origin: &Origin, file: &File<'_>) -> io::Result<Raw> {
+pub fn oddities(origin: &Origin, file: &File<'_>) -> io::Result<Raw> {
     let mut raw = Raw::default();
     let length = origin.len()?;
     let Placement { header, file_size, .. } = file.placement;

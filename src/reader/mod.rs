@@ -7,6 +7,7 @@ pub mod bundled_program;
 pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod layout;
+pub mod mend;
 pub mod program;
 pub mod safetensors;
 

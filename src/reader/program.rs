@@ -89,11 +89,36 @@ pub fn header(head: &[u8]) -> Result<Option<Header>> {
 /// A file that cannot be read from, or bytes that are no program ([`ReadError`], wrapped).
 pub fn read(origin: &Origin) -> io::Result<Found> {
     let length = origin.len()?;
+    read_with(origin, length, &|offset, len| origin.blob(offset, len, length))
+}
+
+/// So many bytes may be missing in a file that is cut off.
+const MAX_MISSING: u64 = 16 << 20;
+
+/// The same for a file that may be cut off, or lie about where its data are: what is not there is zeros.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_cut(origin: &Origin) -> io::Result<Found> {
+    let length = origin.len()?;
+    // All together, since data that are equal are compared byte by byte.
+    let missing = AtomicU64::new(0);
+    let zeros = |len: u64| {
+        let before = missing.fetch_add(len.min(MAX_MISSING), Ordering::Relaxed);
+        (before.saturating_add(len) <= MAX_MISSING).then(|| Blob::new(len, crate::program::Source::Repeat([0].into())))
+    };
+    read_with(origin, length.saturating_add(MAX_MISSING), &|offset, len| {
+        origin.blob(offset, len, length).or_else(|| zeros(len))
+    })
+}
+
+/// Reads a program whose data end at `length`.
+fn read_with(origin: &Origin, length: u64, data: &Ranges<'_>) -> io::Result<Found> {
     let head = origin.head(HEAD)?;
     let header = header(&head)?;
     let program_size = header.map_or(length, |header| header.program_size.min(length));
     let bytes = origin.head(program_size)?;
-    let mut found = parse(&bytes, header, &|offset, len| origin.blob(offset, len, length), length)?;
+    let mut found = parse(&bytes, header, data, length)?;
     found.metadata = bytes;
     Ok(found)
 }
