@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use pte_emit::{Input, Overrides, assemble};
 use texts::{Case, interleaved, json, print, yaml};
 
 const MIB: u64 = 1 << 20;
@@ -96,6 +97,13 @@ fn program(path: &Path, weights: &str, bytes: u64, compare: bool) {
     fs::write(path, text).expect("there is room");
 }
 
+/// Assembles a text, but for writing its files.
+fn planned(folder: &Path, name: &str) {
+    let text = fs::read_to_string(folder.join(name)).expect("it was written");
+    let input = Input { name, text: &text, folder };
+    drop(assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false))));
+}
+
 fn weights(bytes: u64, rounds: usize) {
     let folder = tempfile::tempdir().expect("there is room");
     let folder = folder.path();
@@ -117,6 +125,8 @@ fn weights(bytes: u64, rounds: usize) {
         (".safetensors to .ptd", Box::new(|| run(&["w.safetensors", "-o", "w.ptd", "-q"]))),
         ("text and .safetensors to .pte", Box::new(|| run(&["compare.yaml", "-o", "w.pte", "-q"]))),
         ("the same without looking for equal data", Box::new(|| run(&["trust.yaml", "-o", "w.pte", "-q"]))),
+        ("the text alone, planned but not written", Box::new(|| planned(folder, "trust.yaml"))),
+        ("the same, and looking for equal data", Box::new(|| planned(folder, "compare.yaml"))),
     ];
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();

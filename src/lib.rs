@@ -53,6 +53,7 @@ use layout::{LayoutError, Locus, Options, Plan, Shards};
 use program::Program;
 use raw::lies::Outcome;
 use raw::make::{Made, make};
+use raw::place::Values;
 use raw::{Patch, Raw, Raws};
 use reader::layout::FlatTensor;
 use reader::{Format, Origin};
@@ -209,8 +210,7 @@ fn finish(
         pte: None,
         ptds: Vec::new(),
     };
-    let value = |method: usize, name: &str| origins.value(method, name);
-    let outcome = assembly.make(has_methods, &value).map_err(whole)?;
+    let outcome = assembly.make(has_methods, &|method| origins.values(method)).map_err(whole)?;
     let at = |remark: raw::lies::Remark| LayoutError::new(Locus::Lie(remark.number), remark.message);
     let mut errors: Vec<LayoutError> = outcome.errors.into_iter().map(at).collect();
     errors.extend(assembly.patches_beyond());
@@ -235,14 +235,14 @@ fn resolve<'a>(
 
 impl Assembly {
     /// Makes the metadata of all files, and frames them.
-    fn make(&mut self, has_methods: bool, value: &dyn Fn(usize, &str) -> Option<usize>) -> io::Result<Outcome> {
+    fn make(&mut self, has_methods: bool, values: &Values<'_>) -> io::Result<Outcome> {
         let (program, plan, options) = (&self.program, &self.plan, &self.options);
         let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than what can be addressed");
         let mut outcome = Outcome::default();
         if has_methods {
             let emit = |forced: Option<&_>| emitter::program::emit_forced(program, plan, options, forced);
             let frame = |len| layout::file::program(len, &plan.segments, options).ok_or_else(too_large);
-            self.pte = Some(make(&self.raws.main, value, &mut outcome, emit, frame)?);
+            self.pte = Some(make(&self.raws.main, values, &mut outcome, emit, frame)?);
         }
         let untouched = Raw::default();
         for (number, file) in plan.external.iter().enumerate() {
@@ -253,7 +253,7 @@ impl Assembly {
             };
             let emit = |forced: Option<&_>| emitter::flat_tensor::emit(file, options.ptd_builder, forced);
             let frame = |len| layout::file::flat_tensor(len, &file.segments, options).ok_or_else(too_large);
-            self.ptds.push(make(raw, value, &mut outcome, emit, frame)?);
+            self.ptds.push(make(raw, values, &mut outcome, emit, frame)?);
         }
         Ok(outcome)
     }
@@ -293,7 +293,7 @@ impl Assembly {
         let bytes = program.to_vec()?;
         let mut outcome = Outcome::default();
         let emit = |forced: Option<&_>| emitter::bundled_program::emit(&bytes, &self.tests, order, forced);
-        let made = make(&self.raws.bpte, &|_, _| None, &mut outcome, emit, |len| Ok(layout::file::bare(len)))?;
+        let made = make(&self.raws.bpte, &|_| Vec::new(), &mut outcome, emit, |len| Ok(layout::file::bare(len)))?;
         match outcome.errors.first() {
             Some(error) => Err(io::Error::other(format!("raw.bpte: {}", error.message))),
             None => Ok(made),

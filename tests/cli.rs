@@ -797,3 +797,52 @@ fn lies_reach_every_kind_of_file() {
     folder.write("wrong.yaml", text.replace("identifier", "identifiar"));
     folder.run(&["wrong.yaml", "-o", "wrong.bpte"]).exits(1).says("raw.bpte: `identifiar`");
 }
+
+/// What a file stores as another type, or with its dimensions in another order, is converted on its way, whatever its size.
+#[test]
+fn large_data_are_converted_and_turned_on_their_way() {
+    let (rows, columns) = (3000u64, 1100u64);
+    let number = |row: u64, column: u64| ((row * 31 + column * 7) % 2000) as f32 / 8.0;
+    let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    let plain: Vec<u8> = all.flat_map(|(row, column)| number(row, column).to_le_bytes()).collect();
+    let folder = Folder::new(&[]);
+    folder.write("w.bin", &plain);
+    folder.write(
+        "model.yaml",
+        format!(
+            "methods: {{forward: {{values: {{\
+             half: {{tensor: float16, sizes: [{rows}, {columns}], data: {{file: w.bin, dtype: float32}}}}, \
+             turned: {{tensor: float32, sizes: [{rows}, {columns}], dim_order: [1, 0], data: {{npy: w.npy}}}}}}, \
+             outputs: [half, turned]}}}}"
+        ),
+    );
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let header = format!("{header:<117}\n");
+    folder.write("w.npy", [&b"\x93NUMPY\x01\0\x76\0"[..], header.as_bytes(), &plain].concat());
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    let made = folder.read("model.pte");
+    let count = (rows * columns) as usize;
+    let turned = &made[made.len() - 4 * count..];
+    for (row, column) in [(0, 0), (1, 0), (0, 1), (1234, 567), (rows - 1, columns - 1)] {
+        let at = 4 * (column * rows + row) as usize;
+        assert_eq!(turned[at..at + 4], number(row, column).to_le_bytes(), "{row} {column}");
+    }
+    let start = made.len() - 4 * count - (2 * count).next_multiple_of(16);
+    let half = &made[start..start + 2 * count];
+    for (row, column) in [(0, 0), (1, 0), (2999, 1099)] {
+        let at = 2 * (row * columns + column) as usize;
+        assert_eq!(half[at..at + 2], half_bits(number(row, column)).to_le_bytes(), "{row} {column}");
+    }
+    folder.write("narrow.yaml", "methods: {forward: {values: {w: {tensor: int8, sizes: [2], data: {file: n.bin, dtype: int64}}}, outputs: [w]}}");
+    folder.write("n.bin", [1i64, 300].map(i64::to_le_bytes).concat());
+    folder
+        .run(&["narrow.yaml", "-o", "narrow.pte"])
+        .exits(3)
+        .says("element 1 cannot be converted: 300 does not fit int8");
+    assert!(!folder.names().contains(&"narrow.pte".to_owned()));
+}
+
+/// Of a number that a float16 holds exactly, and that is normal there.
+fn half_bits(x: f32) -> u16 {
+    if x == 0.0 { 0 } else { (((x.to_bits() >> 23) - 112) << 10) as u16 | (x.to_bits() >> 13 & 0x3ff) as u16 }
+}

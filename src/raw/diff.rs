@@ -15,10 +15,10 @@ const MAX_DIFFERENCES: usize = 256;
 
 /// What `made` must be made to say so that its fields are those of `wanted`. `None` if that cannot be told, or is too much.
 pub fn differences(wanted: &[u8], made: &[u8], root: &'static Table) -> Option<Vec<(Path, Lie)>> {
-    let nobody = |_: usize, _: &str| None;
+    let nobody = |_: usize| Vec::new();
     let mut diff = Diff {
-        wanted: Walker { bytes: wanted, root, value: &nobody },
-        made: Walker { bytes: made, root, value: &nobody },
+        wanted: Walker { bytes: wanted, root, values: &nobody },
+        made: Walker { bytes: made, root, values: &nobody },
         steps: Vec::new(),
         met: HashMap::new(),
         found: Vec::new(),

@@ -4,7 +4,7 @@ use std::io;
 
 use super::Raw;
 use super::lies::{self, Forced, Outcome};
-use super::place::{Walker, root_of};
+use super::place::{Values, Walker, root_of};
 use crate::emitter::File;
 use crate::emitter::flatbuffer::FlatBuffer;
 use crate::layout::Segment;
@@ -29,14 +29,14 @@ impl Made {
     }
 }
 
-/// Makes the metadata of a file: `emit` makes its FlatBuffer, `frame` frames one of so many bytes, `value` knows values by their
-/// names. What is wrong with `raw` goes to `outcome`.
+/// Makes the metadata of a file: `emit` makes its FlatBuffer, `frame` frames one of so many bytes, `values` knows the names
+/// of values. What is wrong with `raw` goes to `outcome`.
 ///
 /// # Errors
 /// What `emit` and `frame` say.
 pub fn make(
     raw: &Raw,
-    value: &dyn Fn(usize, &str) -> Option<usize>,
+    values: &Values<'_>,
     outcome: &mut Outcome,
     emit: impl Fn(Option<&Forced>) -> io::Result<FlatBuffer>,
     frame: impl Fn(u64) -> io::Result<Placement>,
@@ -48,10 +48,10 @@ pub fn make(
     }
     let plain = emit(Some(&Forced::default()))?;
     let root = root_of(&plain[4..8]).expect("it was written with one of the identifiers");
-    let (forced, pending) = lies::force(&raw.sets, &Walker { bytes: &plain, root, value }, &plain.tables, outcome);
+    let (forced, pending) = lies::force(&raw.sets, &Walker { bytes: &plain, root, values }, &plain.tables, outcome);
     let flatbuffer = if forced.is_empty() { plain } else { emit(Some(&forced))? };
     let placement = frame(flatbuffer.len() as u64)?;
-    let walker = Walker { bytes: &flatbuffer, root, value };
+    let walker = Walker { bytes: &flatbuffer, root, values };
     let mut patches = lies::patches(&pending, &walker, &placement.header, outcome);
     patches.extend_from_slice(&raw.patches);
     let raw = Raw { patches, ..raw.clone() };

@@ -71,14 +71,17 @@ impl Number {
     }
 }
 
+/// The values of a method that have a name: names and indices.
+pub type Values<'v> = dyn Fn(usize) -> Vec<(String, usize)> + 'v;
+
 /// A FlatBuffer to walk in.
 pub struct Walker<'w> {
     /// Its bytes.
     pub bytes: &'w [u8],
     /// Its root table.
     pub root: &'static Table,
-    /// The index of a value by its name in the text.
-    pub value: &'w dyn Fn(usize, &str) -> Option<usize>,
+    /// The values of a method that have a name in the text.
+    pub values: &'w Values<'w>,
 }
 
 /// Words that lead to what holds a thing together.
@@ -135,16 +138,16 @@ impl Walker<'_> {
     fn named(&self, place: Place, name: &str, method: Option<usize>) -> Result<Vec<Step>, String> {
         let field = |name: &str| Step::Name(name.to_owned());
         if let What::Offset(Target::Tables(table)) = place.what {
-            let index = if let Some(index) =
-                method.filter(|_| std::ptr::eq(table, &program::EVALUE)).and_then(|method| (self.value)(method, name))
-            {
-                Some(index)
-            } else {
-                self.index_of(place, table, name)
+            let names = match method.filter(|_| std::ptr::eq(table, &program::EVALUE)) {
+                Some(method) => (self.values)(method),
+                None => self.names(place, table),
             };
-            return match index {
-                Some(index) => Ok(vec![Step::Index(index)]),
-                None => Err(format!("no {} is called `{name}`; take its number: [0]", table.name)),
+            return match names.iter().find(|(known, _)| known == name) {
+                Some((_, index)) => Ok(vec![Step::Index(*index)]),
+                None => {
+                    let known: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
+                    Err(format!("no {} is called `{name}`{}", table.name, hint(name, &known)))
+                }
             };
         }
         let Some(table) = self.table_of(place) else {
@@ -302,20 +305,19 @@ impl Walker<'_> {
         }
     }
 
-    /// The item whose name, key or id this is.
-    fn index_of(&self, place: Place, table: &'static Table, name: &str) -> Option<usize> {
+    /// The names, keys or ids of the items of a vector of tables, as far as they have some.
+    fn names(&self, place: Place, table: &'static Table) -> Vec<(String, usize)> {
         let words: &[&str] = &["name", "key", "id", "method_name"];
-        let slot = table.fields.iter().position(|field| words.contains(&field.name))? as u16;
-        let vector = self.target(place).ok()?;
-        (0..self.u32(vector)? as usize).find(|index| {
-            let text = || {
-                let item = vector + 4 + 4 * index;
-                let at = self.slot(item + self.u32(item)? as usize, slot)?;
-                let text = at + self.u32(at)? as usize;
-                self.bytes.get(text + 4..text + 4 + self.u32(text)? as usize)
-            };
-            text() == Some(name.as_bytes())
-        })
+        let slot = table.fields.iter().position(|field| words.contains(&field.name));
+        let (Some(slot), Ok(vector)) = (slot, self.target(place)) else { return Vec::new() };
+        let text = |index: usize| {
+            let item = vector + 4 + 4 * index;
+            let at = self.slot(item + self.u32(item)? as usize, slot as u16)?;
+            let text = at + self.u32(at)? as usize;
+            let bytes = self.bytes.get(text + 4..text + 4 + self.u32(text)? as usize)?;
+            Some((String::from_utf8_lossy(bytes).into_owned(), index))
+        };
+        (0..self.u32(vector).unwrap_or(0) as usize).filter_map(text).collect()
     }
 
     /// Where a field is, if the vtable has it.
@@ -371,11 +373,18 @@ pub fn root_of(identifier: &[u8]) -> Option<&'static Table> {
 
 fn unknown(name: &str, table: &Table) -> String {
     let names: Vec<&str> = table.fields.iter().map(|field| field.name).collect();
-    let near = names.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
-    let hint = match near {
-        Some((distance, known)) if distance <= known.len() / 2 => format!("; did you mean `{known}`?"),
-        _ if names.is_empty() => "; it has no fields".into(),
-        _ => format!("; it has {}", names.join(", ")),
-    };
-    format!("{} has no field `{name}`{hint}", table.name)
+    format!("{} has no field `{name}`{}", table.name, hint(name, &names))
+}
+
+/// The nearest of the names that there are, or else some of them.
+fn hint(name: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
+    match near {
+        Some((distance, near)) if distance <= near.len() / 2 => format!("; did you mean `{near}`?"),
+        None => "; there are no names".into(),
+        _ => {
+            let more = if known.len() > 10 { ", ..." } else { "" };
+            format!("; there are {}{more}", known[..known.len().min(10)].join(", "))
+        }
+    }
 }

@@ -79,9 +79,10 @@ impl Origins<'_> {
         }
     }
 
-    /// The index of a value by its name in the text.
-    pub fn value(&self, method: usize, name: &str) -> Option<usize> {
-        self.methods.get(method)?.values.iter().position(|(_, other)| other.as_deref() == Some(name))
+    /// The values of a method that have a name in the text.
+    pub fn values(&self, method: usize) -> Vec<(String, usize)> {
+        let values = self.methods.get(method).into_iter().flat_map(|method| method.values.iter().zip(0..));
+        values.filter_map(|((_, name), index)| Some((name.as_deref()?.to_owned(), index))).collect()
     }
 
     /// The name of a value in the text.
