@@ -583,7 +583,7 @@ fn write(
         let progress = |bytes| bar.inc(bytes);
         match target {
             Some(target) => outputs.write(target, size, &progress, content)?,
-            None => io::write_to_stdout(|out| content(&mut Stream { out, progress: &progress }))?,
+            None => io::write_to_stdout(|out| content(&mut Stream::new(out, &progress)))?,
         }
     }
     Ok(outputs)

@@ -45,7 +45,7 @@ impl Outputs {
         let kind = target.metadata().map(|metadata| metadata.file_type());
         if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
             let out = fs::OpenOptions::new().write(true).open(target).map_err(|error| named(target, error))?;
-            let mut out = Stream { out: BufWriter::new(out), progress };
+            let mut out = Stream::new(BufWriter::new(out), progress);
             return write(&mut out).and_then(|()| out.flush()).map_err(|error| named(target, error));
         }
         if target.is_dir() {
@@ -53,7 +53,8 @@ impl Outputs {
         }
         let (file, path) = Unfinished::beside(target).map_err(|error| named(target, error))?;
         let written = reserve(&file, size).and_then(|()| {
-            let mut out = Target { out: BufWriter::with_capacity(1 << 18, &file), progress };
+            let out = BufWriter::with_capacity(1 << 18, &file);
+            let mut out = Stream { out, progress, file: Some(&file) };
             write(&mut out)?;
             out.flush()?;
             let end = (&file).stream_position()?;
@@ -119,12 +120,19 @@ impl Out for Vec<u8> {
     }
 }
 
-/// What is written in one order only: a pipe, a device, a stream.
+/// Something to write to, whose progress somebody hears of.
 pub struct Stream<'a, W> {
-    /// It.
-    pub out: W,
-    /// Hears how many bytes were written.
-    pub progress: &'a (dyn Fn(u64) + Sync),
+    out: W,
+    progress: &'a (dyn Fn(u64) + Sync),
+    /// The file behind `out`, in which several threads can write at their own places; none behind a pipe or a device.
+    file: Option<&'a fs::File>,
+}
+
+impl<'a, W> Stream<'a, W> {
+    /// What is written in one order only.
+    pub fn new(out: W, progress: &'a (dyn Fn(u64) + Sync)) -> Stream<'a, W> {
+        Stream { out, progress, file: None }
+    }
 }
 
 impl<W: Write> Write for Stream<'_, W> {
@@ -141,35 +149,8 @@ impl<W: Write> Write for Stream<'_, W> {
 
 impl<W: Write> Out for Stream<'_, W> {
     fn blob(&mut self, blob: &Blob) -> io::Result<()> {
-        blob.copy_to(self)
-    }
-}
-
-/// A file, in which several threads can write at their own places.
-struct Target<'a> {
-    out: BufWriter<&'a fs::File>,
-    progress: &'a (dyn Fn(u64) + Sync),
-}
-
-impl Write for Target<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.out.write(bytes)?;
-        (self.progress)(count as u64);
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-impl Out for Target<'_> {
-    fn blob(&mut self, blob: &Blob) -> io::Result<()> {
-        if blob.len < LARGE {
-            return blob.copy_to(self);
-        }
+        let Some(mut file) = self.file.filter(|_| blob.len >= LARGE) else { return blob.copy_to(self) };
         self.out.flush()?;
-        let mut file = *self.out.get_ref();
         let start = file.stream_position()?;
         let end = start.checked_add(blob.len).ok_or(io::ErrorKind::FileTooLarge)?;
         let producer = blob.open()?;
