@@ -8,7 +8,7 @@ mod layout;
 mod method;
 mod proof;
 mod tests;
-mod yaml;
+pub(crate) mod yaml;
 
 use std::fmt::Write;
 use std::io;
