@@ -10,13 +10,16 @@ use std::ops::Range;
 use super::objects::Objects;
 use super::part::{Part, has_root};
 use super::segments::Segments;
-use super::source::Source;
+use super::source::{Source, alignment};
 use crate::check::header;
 use crate::emitter::flatbuffer::MAX_SIZE;
 use crate::reader::{Format, Head, Origin};
 
 /// Bytes that are read of what nothing refers to.
 const SHOWN: u64 = 64;
+
+/// Headers are filled up with fewer zeros than this, which come before what their FlatBuffer is filled up with.
+const AFTER_HEADER: u64 = 64;
 
 /// What a block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +85,8 @@ struct Claim {
     end: u64,
     kind: Kind,
     part: u8,
-    /// It says that there are more.
-    overrun: bool,
+    /// It says that there are more, or others have a better right: it ends where the next one begins.
+    weak: bool,
 }
 
 impl Map {
@@ -114,7 +117,7 @@ impl Map {
         }
         // Sorted runs: the objects of each part, and few segments.
         claims.sort_by_key(|claim| claim.at);
-        let (blocks, clashes) = sweep(&claims, len, &source)?;
+        let (blocks, clashes) = sweep(&claims, parts.last().map_or(0, |part| part.start), len, &source)?;
         let mut beyond = BTreeMap::new();
         for block in blocks.iter().filter(|block| block.kind == Kind::Unreachable && block.end > bytes.len() as u64) {
             beyond.insert(block.at, source.read(block.at, block.end.min(block.at.saturating_add(SHOWN)))?);
@@ -166,24 +169,31 @@ fn enough(bytes: &[u8], stated: usize, len: usize) -> usize {
 
 fn part_claims(part: &Part, number: u8, inner: Option<u32>, claims: &mut Vec<Claim>) {
     let (size, overrun) = part.header_bytes();
-    claims.push(Claim { at: part.start, end: part.start + size, kind: Kind::Header, part: number, overrun });
+    claims.push(Claim { at: part.start, end: part.start + size, kind: Kind::Header, part: number, weak: overrun });
     let Part { objects: Objects { list, .. }, start, .. } = part;
     for id in part.objects.in_order() {
         let object = &list[id as usize];
         let at = start + u64::from(object.at);
         // The items of the vector that holds a program are that program's.
         let size = if inner == Some(id) { 4 } else { object.size };
-        let overrun = object.overrun && inner != Some(id);
-        claims.push(Claim { at, end: at + u64::from(size), kind: Kind::Object(id), part: number, overrun });
+        let weak = object.overrun && inner != Some(id);
+        claims.push(Claim { at, end: at + u64::from(size), kind: Kind::Object(id), part: number, weak });
     }
     for (index, segment) in part.segments.list.iter().enumerate() {
         let kind = Kind::Segment(index as u32);
-        claims.push(Claim { at: segment.at, end: segment.end, kind, part: number, overrun: false });
+        // Inside the FlatBuffer its objects have the better right: they explain more.
+        let metadata = (start + part.memory as u64).clamp(segment.at, segment.end);
+        if metadata > segment.at {
+            claims.push(Claim { at: segment.at, end: metadata, kind, part: number, weak: true });
+        }
+        if metadata < segment.end || segment.at == segment.end {
+            claims.push(Claim { at: metadata, end: segment.end, kind, part: number, weak: false });
+        }
     }
 }
 
-/// Gives each byte to one claim, or to none.
-fn sweep(claims: &[Claim], len: u64, source: &Source<'_>) -> io::Result<(Vec<Block>, Vec<Clash>)> {
+/// Gives each byte to one claim, or to none. `inner` is where the program of a `.bpte` begins.
+fn sweep(claims: &[Claim], inner: u64, len: u64, source: &Source<'_>) -> io::Result<(Vec<Block>, Vec<Clash>)> {
     let mut blocks: Vec<Block> = Vec::with_capacity(claims.len() + claims.len() / 2);
     let mut clashes = Vec::new();
     // Blocks that own bytes, for finding the owner of one.
@@ -194,17 +204,21 @@ fn sweep(claims: &[Claim], len: u64, source: &Source<'_>) -> io::Result<(Vec<Blo
     let mut beyond = 0;
     for (number, claim) in claims.iter().enumerate() {
         let mut end = claim.end;
-        if claim.overrun {
+        if claim.weak {
             // What it says of its length is wrong; what comes next has the better right.
             beyond = beyond.max(number + 1);
             while claims.get(beyond).is_some_and(|next| next.at <= claim.at) {
                 beyond += 1;
             }
             let next = claims.get(beyond).map_or(len, |next| next.at);
-            end = end.min(next.max(claim.at.saturating_add(4)));
+            let least = if let Kind::Segment(_) = claim.kind { claim.at } else { claim.at.saturating_add(4) };
+            end = end.min(next.max(least));
         }
         if claim.at > cursor {
-            blocks.push(gap(cursor, claim.at, claim.part, source)?);
+            let least = blocks.last().map_or(0, |before| filled(before, claim.part, inner));
+            // A program is aligned by itself, wherever it lies.
+            let least = least.max(if claim.part > 0 { alignment(claim.at - inner) } else { 0 });
+            blocks.push(gap(cursor, claim.at, claim.part, least, source)?);
             owners.extend(crowded.then_some(blocks.len() as u32 - 1));
             cursor = claim.at;
         }
@@ -218,11 +232,19 @@ fn sweep(claims: &[Claim], len: u64, source: &Source<'_>) -> io::Result<(Vec<Blo
         if end > at && crowded {
             owners.push(blocks.len() as u32);
         }
+        // The next claim's block is the next but this one.
+        let lost = matches!(claim.kind, Kind::Segment(_)) && end < claim.end && !clash;
+        if lost {
+            let block = blocks.len() as u32;
+            clashes.push(Clash { block, owner: block + 1, bytes: end..claim.end });
+        }
+        let clash = clash || lost;
         blocks.push(Block { at, end: end.max(at), kind: claim.kind, part: claim.part, clash });
         cursor = cursor.max(end);
     }
     if cursor < len {
-        blocks.push(gap(cursor, len, 0, source)?);
+        let least = blocks.last().map_or(0, |before| filled(before, 0, inner));
+        blocks.push(gap(cursor, len, 0, least, source)?);
     }
     debug_assert!(
         blocks.iter().try_fold(0, |at, block| (block.at == at && block.end >= at).then_some(block.end)) == Some(len)
@@ -230,7 +252,18 @@ fn sweep(claims: &[Claim], len: u64, source: &Source<'_>) -> io::Result<(Vec<Blo
     Ok((blocks, clashes))
 }
 
-fn gap(at: u64, end: u64, part: u8, source: &Source<'_>) -> io::Result<Block> {
-    let kind = if source.is_padding(at, end)? { Kind::Padding } else { Kind::Unreachable };
+/// Fewer zeros than this may fill up what stands before them. FlatBuffers are written from their end: what is aligned has its
+/// padding behind it.
+fn filled(before: &Block, part: u8, inner: u64) -> u64 {
+    match before.kind {
+        _ if before.part != part => alignment(inner),
+        Kind::Header => AFTER_HEADER,
+        Kind::Object(_) => alignment(before.at).max(alignment(before.at + 4)),
+        _ => 0,
+    }
+}
+
+fn gap(at: u64, end: u64, part: u8, least: u64, source: &Source<'_>) -> io::Result<Block> {
+    let kind = if source.is_padding(at, end, least)? { Kind::Padding } else { Kind::Unreachable };
     Ok(Block { at, end, kind, part, clash: false })
 }

@@ -144,8 +144,10 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
                 // The first region has no comma in front of it.
                 text[0] = b'[';
             }
+            // The first heading has no blank line above it.
+            let blank = usize::from(first && text.first() == Some(&b'\n'));
             first &= text.is_empty();
-            out.write_all(&text)?;
+            out.write_all(&text[blank..])?;
             counts.add(of_chunk);
         }
         from = to;

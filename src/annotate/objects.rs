@@ -16,6 +16,9 @@ const BUDGET: u64 = 4;
 /// What a new object costs.
 const OBJECT_COST: u64 = 16;
 
+/// Bytes that a table may take of which the vtable cannot be read: more than any of the schemas' has.
+const LOST: usize = 64;
+
 /// What an item of a vector of tables costs, besides the table.
 const ITEM_COST: u64 = 4;
 
@@ -150,7 +153,7 @@ pub struct Object {
     pub referrers: u32,
     /// Another object that begins in the same four bytes.
     next: u32,
-    /// It says it is longer than the bytes are, so what it takes is not known.
+    /// It says it is longer than the bytes are, or it cannot say: what it takes is not known.
     pub overrun: bool,
     /// Not everything that it refers to was followed, since that would be more than a file of this size has.
     pub abandoned: bool,
@@ -277,7 +280,11 @@ impl Objects {
         if !new {
             return true;
         }
-        let Some(vtable) = vtable(bytes, at) else { return true };
+        let Some(vtable) = vtable(bytes, at) else {
+            self.take(id, LOST, bytes);
+            self.list[id as usize].overrun = true;
+            return true;
+        };
         let Some((vtable_id, new)) = self.visit(What::Vtable(schema), vtable.at, id, 0) else {
             self.list[id as usize].abandoned = true;
             return false;

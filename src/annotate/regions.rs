@@ -356,7 +356,7 @@ impl<'m> Maker<'m, '_> {
         let at = object.at as usize;
         match object.what {
             What::Vtable(table) => self.vtable(at, object.size as usize, table),
-            What::Table(table) => self.table(at, table, object.abandoned),
+            What::Table(table) => self.table(object, table),
             What::Tables(table) => {
                 self.length(object, 4);
                 let count = (object.size as usize - 4) / 4;
@@ -401,8 +401,9 @@ impl<'m> Maker<'m, '_> {
     fn numbers(&mut self, object: &Object, number: Number) {
         let start = object.at as usize + 4;
         let size = object.size as usize - 4;
-        if number.size() == 1 && size > FEW {
-            let meaning = self.data(object, start, size);
+        let owner = if number == Number::U8 && size > 0 { self.owner(object, start, size) } else { None };
+        if owner.is_some() || number.size() == 1 && size > FEW {
+            let meaning = owner.map_or(Meaning::Says("bytes"), Meaning::Made);
             let region = self.region(start, size, Form::Data, meaning);
             return self.out.push(Region { bytes: &region.bytes[..region.bytes.len().min(SHOWN)], ..region });
         }
@@ -420,13 +421,8 @@ impl<'m> Maker<'m, '_> {
             if number == Number::Bool && region.bytes.iter().any(|byte| *byte > 1) {
                 region = region.wrong("bools are 0 or 1");
             }
-            if from == 0 {
-                if let Some(says) = self.owner(object, start, size) {
-                    region.meaning = Meaning::Made(says);
-                }
-                if width == 8 && start % 8 != 0 {
-                    region = region.wrong("no multiple of 8");
-                }
+            if from == 0 && width == 8 && !start.is_multiple_of(8) {
+                region = region.wrong("no multiple of 8");
             }
             self.out.push(region);
         }
@@ -434,13 +430,6 @@ impl<'m> Maker<'m, '_> {
     }
 
     /// Whose the data in a vector of bytes are.
-    fn data(&self, object: &Object, start: usize, size: usize) -> Meaning<'m> {
-        match self.owner(object, start, size) {
-            Some(says) => Meaning::Made(says),
-            None => Meaning::Says("bytes"),
-        }
-    }
-
     fn owner(&self, object: &Object, start: usize, size: usize) -> Option<String> {
         if let Some(says) = self.part.segments.inline.get(&(object.at as usize)) {
             return Some(says.clone());
@@ -514,7 +503,8 @@ impl<'m> Maker<'m, '_> {
         self.odd_end(at + 4 + (size - 4) / 2 * 2, at + size);
     }
 
-    fn table(&mut self, at: usize, table: &'static Table, abandoned: bool) {
+    fn table(&mut self, object: &Object, table: &'static Table) {
+        let at = object.at as usize;
         let mut region = self.region(at, 4, Form::Number(Number::I32), Meaning::Says("vtable"));
         let back = i64::from(u32_at(self.bytes, at).unwrap_or(0) as i32);
         let place = at as i64 - back;
@@ -527,10 +517,15 @@ impl<'m> Maker<'m, '_> {
                 }
                 None => region.wrong("a vtable before the beginning"),
             };
-            return self.out.push(region);
+            self.out.push(region);
+            let size = object.size as usize - 4;
+            if size > 0 {
+                self.push(at + 4, size, Form::Data, Meaning::Says("fields that only the vtable would tell apart"));
+            }
+            return;
         };
         region.target = absolute.map(|at| Target { at, what: Leads::Nowhere });
-        if abandoned {
+        if object.abandoned {
             region = region.wrong("what it refers to overlaps with so much else that it is not followed");
         }
         if at + vtable.inline > self.bytes.len() {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use super::part::Part;
-use super::source::Source;
+use super::source::{Source, alignment};
 use crate::check::view::Table;
 use crate::printer::yaml;
 use crate::program::number;
@@ -174,13 +174,20 @@ impl Segments {
             let (at, end) = (place(offset), place(offset.saturating_add(size)));
             let missing = size - (end - at).min(size);
             let defect = (missing > 0).then(|| format!("{missing} of its {size} bytes are beyond the end of the file"));
+            // One without bytes may be anywhere; behind the FlatBuffer it disturbs nobody.
+            let (at, end) =
+                if at == end { (at.max(bytes.len() as u64), at.max(bytes.len() as u64)) } else { (at, end) };
             let (at, end) = (part.start + at, part.start + end);
             let (role, claims) = match claims.of.remove(&(index as u64)) {
                 Some((role, claims)) => (role, claims),
                 None => ("nothing refers to it".to_owned(), Vec::new()),
             };
             let spent = claims.len() as u64;
-            let pieces = if spent <= left { pieces(at, end, claims, source)? } else { vec![whole(at, end, source)?] };
+            let pieces = if spent <= left {
+                pieces(part.start, at, end, claims, source)?
+            } else {
+                vec![whole(at, end, source)?]
+            };
             left = left.saturating_sub(spent);
             segments.list.push(Segment { index, at, end, size, role, defect, pieces });
         }
@@ -194,13 +201,13 @@ fn whole(at: u64, end: u64, source: &Source<'_>) -> io::Result<Piece> {
     Ok(Piece { at, end, fill: Fill::Unreachable, bytes, says: String::new(), defect: None })
 }
 
-/// What is in the bytes of a segment, given who wants them.
-fn pieces(at: u64, end: u64, mut claims: Vec<Claim>, source: &Source<'_>) -> io::Result<Vec<Piece>> {
+/// What is in the bytes of a segment of a part that begins at `start`, given who wants them.
+fn pieces(start: u64, at: u64, end: u64, mut claims: Vec<Claim>, source: &Source<'_>) -> io::Result<Vec<Piece>> {
     claims.sort_by_key(|claim| claim.from);
     let mut pieces: Vec<Piece> = Vec::new();
     let mut cursor = at;
     let gap = |from: u64, to: u64| -> io::Result<Piece> {
-        let fill = if source.is_padding(from, to)? { Fill::Padding } else { Fill::Unreachable };
+        let fill = if source.is_padding(from, to, alignment(to - start))? { Fill::Padding } else { Fill::Unreachable };
         let bytes = source.read(from, to.min(from.saturating_add(SHOWN as u64)))?;
         Ok(Piece { at: from, end: to, fill, bytes, says: String::new(), defect: None })
     };

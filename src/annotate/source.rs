@@ -54,14 +54,13 @@ impl<'a> Source<'a> {
         Ok(bytes)
     }
 
-    /// Whether the bytes of a gap are zeros that the alignment of what follows explains.
+    /// Whether the bytes of a gap are zeros that the alignment of what follows explains, or fewer than `least`.
     ///
     /// # Errors
     /// As [`Source::read`].
-    pub fn is_padding(&self, from: u64, to: u64) -> io::Result<bool> {
+    pub fn is_padding(&self, from: u64, to: u64, least: u64) -> io::Result<bool> {
         // Vectors are aligned by their first item, which stands four bytes behind their beginning.
-        let alignment = |at: u64| 1u64 << at.trailing_zeros().min(40);
-        if to - from >= alignment(to).max(alignment(to.saturating_add(4))).max(ODD) {
+        if to - from >= alignment(to).max(alignment(to.saturating_add(4))).max(ODD).max(least) {
             return Ok(false);
         }
         let mut at = from;
@@ -78,4 +77,9 @@ impl<'a> Source<'a> {
         }
         Ok(true)
     }
+}
+
+/// The largest power of two that a place is a multiple of, as far as files are aligned at all.
+pub fn alignment(at: u64) -> u64 {
+    1 << at.trailing_zeros().min(40)
 }
