@@ -131,6 +131,42 @@ fn every_byte_of_the_references_has_one_owner() {
     }
 }
 
+/// What fuzzing found to be interesting for `check`, taken for each of the formats.
+#[test]
+fn every_byte_of_odd_files_has_one_owner() {
+    let mut count = 0;
+    for entry in fs::read_dir(root().join("fuzz/seeds/check")).unwrap().map(Result::unwrap) {
+        let bytes = fs::read(entry.path()).unwrap();
+        for extension in ["pte", "ptd", "bpte"] {
+            owned(&Origin::Bytes(bytes.as_slice().into()), extension);
+        }
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
+/// The page about the command shows what it prints.
+#[test]
+fn the_page_is_true() {
+    let path = root().join("docs/annotate.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let bytes = file("linear.yaml", "pte");
+    let origin = Origin::Bytes(bytes.into());
+    let range = Options { range: Some(0..0x40), ..Options::default() };
+    let segments = Options { only: Some(Only::Segments), ..Options::default() };
+    let (before, _) = page.split_once("<!-- annotate --range 0..0x40 -->\n").unwrap();
+    let (_, after) = page.split_once("<!-- end -->").unwrap();
+    let renewed = format!(
+        "{before}<!-- annotate --range 0..0x40 -->\n```text\n{}```\n<!-- annotate --only segments -->\n```text\n{}```\n<!-- end -->{after}",
+        explain(&origin, "pte", &range),
+        explain(&origin, "pte", &segments)
+    );
+    if std::env::var_os("BLESS").is_some() {
+        return fs::write(path, renewed).unwrap();
+    }
+    assert_eq!(page, renewed, "`BLESS=1 cargo test` renews the page");
+}
+
 #[test]
 fn examples_are_explained() {
     golden::check("annotate/add.pte.txt", &text(&file("add.yaml", "pte"), "pte"));
@@ -261,23 +297,27 @@ fn patch() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Vectors of tables that lie in each other: each of a million offsets leads to a list as long as the rest of the file.
+/// Each word of the file is a table, since it leads back to one vtable, a vector as long as the file, and an offset to another
+/// such word: following everything would take as many steps as the square of the file's size.
 #[test]
-fn lists_in_lists_take_no_time_and_no_memory() {
-    let mut bytes = vec![0u8; 1 << 20];
-    bytes[..8].copy_from_slice(b"\x10\0\0\0ET12");
-    // A vtable of all fields at 20, its table at 16 + 64.
-    for (at, word) in bytes.chunks_exact_mut(4).enumerate().skip(4) {
-        let at = at as u32;
-        word.copy_from_slice(&(at % 1021 * 4).to_le_bytes());
-    }
-    for shift in 0..8 {
-        let mut bytes = bytes.clone();
-        bytes[0] = 16 + 4 * shift;
-        let origin = Origin::Bytes(bytes.into());
-        let mut out = Vec::new();
-        annotate::annotate(&origin, Format::Program, &Options::default(), &mut out).unwrap();
-        assert!(out.len() < 200 << 20, "{} bytes of text", out.len());
+fn lists_in_lists_take_little_time_and_little_text() {
+    const VTABLE: u32 = 8;
+    let size = 1u32 << 18;
+    let mut bytes: Vec<u8> = (0..size / 4).flat_map(|word| (4 * word).wrapping_sub(VTABLE).to_le_bytes()).collect();
+    let vtable: Vec<u8> =
+        [24u16, 44, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40].iter().flat_map(|n| n.to_le_bytes()).collect();
+    bytes[VTABLE as usize..VTABLE as usize + vtable.len()].copy_from_slice(&vtable);
+    bytes[4..8].copy_from_slice(b"ET12");
+    for root in [32u32, 36, 64, 4000] {
+        bytes[..4].copy_from_slice(&root.to_le_bytes());
+        let origin = Origin::Bytes(bytes.as_slice().into());
+        for format in [Format::Program, Format::FlatTensor, Format::BundledProgram] {
+            let mut out = Vec::new();
+            let start = std::time::Instant::now();
+            annotate::annotate(&origin, format, &Options::default(), &mut out).unwrap();
+            assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+            assert!(out.len() < 200 * bytes.len(), "{} bytes of text", out.len());
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Driven by the slot tables. The regions of a block tile it; no text is made here but that of defects, which are few.
 
+use std::ops::Range;
+
 use super::map::{Block, Kind as BlockKind, Map};
 use super::objects::{Holds, Number, Object, What, follow, holds, member, u16_at, u32_at, vtable};
 use super::part::{Header, PREAMBLE, Part};
@@ -115,9 +117,12 @@ impl Region<'_> {
 pub fn of<'m>(map: &'m Map, block: &Block, out: &mut Vec<Region<'m>>) {
     out.clear();
     let part = map.part(block);
-    let mut maker = Maker { map, part, bytes: map.bytes(part), out };
+    let within = |at: u64| usize::try_from(at.saturating_sub(part.start)).unwrap_or(usize::MAX);
+    let mut maker = Maker { map, part, bytes: map.bytes(part), own: within(block.at)..within(block.end), out };
     match block.kind {
         BlockKind::Header => maker.header(),
+        // Others explain its bytes.
+        BlockKind::Object(_) if block.at == block.end => {}
         BlockKind::Object(id) => maker.object(&part.objects.list[id as usize]),
         BlockKind::Segment(index) => maker.segment(&part.segments.list[index as usize].pieces),
         BlockKind::Padding => maker.rest(block.at, block.end, Form::Padding),
@@ -208,6 +213,8 @@ struct Maker<'m, 'o> {
     map: &'m Map,
     part: &'m Part,
     bytes: &'m [u8],
+    /// The bytes of the block, from the part's start. What is outside is not looked at: objects may overlap a million times.
+    own: Range<usize>,
     out: &'o mut Vec<Region<'m>>,
 }
 
@@ -360,7 +367,7 @@ impl<'m> Maker<'m, '_> {
             What::Tables(table) => {
                 self.length(object, 4);
                 let count = (object.size as usize - 4) / 4;
-                for index in 0..count {
+                for index in self.owned(at + 4, 4, count) {
                     let place = at + 4 + 4 * index;
                     let region = self.offset(place, Leads::To(What::Table(table)), Meaning::Item(index as u32));
                     self.out.push(region);
@@ -373,6 +380,13 @@ impl<'m> Maker<'m, '_> {
             }
             What::Text => self.text(object),
         }
+    }
+
+    /// Which of the items that begin at a place are the block's own, even in part.
+    fn owned(&self, start: usize, width: usize, count: usize) -> Range<usize> {
+        let first = self.own.start.saturating_sub(start) / width;
+        let end = self.own.end.saturating_sub(start).div_ceil(width).min(count);
+        first.min(end)..end
     }
 
     /// The number of items of a vector.
@@ -410,7 +424,8 @@ impl<'m> Maker<'m, '_> {
         let width = number.size();
         let count = size / width;
         let step = ROW / width;
-        for from in (0..count).step_by(step) {
+        let owned = self.owned(start, width, count);
+        for from in (owned.start / step * step..owned.end).step_by(step) {
             let to = count.min(from + step);
             let mut region = self.region(
                 start + from * width,
@@ -453,7 +468,9 @@ impl<'m> Maker<'m, '_> {
         let letters = if object.overrun { end - start } else { count };
         if letters > 0 {
             let mut region = self.region(start, letters, Form::Text, Meaning::Says("text"));
-            if let Err(error) = std::str::from_utf8(region.bytes) {
+            if start < self.own.start || start + letters > self.own.end {
+                // Not all of it is its own.
+            } else if let Err(error) = std::str::from_utf8(region.bytes) {
                 region = region.wrong(format!("no UTF-8 from its byte {}", error.valid_up_to()));
             } else if region.bytes.contains(&0) {
                 region = region.wrong("a zero byte inside the text");
@@ -485,7 +502,7 @@ impl<'m> Maker<'m, '_> {
             region = region.wrong("4 at least");
         }
         self.out.push(region);
-        for slot in 0..(size - 4) / 2 {
+        for slot in self.owned(at + 4, 2, (size - 4) / 2) {
             let place = at + 4 + 2 * slot;
             let offset = usize::from(u16_at(self.bytes, place).unwrap_or(0));
             let Some(field) = table.fields.get(slot) else {

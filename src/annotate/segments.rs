@@ -25,6 +25,15 @@ const SHOWN: usize = 64;
 /// Numbers of a tensor that are shown.
 const NUMBERS: usize = 4;
 
+/// Tensors of more dimensions are not measured.
+const MAX_RANK: usize = 64;
+
+/// Whoever has data takes as many bytes of the FlatBuffer: an entry of a list, a table, a name. More are not told apart.
+const CLAIM: usize = 16;
+
+/// So many may have data however small the FlatBuffer is.
+const FEW: usize = 64;
+
 /// The tag of a tensor among the values of a program.
 const TENSOR_TAG: u8 = 5;
 
@@ -107,8 +116,8 @@ impl Layout {
     fn new(scalar_type: i8, sizes: impl ExactSizeIterator<Item = i32>) -> Layout {
         let (scalar_type, rank) = (ScalarType(scalar_type), sizes.len());
         let mut shown = Vec::new();
-        let mut bytes = scalar_type.info().map(|info| info.size);
-        for size in sizes {
+        let mut bytes = scalar_type.info().map(|info| info.size).filter(|_| rank <= MAX_RANK);
+        for size in sizes.take(MAX_RANK) {
             bytes = bytes.and_then(|bytes| bytes.checked_mul(u64::try_from(size).ok()?));
             if shown.len() < 8 {
                 shown.push(size);
@@ -159,15 +168,14 @@ impl Segments {
             Format::FlatTensor => ptd::flat_tensor::segments,
             _ => return Ok(segments),
         };
-        let mut claims = Claims::default();
+        let mut claims = Claims { of: BTreeMap::new(), left: bytes.len() / CLAIM + FEW };
         match part.format {
             Format::Program => claims.program(part, &root, bytes, &mut segments.inline),
-            _ => claims.flat_tensor(&root, bytes),
+            _ => claims.flat_tensor(&root),
         }
         let base = part.base(bytes);
         let Some(list) = root.tables(slot) else { return Ok(segments) };
-        let mut left = 4 * bytes.len() as u64;
-        for index in 0..list.len() {
+        for index in 0..list.len().min(bytes.len() / CLAIM + FEW) {
             let Some(table) = list.get(index) else { continue };
             let (offset, size) = (table.u64(data_segment::offset), table.u64(data_segment::size));
             let place = |offset: u64| base.checked_add(offset).map_or(part.len, |at| at.min(part.len));
@@ -182,23 +190,11 @@ impl Segments {
                 Some((role, claims)) => (role, claims),
                 None => ("nothing refers to it".to_owned(), Vec::new()),
             };
-            let spent = claims.len() as u64;
-            let pieces = if spent <= left {
-                pieces(part.start, at, end, claims, source)?
-            } else {
-                vec![whole(at, end, source)?]
-            };
-            left = left.saturating_sub(spent);
+            let pieces = pieces(part.start, at, end, claims, source)?;
             segments.list.push(Segment { index, at, end, size, role, defect, pieces });
         }
         Ok(segments)
     }
-}
-
-/// A segment of which nothing more is known.
-fn whole(at: u64, end: u64, source: &Source<'_>) -> io::Result<Piece> {
-    let bytes = source.read(at, end.min(at.saturating_add(SHOWN as u64)))?;
-    Ok(Piece { at, end, fill: Fill::Unreachable, bytes, says: String::new(), defect: None })
 }
 
 /// What is in the bytes of a segment of a part that begins at `start`, given who wants them.
@@ -211,10 +207,15 @@ fn pieces(start: u64, at: u64, end: u64, mut claims: Vec<Claim>, source: &Source
         let bytes = source.read(from, to.min(from.saturating_add(SHOWN as u64)))?;
         Ok(Piece { at: from, end: to, fill, bytes, says: String::new(), defect: None })
     };
-    for (number, claim) in claims.iter().enumerate() {
+    // Pieces that have bytes, for finding the owner of one.
+    let mut owners: Vec<usize> = Vec::new();
+    let mut beyond = 0;
+    for claim in &claims {
         let from = at.saturating_add(claim.from).min(end);
-        let next = claims[number + 1..].iter().map(|next| next.from).find(|next| *next > claim.from);
-        let next = next.map_or(end, |next| at.saturating_add(next).min(end));
+        while claims.get(beyond).is_some_and(|next| next.from <= claim.from) {
+            beyond += 1;
+        }
+        let next = claims.get(beyond).map_or(end, |next| at.saturating_add(next.from).min(end));
         let to = claim.len.map_or(next, |len| from.saturating_add(len));
         let mut defect = (to > end || claim.from > end - at).then(|| "it is longer than the segment".to_owned());
         let to = to.min(end);
@@ -222,8 +223,9 @@ fn pieces(start: u64, at: u64, end: u64, mut claims: Vec<Claim>, source: &Source
             pieces.push(gap(cursor, from)?);
         }
         if from < cursor && to > from {
-            let owner = pieces.iter().rev().find(|piece| piece.at <= from && piece.end > from);
-            let owner = owner.map_or("", |piece| piece.says.split(": ").next().unwrap_or_default());
+            let before = owners.partition_point(|owner| pieces[*owner].at <= from);
+            let owner = before.checked_sub(1).map_or("", |index| &pieces[owners[index]].says);
+            let owner = owner.split(": ").next().unwrap_or_default();
             defect = Some(format!("claimed twice: {:#x} to {:#x} by {owner}, too", from, to.min(cursor)));
         }
         let shown = source.read(from, to.min(from.saturating_add(SHOWN as u64)))?;
@@ -236,6 +238,9 @@ fn pieces(start: u64, at: u64, end: u64, mut claims: Vec<Claim>, source: &Source
             says += &layout.says(&shown, to - from);
         }
         let owned = from.max(cursor);
+        if to > owned {
+            owners.push(pieces.len());
+        }
         let bytes = shown.get((owned - from) as usize..).unwrap_or_default().to_vec();
         pieces.push(Piece { at: owned, end: to.max(owned), fill: Fill::Data, bytes, says, defect });
         cursor = cursor.max(to);
@@ -247,9 +252,10 @@ fn pieces(start: u64, at: u64, end: u64, mut claims: Vec<Claim>, source: &Source
 }
 
 /// Who wants bytes of which segment.
-#[derive(Default)]
 struct Claims {
     of: BTreeMap<u64, (String, Vec<Claim>)>,
+    /// How many more may have data.
+    left: usize,
 }
 
 /// The tensors that refer to a piece: the first of them, and how many more.
@@ -268,15 +274,11 @@ impl Claims {
         entry.1.extend(claims);
     }
 
-    fn flat_tensor(&mut self, root: &Table<'_>, bytes: &[u8]) {
+    fn flat_tensor(&mut self, root: &Table<'_>) {
         let Some(entries) = root.tables(ptd::flat_tensor::named_data) else { return };
-        let mut left = bytes.len();
-        for index in 0..entries.len() {
+        for index in 0..entries.len().min(self.left) {
             let Some(entry) = entries.get(index) else { continue };
             let layout = entry.child(ptd::named_data::tensor_layout);
-            let rank = layout.and_then(|layout| layout.i32s(ptd::tensor_layout::sizes)).map_or(0, |sizes| sizes.len());
-            left = left.saturating_sub(rank);
-            let layout = layout.filter(|_| left > 0);
             let layout =
                 layout.map(|layout| Layout::of(&layout, ptd::tensor_layout::scalar_type, ptd::tensor_layout::sizes));
             let who = format!("{:?}", entry.shown(ptd::named_data::key));
@@ -313,9 +315,10 @@ impl Claims {
                     }
                     let Some(table) = table.child(evalue::val) else { continue };
                     let data = u64::from(table.u32(tensor::data_buffer_idx));
-                    if data == 0 {
+                    if data == 0 || self.left == 0 {
                         continue;
                     }
+                    self.left -= 1;
                     let extra = table.child(tensor::extra_tensor_info);
                     let users = || {
                         let mut who = format!("{}.values[{value}]", method(index));
@@ -333,9 +336,9 @@ impl Claims {
                 }
             }
             let Some(delegates) = plan.tables(execution_plan::delegates) else { continue };
-            for delegate in 0..delegates.len() {
-                left = left.saturating_sub(1);
-                let Some(table) = delegates.get(delegate).filter(|_| left > 0) else { continue };
+            for delegate in 0..delegates.len().min(self.left) {
+                self.left -= 1;
+                let Some(table) = delegates.get(delegate) else { continue };
                 let Some(processed) = table.child(backend_delegate::processed) else { continue };
                 let number = processed.u32(backend_delegate_data_reference::index);
                 let id = table.shown(backend_delegate::id);
@@ -369,17 +372,12 @@ impl Claims {
             let mut users = constants;
             self.subsegments(&list, "constants", "constant", |index| users.remove(&index));
         }
-        for (index, list) in
-            root.tables(program::mutable_data_segments).iter().flat_map(|lists| lists.iter()).enumerate().take(left)
-        {
-            left = left.saturating_sub(list.u64s(subsegment_offsets::offsets).map_or(0, |offsets| offsets.len()));
-            if left == 0 {
-                break;
-            }
+        let lists = root.tables(program::mutable_data_segments);
+        for (index, list) in lists.iter().flat_map(|lists| lists.iter()).enumerate().take(self.left) {
             self.subsegments(&list, "mutable state", "state", |number| mutable.remove(&(index as u64, number)));
         }
         let Some(entries) = root.tables(program::named_data) else { return };
-        for entry in entries.iter() {
+        for entry in entries.iter().take(self.left) {
             let who = format!("named data {:?}", entry.shown(named_data::key));
             self.named(
                 entry.u32(named_data::segment_index),
@@ -392,7 +390,9 @@ impl Claims {
     fn subsegments(&mut self, list: &Table<'_>, role: &str, one: &str, mut user: impl FnMut(u64) -> Option<Users>) {
         let Some(offsets) = list.u64s(subsegment_offsets::offsets) else { return };
         let mut claims: Vec<Claim> = Vec::new();
-        for (index, from) in offsets.iter().enumerate().skip(1) {
+        // Those of tensors have been counted; others are told apart as long as they are few.
+        let few = self.left;
+        for (index, from) in offsets.iter().enumerate().skip(1).take(few) {
             claims.push(match user(index as u64) {
                 Some(Users { who, layout, others }) => {
                     Claim { from, len: layout.bytes, who, layout: Some(layout), others }
@@ -406,6 +406,7 @@ impl Claims {
                 },
             });
         }
+        self.left -= claims.len().min(self.left);
         // Several numbers of one place are no conflict.
         claims.sort_by_key(|claim| claim.from);
         claims.dedup_by(|next, first| {
