@@ -25,6 +25,9 @@ const SHOWN: usize = 64;
 /// Numbers of a tensor that are shown.
 const NUMBERS: usize = 4;
 
+/// Bytes of a name or a key that are read.
+const LONGEST: usize = 1024;
+
 /// Tensors of more dimensions are not measured.
 const MAX_RANK: usize = 64;
 
@@ -281,7 +284,7 @@ impl Claims {
             let layout = entry.child(ptd::named_data::tensor_layout);
             let layout =
                 layout.map(|layout| Layout::of(&layout, ptd::tensor_layout::scalar_type, ptd::tensor_layout::sizes));
-            let who = format!("{:?}", entry.shown(ptd::named_data::key));
+            let who = format!("{:?}", shown(&entry, ptd::named_data::key));
             let len = layout.as_ref().and_then(|layout| layout.bytes);
             let claim = Claim { from: 0, len, who, layout, others: 0 };
             self.named(entry.u32(ptd::named_data::segment_index), claim);
@@ -301,15 +304,22 @@ impl Claims {
         let method = |index: usize| part.methods.get(index).map_or("methods", |method| method.path.as_str());
         let mut constants: BTreeMap<u64, Users> = BTreeMap::new();
         let mut mutable: BTreeMap<(u64, u64), Users> = BTreeMap::new();
-        // Methods that share their lists are looked at as long as that is no more than the file has.
         let mut left = bytes.len();
         let plans = root.tables(program::execution_plan);
         for (index, plan) in plans.iter().flat_map(|plans| (0..plans.len()).map(move |i| (i, plans.get(i)))) {
+            // Methods that share their lists are looked at as long as that is no more than the file has.
+            left = left.saturating_sub(1);
+            if left == 0 {
+                break;
+            }
             let Some(plan) = plan else { continue };
             if let Some(values) = plan.tables(execution_plan::values) {
                 for value in 0..values.len() {
                     left = left.saturating_sub(1);
-                    let Some(table) = values.get(value).filter(|_| left > 0) else { continue };
+                    if left == 0 {
+                        break;
+                    }
+                    let Some(table) = values.get(value) else { continue };
                     if table.u8(evalue::val_type) != TENSOR_TAG {
                         continue;
                     }
@@ -323,7 +333,7 @@ impl Claims {
                     let users = || {
                         let mut who = format!("{}.values[{value}]", method(index));
                         if let Some(name) = extra.filter(|extra| extra.has(extra_tensor_info::fully_qualified_name)) {
-                            who += &format!(" ({})", name.shown(extra_tensor_info::fully_qualified_name));
+                            who += &format!(" ({})", shown(&name, extra_tensor_info::fully_qualified_name));
                         }
                         Users { who, layout: Layout::of(&table, tensor::scalar_type, tensor::sizes), others: 0 }
                     };
@@ -341,7 +351,7 @@ impl Claims {
                 let Some(table) = delegates.get(delegate) else { continue };
                 let Some(processed) = table.child(backend_delegate::processed) else { continue };
                 let number = processed.u32(backend_delegate_data_reference::index);
-                let id = table.shown(backend_delegate::id);
+                let id = shown(&table, backend_delegate::id);
                 let who = format!("{}.delegates[{delegate}] ({id})", method(index));
                 if processed.i8(backend_delegate_data_reference::location) == 0 {
                     let data = root.tables(program::backend_delegate_data).and_then(|all| all.get(number as usize));
@@ -378,7 +388,7 @@ impl Claims {
         }
         let Some(entries) = root.tables(program::named_data) else { return };
         for entry in entries.iter().take(self.left) {
-            let who = format!("named data {:?}", entry.shown(named_data::key));
+            let who = format!("named data {:?}", shown(&entry, named_data::key));
             self.named(
                 entry.u32(named_data::segment_index),
                 Claim { from: 0, len: None, who, layout: None, others: 0 },
@@ -418,6 +428,12 @@ impl Claims {
         });
         self.add(list.u32(subsegment_offsets::segment_index).into(), role, claims);
     }
+}
+
+/// A text for a line, however long it is: of many that are the same megabyte only the beginnings are read.
+fn shown(table: &Table<'_>, slot: u16) -> String {
+    let text = table.text(slot).unwrap_or_default();
+    crate::diagnostics::clipped(&String::from_utf8_lossy(&text[..text.len().min(LONGEST)]))
 }
 
 fn more(others: u64) -> String {
