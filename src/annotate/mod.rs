@@ -38,11 +38,14 @@ use crate::workers;
 use map::{Block, Kind, Map};
 use regions::Form;
 
+/// Bytes of text that a chunk makes, roughly: few enough that the allocator hands the same memory out again.
+const TEXT: usize = 1 << 16;
+
 /// Blocks that a worker takes at a time.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 256;
 
 /// Chunks that are formatted before anything is written.
-const CHUNKS: usize = 32;
+const CHUNKS: usize = 256;
 
 /// What to print.
 #[derive(Debug, Clone, Default)]
@@ -121,7 +124,7 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
         let to = count.min(from.saturating_add(CHUNK * CHUNKS));
         let chunks: Vec<Range<usize>> = (from..to).step_by(CHUNK).map(|start| start..to.min(start + CHUNK)).collect();
         let written = workers::map(chunks, workers::cores(), |chunk| {
-            let (mut text, mut regions, mut counts) = (Vec::with_capacity(1 << 20), Vec::new(), Counts::default());
+            let (mut text, mut regions, mut counts) = (Vec::with_capacity(TEXT), Vec::new(), Counts::default());
             for index in chunk {
                 let number = wanted.as_ref().map_or(index, |wanted| wanted[index] as usize);
                 regions::of(&map, &map.blocks[number], &mut regions);

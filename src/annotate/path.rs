@@ -48,7 +48,7 @@ pub fn write(part: &Part, object: u32, on: bool, out: &mut Vec<u8>) {
                     }
                 }
                 "execution_plan" => out.extend_from_slice(b"methods"),
-                "chains" if position > 0 && !(position == 1 && !on) && plan.is_some_and(|plan| plan.one_chain) => {
+                "chains" if position > 0 && (on || position != 1) && plan.is_some_and(|plan| plan.one_chain) => {
                     position -= 1;
                 }
                 "val" | "instr_args" if !last => {}
