@@ -163,7 +163,10 @@ fn tile<'m>(map: &'m Map, block: &Block, out: &mut Vec<Region<'m>>) {
     };
     for mut region in found {
         let end = region.offset + region.size;
-        if region.offset >= block.end && region.size > 0 || end <= block.at && block.at > region.offset {
+        if region.offset > block.end
+            || region.offset == block.end && region.size > 0
+            || end <= block.at && block.at > region.offset
+        {
             continue;
         }
         if region.offset > at {
