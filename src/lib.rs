@@ -26,6 +26,7 @@
 //! assert_eq!(&bytes[4..8], b"ET12");
 //! ```
 
+pub mod annotate;
 pub mod check;
 pub mod cli;
 pub mod diagnostics;

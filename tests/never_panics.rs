@@ -5,12 +5,15 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::io;
 use std::panic;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
+use pte_emit::annotate::{Options, annotate};
+use pte_emit::reader::{Format, Origin};
 use pte_emit::{Input, Overrides, assemble};
 
 #[path = "support/texts.rs"]
@@ -26,6 +29,9 @@ const WILD: usize = 256 << 20;
 
 /// Files up to this size are made, too; the layout of larger ones is enough.
 const WRITTEN: u64 = 1 << 20;
+
+/// Files up to this size are explained, too.
+const EXPLAINED: usize = 1 << 14;
 
 /// Each place of the exhaustive test gets one of so many odd words.
 const STRIDE: usize = 8;
@@ -89,6 +95,9 @@ fn answer(text: &str, folder: &Path) -> Result<(), String> {
                         if file.size().unwrap_or(u64::MAX) <= WRITTEN {
                             let bytes = file.to_vec().expect("the file can be written");
                             assert_eq!(Some(bytes.len() as u64), file.size());
+                            if bytes.len() <= EXPLAINED {
+                                explain(bytes);
+                            }
                         }
                     }
                 }
@@ -101,6 +110,13 @@ fn answer(text: &str, folder: &Path) -> Result<(), String> {
         Ok(()) if LARGEST.get() > WILD => Err(format!("a piece of {} bytes of memory", LARGEST.get())),
         Ok(()) => Ok(()),
     }
+}
+
+/// Says of every byte of a file what it is.
+fn explain(bytes: Vec<u8>) {
+    let origin = Origin::Bytes(bytes.into());
+    let format = if origin.head(8).unwrap().ends_with(b"FT01") { Format::FlatTensor } else { Format::Program };
+    annotate(&origin, format, &Options::default(), &mut io::sink()).expect("no file is read");
 }
 
 /// A few mutations a text are enough to get past one check to the next; many only break the syntax.

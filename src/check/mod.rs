@@ -28,7 +28,7 @@ mod path;
 pub mod rules;
 pub mod semantics;
 mod structure;
-mod view;
+pub(crate) mod view;
 mod xnnpack;
 
 use std::collections::HashMap;

@@ -48,7 +48,8 @@ impl<'a> Table<'a> {
         Table::at(bytes, follow(bytes, 0)?)
     }
 
-    fn at(bytes: &'a [u8], at: usize) -> Option<Table<'a>> {
+    /// The table at a place.
+    pub fn at(bytes: &'a [u8], at: usize) -> Option<Table<'a>> {
         let back = i64::from(i32::from_le_bytes(array(bytes, at)?));
         let vtable = usize::try_from(at as i64 - back).ok()?;
         let size = usize::from(u16::from_le_bytes(array(bytes, vtable)?));

@@ -2,6 +2,7 @@
 //!
 //! Everything that is not about files and terminals is the library's.
 
+mod annotate;
 mod assemble;
 mod check;
 mod dump;
@@ -40,6 +41,7 @@ Examples:
   pte-emit - < model.yaml > model.pte                 from standard input to standard output
   pte-emit dump model.pte                             a program as text
   pte-emit check model.pte --with model.ptd           what is wrong with a program, before it is loaded
+  pte-emit annotate model.pte | less                  what every byte of a file is
   pte-emit schema > pte-emit.schema.json              for an editor that completes and checks
 
 Exit status:
@@ -72,6 +74,8 @@ enum Command {
     Dump(dump::Arguments),
     /// Say what is wrong with .pte, .ptd and .bpte files, or with what texts would become.
     Check(check::Arguments),
+    /// Explain every byte of a .pte, .ptd or .bpte.
+    Annotate(annotate::Arguments),
     /// Print the JSON Schema of the text.
     Schema,
 }
@@ -97,6 +101,7 @@ pub fn main() -> ExitCode {
     let exit = match cli.command {
         Some(Command::Dump(arguments)) => dump::run(&arguments, &io::Messages::new(cli.color)),
         Some(Command::Check(arguments)) => check::run(&arguments, &io::Messages::new(cli.color)),
+        Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color, &io::Messages::new(cli.color)),
         Some(Command::Schema) => schema::run(),
         None => assemble::run(cli.assemble, &io::Messages::new(cli.color)),
     };

@@ -10,7 +10,7 @@ mod mend;
 mod method;
 mod proof;
 mod tests;
-mod yaml;
+pub(crate) mod yaml;
 
 use std::fmt::Write;
 use std::io;

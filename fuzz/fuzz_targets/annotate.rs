@@ -1,0 +1,31 @@
+//! Whatever the file, it is explained: no panic, no endless work, no memory out of proportion to the file, and each byte has
+//! one owner.
+//!
+//! Run by `cargo +nightly fuzz run annotate`; the binary files under `tests/golden` and `fuzz/seeds/check` are good seeds.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pte_emit::annotate::{Options, annotate};
+use pte_emit::reader::{Format, Origin};
+
+fuzz_target!(|bytes: &[u8]| {
+    let origin = Origin::Bytes(bytes.into());
+    for format in [Format::Program, Format::FlatTensor, Format::BundledProgram] {
+        for json in [false, true] {
+            let mut out = Vec::new();
+            annotate(&origin, format, &Options { json, ..Options::default() }, &mut out).expect("no file is read");
+            let text = String::from_utf8(out).expect("it is UTF-8");
+            if json {
+                // Regions follow each other from the first byte to the last.
+                let mut at = 0;
+                for line in text.lines().filter_map(|line| line.strip_prefix("{\"offset\":")) {
+                    let (offset, rest) = line.split_once(",\"size\":").expect("a region has a size");
+                    assert_eq!(offset.parse(), Ok(at), "{text}");
+                    at += rest.split(',').next().and_then(|size| size.parse::<u64>().ok()).expect("a size");
+                }
+                assert_eq!(at, bytes.len() as u64, "{text}");
+            }
+        }
+    }
+});

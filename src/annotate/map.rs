@@ -1,0 +1,269 @@
+//! Whose each byte of a file is: blocks that tile the file from its first byte to its last, each with one owner.
+//!
+//! Claims come from the FlatBuffer's objects, the header and the segments. Where claims meet, the one that begins first
+//! owns the bytes, and the other says so. Nothing is explained here and nothing is printed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+
+use super::objects::Objects;
+use super::part::{Part, has_root};
+use super::segments::Segments;
+use super::source::{Source, alignment};
+use crate::check::header;
+use crate::emitter::flatbuffer::MAX_SIZE;
+use crate::reader::{Format, Head, Origin};
+
+/// Bytes that are read of what nothing refers to.
+const SHOWN: u64 = 64;
+
+/// Headers are filled up with fewer zeros than this, which come before what their FlatBuffer is filled up with.
+const AFTER_HEADER: u64 = 64;
+
+/// What a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The first bytes of a file, with its extended header.
+    Header,
+    /// An object of a FlatBuffer.
+    Object(u32),
+    /// A segment.
+    Segment(u32),
+    /// Zeros that an alignment needs.
+    Padding,
+    /// Bytes that nothing refers to.
+    Unreachable,
+}
+
+/// Bytes with one owner. Those of a claim whose bytes are all another's are none.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    /// Where they begin in the file.
+    pub at: u64,
+    /// Where they end.
+    pub end: u64,
+    /// What they are.
+    pub kind: Kind,
+    /// The part that they are of.
+    pub part: u8,
+    /// Bytes that it claims are another's; [`Map::clashes`] tells which.
+    pub clash: bool,
+}
+
+/// Bytes that are claimed twice.
+#[derive(Debug, Clone)]
+pub struct Clash {
+    /// Which block claims them, too.
+    pub block: u32,
+    /// The block that owns the first of them.
+    pub owner: u32,
+    /// The bytes.
+    pub bytes: Range<u64>,
+}
+
+/// A file, byte by byte.
+#[derive(Debug)]
+pub struct Map {
+    /// The metadata.
+    head: Head,
+    /// Length of the file.
+    pub len: u64,
+    /// The file, and the program inside it.
+    pub parts: Vec<Part>,
+    /// All bytes, in order.
+    pub blocks: Vec<Block>,
+    /// In the order of their blocks.
+    pub clashes: Vec<Clash>,
+    /// The first bytes of what nothing refers to behind the metadata, by where it begins.
+    pub beyond: BTreeMap<u64, Vec<u8>>,
+}
+
+/// Somebody who says that bytes are theirs.
+struct Claim {
+    at: u64,
+    end: u64,
+    kind: Kind,
+    part: u8,
+    /// It says that there are more, or others have a better right: it ends where the next one begins.
+    weak: bool,
+}
+
+impl Map {
+    /// Reads a file of this format.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn new(origin: &Origin, format: Format) -> io::Result<Map> {
+        let len = origin.len()?;
+        let head = metadata(origin, format, len)?;
+        let bytes: &[u8] = &head;
+        let source = Source::new(origin, bytes, len)?;
+        let mut parts = vec![Part::new(format, "", 0, bytes, len)];
+        let inner = parts[0].inner(bytes);
+        if let Some((_, start, size)) = inner {
+            let program = &bytes[start..start + size];
+            let stated = usize::try_from(header::metadata_len(Format::Program, program, size as u64)).unwrap_or(size);
+            let program = &program[..enough(program, stated, size)];
+            parts.push(Part::new(Format::Program, "program.", start as u64, program, size as u64));
+        }
+        for part in &mut parts {
+            let start = part.start as usize;
+            part.segments = Segments::find(part, &source, &bytes[start..start + part.memory])?;
+        }
+        let mut claims = Vec::with_capacity(parts.iter().map(|part| part.objects.list.len()).sum::<usize>() + 64);
+        for (number, part) in parts.iter().enumerate() {
+            part_claims(part, number as u8, inner.filter(|_| number == 0).map(|(id, ..)| id), &mut claims);
+        }
+        // Sorted runs: the objects of each part, and few segments.
+        claims.sort_by_key(|claim| claim.at);
+        let (blocks, clashes) = sweep(&claims, parts.last().map_or(0, |part| part.start), len, &source)?;
+        let mut beyond = BTreeMap::new();
+        for block in blocks.iter().filter(|block| block.kind == Kind::Unreachable && block.end > bytes.len() as u64) {
+            beyond.insert(block.at, source.read(block.at, block.end.min(block.at.saturating_add(SHOWN)))?);
+        }
+        drop(source);
+        Ok(Map { head, len, parts, blocks, clashes, beyond })
+    }
+
+    /// The bytes in memory, from the file's start.
+    pub fn memory(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The metadata of a part.
+    pub fn bytes(&self, part: &Part) -> &[u8] {
+        &self.head[part.start as usize..part.start as usize + part.memory]
+    }
+
+    /// The part of a block.
+    pub fn part(&self, block: &Block) -> &Part {
+        &self.parts[usize::from(block.part)]
+    }
+
+    /// What a block claims that is another's.
+    pub fn clash(&self, block: usize) -> Option<&Clash> {
+        if !self.blocks[block].clash {
+            return None;
+        }
+        let index = self.clashes.partition_point(|clash| (clash.block as usize) < block);
+        self.clashes.get(index).filter(|clash| clash.block as usize == block)
+    }
+}
+
+/// The metadata of a file: what its header says, or all of it if that cannot be right.
+fn metadata(origin: &Origin, format: Format, len: u64) -> io::Result<Head> {
+    let head = origin.head(header::HEAD)?;
+    let stated = header::metadata_len(format, &head, len);
+    if stated < len && !has_root(&head, stated) && has_root(&head, len) {
+        return origin.head(len.min(MAX_SIZE));
+    }
+    origin.head(stated.min(MAX_SIZE))
+}
+
+/// The same for bytes in memory.
+fn enough(bytes: &[u8], stated: usize, len: usize) -> usize {
+    let stated = stated.min(len);
+    if !has_root(bytes, stated as u64) && has_root(bytes, len as u64) { len } else { stated }
+}
+
+fn part_claims(part: &Part, number: u8, inner: Option<u32>, claims: &mut Vec<Claim>) {
+    let (size, overrun) = part.header_bytes();
+    claims.push(Claim { at: part.start, end: part.start + size, kind: Kind::Header, part: number, weak: overrun });
+    let Part { objects: Objects { list, .. }, start, .. } = part;
+    for id in part.objects.in_order() {
+        let object = &list[id as usize];
+        let at = start + u64::from(object.at);
+        // The items of the vector that holds a program are that program's.
+        let size = if inner == Some(id) { 4 } else { object.size };
+        let weak = object.overrun && inner != Some(id);
+        claims.push(Claim { at, end: at + u64::from(size), kind: Kind::Object(id), part: number, weak });
+    }
+    for (index, segment) in part.segments.list.iter().enumerate() {
+        let kind = Kind::Segment(index as u32);
+        // Inside the FlatBuffer its objects have the better right: they explain more.
+        let metadata = (start + part.memory as u64).clamp(segment.at, segment.end);
+        if metadata > segment.at {
+            claims.push(Claim { at: segment.at, end: metadata, kind, part: number, weak: true });
+        }
+        if metadata < segment.end || segment.at == segment.end {
+            claims.push(Claim { at: metadata, end: segment.end, kind, part: number, weak: false });
+        }
+    }
+}
+
+/// Gives each byte to one claim, or to none. `inner` is where the program of a `.bpte` begins.
+fn sweep(claims: &[Claim], inner: u64, len: u64, source: &Source<'_>) -> io::Result<(Vec<Block>, Vec<Clash>)> {
+    let mut blocks: Vec<Block> = Vec::with_capacity(claims.len() + claims.len() / 2);
+    let mut clashes = Vec::new();
+    // Blocks that own bytes, for finding the owner of one.
+    let mut owners: Vec<u32> = Vec::new();
+    let crowded = claims.windows(2).any(|pair| pair[1].at < pair[0].end);
+    let mut cursor = 0;
+    // Where the first claim behind the present one begins that does not begin with it.
+    let mut beyond = 0;
+    for (number, claim) in claims.iter().enumerate() {
+        let mut end = claim.end;
+        if claim.weak {
+            // What it says of its length is wrong; what comes next has the better right.
+            beyond = beyond.max(number + 1);
+            while claims.get(beyond).is_some_and(|next| next.at <= claim.at) {
+                beyond += 1;
+            }
+            let next = claims.get(beyond).map_or(len, |next| next.at);
+            let least = if let Kind::Segment(_) = claim.kind { claim.at } else { claim.at.saturating_add(4) };
+            end = end.min(next.max(least));
+        }
+        if claim.at > cursor {
+            let least = blocks.last().map_or(0, |before| filled(before, claim.part, inner));
+            // A program is aligned by itself, wherever it lies.
+            let least = least.max(if claim.part > 0 { alignment(claim.at - inner) } else { 0 });
+            blocks.push(gap(cursor, claim.at, claim.part, least, source)?);
+            owners.extend(crowded.then_some(blocks.len() as u32 - 1));
+            cursor = claim.at;
+        }
+        let at = claim.at.max(cursor);
+        let clash = claim.at < cursor.min(end);
+        if clash {
+            let before = owners.partition_point(|owner| blocks[*owner as usize].at <= claim.at);
+            let owner = before.checked_sub(1).map_or(0, |index| owners[index]);
+            clashes.push(Clash { block: blocks.len() as u32, owner, bytes: claim.at..end.min(cursor) });
+        }
+        if end > at && crowded {
+            owners.push(blocks.len() as u32);
+        }
+        // The next claim's block is the next but this one.
+        let lost = matches!(claim.kind, Kind::Segment(_)) && end < claim.end && !clash;
+        if lost {
+            let block = blocks.len() as u32;
+            clashes.push(Clash { block, owner: block + 1, bytes: end..claim.end });
+        }
+        let clash = clash || lost;
+        blocks.push(Block { at, end: end.max(at), kind: claim.kind, part: claim.part, clash });
+        cursor = cursor.max(end);
+    }
+    if cursor < len {
+        let least = blocks.last().map_or(0, |before| filled(before, 0, inner));
+        blocks.push(gap(cursor, len, 0, least, source)?);
+    }
+    debug_assert!(
+        blocks.iter().try_fold(0, |at, block| (block.at == at && block.end >= at).then_some(block.end)) == Some(len)
+    );
+    Ok((blocks, clashes))
+}
+
+/// Fewer zeros than this may fill up what stands before them. FlatBuffers are written from their end: what is aligned has its
+/// padding behind it.
+fn filled(before: &Block, part: u8, inner: u64) -> u64 {
+    match before.kind {
+        _ if before.part != part => alignment(inner),
+        Kind::Header => AFTER_HEADER,
+        Kind::Object(_) => alignment(before.at).max(alignment(before.at + 4)),
+        _ => 0,
+    }
+}
+
+fn gap(at: u64, end: u64, part: u8, least: u64, source: &Source<'_>) -> io::Result<Block> {
+    let kind = if source.is_padding(at, end, least)? { Kind::Padding } else { Kind::Unreachable };
+    Ok(Block { at, end, kind, part, clash: false })
+}

@@ -1,0 +1,191 @@
+//! Explains every byte of a `.pte`, `.ptd` or `.bpte`, broken ones too: where it is, how to read it, what it means, whose it is.
+//!
+//! ```text
+//! file --part--> objects, header, segments --map--> blocks that tile the file --regions--> lines, or JSON
+//! ```
+//!
+//! The slot tables of [`crate::schema`] drive it. It judges nothing: whether the runtime accepts a file is
+//! [`crate::check`]'s business; what is said here of a defect is what cannot be followed or does not add up.
+//!
+//! ```
+//! use pte_emit::annotate::{Options, annotate};
+//! use pte_emit::reader::{Format, Origin};
+//!
+//! let bytes = *b"\x30\0\0\0ET12";
+//! let mut out = Vec::new();
+//! annotate(&Origin::Bytes(bytes.into()), Format::Program, &Options::default(), &mut out).unwrap();
+//! let text = String::from_utf8(out).unwrap();
+//! assert!(text.contains("-> 0x00000030: beyond the end of the file"));
+//! ```
+
+mod json;
+mod map;
+mod objects;
+mod part;
+mod path;
+mod regions;
+mod segments;
+mod source;
+mod text;
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use crate::check::header;
+use crate::reader::{Format, Origin};
+use crate::workers;
+use map::{Block, Kind, Map};
+use regions::Form;
+
+/// Bytes of text that a chunk makes, roughly: few enough that the allocator hands the same memory out again.
+const TEXT: usize = 1 << 16;
+
+/// Blocks that a worker takes at a time.
+const CHUNK: usize = 256;
+
+/// Chunks that are formatted before anything is written.
+const CHUNKS: usize = 256;
+
+/// What to print.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Only blocks that touch these bytes.
+    pub range: Option<Range<u64>>,
+    /// Only this part of the file.
+    pub only: Option<Only>,
+    /// One JSON array instead of text.
+    pub json: bool,
+    /// Colours of a terminal.
+    pub colours: bool,
+}
+
+/// A part of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Only {
+    /// The first bytes, with the extended header.
+    Headers,
+    /// The FlatBuffer.
+    Program,
+    /// The data behind it.
+    Segments,
+}
+
+/// What a file of `len` bytes with these first ones is: by its identifier, by its extended header, by its name; failing
+/// that a `.pte`, unless it looks like a text. `None`: none of ours.
+pub fn format(head: &[u8], len: u64, path: Option<&Path>) -> Option<Format> {
+    if let Some(format) = header::format(head, len) {
+        return Some(format).filter(|format| *format != Format::Safetensors);
+    }
+    match path.and_then(|path| path.extension()).and_then(|extension| extension.to_str()) {
+        Some("pte") => Some(Format::Program),
+        Some("ptd") => Some(Format::FlatTensor),
+        Some("bpte") => Some(Format::BundledProgram),
+        _ => {
+            let text = head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());
+            (!text).then_some(Format::Program)
+        }
+    }
+}
+
+/// Bytes by what became of them.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    explained: u64,
+    padding: u64,
+    unreachable: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.explained += other.explained;
+        self.padding += other.padding;
+        self.unreachable += other.unreachable;
+    }
+}
+
+/// Writes what the bytes of a file are.
+///
+/// # Errors
+/// A file that cannot be read, or `out` cannot be written to.
+pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    let map = Map::new(origin, format)?;
+    let all = options.range.is_none() && options.only.is_none();
+    let wanted: Option<Vec<u32>> = (!all).then(|| {
+        let wanted = map.blocks.iter().enumerate().filter(|(_, block)| wants(&map, block, options));
+        wanted.map(|(index, _)| index as u32).collect()
+    });
+    let count = wanted.as_ref().map_or(map.blocks.len(), Vec::len);
+    let style = text::Style::new(options.colours);
+    let mut counts = Counts::default();
+    let mut first = true;
+    let mut from = 0;
+    while from < count {
+        let to = count.min(from.saturating_add(CHUNK * CHUNKS));
+        let chunks: Vec<Range<usize>> = (from..to).step_by(CHUNK).map(|start| start..to.min(start + CHUNK)).collect();
+        let written = workers::map(chunks, workers::cores(), |chunk| {
+            let (mut text, mut regions, mut counts) = (Vec::with_capacity(TEXT), Vec::new(), Counts::default());
+            for index in chunk {
+                let number = wanted.as_ref().map_or(index, |wanted| wanted[index] as usize);
+                regions::of(&map, &map.blocks[number], &mut regions);
+                for region in &regions {
+                    match region.form {
+                        Form::Padding => counts.padding += region.size,
+                        Form::Unreachable => counts.unreachable += region.size,
+                        _ => counts.explained += region.size,
+                    }
+                }
+                match options.json {
+                    true => json::block(&map, number, &regions, &mut text),
+                    false => text::block(&map, number, &regions, &style, &mut text),
+                }
+            }
+            (text, counts)
+        });
+        for (mut text, of_chunk) in written {
+            if first && options.json && !text.is_empty() {
+                // The first region has no comma in front of it.
+                text[0] = b'[';
+            }
+            // The first heading has no blank line above it.
+            let blank = usize::from(first && text.first() == Some(&b'\n'));
+            first &= text.is_empty();
+            out.write_all(&text[blank..])?;
+            counts.add(of_chunk);
+        }
+        from = to;
+    }
+    match options.json {
+        true => out.write_all(if first { b"[]\n" } else { b"\n]\n" }),
+        false => {
+            let twice: u64 = map.clashes.iter().map(|clash| clash.bytes.end - clash.bytes.start).sum();
+            let Counts { explained, padding, unreachable } = counts;
+            let sum = explained + padding + unreachable;
+            debug_assert!(!all || sum == map.len, "{sum} of {} bytes have an owner", map.len);
+            let blank = if first { "" } else { "\n" };
+            write!(out, "{blank}{sum} bytes: {explained} explained, {padding} of padding, {unreachable} unreachable")?;
+            match all {
+                true => writeln!(out, ", {twice} claimed twice"),
+                false => writeln!(out),
+            }
+        }
+    }
+}
+
+/// Whether a block is asked for.
+fn wants(map: &Map, block: &Block, options: &Options) -> bool {
+    let touches = options.range.as_ref().is_none_or(|range| {
+        block.at < range.end && block.end > range.start || block.at == block.end && range.contains(&block.at)
+    });
+    let part = map.part(block);
+    let behind = block.at >= part.start + part.memory as u64;
+    touches
+        && options.only.is_none_or(|only| match (only, block.kind) {
+            (Only::Headers, kind) => kind == Kind::Header,
+            (Only::Segments, Kind::Segment(_)) => true,
+            (Only::Segments, Kind::Padding | Kind::Unreachable) => behind,
+            (Only::Program, Kind::Object(_)) => true,
+            (Only::Program, Kind::Padding | Kind::Unreachable) => !behind,
+            _ => false,
+        })
+}

@@ -1,0 +1,113 @@
+//! `pte-emit annotate FILE`: what every byte of a `.pte`, `.ptd` or `.bpte` is.
+//!
+//! Arguments, the kind of the file and the terminal; the explanation is the library's.
+
+use std::io::{IsTerminal, Read};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::{Args, ColorChoice, ValueEnum};
+
+use super::Exit;
+use super::io::{self, Messages, STREAM};
+use crate::annotate::{self, Only, Options};
+use crate::check::header::HEAD;
+use crate::reader::Origin;
+
+/// Arguments of `annotate`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A .pte, .ptd or .bpte; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Only blocks that touch these bytes; either end may be left out, 0x is hexadecimal
+    #[arg(long, value_name = "START..END", value_parser = range)]
+    range: Option<Range<u64>>,
+    /// Only this part of the file
+    #[arg(long, value_enum, value_name = "PART")]
+    only: Option<OnlyName>,
+    /// Print one JSON array of regions
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OnlyName {
+    /// The first bytes, with the extended header
+    Headers,
+    /// The FlatBuffer
+    Program,
+    /// The data behind it
+    Segments,
+}
+
+/// Prints the explanation.
+pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Exit {
+    let failed = |name: &str, error: std::io::Error| {
+        messages.error(&format!("cannot read {name}: {error}"));
+        Exit::Io
+    };
+    let stream = arguments.input.as_os_str() == STREAM;
+    let name = if stream { "<stdin>".to_owned() } else { arguments.input.display().to_string() };
+    let origin = if stream {
+        let mut bytes = Vec::new();
+        if let Err(error) = std::io::stdin().lock().read_to_end(&mut bytes) {
+            return failed(&name, error);
+        }
+        Origin::Bytes(bytes.into())
+    } else {
+        Origin::File(arguments.input.as_path().into())
+    };
+    let head = origin.head(HEAD).and_then(|head| Ok((head, origin.len()?)));
+    let format = match head {
+        Ok((head, len)) => annotate::format(&head, len, Some(&arguments.input)),
+        Err(error) => return failed(&name, error),
+    };
+    let Some(format) = format else {
+        messages.error(&format!("{name} is no .pte, .ptd or .bpte"));
+        return Exit::Input;
+    };
+    let only = arguments.only.map(|only| match only {
+        OnlyName::Headers => Only::Headers,
+        OnlyName::Program => Only::Program,
+        OnlyName::Segments => Only::Segments,
+    });
+    let colours = match color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    };
+    let options = Options { range: arguments.range.clone(), only, json: arguments.json, colours };
+    match io::write_to_stdout(|out| annotate::annotate(&origin, format, &options, out)) {
+        Ok(()) => Exit::Ok,
+        Err(error) => {
+            messages.error(&format!("{name}: {error}"));
+            Exit::Io
+        }
+    }
+}
+
+/// `0x40..128`, `..64`, `64..`
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let (start, end) = text.split_once("..").ok_or("expected START..END")?;
+    let number = |text: &str, absent: u64| match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).map_err(|error| format!("{text}: {error}")),
+        None if text.is_empty() => Ok(absent),
+        None => text.parse().map_err(|error| format!("{text}: {error}")),
+    };
+    let range = number(start, 0)?..number(end, u64::MAX)?;
+    if range.is_empty() { Err("the end is not behind the start".into()) } else { Ok(range) }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn ranges_are_decimal_or_hexadecimal_and_may_be_open() {
+        assert_eq!(super::range("0x40..128"), Ok(64..128));
+        assert_eq!(super::range("..64"), Ok(0..64));
+        assert_eq!(super::range("64.."), Ok(64..u64::MAX));
+        for wrong in ["64", "4..4", "9..3", "x..", "..0xg", "-1..2"] {
+            assert!(super::range(wrong).is_err(), "{wrong}");
+        }
+    }
+}
