@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-use super::objects::Objects;
 use super::part::{Part, has_root};
 use super::segments::Segments;
 use super::source::{Source, alignment};
@@ -80,6 +79,7 @@ pub struct Map {
 }
 
 /// Somebody who says that bytes are theirs.
+#[derive(Clone, Copy)]
 struct Claim {
     at: u64,
     end: u64,
@@ -111,12 +111,7 @@ impl Map {
             let start = part.start as usize;
             part.segments = Segments::find(part, &source, &bytes[start..start + part.memory])?;
         }
-        let mut claims = Vec::with_capacity(parts.iter().map(|part| part.objects.list.len()).sum::<usize>() + 64);
-        for (number, part) in parts.iter().enumerate() {
-            part_claims(part, number as u8, inner.filter(|_| number == 0).map(|(id, ..)| id), &mut claims);
-        }
-        // Sorted runs: the objects of each part, and few segments.
-        claims.sort_by_key(|claim| claim.at);
+        let claims = Claims::new(&parts, inner.map(|(id, ..)| id));
         let (blocks, clashes) = sweep(&claims, parts.last().map_or(0, |part| part.start), len, &source)?;
         let mut beyond = BTreeMap::new();
         for block in blocks.iter().filter(|block| block.kind == Kind::Unreachable && block.end > bytes.len() as u64) {
@@ -167,18 +162,61 @@ fn enough(bytes: &[u8], stated: usize, len: usize) -> usize {
     if !has_root(bytes, stated as u64) && has_root(bytes, len as u64) { len } else { stated }
 }
 
-fn part_claims(part: &Part, number: u8, inner: Option<u32>, claims: &mut Vec<Claim>) {
-    let (size, overrun) = part.header_bytes();
-    claims.push(Claim { at: part.start, end: part.start + size, kind: Kind::Header, part: number, weak: overrun });
-    let Part { objects: Objects { list, .. }, start, .. } = part;
-    for id in part.objects.in_order() {
-        let object = &list[id as usize];
-        let at = start + u64::from(object.at);
-        // The items of the vector that holds a program are that program's.
-        let size = if inner == Some(id) { 4 } else { object.size };
-        let weak = object.overrun && inner != Some(id);
-        claims.push(Claim { at, end: at + u64::from(size), kind: Kind::Object(id), part: number, weak });
+/// All claims by where they begin. There is an object for a dozen bytes, so of each only its number is kept.
+struct Claims<'p> {
+    parts: &'p [Part],
+    /// The vector that holds the program of a `.bpte`.
+    inner: Option<u32>,
+    /// Headers and segments.
+    few: Vec<Claim>,
+    /// Numbers of objects, or of `few`, each with its kind in the upper bits.
+    order: Vec<u32>,
+}
+
+/// In [`Claims::order`], the kind of a claim: an object of the first part, of the second, or one of the few others.
+const KIND: u32 = 30;
+const FEW: u32 = 2;
+
+impl<'p> Claims<'p> {
+    fn new(parts: &'p [Part], inner: Option<u32>) -> Claims<'p> {
+        let mut claims = Claims { parts, inner, few: Vec::new(), order: Vec::new() };
+        for (number, part) in parts.iter().enumerate() {
+            let first = claims.few.len() as u32;
+            few_claims(part, number as u8, &mut claims.few);
+            claims.order.extend((first..claims.few.len() as u32).map(|index| FEW << KIND | index));
+            claims.order.extend(part.objects.in_order().into_iter().map(|id| (number as u32) << KIND | id));
+        }
+        let mut order = std::mem::take(&mut claims.order);
+        // Sorted runs: the objects of each part, and few segments.
+        order.sort_by_key(|claim| claims.claim(*claim).at);
+        claims.order = order;
+        claims
     }
+
+    fn get(&self, index: usize) -> Option<Claim> {
+        self.order.get(index).map(|claim| self.claim(*claim))
+    }
+
+    fn claim(&self, claim: u32) -> Claim {
+        let (number, id) = (claim >> KIND, claim & ((1 << KIND) - 1));
+        if number == FEW {
+            return self.few[id as usize];
+        }
+        let part = &self.parts[number as usize];
+        let object = &part.objects.list[id as usize];
+        let at = part.start + u64::from(object.at);
+        // The items of the vector that holds a program are that program's.
+        let holds_program = number == 0 && self.inner == Some(id);
+        let size = if holds_program { 4 } else { object.size };
+        let weak = object.overrun && !holds_program;
+        Claim { at, end: at + u64::from(size), kind: Kind::Object(id), part: number as u8, weak }
+    }
+}
+
+fn few_claims(part: &Part, number: u8, claims: &mut Vec<Claim>) {
+    let (size, overrun) = part.header_bytes();
+    let start = part.start;
+    claims.push(Claim { at: start, end: start + size, kind: Kind::Header, part: number, weak: overrun });
     for (index, segment) in part.segments.list.iter().enumerate() {
         let kind = Kind::Segment(index as u32);
         // Inside the FlatBuffer its objects have the better right: they explain more.
@@ -193,16 +231,17 @@ fn part_claims(part: &Part, number: u8, inner: Option<u32>, claims: &mut Vec<Cla
 }
 
 /// Gives each byte to one claim, or to none. `inner` is where the program of a `.bpte` begins.
-fn sweep(claims: &[Claim], inner: u64, len: u64, source: &Source<'_>) -> io::Result<(Vec<Block>, Vec<Clash>)> {
-    let mut blocks: Vec<Block> = Vec::with_capacity(claims.len() + claims.len() / 2);
+fn sweep(claims: &Claims<'_>, inner: u64, len: u64, source: &Source<'_>) -> io::Result<(Vec<Block>, Vec<Clash>)> {
+    let mut blocks: Vec<Block> = Vec::with_capacity(claims.order.len() + claims.order.len() / 2);
     let mut clashes = Vec::new();
     // Blocks that own bytes, for finding the owner of one.
     let mut owners: Vec<u32> = Vec::new();
-    let crowded = claims.windows(2).any(|pair| pair[1].at < pair[0].end);
+    let pairs = claims.order.windows(2).map(|pair| (claims.claim(pair[0]), claims.claim(pair[1])));
+    let crowded = pairs.into_iter().any(|(before, next)| next.at < before.end);
     let mut cursor = 0;
     // Where the first claim behind the present one begins that does not begin with it.
     let mut beyond = 0;
-    for (number, claim) in claims.iter().enumerate() {
+    for (number, claim) in claims.order.iter().map(|claim| claims.claim(*claim)).enumerate() {
         let mut end = claim.end;
         if claim.weak {
             // What it says of its length is wrong; what comes next has the better right.

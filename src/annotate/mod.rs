@@ -31,6 +31,7 @@ mod text;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use crate::check::header;
 use crate::reader::{Format, Origin};
@@ -38,14 +39,11 @@ use crate::workers;
 use map::{Block, Kind, Map};
 use regions::Form;
 
-/// Bytes of text that a chunk makes, roughly: few enough that the allocator hands the same memory out again.
-const TEXT: usize = 1 << 16;
-
 /// Blocks that a worker takes at a time.
-const CHUNK: usize = 256;
+const CHUNK: usize = 512;
 
 /// Chunks that are formatted before anything is written.
-const CHUNKS: usize = 256;
+const CHUNKS: usize = 32;
 
 /// What to print.
 #[derive(Debug, Clone, Default)]
@@ -120,11 +118,15 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
     let mut counts = Counts::default();
     let mut first = true;
     let mut from = 0;
+    // Memory that is used again and again: to ask for new costs more than to fill it.
+    let room: Mutex<Vec<Vec<u8>>> = Mutex::default();
+    let room = || room.lock().unwrap_or_else(PoisonError::into_inner);
     while from < count {
         let to = count.min(from.saturating_add(CHUNK * CHUNKS));
         let chunks: Vec<Range<usize>> = (from..to).step_by(CHUNK).map(|start| start..to.min(start + CHUNK)).collect();
         let written = workers::map(chunks, workers::cores(), |chunk| {
-            let (mut text, mut regions, mut counts) = (Vec::with_capacity(TEXT), Vec::new(), Counts::default());
+            let (mut regions, mut counts) = (Vec::new(), Counts::default());
+            let mut text = room().pop().unwrap_or_default();
             for index in chunk {
                 let number = wanted.as_ref().map_or(index, |wanted| wanted[index] as usize);
                 regions::of(&map, &map.blocks[number], &mut regions);
@@ -151,6 +153,8 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
             let blank = usize::from(first && text.first() == Some(&b'\n'));
             first &= text.is_empty();
             out.write_all(&text[blank..])?;
+            text.clear();
+            room().push(text);
             counts.add(of_chunk);
         }
         from = to;

@@ -168,27 +168,59 @@ pub fn name(what: What) -> &'static str {
     }
 }
 
+/// Where the columns of a line begin: place, digits, type, value, meaning.
+const PLACE: usize = 2;
+const DIGITS: usize = PLACE + 12;
+const TYPE: usize = DIGITS + HEX_WIDTH + 2;
+const VALUE: usize = TYPE + TYPE_WIDTH;
+const MEANING: usize = VALUE + VALUE_WIDTH + 2;
+
 fn line(region: &Region<'_>, style: &Style, out: &mut Vec<u8>) {
     let faint = matches!(region.form, Form::Padding);
     if faint {
         put(out, style.faint);
     }
-    out.extend_from_slice(b"  ");
-    hex(region.offset, out);
-    out.extend_from_slice(b"  ");
-    let from = out.len();
-    digits(region, out);
-    pad(from, HEX_WIDTH, out);
-    out.extend_from_slice(b"  ");
-    let from = out.len();
-    put(out, type_name(region.form));
-    pad(from, TYPE_WIDTH, out);
-    let from = out.len();
+    // What most lines consist of has fixed places: it is put together where the processor can do it in a few moves.
+    let start = out.len();
+    out.extend_from_slice(&[b' '; MEANING]);
+    let columns = &mut out[start..];
+    if region.offset <= u64::from(u32::MAX) {
+        columns[PLACE] = b'0';
+        columns[PLACE + 1] = b'x';
+        for (pair, byte) in columns[PLACE + 2..PLACE + 10].chunks_exact_mut(2).zip((region.offset as u32).to_be_bytes())
+        {
+            pair.copy_from_slice(&PAIRS[usize::from(byte)]);
+        }
+    } else {
+        // Such places take more room, and push the rest.
+        out.truncate(start + PLACE);
+        hex(region.offset, out);
+        out.extend_from_slice(&[b' '; MEANING - DIGITS + 2]);
+    }
+    let shift = out.len() - start - MEANING;
+    let columns = &mut out[start + shift..];
+    let size = usize::try_from(region.size).unwrap_or(usize::MAX);
+    let shown = region.bytes.len().min(HEX).min(size);
+    for (byte, place) in region.bytes[..shown].iter().zip(columns[DIGITS..].chunks_exact_mut(3)) {
+        place[..2].copy_from_slice(&PAIRS[usize::from(*byte)]);
+    }
+    if shown < size {
+        let end = DIGITS + 3 * shown;
+        columns[end..end + 2].copy_from_slice(b"..");
+    }
+    let kind = type_name(region.form);
+    columns[TYPE..TYPE + kind.len()].copy_from_slice(kind.as_bytes());
+    let from = start + shift + VALUE;
+    out.truncate(from);
     value(region, out);
-    pad(from, VALUE_WIDTH, out);
-    out.extend_from_slice(b"  ");
+    let end = from + VALUE_WIDTH + 2;
+    match out.len() < end {
+        true => out.resize(end, b' '),
+        false if out.len() < end + 2 => out.extend_from_slice(b"  "),
+        false => out.extend_from_slice(b"  "),
+    }
     // What the type says need not be said again.
-    if !matches!(region.meaning, Meaning::Says(says) if says == type_name(region.form)) {
+    if !matches!(region.meaning, Meaning::Says(says) if says == kind) {
         meaning(&region.meaning, out);
     }
     if let Some(target) = &region.target {
@@ -210,6 +242,17 @@ fn line(region: &Region<'_>, style: &Style, out: &mut Vec<u8>) {
     }
     out.push(b'\n');
 }
+
+/// Each byte as two hexadecimal digits.
+static PAIRS: [[u8; 2]; 256] = {
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [nibble((byte >> 4) as u8), nibble(byte as u8)];
+        byte += 1;
+    }
+    pairs
+};
 
 /// What is at the end of an offset.
 pub fn leads(what: Leads, out: &mut Vec<u8>) {
@@ -279,20 +322,6 @@ pub fn meaning(meaning: &Meaning<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn digits(region: &Region<'_>, out: &mut Vec<u8>) {
-    let size = usize::try_from(region.size).unwrap_or(usize::MAX);
-    let shown = region.bytes.len().min(HEX).min(size);
-    for (index, byte) in region.bytes[..shown].iter().enumerate() {
-        if index > 0 {
-            out.push(b' ');
-        }
-        out.extend_from_slice(&[nibble(byte >> 4), nibble(byte & 15)]);
-    }
-    if shown < size {
-        out.extend_from_slice(b" ..");
-    }
-}
-
 /// The value of a region, read from its bytes.
 pub fn value(region: &Region<'_>, out: &mut Vec<u8>) {
     match region.form {
@@ -349,15 +378,19 @@ fn quoted(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn nibble(value: u8) -> u8 {
-    b"0123456789abcdef"[usize::from(value & 15)]
+const fn nibble(value: u8) -> u8 {
+    b"0123456789abcdef"[(value & 15) as usize]
 }
 
 /// A place: at least eight digits.
 pub fn hex(value: u64, out: &mut Vec<u8>) {
     let mut digits = *b"0x0000000000000000";
-    for (index, digit) in digits[2..].iter_mut().enumerate() {
-        *digit = nibble((value >> (60 - 4 * index)) as u8);
+    for (pair, byte) in digits[2..].chunks_exact_mut(2).zip(value.to_be_bytes()) {
+        pair.copy_from_slice(&PAIRS[usize::from(byte)]);
+    }
+    if value <= u64::from(u32::MAX) {
+        let [.., a, b, c, d, e, f, g, h] = digits;
+        return out.extend_from_slice(&[b'0', b'x', a, b, c, d, e, f, g, h]);
     }
     let needed = (64 - value.leading_zeros() as usize).div_ceil(4).max(8);
     out.extend_from_slice(b"0x");
@@ -366,6 +399,9 @@ pub fn hex(value: u64, out: &mut Vec<u8>) {
 
 /// A number in decimal digits.
 pub fn decimal(mut value: u64, out: &mut Vec<u8>) {
+    if value < 10 {
+        return out.push(b'0' + value as u8);
+    }
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     loop {
@@ -384,13 +420,6 @@ fn signed(value: i64, out: &mut Vec<u8>) {
         out.push(b'-');
     }
     decimal(value.unsigned_abs(), out);
-}
-
-fn pad(from: usize, width: usize, out: &mut Vec<u8>) {
-    let end = from + width;
-    if out.len() < end {
-        out.resize(end, b' ');
-    }
 }
 
 #[cfg(test)]
