@@ -349,8 +349,8 @@ fn the_real_runtime_answers_as_the_first_lines_say() {
     assert!(wrong.is_empty(), "{} answers differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What the runtime makes of a program when every method is loaded and executed. A method's inputs are those of the program
-/// before it was made wrong, zeros as far as they are tensors.
+/// What the runtime makes of a program when every method that it lists is loaded and executed; the text's methods if it lists none.
+/// Inputs are those of the program before it was made wrong, zeros as far as they are tensors.
 fn answer(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, plans: &[ExecutionPlan]) -> Result<String, String> {
     let ask = |script: &str| -> Result<Option<Vec<String>>, String> {
         let ended = runner::start(runner, pte, ptds, mode, script)?;
@@ -360,15 +360,18 @@ fn answer(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, plans: &[Exec
     if let Some(error) = answers.iter().find_map(|answer| error(answer)) {
         return Ok(error);
     }
-    let names =
+    let listed =
         answers.get(1).and_then(|answer| answer.strip_prefix("methods")).ok_or("the runner names no methods")?;
-    for (number, name) in names.split_whitespace().enumerate() {
+    let mut names: Vec<String> = listed.split_whitespace().map(str::to_owned).collect();
+    if names.is_empty() {
+        // Whoever made the program knows what they are called.
+        names = plans.iter().map(|plan| runner::quote(plan.name.as_deref().unwrap_or_default())).collect();
+    }
+    for (number, name) in names.iter().enumerate() {
         let mut script = format!("load {name}\n");
         for (number, value) in plans.get(number).into_iter().flat_map(inputs).enumerate() {
-            if let Some(value) = value {
-                let value = runner::spell(&value).map_err(|error| error.to_string())?;
-                script += &format!("input {number} {value}\n");
-            }
+            let value = runner::spell(&value).map_err(|error| error.to_string())?;
+            script += &format!("input {number} {value}\n");
         }
         script += "execute\n";
         let Some(answers) = ask(&script)? else { return Ok("crashes".into()) };
@@ -392,11 +395,11 @@ fn error(answer: &str) -> Option<String> {
     }
 }
 
-/// Something for each input; `None` for what nobody can give.
-fn inputs(plan: &ExecutionPlan) -> Vec<Option<TestData>> {
+/// Something for each input; None for what has no zero.
+fn inputs(plan: &ExecutionPlan) -> Vec<TestData> {
     let values = plan.inputs.iter().flatten();
     let value = |index: &i32| plan.values().get(usize::try_from(*index).ok()?);
-    values.map(|index| value(index).and_then(zero)).collect()
+    values.map(|index| value(index).and_then(zero).unwrap_or(TestData::Null)).collect()
 }
 
 fn zero(value: &EValue) -> Option<TestData> {
