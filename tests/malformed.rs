@@ -245,6 +245,9 @@ fn the_commands_answer() {
         if loud && !written.stderr.contains("warning: ") {
             silent.push(recipe.name.clone());
         }
+        for file in &files {
+            ends_well(&folder, &["annotate", file], name, &mut wrong);
+        }
         if !with.is_empty() {
             let joined = [&[target, "-o", "joined.pte", "--internal-data"], with.as_slice()].concat();
             ends_well(&folder, &joined, name, &mut wrong);
