@@ -15,6 +15,8 @@ use pte_emit::program::{Memory, TensorData};
 use pte_emit::schema::ScalarType;
 use pte_emit::{Assembly, Input, Overrides, assemble};
 
+#[path = "support/files.rs"]
+mod files;
 #[path = "support/runner.rs"]
 mod runner;
 
@@ -78,7 +80,7 @@ fn judge(runner: &Path, path: &Path, external_data: bool, mode: Mode) -> Result<
         return Err(vec![left]);
     }
     let folder = tempfile::tempdir().map_err(|error| vec![error.to_string()])?;
-    let (pte, ptds) = write(&assembly, folder.path()).map_err(|error| vec![error.to_string()])?;
+    let (pte, ptds) = files::write(&assembly, folder.path()).map_err(|error| vec![error.to_string()])?;
     let script = script(&assembly).map_err(|error| vec![error.to_string()])?;
     let answers = runner::run(runner, &pte, &ptds, mode, &script).map_err(|failure| vec![failure])?;
     let mut check = Check { answers: answers.into_iter(), failures: Vec::new(), compared: 0 };
@@ -98,21 +100,6 @@ fn constant_inside(assembly: &Assembly) -> Option<String> {
         let name = plan.name.as_deref().unwrap_or_default();
         inside.map(|(value, _)| format!("value {value} of `{name}` is a constant inside the program"))
     })
-}
-
-/// The `.pte` and its `.ptd` files.
-fn write(assembly: &Assembly, folder: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
-    let pte = folder.join("model.pte");
-    let program = assembly.program_file().ok_or_else(|| io::Error::other("the text has no methods"))?;
-    fs::write(&pte, program.to_vec()?)?;
-    let mut ptds = Vec::new();
-    for (number, (_, file)) in assembly.data_files().enumerate() {
-        // The runtime goes by content; a tag might be no name for a file.
-        let ptd = folder.join(format!("{number}.ptd"));
-        fs::write(&ptd, file.to_vec()?)?;
-        ptds.push(ptd);
-    }
-    Ok((pte, ptds))
 }
 
 /// Every method's name, in the order of the program.

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::io::{Seek, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use pte_emit::ir::tests::TestData;
 use pte_emit::schema::ScalarType;
@@ -63,9 +63,21 @@ pub fn locate() -> PathBuf {
     PathBuf::from(text.lines().last().expect("tests/conformance/fetch.sh prints the runner's path"))
 }
 
-/// Runs a script. Returns the runner's answers, or why there are not as many as there should be: an answer is
-/// expected for the start and for each line of the script, `outputs` having more lines if it succeeds.
-pub fn run(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, script: &str) -> Result<Vec<String>, String> {
+/// How a runner ended, and what it said before.
+pub struct Ended {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// Its answers.
+    pub answers: Vec<String>,
+    /// ExecuTorch's log.
+    log: String,
+}
+
+/// Starts the runner and waits for its end, whatever that is.
+///
+/// # Errors
+/// A runner that does not start.
+pub fn start(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, script: &str) -> Result<Ended, String> {
     // Through files: a runner that stops reading cannot leave us waiting for it to read, nor us for its log.
     let mut input = tempfile::tempfile().map_err(|error| error.to_string())?;
     input.write_all(script.as_bytes()).and_then(|()| input.rewind()).map_err(|error| error.to_string())?;
@@ -78,15 +90,22 @@ pub fn run(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, script: &str
         // The usual cause is a wrong PTE_EMIT_CONFORMANCE_RUNNER.
         format!("{} does not start: {error}", runner.display())
     })?;
-    let answers: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
-    if output.status.success() {
+    let answers = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok(Ended { status: output.status, answers, log })
+}
+
+/// Runs a script. Returns the runner's answers, or why there are not as many as there should be: an answer is
+/// expected for the start and for each line of the script, `outputs` having more lines if it succeeds.
+pub fn run(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, script: &str) -> Result<Vec<String>, String> {
+    let Ended { status, answers, log } = start(runner, pte, ptds, mode, script)?;
+    if status.success() {
         return Ok(answers);
     }
     let last = answers.last().map_or("nothing", String::as_str);
-    let log = String::from_utf8_lossy(&output.stderr);
     let log: Vec<&str> = log.lines().rev().take(3).collect();
     let log: String = log.iter().rev().fold(String::new(), |text, line| text + "\n    " + line);
-    Err(format!("the runner ended with {} after `{last}`; its log ends with:{log}", output.status))
+    Err(format!("the runner ended with {status} after `{last}`; its log ends with:{log}"))
 }
 
 /// A method's name as one word.
