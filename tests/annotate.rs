@@ -49,7 +49,7 @@ fn files(name: &str) -> Vec<(&'static str, Vec<u8>)> {
     files.extend(assembly.data_files().map(|(_, file)| ("ptd", file.to_vec().unwrap())));
     if !assembly.tests.is_empty() {
         // Not every test can be bundled.
-        files.extend(assembly.bundled().ok().map(|bytes| ("bpte", bytes.to_vec())));
+        files.extend(assembly.bundled().ok().map(|bytes| ("bpte", bytes.flatbuffer.to_vec())));
     }
     files
 }

@@ -38,27 +38,6 @@ use runner::Mode;
 const MODES: [(&str, Mode); 2] =
     [("verified", Mode { verify: "full", loader: "file" }), ("unverified", Mode { verify: "minimal", loader: "file" })];
 
-/// Files over which `dump` panics, in debug builds. This list may only become shorter.
-const PANICS: &[&str] = &["data_at_unknown_place/model.pte"];
-
-/// Texts whose defect the assembler does not warn of when it writes the file, though `check` finds it there: of a `.bpte` it judges
-/// the program alone, of a program whose header is no header nothing, and of data what they are before they are patched. This list
-/// may only become shorter.
-const WRITTEN_WITHOUT_WARNING: &[&str] = &[
-    "bpte_identifier_of_another_version",
-    "bpte_input_missing",
-    "bpte_input_of_another_number",
-    "bpte_input_of_unknown_kind",
-    "bpte_of_another_method",
-    "bpte_output_of_another_type",
-    "bpte_shorter_than_12_bytes",
-    "bpte_tensor_too_short",
-    "bpte_without_inputs",
-    "bpte_without_program",
-    "constants_without_header",
-    "payload_graph_leads_nowhere",
-];
-
 fn cookbook() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/malformed")
 }
@@ -254,7 +233,7 @@ fn the_commands_answer() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(silent, WRITTEN_WITHOUT_WARNING);
+    assert!(silent.is_empty(), "written without a warning: {silent:?}");
 }
 
 /// What `f` gives; `None` if it panics.
@@ -309,7 +288,6 @@ fn files_are_dumped_and_assembled_anew() {
         }
     }
     println!("{given} files are given back, {} are not, {refused} cannot be read", lost.lines().count());
-    panics.retain(|name| !PANICS.contains(&name.as_str()));
     assert!(panics.is_empty(), "{panics:?}");
     golden::check("malformed/not_given_back.txt", &lost);
 }

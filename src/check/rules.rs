@@ -154,7 +154,7 @@ pub static RULES: &[Rule] = rules! {
     "H-9" Invalid ALL
     "Segments begin inside the file, even if the header says nothing of their size."
     "Without a size the runtime does not compare the place with the file."
-    "loads it; reading a segment fails later"
+    "InvalidArgument when the program is loaded if it has constants, else when another segment is read"
     "a `segment_base_offset` of 2^40 and a `segment_data_size` of 0"
 
     "H-10" Malformed ALL
@@ -249,8 +249,8 @@ pub static RULES: &[Rule] = rules! {
 
     "G-6" Invalid ALL
     "The version of a .ptd is 0."
-    "ExecuTorch's own Python reader knows no other; the runtime never looks."
-    "loads it; the Python reader raises NotImplementedError"
+    "ExecuTorch's own Python reader knows no other, and the runtime takes none that is newer than it knows."
+    "InvalidExternalData when the data are loaded; the Python reader raises NotImplementedError"
     "`version: 1`"
 
     "G-7" Invalid ALL
@@ -286,7 +286,7 @@ pub static RULES: &[Rule] = rules! {
     "F-2" Malformed ALL
     "The root offset leads to a multiple of 4 inside the FlatBuffer."
     "Everything else is found by way of the root table."
-    "InvalidProgram when the program is verified; a crash if it is not, and in any .ptd"
+    "InvalidProgram when the program is verified; a crash if it is not; of a .ptd InvalidExternalData, or a crash if it is odd"
     "an odd root offset"
 
     "F-5" Malformed ALL
@@ -385,10 +385,10 @@ pub static RULES: &[Rule] = rules! {
     "loads it"
     "a vtable at byte 16"
 
-    "P-1" Suspicious ALL
+    "P-1" Invalid ALL
     "The version of a program is 0."
-    "No release wrote another, and the runtime never looks."
-    "ignores it"
+    "No release wrote another, and the runtime takes none that is newer than it knows."
+    "InvalidProgram when the program is loaded"
     "`version: 1`"
 
     "P-V1" Invalid ALL
@@ -472,7 +472,7 @@ pub static RULES: &[Rule] = rules! {
     "P-K3" Invalid ALL
     "A constant inside the FlatBuffer is there, with as many bytes as the tensor needs."
     "It would be read beyond its end."
-    "InvalidArgument when the method is loaded; arithmetic on a null pointer if the bytes are absent"
+    "InvalidArgument when the method is loaded; arithmetic on a null pointer if the bytes are absent; InvalidProgram in builds without such constants"
     "a tensor of 64 bytes whose `storage` has 32"
 
     "P-K5" Invalid ALL
@@ -616,7 +616,7 @@ pub static RULES: &[Rule] = rules! {
     "N-18" Invalid ALL
     "A layout has sizes and a dim_order that names each of up to 16 dimensions once."
     "The runtime reads as many entries as there are sizes, whether they are there or not."
-    "reads behind the end, or follows a null pointer"
+    "reads behind the end, follows a null pointer, or InvalidArgument, by what is missing"
     "two sizes and a `dim_order` of `[0]`"
 
     "N-19" Invalid ALL
@@ -628,7 +628,7 @@ pub static RULES: &[Rule] = rules! {
     "N-30" Note ALL
     "A .ptd has a key."
     "A module that is given only empty ones refuses to load."
-    "InvalidArgument if no file that is given has one"
+    "NotFound when a method asks a single such file for a key; InvalidArgument if none of several has one"
     "a .ptd without keys"
 
     "N-31" Invalid ALL
@@ -850,7 +850,7 @@ pub static RULES: &[Rule] = rules! {
     "T-13" Invalid ALL
     "A tensor's device has the type 0 or 1, and an index from 0."
     "The portable build never looks, the build with ATen's tensors does."
-    "loads it, or InvalidProgram by how it was built"
+    "loads it, or InvalidProgram by how it was built; NotSupported when a planned input on such a device is set"
     "`device_type: 7`"
 
     "G-25" Invalid ALL
@@ -994,13 +994,13 @@ pub static RULES: &[Rule] = rules! {
     "D-11" Invalid ALL
     "The payload of an XNNPACK delegate has its graph and its constants inside."
     "The backend takes the header's word for it, and reads behind the end."
-    "a crash or DelegateInvalidCompatibility when the method is loaded"
+    "a crash, DelegateInvalidCompatibility or InvalidArgument when the method is loaded"
     "a segment that ends before the graph in it does"
 
     "D-12" Invalid ALL
     "The graph of an XNNPACK delegate can be followed."
     "It is a FlatBuffer that nobody verifies, and its operations refer to values by numbers that are not looked up with care."
-    "a crash or an abort when the method is loaded"
+    "a crash, an abort or DelegateInvalidCompatibility when the method is loaded"
     "an operation on value 7 of a graph with 3 values"
 
     "D-13" Invalid ALL

@@ -399,11 +399,6 @@ fn one(
         Failure(Exit::Input, String::new())
     })?;
     let name = assembly.name.as_ref().map_or(name, OsStr::new);
-    if !arguments.quiet {
-        messages.print(&assembly.warnings.render(messages.colours()));
-        let judged = judge(input, &assembly, arguments).map_err(|error| Failure(Exit::Io, error.to_string()))?;
-        messages.print(&judged);
-    }
     if arguments.external_data.is_some() && assembly.plan.external.is_empty() && !arguments.quiet {
         messages.print("warning: there are no constants inside the program, so --external-data makes no .ptd\n");
     }
@@ -414,6 +409,15 @@ fn one(
         Some(Format::Safetensors) => Some(Instead::Tensors(safetensors::emit(&assembly.program).map_err(failed)?)),
         _ => None,
     };
+    if !arguments.quiet {
+        messages.print(&assembly.warnings.render(messages.colours()));
+        let bundle = match &instead {
+            Some(Instead::Bundled(made)) => Some(&**made),
+            _ => None,
+        };
+        let judged = judge(input, &assembly, bundle, arguments);
+        messages.print(&judged.map_err(|error| Failure(Exit::Io, error.to_string()))?);
+    }
     let bytes = files.iter().filter_map(|(_, file)| file.size()).fold(0, u64::saturating_add);
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
     let outputs = write(&files, instead.as_ref(), &bar);
@@ -426,12 +430,16 @@ fn one(
 
 /// What the checker has against what is about to be written. A text may well ask for a file that the runtime refuses, as
 /// who tests a runtime does, so nothing of it is an error here.
-fn judge(input: &Path, assembly: &Assembly, arguments: &Arguments) -> std::io::Result<String> {
+fn judge(input: &Path, assembly: &Assembly, bundle: Option<&Made>, arguments: &Arguments) -> std::io::Result<String> {
     let open = |path: &PathBuf| DataFile::open(path.display().to_string(), &Origin::File(path.as_path().into()));
     let with = arguments.with.iter().map(open).collect::<std::io::Result<_>>()?;
     let options = check::Options { with, ..check::Options::default() };
     let mut out = String::new();
-    for findings in check::assembly(assembly, &options)? {
+    let findings = match bundle {
+        Some(bundle) => vec![check::bundled_program(&bundle.file(&[], &[]).to_vec()?, &options)],
+        None => check::assembly(assembly, &options)?,
+    };
+    for findings in findings {
         let loud = findings.list().iter().filter(|finding| finding.rule.severity < Severity::Note);
         for finding in loud {
             out += &format!("warning: {}: {finding}\n", input.display());

@@ -96,7 +96,10 @@ impl<'p> Walk<'_, 'p> {
             && is_dim_order(order.iter().copied(), sizes.len())
             && tensor.nbytes().is_some()
             && tensor.shape_dynamism != 2
-            && tensor.extra_tensor_info.as_ref().is_none_or(|extra| extra.mutable_data_segments_idx == 0);
+            && tensor.extra_tensor_info.as_ref().is_none_or(|extra| {
+                let device = (0..=1).contains(&extra.device_type) && extra.device_index >= 0;
+                extra.mutable_data_segments_idx == 0 && (0..=1).contains(&extra.location) && device
+            });
         // What an instruction makes has no content before; what it reads must have some.
         let has_content = produced || input || has_data || tensor.memory != Memory::None;
         if !plain || !has_content || (produced && has_data) {
