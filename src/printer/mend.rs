@@ -4,19 +4,73 @@
 //! Any value will do that the text takes: what the file says instead is found by comparing it with what the text makes
 //! (`super::lies`).
 
+use std::collections::HashSet;
+
 use crate::program::{
-    Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, contiguous,
-    is_dim_order,
+    Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorLayout,
+    contiguous, is_dim_order, nbytes,
 };
 use crate::schema::ScalarType;
 
 /// The nearest program that a text can say.
 pub fn program(program: &Program) -> Program {
     let mut mended = program.clone();
+    let mut names = HashSet::new();
     for (number, plan) in mended.execution_plan.get_or_insert_default().iter_mut().enumerate() {
         self::plan(plan, number);
+        plan.name.iter_mut().for_each(|name| make_unique(name, &mut names));
+    }
+    let mut keys = HashSet::new();
+    mended.named_data.iter_mut().flatten().for_each(|entry| make_unique(&mut entry.key, &mut keys));
+    keys.clear();
+    for position in 0..mended.external_data.len() {
+        let len = mended.blob(mended.external_data[position].data).len;
+        let entry = &mut mended.external_data[position];
+        make_unique(&mut entry.key, &mut keys);
+        entry.tensor_layout.iter_mut().for_each(|layout| self::layout(layout, len));
     }
     mended
+}
+
+/// Changes the end of a name that is taken, not its length: what stands behind it in the file stays where it is.
+fn make_unique(name: &mut String, taken: &mut HashSet<String>) {
+    if !taken.contains(name.as_str()) {
+        taken.insert(name.clone());
+        return;
+    }
+    let kept: String = name.chars().filter(char::is_ascii).collect();
+    let kept = &kept[..kept.len().saturating_sub(3)];
+    let free = (0..36u32.pow(3)).map(|number| {
+        let digit = |power: u32| char::from_digit(number / 36u32.pow(power) % 36, 36).unwrap_or('_');
+        let end: String = [digit(2), digit(1), digit(0)].iter().collect();
+        format!("{kept}{}", &end[3 - (name.len() - kept.len()).min(3)..])
+    });
+    if let Some(free) = free.into_iter().find(|name| !taken.contains(name)) {
+        taken.insert(free.clone());
+        *name = free;
+    }
+}
+
+/// A layout that has so many bytes, of as many dimensions as the file's.
+fn layout(layout: &mut TensorLayout, len: u64) {
+    let element = |scalar_type: ScalarType| scalar_type.info().map(|info| info.size).filter(|size| len % size == 0);
+    if element(layout.scalar_type).is_none() {
+        let fits = (0..30).map(ScalarType).find(|scalar_type| element(*scalar_type).is_some());
+        layout.scalar_type = fits.unwrap_or(ScalarType::FLOAT);
+    }
+    let rank = match layout.dim_order.len() {
+        rank if layout.sizes.is_empty() || layout.sizes.len() > 16 => rank.min(16),
+        _ => layout.sizes.len(),
+    };
+    layout.sizes.resize(rank, 1);
+    if nbytes(layout.scalar_type, &layout.sizes) != Some(len) {
+        layout.sizes.fill(1);
+        let count = element(layout.scalar_type).and_then(|size| i32::try_from(len / size).ok());
+        layout.sizes.iter_mut().take(1).for_each(|size| *size = count.unwrap_or(1));
+    }
+    if !is_dim_order(layout.dim_order.iter().copied(), rank) {
+        layout.dim_order = contiguous(rank).into_owned();
+    }
 }
 
 fn plan(plan: &mut ExecutionPlan, number: usize) {

@@ -393,6 +393,31 @@ fn print_flat_tensor_from(
     options: &PrintOptions,
 ) -> io::Result<Printed> {
     let FlatTensor { program, options: layout, raw } = reader::layout::flat_tensor(source)?;
+    let out = print_keys(&program, options)?;
+    let honest = out.clone() + &print_frame(&layout, &raw, options)?;
+    let difference = match assemble_again(&honest, folder) {
+        Ok(assembly) => match assembly.data_files().next() {
+            Some((_, file)) => layout::difference(origin, &file)?,
+            None => Some("it has no keys".into()),
+        },
+        Err(_) => Some("the file is of a kind that the text cannot say yet".into()),
+    };
+    if difference.is_some() {
+        let mended = print_keys(&mend::program(&program), options)?;
+        for body in [&out, &mended] {
+            let print = |raw: &Raw| Ok(body.clone() + &print_frame(&layout, raw, options)?);
+            let (root, most) = (&FLAT_TENSOR, lies::MANY);
+            let liar = Liar { origin, folder, root, most, print: &print, file: first_data_file };
+            if let Some(text) = liar.text()? {
+                return Ok(Printed { text, difference: None });
+            }
+        }
+    }
+    Ok(finish(honest, difference))
+}
+
+/// The keys of a `.ptd` and their data.
+fn print_keys(program: &Program, options: &PrintOptions) -> io::Result<String> {
     let mut out = String::from("named_data:\n");
     let mut data = DataPrinter::new(&options.large_data, &options.file);
     for entry in &program.external_data {
@@ -417,22 +442,7 @@ fn print_flat_tensor_from(
         fields.end();
         out.push('\n');
     }
-    let honest = out.clone() + &print_frame(&layout, &raw, options)?;
-    let difference = match assemble_again(&honest, folder) {
-        Ok(assembly) => match assembly.data_files().next() {
-            Some((_, file)) => layout::difference(origin, &file)?,
-            None => Some("it has no keys".into()),
-        },
-        Err(_) => Some("the file is of a kind that the text cannot say yet".into()),
-    };
-    if difference.is_some() {
-        let print = |raw: &Raw| Ok(out.clone() + &print_frame(&layout, raw, options)?);
-        let liar = Liar { origin, folder, root: &FLAT_TENSOR, most: lies::MANY, print: &print, file: first_data_file };
-        if let Some(text) = liar.text()? {
-            return Ok(Printed { text, difference: None });
-        }
-    }
-    Ok(finish(honest, difference))
+    Ok(out)
 }
 
 fn first_data_file(assembly: &Assembly) -> Option<emitter::File<'_>> {
