@@ -180,15 +180,30 @@ const FEW: u32 = 2;
 impl<'p> Claims<'p> {
     fn new(parts: &'p [Part], inner: Option<u32>) -> Claims<'p> {
         let mut claims = Claims { parts, inner, few: Vec::new(), order: Vec::new() };
-        for (number, part) in parts.iter().enumerate() {
-            let first = claims.few.len() as u32;
-            few_claims(part, number as u8, &mut claims.few);
-            claims.order.extend((first..claims.few.len() as u32).map(|index| FEW << KIND | index));
-            claims.order.extend(part.objects.in_order().into_iter().map(|id| (number as u32) << KIND | id));
+        parts.iter().zip(0..).for_each(|(part, number)| few_claims(part, number, &mut claims.few));
+        // The header of a part comes before its objects, its segments behind those that begin with them.
+        claims.few.sort_by_key(|claim| (claim.at, claim.kind != Kind::Header));
+        let mut few = (0..claims.few.len() as u32).peekable();
+        let mut order =
+            Vec::with_capacity(claims.few.len() + parts.iter().map(|part| part.objects.list.len()).sum::<usize>());
+        for (part, number) in parts.iter().zip(0u32..) {
+            part.objects.in_order(|id, at| {
+                let at = part.start + at;
+                let is_before = |index: &u32| {
+                    let claim = &claims.few[*index as usize];
+                    claim.at < at || claim.at == at && claim.kind == Kind::Header
+                };
+                while let Some(index) = few.next_if(is_before) {
+                    order.push(FEW << KIND | index);
+                }
+                order.push(number << KIND | id);
+            });
         }
-        let mut order = std::mem::take(&mut claims.order);
-        // Sorted runs: the objects of each part, and few segments.
-        order.sort_by_key(|claim| claims.claim(*claim).at);
+        order.extend(few.map(|index| FEW << KIND | index));
+        if parts.len() > 1 {
+            // The objects of a bundle lie before and behind its program.
+            order.sort_by_key(|claim| claims.claim(*claim).at);
+        }
         claims.order = order;
         claims
     }
@@ -234,10 +249,9 @@ fn few_claims(part: &Part, number: u8, claims: &mut Vec<Claim>) {
 fn sweep(claims: &Claims<'_>, inner: u64, len: u64, source: &Source<'_>) -> io::Result<(Vec<Block>, Vec<Clash>)> {
     let mut blocks: Vec<Block> = Vec::with_capacity(claims.order.len() + claims.order.len() / 2);
     let mut clashes = Vec::new();
-    // Blocks that own bytes, for finding the owner of one.
+    // Blocks that own bytes, for finding the owner of one; listed from the first time that somebody asks.
     let mut owners: Vec<u32> = Vec::new();
-    let pairs = claims.order.windows(2).map(|pair| (claims.claim(pair[0]), claims.claim(pair[1])));
-    let crowded = pairs.into_iter().any(|(before, next)| next.at < before.end);
+    let mut crowded = false;
     let mut cursor = 0;
     // Where the first claim behind the present one begins that does not begin with it.
     let mut beyond = 0;
@@ -264,6 +278,13 @@ fn sweep(claims: &Claims<'_>, inner: u64, len: u64, source: &Source<'_>) -> io::
         let at = claim.at.max(cursor);
         let clash = claim.at < cursor.min(end);
         if clash {
+            if !crowded {
+                crowded = true;
+                owners.extend((0..blocks.len() as u32).filter(|block| {
+                    let block: &Block = &blocks[*block as usize];
+                    block.end > block.at
+                }));
+            }
             let before = owners.partition_point(|owner| blocks[*owner as usize].at <= claim.at);
             let owner = before.checked_sub(1).map_or(0, |index| owners[index]);
             clashes.push(Clash { block: blocks.len() as u32, owner, bytes: claim.at..end.min(cursor) });

@@ -40,10 +40,13 @@ use map::{Block, Kind, Map};
 use regions::Form;
 
 /// Blocks that a worker takes at a time.
-const CHUNK: usize = 512;
+const CHUNK: usize = 128;
+
+/// Vectors with more bytes than this, a multiple of a row's, are taken in pieces.
+const PIECE: u64 = 1 << 14;
 
 /// Chunks that are formatted before anything is written.
-const CHUNKS: usize = 32;
+const CHUNKS: usize = 192;
 
 /// What to print.
 #[derive(Debug, Clone, Default)]
@@ -117,19 +120,25 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
     let style = text::Style::new(options.colours);
     let mut counts = Counts::default();
     let mut first = true;
-    let mut from = 0;
     // Memory that is used again and again: to ask for new costs more than to fill it.
     let room: Mutex<Vec<Vec<u8>>> = Mutex::default();
     let room = || room.lock().unwrap_or_else(PoisonError::into_inner);
-    while from < count {
-        let to = count.min(from.saturating_add(CHUNK * CHUNKS));
-        let chunks: Vec<Range<usize>> = (from..to).step_by(CHUNK).map(|start| start..to.min(start + CHUNK)).collect();
-        let written = workers::map(chunks, workers::cores(), |chunk| {
+    let number = |index: usize| wanted.as_ref().map_or(index, |wanted| wanted[index] as usize);
+    let mut chunks = Chunks { block: &|index| &map.blocks[number(index)], count, next: 0, within: 0 };
+    loop {
+        let batch: Vec<Chunk> = chunks.by_ref().take(CHUNKS).collect();
+        if batch.is_empty() {
+            break;
+        }
+        let written = workers::map(batch, workers::cores(), |chunk| {
             let (mut regions, mut counts) = (Vec::new(), Counts::default());
             let mut text = room().pop().unwrap_or_default();
-            for index in chunk {
-                let number = wanted.as_ref().map_or(index, |wanted| wanted[index] as usize);
-                regions::of(&map, &map.blocks[number], &mut regions);
+            for index in chunk.blocks {
+                let number = number(index);
+                let block = &map.blocks[number];
+                let piece = chunk.piece.clone().unwrap_or(block.at..block.end);
+                let is_first = piece.start == block.at;
+                regions::of(&map, &Block { at: piece.start, end: piece.end, ..*block }, &mut regions);
                 for region in &regions {
                     match region.form {
                         Form::Padding => counts.padding += region.size,
@@ -139,7 +148,12 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
                 }
                 match options.json {
                     true => json::block(&map, number, &regions, &mut text),
-                    false => text::block(&map, number, &regions, &style, &mut text),
+                    false => {
+                        if is_first {
+                            text::title(&map, number, &style, &mut text);
+                        }
+                        text::lines(&regions, &style, &mut text);
+                    }
                 }
             }
             (text, counts)
@@ -157,7 +171,6 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
             room().push(text);
             counts.add(of_chunk);
         }
-        from = to;
     }
     match options.json {
         true => out.write_all(if first { b"[]\n" } else { b"\n]\n" }),
@@ -173,6 +186,47 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
                 false => writeln!(out),
             }
         }
+    }
+}
+
+/// What a worker takes at a time: several blocks, or a piece of a large one.
+struct Chunk {
+    blocks: Range<usize>,
+    piece: Option<Range<u64>>,
+}
+
+/// The chunks of `count` blocks, in order.
+struct Chunks<'c> {
+    block: &'c dyn Fn(usize) -> &'c Block,
+    count: usize,
+    /// The block that is next, and how much of it was taken.
+    next: usize,
+    within: u64,
+}
+
+impl Iterator for Chunks<'_> {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        let start = self.next;
+        let is_large = |block: &Block| matches!(block.kind, Kind::Object(_)) && block.end - block.at > PIECE;
+        let large = |index: usize| Some((self.block)(index)).filter(|block| is_large(block));
+        if start >= self.count {
+            return None;
+        }
+        if let Some(block) = large(start) {
+            // Rows begin behind the length, which the first piece takes in addition.
+            let from = block.at + self.within;
+            let end = if self.within == 0 { from + 4 + PIECE } else { from + PIECE };
+            let end = end.min(block.end);
+            let is_last = end == block.end;
+            self.within = if is_last { 0 } else { end - block.at };
+            self.next += usize::from(is_last);
+            return Some(Chunk { blocks: start..start + 1, piece: Some(from..end) });
+        }
+        let end = (start + 1..self.count.min(start + CHUNK)).find(|index| large(*index).is_some());
+        self.next = end.unwrap_or(self.count.min(start + CHUNK));
+        Some(Chunk { blocks: start..self.next, piece: None })
     }
 }
 

@@ -229,18 +229,23 @@ impl Objects {
         objects
     }
 
-    /// The objects by where they begin; of several at one place the one that was found first.
-    pub fn in_order(&self) -> Vec<u32> {
-        let mut order = Vec::with_capacity(self.list.len());
+    /// Gives the objects, and where each begins, in the order of their places; of several at one place the one that was found first.
+    pub fn in_order(&self, mut take: impl FnMut(u32, u64)) {
+        let mut several: Vec<(u32, u32)> = Vec::new();
         for head in self.heads.iter().filter(|head| **head != NONE) {
-            let (start, mut object) = (order.len(), *head);
+            let object = &self.list[*head as usize];
+            if object.next == NONE {
+                take(*head, object.at.into());
+                continue;
+            }
+            let mut object = *head;
             while object != NONE {
-                order.push(object);
+                several.push((self.list[object as usize].at, object));
                 object = self.list[object as usize].next;
             }
-            order[start..].sort_unstable_by_key(|object| (self.list[*object as usize].at, *object));
+            several.sort_unstable();
+            several.drain(..).for_each(|(at, object)| take(object, at.into()));
         }
-        order
     }
 
     /// The object of this kind that begins at a place, and whether it is new.

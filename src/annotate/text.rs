@@ -44,22 +44,25 @@ impl Style {
     }
 }
 
-/// Appends a block.
-pub fn block(map: &Map, number: usize, regions: &[Region<'_>], style: &Style, out: &mut Vec<u8>) {
+/// Appends what stands above the lines of a block.
+pub fn title(map: &Map, number: usize, style: &Style, out: &mut Vec<u8>) {
     let block = &map.blocks[number];
-    if block.kind != Kind::Padding {
-        if number > 0 {
-            out.push(b'\n');
-        }
-        put(out, style.heading);
-        heading(map, block, out);
-        put(out, style.end);
+    if block.kind == Kind::Padding {
+        return;
+    }
+    if number > 0 {
         out.push(b'\n');
-        notes(map, number, style, out);
     }
-    for region in regions {
-        line(region, style, out);
-    }
+    put(out, style.heading);
+    heading(map, block, out);
+    put(out, style.end);
+    out.push(b'\n');
+    notes(map, number, style, out);
+}
+
+/// Appends a line for each region.
+pub fn lines(regions: &[Region<'_>], style: &Style, out: &mut Vec<u8>) {
+    regions.iter().for_each(|region| line(region, style, out));
 }
 
 fn put(out: &mut Vec<u8>, text: &str) {
@@ -214,9 +217,8 @@ fn line(region: &Region<'_>, style: &Style, out: &mut Vec<u8>) {
     out.truncate(from);
     value(region, out);
     let end = from + VALUE_WIDTH + 2;
-    match out.len() < end {
+    match out.len() + 2 <= end {
         true => out.resize(end, b' '),
-        false if out.len() < end + 2 => out.extend_from_slice(b"  "),
         false => out.extend_from_slice(b"  "),
     }
     // What the type says need not be said again.
