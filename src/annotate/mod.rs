@@ -40,7 +40,7 @@ use map::{Block, Kind, Map};
 use regions::Form;
 
 /// Blocks that a worker takes at a time.
-const CHUNK: usize = 128;
+const CHUNK: usize = 64;
 
 /// Vectors with more bytes than this, a multiple of a row's, are taken in pieces.
 const PIECE: u64 = 1 << 14;

@@ -53,7 +53,8 @@ fn make_unique(name: &mut String, taken: &mut HashSet<String>) {
 
 /// A layout that has so many bytes, of as many dimensions as the file's.
 fn layout(layout: &mut TensorLayout, len: u64) {
-    let element = |scalar_type: ScalarType| scalar_type.info().map(|info| info.size).filter(|size| len % size == 0);
+    let element =
+        |scalar_type: ScalarType| scalar_type.info().map(|info| info.size).filter(|size| len.is_multiple_of(*size));
     if element(layout.scalar_type).is_none() {
         let fits = (0..30).map(ScalarType).find(|scalar_type| element(*scalar_type).is_some());
         layout.scalar_type = fits.unwrap_or(ScalarType::FLOAT);
