@@ -37,14 +37,19 @@ fn unlimited() -> serde_saphyr::Options {
 /// A name and what to measure.
 pub type Case<'a> = (&'a str, Box<dyn FnMut() + 'a>);
 
-/// Runs the cases one after the other, again and again, and gives the median time of each.
+/// Runs the cases one after the other, again and again, every other time backwards: what a case leaves behind (memory that was just
+/// freed, say) is not always the same one's to use. Gives the median time of each.
 pub fn interleaved(rounds: usize, cases: &mut [Case<'_>]) -> Vec<Duration> {
     let mut times = vec![Vec::with_capacity(rounds); cases.len()];
-    for _ in 0..rounds {
-        for ((_, case), times) in cases.iter_mut().zip(&mut times) {
+    for round in 0..rounds {
+        let mut order: Vec<usize> = (0..cases.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for index in order {
             let start = Instant::now();
-            case();
-            times.push(start.elapsed());
+            cases[index].1();
+            times[index].push(start.elapsed());
         }
     }
     times.iter_mut().for_each(|times| times.sort());

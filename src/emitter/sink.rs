@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
+use crate::program::produce::Producer;
 use crate::program::{Blob, positioned};
 use crate::workers;
 
@@ -54,9 +55,9 @@ impl Outputs {
         let (file, path) = Unfinished::beside(target).map_err(|error| named(target, error))?;
         let written = reserve(&file, size).and_then(|()| {
             let out = BufWriter::with_capacity(1 << 18, &file);
-            let mut out = Stream { out, progress, file: Some(&file) };
+            let mut out = Stream { out, progress, file: Some(&file), later: Vec::new() };
             write(&mut out)?;
-            out.flush()?;
+            out.finish()?;
             let end = (&file).stream_position()?;
             // What was reserved and is not needed.
             if end < size { file.set_len(end) } else { Ok(()) }
@@ -126,13 +127,53 @@ pub struct Stream<'a, W> {
     progress: &'a (dyn Fn(u64) + Sync),
     /// The file behind `out`, in which several threads can write at their own places; none behind a pipe or a device.
     file: Option<&'a fs::File>,
+    /// Large data that are written in the end, by all threads at once: where, and what.
+    later: Vec<(u64, Blob)>,
 }
 
-impl<'a, W> Stream<'a, W> {
+impl<'a, W: Write> Stream<'a, W> {
     /// What is written in one order only.
     pub fn new(out: W, progress: &'a (dyn Fn(u64) + Sync)) -> Stream<'a, W> {
-        Stream { out, progress, file: None }
+        Stream { out, progress, file: None, later: Vec::new() }
     }
+
+    /// Writes what was left for the end.
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        let Some(file) = self.file else { return Ok(()) };
+        // Each of the data with the number of its first block among all.
+        let mut blocks = 0;
+        let mut jobs = Vec::with_capacity(self.later.len());
+        for (start, blob) in &self.later {
+            let block = blob.block();
+            jobs.push((blocks, *start, block, blob));
+            blocks += blob.len.div_ceil(block);
+        }
+        workers::each::<Worker<'_>>(blocks, workers::cores(), |worker, number| {
+            let index = jobs.partition_point(|(first, ..)| *first <= number) - 1;
+            let (first, start, block, blob) = &jobs[index];
+            // Blocks come in their order, so that the same data are mostly open.
+            let producer = match worker.open.take() {
+                Some((open, producer)) if open == index => producer,
+                _ => blob.open()?,
+            };
+            let at = (number - first) * block;
+            worker.bytes.resize((blob.len - at).min(*block) as usize, 0);
+            producer.read_at(at, &mut worker.bytes)?;
+            positioned::write_all_at(file, start + at, &worker.bytes)?;
+            (self.progress)(worker.bytes.len() as u64);
+            worker.open = Some((index, producer));
+            Ok(())
+        })
+    }
+}
+
+/// What a thread keeps from one block to the next.
+#[derive(Default)]
+struct Worker<'b> {
+    bytes: Vec<u8>,
+    /// The data that are open, by their number.
+    open: Option<(usize, Producer<'b>)>,
 }
 
 impl<W: Write> Write for Stream<'_, W> {
@@ -153,17 +194,9 @@ impl<W: Write> Out for Stream<'_, W> {
         self.out.flush()?;
         let start = file.stream_position()?;
         let end = start.checked_add(blob.len).ok_or(io::ErrorKind::FileTooLarge)?;
-        let producer = blob.open()?;
-        let block = producer.block();
-        workers::each(blob.len.div_ceil(block), workers::cores(), |bytes: &mut Vec<u8>, number| {
-            let at = number * block;
-            bytes.resize((blob.len - at).min(block) as usize, 0);
-            producer.read_at(at, bytes)?;
-            positioned::write_all_at(file, start + at, bytes)?;
-            (self.progress)(bytes.len() as u64);
-            Ok(())
-        })?;
-        file.seek(SeekFrom::Start(end)).map(drop)
+        file.seek(SeekFrom::Start(end))?;
+        self.later.push((start, blob.clone()));
+        Ok(())
     }
 }
 

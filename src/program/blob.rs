@@ -154,12 +154,21 @@ impl Blob {
         let producer = self.open()?;
         let (mut start, mut bytes) = (0, Vec::new());
         while start < self.len {
-            bytes.resize((self.len - start).min(producer.block()) as usize, 0);
+            bytes.resize((self.len - start).min(self.block()) as usize, 0);
             producer.read_at(start, &mut bytes)?;
             out.write_all(&bytes)?;
             start += bytes.len() as u64;
         }
         Ok(())
+    }
+
+    /// How many bytes are best asked for at a time.
+    pub(crate) fn block(&self) -> u64 {
+        match self.source {
+            // The larger, the longer the pieces that lie together.
+            Source::Reordered { .. } => 8 << 20,
+            _ => 1 << 20,
+        }
     }
 
     /// What gives any part of the bytes, to any thread.

@@ -10,7 +10,7 @@ pub mod externalize;
 pub mod internalize;
 pub mod number;
 pub(crate) mod positioned;
-mod produce;
+pub(crate) mod produce;
 pub mod random;
 mod reorder;
 

@@ -95,15 +95,6 @@ impl<'b> Producer<'b> {
             }),
         }
     }
-
-    /// How many bytes are best asked for at a time.
-    pub(crate) fn block(&self) -> u64 {
-        match self {
-            // The larger, the longer the pieces that lie together.
-            Producer::Reordered { .. } => 8 << 20,
-            _ => 1 << 20,
-        }
-    }
 }
 
 fn named(path: &Path, error: io::Error) -> io::Error {
