@@ -18,7 +18,7 @@ use pte_emit::ir::{decode, resolve, tree};
 use pte_emit::layout::{self, memory};
 use pte_emit::printer::{LargeData, PrintOptions, print_program};
 use pte_emit::reader::{self, Origin};
-use pte_emit::{Assembly, Input, Overrides, assemble, check, emitter, program, reassemble};
+use pte_emit::{Assembly, Input, Overrides, annotate, assemble, check, emitter, program, reassemble};
 use texts::{Case, interleaved, json, print, yaml};
 
 fn whole(text: &str) -> Vec<u8> {
@@ -78,6 +78,13 @@ fn reading(count: usize, rounds: usize) {
             Box::new(|| {
                 let findings = check::program(&bytes, bytes.len() as u64, &check::Options::default());
                 assert!(!black_box(findings).has_errors());
+            }),
+        ),
+        (
+            "annotate",
+            Box::new(|| {
+                let options = annotate::Options::default();
+                annotate::annotate(&origin, reader::Format::Program, &options, &mut io::sink()).expect("it is ours");
             }),
         ),
         (

@@ -33,6 +33,7 @@ pub mod diagnostics;
 pub mod emitter;
 pub mod ir;
 pub mod layout;
+mod pages;
 pub mod printer;
 pub mod program;
 pub mod raw;

@@ -3,6 +3,7 @@
 use std::io;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -72,6 +73,37 @@ pub fn each<S: Default>(
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
 }
 
+/// How far a worker may be ahead of who takes what it makes.
+const AHEAD: usize = 16;
+
+/// Makes something of each item, on so many workers, and hands it to `take` in the items' order, while more is made.
+///
+/// # Errors
+/// The first error of `take`; then nothing more is made.
+pub fn in_order<T: Sync, R: Send>(
+    items: &[T],
+    workers: usize,
+    make: impl Fn(&T) -> R + Sync,
+    mut take: impl FnMut(R) -> io::Result<()>,
+) -> io::Result<()> {
+    let workers = workers.min(items.len());
+    if workers < 2 {
+        return items.iter().try_for_each(|item| take(make(item)));
+    }
+    thread::scope(|scope| {
+        let lane = |first: usize| {
+            let (made, taken) = sync_channel(AHEAD);
+            let make = &make;
+            // Who does not want more drops the other end.
+            scope.spawn(move || items[first..].iter().step_by(workers).try_for_each(|item| made.send(make(item)).ok()));
+            taken
+        };
+        let lanes: Vec<_> = (0..workers).map(lane).collect();
+        // A lane that ends early has panicked, and the scope hands that on.
+        (0..items.len()).try_for_each(|number| take(lanes[number % workers].recv().map_err(io::Error::other)?))
+    })
+}
+
 /// What a thread made; its panic becomes the caller's.
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -98,6 +130,26 @@ mod tests {
             assert_eq!(super::each(1000, workers, work).unwrap_err().to_string(), "90");
             assert!(done.lock().unwrap().len() < 90 + workers.max(2), "nothing new is begun");
         }
+    }
+
+    #[test]
+    fn what_is_made_is_taken_in_order_up_to_an_error() {
+        let items: Vec<u32> = (0..1000).collect();
+        for workers in [0, 1, 2, 7] {
+            let mut taken = Vec::new();
+            let full = super::in_order(
+                &items,
+                workers,
+                |item| item * 2,
+                |made| {
+                    taken.push(made);
+                    if made == 1200 { Err(io::Error::other("full")) } else { Ok(()) }
+                },
+            );
+            assert_eq!(full.unwrap_err().to_string(), "full");
+            assert_eq!(taken, (0..=600).map(|item| item * 2).collect::<Vec<u32>>());
+        }
+        super::in_order(&[], 2, |item: &u32| *item, |_| Err(io::Error::other("nothing"))).unwrap();
     }
 
     #[test]

@@ -837,8 +837,8 @@ fn large_data_are_converted_and_turned_on_their_way() {
     folder.write("n.bin", [1i64, 300].map(i64::to_le_bytes).concat());
     folder
         .run(&["narrow.yaml", "-o", "narrow.pte"])
-        .exits(3)
-        .says("element 1 cannot be converted: 300 does not fit int8");
+        .exits(1)
+        .says("n.bin: element 1 cannot be converted: 300 does not fit int8");
     assert!(!folder.names().contains(&"narrow.pte".to_owned()));
 }
 

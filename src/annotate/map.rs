@@ -12,6 +12,7 @@ use super::segments::Segments;
 use super::source::{Source, alignment};
 use crate::check::header;
 use crate::emitter::flatbuffer::MAX_SIZE;
+use crate::pages;
 use crate::reader::{Format, Head, Origin};
 
 /// Bytes that are read of what nothing refers to.
@@ -247,7 +248,7 @@ fn few_claims(part: &Part, number: u8, claims: &mut Vec<Claim>) {
 
 /// Gives each byte to one claim, or to none. `inner` is where the program of a `.bpte` begins.
 fn sweep(claims: &Claims<'_>, inner: u64, len: u64, source: &Source<'_>) -> io::Result<(Vec<Block>, Vec<Clash>)> {
-    let mut blocks: Vec<Block> = Vec::with_capacity(claims.order.len() + claims.order.len() / 2);
+    let mut blocks: Vec<Block> = pages::vector(claims.order.len() + claims.order.len() / 2);
     let mut clashes = Vec::new();
     // Blocks that own bytes, for finding the owner of one; listed from the first time that somebody asks.
     let mut owners: Vec<u32> = Vec::new();

@@ -40,13 +40,10 @@ use map::{Block, Kind, Map};
 use regions::Form;
 
 /// Blocks that a worker takes at a time.
-const CHUNK: usize = 64;
+const CHUNK: usize = 256;
 
 /// Vectors with more bytes than this, a multiple of a row's, are taken in pieces.
 const PIECE: u64 = 1 << 14;
-
-/// Chunks that are formatted before anything is written.
-const CHUNKS: usize = 192;
 
 /// What to print.
 #[derive(Debug, Clone, Default)]
@@ -124,54 +121,49 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
     let room: Mutex<Vec<Vec<u8>>> = Mutex::default();
     let room = || room.lock().unwrap_or_else(PoisonError::into_inner);
     let number = |index: usize| wanted.as_ref().map_or(index, |wanted| wanted[index] as usize);
-    let mut chunks = Chunks { block: &|index| &map.blocks[number(index)], count, next: 0, within: 0 };
-    loop {
-        let batch: Vec<Chunk> = chunks.by_ref().take(CHUNKS).collect();
-        if batch.is_empty() {
-            break;
-        }
-        let written = workers::map(batch, workers::cores(), |chunk| {
-            let (mut regions, mut counts) = (Vec::new(), Counts::default());
-            let mut text = room().pop().unwrap_or_default();
-            for index in chunk.blocks {
-                let number = number(index);
-                let block = &map.blocks[number];
-                let piece = chunk.piece.clone().unwrap_or(block.at..block.end);
-                let is_first = piece.start == block.at;
-                regions::of(&map, &Block { at: piece.start, end: piece.end, ..*block }, &mut regions);
-                for region in &regions {
-                    match region.form {
-                        Form::Padding => counts.padding += region.size,
-                        Form::Unreachable => counts.unreachable += region.size,
-                        _ => counts.explained += region.size,
-                    }
-                }
-                match options.json {
-                    true => json::block(&map, number, &regions, &mut text),
-                    false => {
-                        if is_first {
-                            text::title(&map, number, &style, &mut text);
-                        }
-                        text::lines(&regions, &style, &mut text);
-                    }
+    let chunks: Vec<Chunk> = Chunks { block: &|index| &map.blocks[number(index)], count, next: 0, within: 0 }.collect();
+    let make = |chunk: &Chunk| {
+        let (mut regions, mut counts) = (Vec::new(), Counts::default());
+        let mut text = room().pop().unwrap_or_default();
+        for index in chunk.blocks.clone() {
+            let number = number(index);
+            let block = &map.blocks[number];
+            let piece = chunk.piece.clone().unwrap_or(block.at..block.end);
+            let is_first = piece.start == block.at;
+            regions::of(&map, &Block { at: piece.start, end: piece.end, ..*block }, &mut regions);
+            for region in &regions {
+                match region.form {
+                    Form::Padding => counts.padding += region.size,
+                    Form::Unreachable => counts.unreachable += region.size,
+                    _ => counts.explained += region.size,
                 }
             }
-            (text, counts)
-        });
-        for (mut text, of_chunk) in written {
-            if first && options.json && !text.is_empty() {
-                // The first region has no comma in front of it.
-                text[0] = b'[';
+            match options.json {
+                true => json::block(&map, number, &regions, &mut text),
+                false => {
+                    if is_first {
+                        text::title(&map, number, &style, &mut text);
+                    }
+                    text::lines(&regions, &style, &mut text);
+                }
             }
-            // The first heading has no blank line above it.
-            let blank = usize::from(first && text.first() == Some(&b'\n'));
-            first &= text.is_empty();
-            out.write_all(&text[blank..])?;
-            text.clear();
-            room().push(text);
-            counts.add(of_chunk);
         }
-    }
+        (text, counts)
+    };
+    workers::in_order(&chunks, workers::cores(), make, |(mut text, of_chunk)| {
+        if first && options.json && !text.is_empty() {
+            // The first region has no comma in front of it.
+            text[0] = b'[';
+        }
+        // The first heading has no blank line above it.
+        let blank = usize::from(first && text.first() == Some(&b'\n'));
+        first &= text.is_empty();
+        out.write_all(&text[blank..])?;
+        text.clear();
+        room().push(text);
+        counts.add(of_chunk);
+        Ok(())
+    })?;
     match options.json {
         true => out.write_all(if first { b"[]\n" } else { b"\n]\n" }),
         false => {

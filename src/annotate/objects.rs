@@ -4,6 +4,7 @@
 //! object is seen again when it is explained. No file can make the walk recurse deeper than the schema nests, and the work
 //! is bounded by the file's size.
 
+use crate::pages;
 use crate::schema::{Kind, Table};
 
 /// No object.
@@ -218,11 +219,10 @@ impl Vtable {
 impl Objects {
     /// Everything that the root offset leads to.
     pub fn find(bytes: &[u8], root: &'static Table) -> Objects {
-        let mut objects = Objects {
-            list: Vec::with_capacity(bytes.len() / 16),
-            heads: vec![NONE; bytes.len() / 4 + 1],
-            budget: BUDGET * bytes.len() as u64 + (1 << 16),
-        };
+        let mut heads = pages::vector(bytes.len() / 4 + 1);
+        heads.resize(bytes.len() / 4 + 1, NONE);
+        let mut objects =
+            Objects { list: pages::vector(bytes.len() / 13), heads, budget: BUDGET * bytes.len() as u64 + (1 << 16) };
         if let Some(at) = follow(bytes, 0) {
             objects.table(bytes, at, root, NONE, 0);
         }

@@ -422,7 +422,11 @@ fn one(
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
     let outputs = write(&files, instead.as_ref(), &bar);
     bar.finish_and_clear();
-    let outputs = outputs.map_err(|error| Failure(Exit::Io, error.to_string()))?;
+    let outputs = outputs.map_err(|error| match error.kind() {
+        // Data that cannot become what they should.
+        std::io::ErrorKind::InvalidData => Failure(Exit::Input, error.to_string()),
+        _ => Failure(Exit::Io, error.to_string()),
+    })?;
     let named = files.iter().map(|(target, file)| (target.as_deref(), file));
     let summary = if arguments.quiet { String::new() } else { summary::of(&assembly, named) };
     Ok(Written { outputs, summary })

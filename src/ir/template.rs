@@ -11,6 +11,12 @@ use super::tree::SyntaxError;
 /// A text whose names are replaced, and the names that it has.
 pub type Filled<'t> = (Cow<'t, str>, BTreeSet<&'t str>);
 
+/// A name and its default have no more bytes than this.
+const WINDOW: usize = 4096;
+
+/// A text does not become longer than this.
+const MAX_FILLED: usize = 256 << 20;
+
 /// Replaces `${NAME}` and `${NAME:default}`. In quotes, `"\x24{"` stays what it is.
 ///
 /// # Errors
@@ -19,11 +25,15 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
     let mut used = BTreeSet::new();
     let (mut out, mut errors) = (String::new(), Vec::new());
     let mut rest = 0;
-    while let Some(found) = text[rest..].find("${") {
+    while let Some(found) = text[rest..].find("${").filter(|_| out.len() <= MAX_FILLED) {
         let start = rest + found;
         out.push_str(&text[rest..start]);
         let inside = &text[start + 2..];
-        let line = inside.lines().next().unwrap_or_default();
+        let mut window = inside.len().min(WINDOW);
+        while !inside.is_char_boundary(window) {
+            window -= 1;
+        }
+        let line = inside[..window].lines().next().unwrap_or_default();
         let Some(end) = line.find('}') else {
             errors.push(error(
                 start..start + 2,
@@ -49,6 +59,9 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
                 &format!("`{name}` is not defined; give it with -D {name}=VALUE, or a default: ${{{name}:0}}"),
             )),
         }
+    }
+    if errors.is_empty() && out.len() > MAX_FILLED {
+        errors.push(error(0..0, "with what is defined the text has more than 256 MiB"));
     }
     if !errors.is_empty() {
         return Err(errors);

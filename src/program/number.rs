@@ -150,6 +150,11 @@ pub fn convert(from: ScalarType, to: ScalarType, bytes: &[u8], out: &mut Vec<u8>
             let size = from.info().map_or(1, |info| info.size) as usize;
             for (element, index) in bytes.chunks_exact(size).zip(0..) {
                 let number = decode(from, element).ok_or_else(|| (index, format!("{from} has no numbers")))?;
+                // Somebody who writes numbers is told to write true and false; a file has what it has.
+                let number = match number {
+                    Number::Float(x) if to == ScalarType::BOOL && (x == 0.0 || x == 1.0) => Number::Bool(x == 1.0),
+                    number => number,
+                };
                 encode(to, number, out).map_err(|error| (index, error))?;
             }
         }

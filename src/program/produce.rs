@@ -85,7 +85,12 @@ impl<'b> Producer<'b> {
                 data.read_at(first * size(*from), &mut source)?;
                 let mut bytes = Vec::with_capacity(out.len());
                 number::convert(*from, *to, &source, &mut bytes).map_err(|(index, error)| {
-                    io::Error::other(format!("element {} cannot be converted: {error}", first + index))
+                    let message = format!("element {} cannot be converted: {error}", first + index);
+                    let error = io::Error::new(io::ErrorKind::InvalidData, message);
+                    match &**data {
+                        Producer::File { path, .. } => named(path, error),
+                        _ => error,
+                    }
                 })?;
                 out.copy_from_slice(&bytes);
                 Ok(())
