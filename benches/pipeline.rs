@@ -47,7 +47,10 @@ fn pipeline(count: usize, rounds: usize) {
         ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, Path::new("")))))),
         ("plan memory", Box::new(|| drop(black_box(memory::plan(0, execution_plan))))),
         ("plan all", Box::new(|| drop(black_box(layout::plan(&resolved.program, &same, &resolved.options))))),
-        ("emit", Box::new(|| drop(black_box(emitter::program::emit(&resolved.program, &plan, &resolved.options))))),
+        (
+            "emit",
+            Box::new(|| drop(black_box(emitter::program::emit(&resolved.program, &plan, &resolved.options, None)))),
+        ),
     ];
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();

@@ -242,7 +242,7 @@ impl Assembly {
         let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than what can be addressed");
         let mut outcome = Outcome::default();
         if has_methods {
-            let emit = |forced: Option<&_>| emitter::program::emit_forced(program, plan, options, forced);
+            let emit = |forced: Option<&_>| emitter::program::emit(program, plan, options, forced);
             let frame = |len| layout::file::program(len, &plan.segments, options).ok_or_else(too_large);
             self.pte = Some(make(&self.raws.main, values, &mut outcome, emit, frame)?);
         }

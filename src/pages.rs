@@ -1,8 +1,8 @@
 //! Large pages for large vectors that are filled at once: asking the system for memory four KiB at a time takes longer than
 //! filling it.
 //!
-//! Measured: the map that `pte-emit annotate` makes of 14.4 MB takes 0.09 s with it, and 0.2 s without. Nothing depends on it: where the
-//! system has no large pages, or none left, it stays with small ones.
+//! Measured with `pte-emit annotate` of 14.4 MB, 15 runs in turn with the system's large pages on and off: 0.28 s and 0.30 s. Nothing
+//! depends on it: where the system has no large pages, or none left, it stays with small ones.
 
 /// A vector with room for so many items, on large pages if there are some.
 pub fn vector<T>(capacity: usize) -> Vec<T> {

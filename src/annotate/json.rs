@@ -7,8 +7,8 @@ use super::objects::Number;
 use super::regions::{Form, Leads, Meaning, Region};
 use super::{path, text};
 
-/// Appends the regions of a block, each with a comma in front and a line of its own.
-pub fn block(map: &Map, number: usize, regions: &[Region<'_>], out: &mut Vec<u8>) {
+/// Appends the regions of a block, or of a piece of it, each with a comma in front and a line of its own.
+pub fn block(map: &Map, number: usize, is_first: bool, regions: &[Region<'_>], out: &mut Vec<u8>) {
     let block = &map.blocks[number];
     let part = map.part(block);
     let (mut whole, mut above) = (Vec::new(), Vec::new());
@@ -32,7 +32,7 @@ pub fn block(map: &Map, number: usize, regions: &[Region<'_>], out: &mut Vec<u8>
     }
     let mut made = Vec::new();
     // What is wrong with a block as a whole is told with its first region, or by one without bytes.
-    let mut clash = map.clash(number);
+    let mut clash = map.clash(number).filter(|_| is_first);
     let empty = clash.is_some() && regions.is_empty();
     for region in regions {
         let path = match region.meaning {
@@ -148,14 +148,12 @@ fn value(region: &Region<'_>, out: &mut Vec<u8>) {
         Form::Data | Form::Padding | Form::Unreachable => {
             out.push(b'"');
             for byte in region.bytes.iter().take(16) {
-                out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+                out.extend_from_slice(&text::PAIRS[usize::from(*byte)]);
             }
             out.push(b'"');
         }
     }
 }
-
-const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// A text as JSON; what is not UTF-8 is replaced.
 fn string(bytes: &[u8], out: &mut Vec<u8>) {

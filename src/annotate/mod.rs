@@ -139,7 +139,7 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
                 }
             }
             match options.json {
-                true => json::block(&map, number, &regions, &mut text),
+                true => json::block(&map, number, is_first, &regions, &mut text),
                 false => {
                     if is_first {
                         text::title(&map, number, &style, &mut text);

@@ -1,9 +1,9 @@
 //! The bytes of a file: its metadata in memory, the rest read in short pieces where it is looked at.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::sync::Mutex;
+use std::io;
 
+use crate::program::positioned;
 use crate::reader::Origin;
 
 /// Bytes that are read at a time to see whether they are zeros.
@@ -19,7 +19,7 @@ pub struct Source<'a> {
     pub memory: &'a [u8],
     origin: &'a Origin,
     /// The file, opened once however many pieces are read.
-    file: Option<Mutex<File>>,
+    file: Option<File>,
 }
 
 impl<'a> Source<'a> {
@@ -29,7 +29,7 @@ impl<'a> Source<'a> {
     /// A file that cannot be opened.
     pub fn new(origin: &'a Origin, memory: &'a [u8], len: u64) -> io::Result<Source<'a>> {
         let file = match origin {
-            Origin::File(path) if (memory.len() as u64) < len => Some(Mutex::new(File::open(path)?)),
+            Origin::File(path) if (memory.len() as u64) < len => Some(File::open(path)?),
             _ => None,
         };
         Ok(Source { memory, origin, file })
@@ -47,10 +47,8 @@ impl<'a> Source<'a> {
             return Ok(self.memory[from as usize..to as usize].to_vec());
         }
         let Some(file) = &self.file else { return self.origin.range(from, to - from) };
-        let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        file.seek(SeekFrom::Start(from))?;
         let mut bytes = vec![0; (to - from) as usize];
-        file.read_exact(&mut bytes)?;
+        positioned::read_exact_at(file, from, &mut bytes)?;
         Ok(bytes)
     }
 

@@ -246,7 +246,7 @@ fn line(region: &Region<'_>, style: &Style, out: &mut Vec<u8>) {
 }
 
 /// Each byte as two hexadecimal digits.
-static PAIRS: [[u8; 2]; 256] = {
+pub static PAIRS: [[u8; 2]; 256] = {
     let mut pairs = [[0; 2]; 256];
     let mut byte = 0;
     while byte < 256 {

@@ -236,21 +236,26 @@ fn within<'a>(head: &'a [u8], frame: &Frame) -> Option<&'a [u8]> {
 /// # Errors
 /// None: writing to memory does not fail.
 pub fn assembly(assembly: &crate::Assembly, options: &Options) -> io::Result<Vec<Findings>> {
-    if let Some(findings) = lying(assembly, options)? {
-        return Ok(findings);
-    }
-    let data = assembly.data_files().map(|(tag, file)| DataFile::made(tag.unwrap_or("the .ptd beside it"), &file));
+    let whole = is_judged_whole(assembly);
+    let data = assembly.data_files().map(|(tag, file)| {
+        let name = tag.unwrap_or("the .ptd beside it");
+        match whole {
+            true => DataFile::open(name.to_owned(), &Origin::Bytes(file.to_vec()?.into())),
+            false => DataFile::made(name, &file),
+        }
+    });
     let data = data.collect::<io::Result<Vec<DataFile>>>()?;
     let mut findings = Vec::new();
     if let Some(file) = assembly.program_file() {
         let with = options.with.iter().cloned().chain(data.iter().cloned()).collect();
         let options =
             Options { profile: options.profile, with, data: options.data, operators: options.operators.clone() };
-        let head = head_of(&file)?;
-        let ranges: HashMap<(u64, u64), &Blob> = file.ranges().collect();
+        let head = if whole { file.to_vec()? } else { head_of(&file)? };
+        // Of a whole file the bytes are there, as they will be.
+        let ranges: HashMap<(u64, u64), &Blob> = if whole { HashMap::new() } else { file.ranges().collect() };
         let data = |offset: u64, len: u64| match ranges.get(&(offset, len)) {
             Some(blob) => Some((*blob).clone()),
-            None => range_of(&head, offset, len).map(Blob::bytes).or_else(|| unread(offset, len)),
+            None => range_of(&head, offset, len).map(Blob::bytes).or_else(|| unread(offset, len).filter(|_| !whole)),
         };
         findings.push(program_with(&head, file.size().unwrap_or(u64::MAX), &data, &options));
     }
@@ -261,29 +266,11 @@ pub fn assembly(assembly: &crate::Assembly, options: &Options) -> io::Result<Vec
 /// Larger files that lie are judged by what they should be.
 const WHOLE: u64 = 16 << 20;
 
-/// Judges files that are made to lie by all their bytes: what the plan says of them is not true.
-fn lying(assembly: &crate::Assembly, options: &Options) -> io::Result<Option<Vec<Findings>>> {
-    let files: Vec<File<'_>> =
-        assembly.program_file().into_iter().chain(assembly.data_files().map(|(_, file)| file)).collect();
-    let size = files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.size()?));
-    if assembly.raws == Raws::default() || size.is_none_or(|size| size > WHOLE) {
-        return Ok(None);
-    }
-    let bytes = files.iter().map(File::to_vec).collect::<io::Result<Vec<Vec<u8>>>>()?;
-    let programs = usize::from(assembly.program_file().is_some());
-    let (programs, data) = bytes.split_at(programs);
-    let tags = assembly.data_files().map(|(tag, _)| tag.unwrap_or("the .ptd beside it").to_owned());
-    let open = |(name, bytes): (String, &Vec<u8>)| DataFile::open(name, &Origin::Bytes(bytes.as_slice().into()));
-    let data = tags.zip(data).map(open).collect::<io::Result<Vec<DataFile>>>()?;
-    let with = options.with.iter().cloned().chain(data.iter().cloned()).collect();
-    let with = Options { profile: options.profile, with, data: options.data, operators: options.operators.clone() };
-    let mut findings = Vec::new();
-    for bytes in programs {
-        let data = |offset: u64, len: u64| range_of(bytes, offset, len).map(Blob::bytes);
-        findings.push(program_with(bytes, bytes.len() as u64, &data, &with));
-    }
-    findings.extend(data.iter().map(|file| file.check(options)));
-    Ok(Some(findings))
+/// Whether files are judged by all their bytes: what the plan says of those that are made to lie is not true.
+fn is_judged_whole(assembly: &crate::Assembly) -> bool {
+    let files = assembly.program_file().into_iter().chain(assembly.data_files().map(|(_, file)| file));
+    let size = files.into_iter().try_fold(0u64, |sum, file| sum.checked_add(file.size()?));
+    assembly.raws != Raws::default() && size.is_some_and(|size| size <= WHOLE)
 }
 
 /// The metadata of a file that is yet to be written; as many bytes as the runtime reads first, if the file has them.

@@ -2,7 +2,6 @@
 //!
 //! Arguments, the kind of the file and the terminal; the explanation is the library's.
 
-use std::io::{IsTerminal, Read};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -50,11 +49,10 @@ pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Ex
     let stream = arguments.input.as_os_str() == STREAM;
     let name = if stream { "<stdin>".to_owned() } else { arguments.input.display().to_string() };
     let origin = if stream {
-        let mut bytes = Vec::new();
-        if let Err(error) = std::io::stdin().lock().read_to_end(&mut bytes) {
-            return failed(&name, error);
+        match io::read_stdin() {
+            Ok(bytes) => Origin::Bytes(bytes.into()),
+            Err(error) => return failed(&name, error),
         }
-        Origin::Bytes(bytes.into())
     } else {
         Origin::File(arguments.input.as_path().into())
     };
@@ -72,11 +70,7 @@ pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Ex
         OnlyName::Program => Only::Program,
         OnlyName::Segments => Only::Segments,
     });
-    let colours = match color {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-    };
+    let colours = io::colours(color, &std::io::stdout());
     let options = Options { range: arguments.range.clone(), only, json: arguments.json, colours };
     match io::write_to_stdout(|out| annotate::annotate(&origin, format, &options, out)) {
         Ok(()) => Exit::Ok,

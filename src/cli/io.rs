@@ -30,9 +30,8 @@ pub enum Document {
 /// Opens an input: what begins like one of the binary formats is one, the rest is text.
 pub fn open(path: &Path) -> Result<Document, ReadError> {
     if path.as_os_str() == STREAM {
-        let mut bytes = Vec::new();
-        let read = io::stdin().lock().read_to_end(&mut bytes);
-        read.map_err(|error| ReadError::Unreadable(format!("cannot read <stdin>: {error}")))?;
+        let read = read_stdin();
+        let bytes = read.map_err(|error| ReadError::Unreadable(format!("cannot read <stdin>: {error}")))?;
         return match reader::format(&bytes, bytes.len() as u64).is_some() {
             true => Ok(Document::Binary("<stdin>".into(), Origin::Bytes(bytes.into()))),
             false => text("<stdin>".into(), bytes, PathBuf::new()).map(Document::Text),
@@ -134,6 +133,22 @@ fn text(name: String, bytes: Vec<u8>, folder: PathBuf) -> Result<Text, ReadError
 /// So many bytes take longer to write than a person likes to wait without a sign.
 const LONG: u64 = 256 << 20;
 
+/// Whether what goes there has colours: if wanted, or if it is a terminal.
+pub fn colours(color: ColorChoice, to: &impl IsTerminal) -> bool {
+    match color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => to.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    }
+}
+
+/// All of standard input.
+pub fn read_stdin() -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Messages for the person at the terminal.
 pub struct Messages {
     colours: bool,
@@ -144,12 +159,7 @@ pub struct Messages {
 impl Messages {
     /// Colours if wanted, or if standard error is a terminal.
     pub fn new(color: ColorChoice) -> Messages {
-        let colours = match color {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-        };
-        Messages { colours, kept: None }
+        Messages { colours: colours(color, &io::stderr()), kept: None }
     }
 
     /// Messages that wait until [`Messages::say`].

@@ -15,24 +15,11 @@ use crate::raw::lies::Forced;
 use crate::schema::program as schema;
 use crate::schema::program::*;
 
-/// The FlatBuffer of `program`, without extended header.
+/// The FlatBuffer of `program`, without extended header, with what is forced on its tables.
 ///
 /// # Errors
 /// A program too large for a FlatBuffer (2 GiB), said before it is built; inline data that cannot be read.
-pub fn emit(program: &Program, plan: &Plan, options: &Options) -> io::Result<FlatBuffer> {
-    emit_forced(program, plan, options, None)
-}
-
-/// The same, with what is forced on its tables.
-///
-/// # Errors
-/// As [`emit`].
-pub fn emit_forced(
-    program: &Program,
-    plan: &Plan,
-    options: &Options,
-    forced: Option<&Forced>,
-) -> io::Result<FlatBuffer> {
+pub fn emit(program: &Program, plan: &Plan, options: &Options, forced: Option<&Forced>) -> io::Result<FlatBuffer> {
     let size = size::of_program(program, plan);
     size::check(size, "the program without its segments")?;
     let w = Writer::new(options.builder, options.strings, size as usize, forced);

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
-use crate::program::produce::Producer;
+use crate::program::produce::{Producer, named};
 use crate::program::{Blob, positioned};
 use crate::workers;
 
@@ -279,10 +279,6 @@ fn keep_old(target: &Path) -> io::Result<Option<TempPath>> {
     fs::remove_file(&name)?;
     // A file system without hard links loses the way back, not the output.
     Ok(fs::hard_link(target, &name).is_ok().then_some(name))
-}
-
-fn named(target: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", target.display()))
 }
 
 /// A temporary file beside `target`, with the permissions of the file there, or else those that any program's new file

@@ -102,7 +102,8 @@ impl<'b> Producer<'b> {
     }
 }
 
-fn named(path: &Path, error: io::Error) -> io::Error {
+/// An error with the file that it is about.
+pub(crate) fn named(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 

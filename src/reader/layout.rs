@@ -281,7 +281,7 @@ fn guess_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Resul
         for (delegate_alignment, tensor_alignment) in forced.iter().flat_map(|d| tensor.iter().map(move |t| (*d, *t))) {
             for builder in [Builder::Exir, Builder::Flatc] {
                 let candidate = Options { builder, strings, delegate_alignment, tensor_alignment, ..options.clone() };
-                let flatbuffer = emitter::program::emit(&found.program, plan, &candidate)?;
+                let flatbuffer = emitter::program::emit(&found.program, plan, &candidate, None)?;
                 if let Some(inserted) = header_size(&found.metadata, &flatbuffer) {
                     *options = candidate;
                     return Ok((flatbuffer, Some(inserted)));

@@ -10,7 +10,7 @@ use pte_emit::program::{Program, dedup};
 pub fn write(program: &Program, options: &Options) -> Vec<u8> {
     let same = dedup::find(&program.blobs).unwrap();
     let plan = layout::plan(program, &same, options).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let flatbuffer = emitter::program::emit(program, &plan, options).unwrap();
+    let flatbuffer = emitter::program::emit(program, &plan, options, None).unwrap();
     let placement = layout::file::program(flatbuffer.len() as u64, &plan.segments, options).unwrap();
     let file = emitter::File {
         flatbuffer: &flatbuffer,
