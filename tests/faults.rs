@@ -53,6 +53,31 @@ fn a_full_disk_is_told_and_the_old_output_stays() {
     }
 }
 
+/// Data are turned and converted in blocks: there is not room for half of them.
+#[test]
+#[cfg(target_os = "linux")]
+fn large_data_need_little_memory() {
+    let folder = Folder::new(&[]);
+    let (rows, columns) = (1u64 << 14, 1u64 << 12);
+    File::create(folder.path().join("weights.bin")).unwrap().set_len(8 * rows * columns).unwrap();
+    let npy = format!("{{'descr': '<i8', 'fortran_order': True, 'shape': ({rows}, {columns}), }}");
+    let npy = [&b"\x93NUMPY\x01\0\x76\0"[..], format!("{npy:<117}\n").as_bytes()].concat();
+    folder.write("weights.npy", &npy);
+    let file = File::options().write(true).open(folder.path().join("weights.npy")).unwrap();
+    file.set_len(npy.len() as u64 + 8 * rows * columns).unwrap();
+    for (name, tensor) in [
+        ("turned.yaml", "tensor: int64, data: {npy: weights.npy}".to_owned()),
+        (
+            "converted.yaml",
+            format!("tensor: bfloat16, sizes: [{}], data: {{file: weights.bin, dtype: float32}}", 2 * rows * columns),
+        ),
+    ] {
+        folder.write(name, format!("methods: {{forward: {{values: {{w: {{{tensor}}}}}, outputs: [w]}}}}"));
+        // 512 MiB of weights; the limit, in KiB, is for the program itself, too.
+        limited(&folder, "ulimit -v 250000", &format!("{name} -o /dev/null -q")).exits(0);
+    }
+}
+
 #[test]
 fn a_folder_that_takes_no_file_is_told() {
     let folder = Folder::new(&[]);
