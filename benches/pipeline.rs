@@ -13,17 +13,18 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use pte_emit::emitter::sink::Outputs;
+use pte_emit::cli::outputs::Outputs;
+use pte_emit::data::Origin;
 use pte_emit::ir::{decode, resolve, tree};
 use pte_emit::layout::{self, memory};
 use pte_emit::printer::{LargeData, PrintOptions, print_program};
-use pte_emit::reader::{self, Origin};
-use pte_emit::{Assembly, Input, Overrides, annotate, assemble, check, emitter, program, reassemble};
+use pte_emit::reader;
+use pte_emit::{Assembly, Options as AssembleOptions, Source, annotate, assemble, check, emitter, program};
 use texts::{Case, interleaved, json, print, yaml};
 
 fn whole(text: &str) -> Vec<u8> {
-    let input = Input { name: "bench", text, folder: Path::new("") };
-    let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+    let input = Source::yaml("bench", text, Path::new(""));
+    let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     assembly.program_file().expect("it has methods").to_vec().expect("it reads no files")
 }
 
@@ -34,7 +35,7 @@ fn pipeline(count: usize, rounds: usize) {
     let parsed = tree();
     let (document, _) = decode::decode(parsed.clone());
     let resolved = resolve::resolve(&document, Path::new("")).expect("the text is right");
-    let same = program::dedup::find(&resolved.program.blobs).expect("nothing is read");
+    let same = data::dedup::find(&resolved.program.blobs).expect("nothing is read");
     let plan = layout::plan(&resolved.program, &same, &resolved.options).expect("it fits");
     let execution_plan = &resolved.program.plans()[0];
     let mut cases: Vec<Case<'_>> = vec![
@@ -70,8 +71,7 @@ fn pipeline(count: usize, rounds: usize) {
 fn reading(count: usize, rounds: usize) {
     let bytes = whole(&yaml(count));
     let origin = Origin::Bytes(bytes.as_slice().into());
-    let options =
-        PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts: true };
+    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
     let mut cases: Vec<Case<'_>> = vec![
         ("copy in memory (baseline)", Box::new(|| drop(black_box(bytes.clone())))),
         ("verify, by the flatbuffers crate", Box::new(|| verifier::verify(black_box(&bytes)).expect("it is ours"))),
@@ -79,7 +79,7 @@ fn reading(count: usize, rounds: usize) {
         (
             "check",
             Box::new(|| {
-                let findings = check::program(&bytes, bytes.len() as u64, &check::Options::default());
+                let findings = check::file(&Origin::Bytes(bytes[..].into()), &check::Options::default()).unwrap();
                 assert!(!black_box(findings).has_errors());
             }),
         ),
@@ -87,7 +87,7 @@ fn reading(count: usize, rounds: usize) {
             "annotate",
             Box::new(|| {
                 let options = annotate::Options::default();
-                annotate::annotate(&origin, reader::Format::Program, &options, &mut io::sink()).expect("it is ours");
+                annotate::annotate(&origin, format::Format::Program, &options, &mut io::sink()).expect("it is ours");
             }),
         ),
         (
@@ -143,15 +143,17 @@ fn weights(count: usize, rounds: usize) {
     }
     drop(file);
     text += "    inputs: []\n    outputs: [w0]\n";
-    let assembled = |overrides: &Overrides| {
-        assemble(&Input { name: "bench", text: &text, folder }, overrides)
-            .unwrap_or_else(|report| panic!("{}", report.render(false)))
+    let assembled = |overrides: &AssembleOptions| {
+        assemble(&Source::yaml("bench", &text, folder), overrides).unwrap_or_else(|error| panic!("{error}"))
     };
-    let split = Overrides { external_data: true, ..Overrides::default() };
-    write(&assembled(&Overrides::default()), &folder.join("model"));
+    let split = {
+        let mut options = AssembleOptions::default();
+        options.external_data = true;
+        options
+    };
+    write(&assembled(&AssembleOptions::default()), &folder.join("model"));
     let model = Origin::File(folder.join("model/out.pte").into());
-    let options =
-        PrintOptions { explicit: false, large_data: LargeData::Refer, file: "out.pte".into(), trust_long_texts: true };
+    let options = PrintOptions { explicit: false, large_data: LargeData::Refer, file: "out.pte".into() };
     let mut cases: Vec<Case<'_>> = vec![
         (
             "copy, in pieces of 1 MiB (baseline)",
@@ -175,11 +177,16 @@ fn weights(count: usize, rounds: usize) {
                 io::copy(&mut File::open(folder.join("weights.bin")).expect("it is ours"), &mut to).expect("room");
             }),
         ),
-        ("text and weights to .pte", Box::new(|| write(&assembled(&Overrides::default()), &folder.join("one")))),
+        ("text and weights to .pte", Box::new(|| write(&assembled(&AssembleOptions::default()), &folder.join("one")))),
         ("text and weights to .pte and .ptd", Box::new(|| write(&assembled(&split), &folder.join("two")))),
         (
             ".pte split into .pte and .ptd",
-            Box::new(|| write(&reassemble("bench", &model, &split).expect("it is ours"), &folder.join("split"))),
+            Box::new(|| {
+                write(
+                    &assemble(&Source::of_origin("bench", model.clone()), &split).expect("it is ours"),
+                    &folder.join("split"),
+                )
+            }),
         ),
         (
             "check the .pte",
@@ -200,8 +207,8 @@ fn weights(count: usize, rounds: usize) {
 
 /// Lifetimes that are hard in different ways.
 fn planner(count: usize, rounds: usize) {
+    use pte_emit::format::ScalarType;
     use pte_emit::program::{Chain, EValue, ExecutionPlan, Instruction, Tensor};
-    use pte_emit::schema::ScalarType;
     let plan_of = |span: &dyn Fn(usize) -> (usize, usize), size: &dyn Fn(usize) -> i32| {
         let mut calls = vec![Vec::new(); count + 1];
         for i in 0..count {

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pte_emit::{Input, Overrides, assemble};
+use pte_emit::{Options as AssembleOptions, Source, assemble};
 use texts::{Case, interleaved, json, print, yaml};
 
 const MIB: u64 = 1 << 20;
@@ -100,8 +100,8 @@ fn program(path: &Path, weights: &str, bytes: u64, compare: bool) {
 /// Assembles a text, but for writing its files.
 fn planned(folder: &Path, name: &str) {
     let text = fs::read_to_string(folder.join(name)).expect("it was written");
-    let input = Input { name, text: &text, folder };
-    drop(assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false))));
+    let input = Source::yaml(name, &text, folder);
+    drop(assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}")));
 }
 
 fn weights(bytes: u64, rounds: usize) {

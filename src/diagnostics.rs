@@ -1,71 +1,87 @@
-//! Messages about a text: what is wrong where, what was expected, what to do; and how they look on a terminal.
+//! Messages about a source: severity, byte span, what was found, what was expected, what to do.
 //!
-//! Finding what is wrong is the stages' work.
+//! How they look on a terminal is the command line's business; [`std::fmt::Display`] gives one line a message.
 
+use std::fmt;
+use std::io;
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-
-use crate::ir::tree::{self, NodeId};
-
-/// How bad it is.
+/// How severe a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Severity {
     /// There is no output.
     Error,
-    /// There is output, but it may not be what was meant.
+    /// There is output, but it may not be what was intended.
     Warning,
 }
 
-/// A message.
+/// Bytes of the source.
+pub type Span = Range<usize>;
+
+/// A message about a source. `P` is a position in the source: a byte span, or what a stage can turn into one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// How bad it is.
+#[non_exhaustive]
+pub struct Diagnostic<P = Span> {
+    /// How severe it is.
     pub severity: Severity,
-    /// The place in the text; `None` if it concerns no place.
-    pub at: Option<NodeId>,
-    /// What is wrong.
+    /// Position in the source; `None` if it concerns no single position.
+    pub at: Option<P>,
+    /// The problem, with the value found.
     pub message: String,
-    /// What was expected there, beside the caret; may be empty.
+    /// The value expected at the position; may be empty.
     pub label: String,
-    /// Other places, and what they are.
-    pub related: Vec<(NodeId, String)>,
+    /// Other positions, and their roles.
+    pub related: Vec<(P, String)>,
     /// What to do.
     pub help: Option<String>,
+    /// The kind of the I/O error that is the cause; `None` if the source is wrong.
+    pub io: Option<io::ErrorKind>,
 }
 
-impl Diagnostic {
-    /// An error at a place.
-    pub fn error(at: NodeId, message: impl Into<String>) -> Diagnostic {
+impl<P> Diagnostic<P> {
+    /// An error about the source as a whole.
+    pub fn whole(message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic {
             severity: Severity::Error,
-            at: Some(at),
+            at: None,
             message: message.into(),
             label: String::new(),
             related: Vec::new(),
             help: None,
+            io: None,
         }
     }
 
-    /// A warning at a place.
-    pub fn warning(at: NodeId, message: impl Into<String>) -> Diagnostic {
+    /// An error at a position.
+    pub fn error(at: P, message: impl Into<String>) -> Diagnostic<P> {
+        Diagnostic { at: Some(at), ..Diagnostic::whole(message) }
+    }
+
+    /// A warning at a position.
+    pub fn warning(at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(at, message) }
     }
 
-    /// Says what was expected.
-    pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
+    /// An error of reading data; one whose kind says that the data are wrong, not that they cannot be read, is a plain error.
+    pub fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
+        Diagnostic { io: is_io(error).then_some(error.kind()), ..Diagnostic::whole(message) }
+    }
+
+    /// Adds what was expected.
+    pub fn label(mut self, label: impl Into<String>) -> Diagnostic<P> {
         self.label = label.into();
         self
     }
 
-    /// Says what to do.
-    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+    /// Adds what to do.
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic<P> {
         self.help = Some(help.into());
         self
     }
 
     /// Suggests the nearest of the known names, if one is near.
-    pub fn suggest<'n>(self, wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Diagnostic {
+    pub fn suggest<'n>(self, wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Diagnostic<P> {
         match nearest(wrong, known) {
             Some(name) => self.help(format!("did you mean `{name}`?")),
             None => self,
@@ -79,15 +95,28 @@ impl Diagnostic {
         messages: usize,
         wrong: &str,
         known: impl IntoIterator<Item = &'n str>,
-    ) -> Diagnostic {
+    ) -> Diagnostic<P> {
         if messages < 2 * SHOWN { self.suggest(wrong, known) } else { self }
     }
 
-    /// Names another place.
-    pub fn related(mut self, at: NodeId, what: impl Into<String>) -> Diagnostic {
-        self.related.push((at, what.into()));
+    /// Adds another position.
+    pub fn related(mut self, at: P, role: impl Into<String>) -> Diagnostic<P> {
+        self.related.push((at, role.into()));
         self
     }
+
+    /// The same message with its positions mapped; positions without a counterpart are dropped.
+    pub fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
+        let Diagnostic { severity, at, message, label, related, help, io } = self;
+        let related = related.into_iter().filter_map(|(at, role)| Some((position(at)?, role))).collect();
+        Diagnostic { severity, at: at.and_then(position), message, label, related, help, io }
+    }
+}
+
+/// Whether an error comes from the system, and not from what was read.
+pub fn is_io(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, Other};
+    !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge)
 }
 
 /// `3 arguments`, `1 argument`.
@@ -118,173 +147,74 @@ pub fn nearest<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// So many messages of a text are shown.
-const SHOWN: usize = 20;
+/// Number of messages about one source that are shown.
+pub const SHOWN: usize = 20;
 
-/// What went wrong with one input.
+/// Messages about one source.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Name of the input, for the reader.
+    /// Name of the source.
     pub name: String,
-    /// The messages, ready to be shown: each with its place resolved.
-    pub entries: Vec<Entry>,
-    /// The lines of the text that the entries show, with the number of the first of each group.
-    text: String,
-}
-
-/// A message with its places in the text.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// The message.
-    pub diagnostic: Diagnostic,
-    /// Bytes of the text.
-    pub place: Option<Range<usize>>,
-    /// Other places and what they are.
-    related: Vec<(Range<usize>, String)>,
+    /// The messages.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The source, if a message has a position in it.
+    pub text: String,
 }
 
 impl Report {
-    /// Looks up the places of `diagnostics` in `text`.
+    /// Messages about `text`.
     pub fn new(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Report {
-        if diagnostics.is_empty() {
-            return Report { name: name.to_owned(), ..Report::default() };
-        }
-        let places = if diagnostics.iter().any(|d| d.at.is_some()) { tree::places(text) } else { Vec::new() };
-        let place = |id: NodeId| places.get(id.0 as usize).cloned();
-        let entries = diagnostics
-            .into_iter()
-            .map(|diagnostic| Entry {
-                place: diagnostic.at.and_then(place),
-                related: diagnostic.related.iter().filter_map(|(id, what)| Some((place(*id)?, what.clone()))).collect(),
-                diagnostic,
-            })
-            .collect();
-        Report { name: name.to_owned(), entries, text: text.to_owned() }
-    }
-
-    /// A report of a text that could not be read.
-    pub fn syntax(name: &str, text: &str, errors: Vec<tree::SyntaxError>) -> Report {
-        let entry = |error: tree::SyntaxError| {
-            let diagnostic = Diagnostic { at: None, ..Diagnostic::error(NodeId(0), error.message) };
-            Entry { diagnostic, place: Some(error.place), related: Vec::new() }
-        };
-        let entries = errors.into_iter().map(entry).collect();
-        Report { name: name.to_owned(), entries, text: text.to_owned() }
+        let shown = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
+        Report { name: name.to_owned(), diagnostics, text: if shown { text.to_owned() } else { String::new() } }
     }
 
     /// Whether there is an error among the messages.
     pub fn has_errors(&self) -> bool {
-        self.entries.iter().any(|entry| entry.diagnostic.severity == Severity::Error)
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// The messages as text, with colours if asked; the first of many.
-    pub fn render(&self, colours: bool) -> String {
-        let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
-        let mut out = String::new();
-        for entry in self.entries.iter().take(SHOWN) {
-            out.push_str(&self.render_entry(entry, &renderer));
-            out.push_str("\n\n");
-        }
-        if let Some(more) = self.entries.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            out.push_str(&format!("... and {more} more\n"));
-        }
-        out
+    /// Line and column of a byte, both from 1; columns count characters.
+    pub fn line_column(&self, at: usize) -> (usize, usize) {
+        let at = at.min(self.text.len());
+        let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = 1 + self.text[..start].bytes().filter(|byte| *byte == b'\n').count();
+        (line, 1 + self.text[start..at].chars().count())
     }
+}
 
-    fn render_entry(&self, entry: &Entry, renderer: &Renderer) -> String {
-        let diagnostic = &entry.diagnostic;
-        let level = match diagnostic.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
-        };
-        let window = entry.place.as_ref().map(|place| self.window(place));
-        let mut group: Group<'_> =
-            level.primary_title(&diagnostic.message).elements(None::<Snippet<'_, annotate_snippets::Annotation<'_>>>);
-        // Of a line that is cut the drawing does not know the column.
-        let mut cut = None;
-        match entry.place.as_ref().zip(window) {
-            Some((place, window)) => {
-                let annotation = AnnotationKind::Primary
-                    .span(window.within(place))
-                    .label(diagnostic.label.as_str())
-                    .highlight_source(true);
-                cut = window.column.map(|column| {
-                    let shown = 1 + self.text[window.bytes.start..place.start].chars().count();
-                    let at = format!("{}:{}", self.name, window.line);
-                    (format!("{at}:{shown}"), format!("{at}:{column}"))
-                });
-                let mut snippet = window.snippet(&self.name).annotation(annotation);
-                let mut others = Vec::new();
-                for (place, what) in &entry.related {
-                    if window.bytes.start <= place.start && place.end <= window.bytes.end {
-                        snippet =
-                            snippet.annotation(AnnotationKind::Context.span(window.within(place)).label(what.as_str()));
-                    } else {
-                        others.push((self.window(place), place, what));
-                    }
-                }
-                group = group.element(snippet);
-                for (window, place, what) in others {
-                    let annotation = AnnotationKind::Context.span(window.within(place)).label(what.as_str());
-                    group = group.element(window.snippet(&self.name).annotation(annotation));
-                }
+impl fmt::Display for Report {
+    /// One line a message: `model.yaml:9:48: error: unknown value`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, diagnostic) in self.diagnostics.iter().take(SHOWN).enumerate() {
+            if number > 0 {
+                writeln!(f)?;
             }
-            None => group = group.element(Origin::path(self.name.as_str())),
+            if !self.name.is_empty() {
+                write!(f, "{}:", self.name)?;
+            }
+            if let Some(at) = &diagnostic.at {
+                let (line, column) = self.line_column(at.start);
+                write!(f, "{line}:{column}:")?;
+            }
+            if !self.name.is_empty() {
+                f.write_str(" ")?;
+            }
+            let severity = match diagnostic.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            };
+            write!(f, "{severity}: {}", diagnostic.message)?;
+            if !diagnostic.label.is_empty() {
+                write!(f, ": {}", diagnostic.label)?;
+            }
+            if let Some(help) = &diagnostic.help {
+                write!(f, " (help: {help})")?;
+            }
         }
-        if let Some(help) = &diagnostic.help {
-            group = group.element(Level::HELP.message(help.as_str()));
+        match self.diagnostics.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n... and {more} more"),
         }
-        let drawn = renderer.render(&[group]);
-        match cut {
-            Some((shown, true_place)) => drawn.replacen(&shown, &true_place, 1),
-            None => drawn,
-        }
-    }
-
-    /// The line that a place begins in, cut if it is long: rendering then costs the same whatever the text's size.
-    fn window(&self, place: &Range<usize>) -> Window<'_> {
-        const ABOUT: usize = 400;
-        let start = self.text[..place.start].rfind('\n').map_or(0, |at| at + 1);
-        let end = self.text[place.start..].find('\n').map_or(self.text.len(), |at| place.start + at);
-        let end = if end > start && self.text.as_bytes()[end - 1] == b'\r' { end - 1 } else { end };
-        let mut bytes = start..end;
-        let mut column = None;
-        if end - start > 2 * ABOUT {
-            // The shown part begins somewhere: where it begins in its line, the message must say.
-            column = Some(1 + self.text[start..place.start].chars().count());
-            bytes.start = self.floor(place.start.saturating_sub(ABOUT).max(start));
-            bytes.end = self.floor((place.start + ABOUT).min(end));
-        }
-        let line = 1 + self.text[..start].bytes().filter(|b| *b == b'\n').count();
-        Window { source: &self.text[bytes.clone()], bytes, line, column }
-    }
-
-    fn floor(&self, mut at: usize) -> usize {
-        while !self.text.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
-    }
-}
-
-struct Window<'a> {
-    source: &'a str,
-    bytes: Range<usize>,
-    line: usize,
-    /// Column of the place in its line, if the line is cut.
-    column: Option<usize>,
-}
-
-impl<'a> Window<'a> {
-    fn snippet(&self, name: &'a str) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
-        Snippet::source(self.source).path(name).line_start(self.line).fold(false)
-    }
-
-    /// A place of the text as a place of the window; a place that goes on behind it ends with it.
-    fn within(&self, place: &Range<usize>) -> Range<usize> {
-        let start = place.start.clamp(self.bytes.start, self.bytes.end);
-        let end = place.end.clamp(start, self.bytes.end);
-        start - self.bytes.start..end - self.bytes.start
     }
 }
 
@@ -300,10 +230,20 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut() {
-        let text = format!("a: [{}]\n", "1, ".repeat(5000));
-        let diagnostic = Diagnostic::error(NodeId(2003), "here");
-        let shown = Report::new("long.yaml", &text, vec![diagnostic]).render(false);
-        assert!(shown.len() < 2000 && shown.contains("long.yaml:1:"), "{shown}");
+    fn a_message_is_one_line_with_line_and_column() {
+        let text = "a: 1\nbé: x\n";
+        let diagnostics = vec![
+            Diagnostic::error(10..11, "unknown `x`").label("expected a number").help("did you mean `1`?"),
+            Diagnostic::whole("nothing fits"),
+        ];
+        let report = Report::new("m.yaml", text, diagnostics);
+        let expected = "m.yaml:2:5: error: unknown `x`: expected a number (help: did you mean `1`?)\nm.yaml: error: nothing fits";
+        assert_eq!(report.to_string(), expected);
+    }
+
+    #[test]
+    fn only_errors_of_the_system_are_io() {
+        assert!(is_io(&io::Error::from(io::ErrorKind::NotFound)));
+        assert!(!is_io(&io::Error::other("a key is missing")));
     }
 }

@@ -10,9 +10,10 @@ use std::process::Stdio;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use pte_emit::annotate::{self, Only, Options};
-use pte_emit::reader::{Format, Origin};
-use pte_emit::schema::program;
-use pte_emit::{Assembly, Input, Overrides, assemble};
+use pte_emit::data::Origin;
+use pte_emit::format::Format;
+use pte_emit::format::program;
+use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 use serde_json::Value;
 
 // The tests of the other commands use all of it.
@@ -37,8 +38,8 @@ fn root() -> &'static Path {
 fn assembled(name: &str) -> Assembly {
     let path = root().join("examples").join(name);
     let text = fs::read_to_string(&path).unwrap();
-    let input = Input { name, text: &text, folder: path.parent().unwrap() };
-    assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)))
+    let input = Source::yaml(name, &text, path.parent().unwrap());
+    assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// All files that a text of the examples becomes.
@@ -49,7 +50,7 @@ fn files(name: &str) -> Vec<(&'static str, Vec<u8>)> {
     files.extend(assembly.data_files().map(|(_, file)| ("ptd", file.to_vec().unwrap())));
     if !assembly.tests.is_empty() {
         // Not every test can be bundled.
-        files.extend(assembly.bundled().ok().map(|bytes| ("bpte", bytes.flatbuffer.to_vec())));
+        files.extend(assembly.bundled().ok().map(|bytes| ("bpte", bytes.flatbuffer().to_vec())));
     }
     files
 }

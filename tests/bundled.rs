@@ -5,14 +5,16 @@
 //! others are our own, given to devtools as files. Whether the tests are right is not asked, nor what the runtime says.
 
 use proptest::prelude::*;
+use pte_emit::data::Blob;
+use pte_emit::data::Origin;
 use pte_emit::emitter::bundled_program::emit;
-use pte_emit::ir::tests::{MethodTests, TestCase, TestData};
-use pte_emit::layout::Builder;
-use pte_emit::program::{Blob, contiguous, nbytes};
+use pte_emit::format::ScalarType;
+use pte_emit::format::serializer::Serializer;
+use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
+use pte_emit::program::{contiguous, nbytes};
+use pte_emit::reader;
 use pte_emit::reader::bundled_program::{Found, read};
-use pte_emit::reader::{self, Origin};
-use pte_emit::schema::ScalarType;
-use pte_emit::{Assembly, Input, Overrides};
+use pte_emit::{Assembly, Options as AssembleOptions, Source};
 
 // Assembling is not all that is done here, so some of it is not used.
 #[allow(dead_code)]
@@ -26,7 +28,7 @@ use golden::Goldens;
 const GOLDEN: &[&str] = &["addmul", "channels_last", "dtypes", "empty", "multi", "names", "scalars", "shapes"];
 
 /// The two references, and who writes so: devtools since ExecuTorch 1.4, and through JSON and flatc before.
-const REFERENCES: [(&str, Builder); 2] = [("model.bpte", Builder::Exir), ("flatc.bpte", Builder::Flatc)];
+const REFERENCES: [(&str, Serializer); 2] = [("model.bpte", Serializer::Exir), ("flatc.bpte", Serializer::Flatc)];
 
 /// What devtools make of tests that are channels-last.
 const MADE_CONTIGUOUS: &str = "channels_last/devtools.bpte";
@@ -37,8 +39,8 @@ fn goldens() -> Goldens {
 
 fn assemble(name: &str) -> Assembly {
     let goldens = goldens();
-    let input = Input { name, text: &goldens.text(name), folder: &goldens.0 };
-    pte_emit::assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)))
+    let input = Source::yaml(name, &goldens.text(name), &goldens.0);
+    pte_emit::assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn program_of(assembly: &Assembly) -> Vec<u8> {
@@ -150,7 +152,7 @@ fn program_and_data_are_where_the_schema_wants_them() {
     for path in references().map(|name| goldens().0.join(name)) {
         let found = read(&Origin::File(path.into())).unwrap();
         let offset = |blob: &Blob| match blob.source {
-            pte_emit::program::Source::File { offset, .. } => offset,
+            pte_emit::data::Source::File { offset, .. } => offset,
             _ => panic!("data stay where they are"),
         };
         assert_eq!(offset(&found.program) % 32, 0);
@@ -255,7 +257,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn random_tests_come_back(tests in method_tests(), program in prop::collection::vec(any::<u8>(), 0..99), flatc in any::<bool>()) {
-        let order = if flatc { Builder::Flatc } else { Builder::Exir };
+        let order = if flatc { Serializer::Flatc } else { Serializer::Exir };
         let bytes = emit(&program, &tests, order, None).unwrap();
         let found = read_bytes(&bytes).unwrap();
         prop_assert_eq!(found.program.to_vec().unwrap(), program);

@@ -4,9 +4,10 @@
 
 use std::fs;
 
-use pte_emit::Overrides;
+use pte_emit::Options as AssembleOptions;
+use pte_emit::format::serializer::Serializer;
 use pte_emit::ir::document::Layout;
-use pte_emit::layout::{Builder, Home};
+use pte_emit::layout::Storage;
 
 #[path = "support/golden.rs"]
 mod golden;
@@ -62,7 +63,7 @@ fn goldens() -> Goldens {
 }
 
 fn assemble_golden(name: &str) -> Vec<Output> {
-    goldens().assemble(name, &Overrides::default())
+    goldens().assemble(name, &AssembleOptions::default())
 }
 
 fn hex(text: &str) -> Vec<u8> {
@@ -105,7 +106,7 @@ fn the_same_text_gives_the_same_bytes_twice_and_elsewhere() {
         let text = goldens().text(name);
         let first = assemble_golden(name);
         assert!(first == assemble_golden(name), "{name} gives the same bytes twice");
-        let moved = assemble("another name", &text, elsewhere.path(), &Overrides::default());
+        let moved = assemble("another name", &text, elsewhere.path(), &AssembleOptions::default());
         assert!(first == moved, "{name} gives the same bytes from another folder");
     }
 }
@@ -116,7 +117,7 @@ fn json_gives_the_same_bytes_as_yaml() {
         let document: serde_yaml::Value = serde_yaml::from_str(&goldens().text(name)).unwrap();
         // Not by way of a JSON value: that would sort the keys, and their order is that of the values.
         let json = serde_json::to_string_pretty(&document).unwrap();
-        let found = assemble(&format!("{name}.json"), &json, &goldens().0, &Overrides::default());
+        let found = assemble(&format!("{name}.json"), &json, &goldens().0, &AssembleOptions::default());
         let complaints = goldens().differences(name, &found, references, files);
         assert!(complaints.is_empty(), "as JSON, {complaints}");
     }
@@ -124,7 +125,11 @@ fn json_gives_the_same_bytes_as_yaml() {
 
 #[test]
 fn all_constants_can_be_sent_to_a_ptd() {
-    let overrides = Overrides { external_data: true, ..Overrides::default() };
+    let overrides = {
+        let mut options = AssembleOptions::default();
+        options.external_data = true;
+        options
+    };
     let found = assemble("addmul", &goldens().text("addmul"), &goldens().0, &overrides);
     let complaints =
         goldens().differences("addmul with external data", &found, "addmul_ext", &["model.pte", DEFAULT_PTD]);
@@ -133,8 +138,13 @@ fn all_constants_can_be_sent_to_a_ptd() {
 
 #[test]
 fn the_ptd_begins_as_the_format_page_shows() {
-    let layout = Layout { segment_alignment: Some(16), ..Layout::default() };
-    let overrides = Overrides { layout, external_data: true, ..Overrides::default() };
+    let layout = layout("segment_alignment", "16");
+    let overrides = {
+        let mut options = AssembleOptions::default();
+        options.layout = layout;
+        options.external_data = true;
+        options
+    };
     let found = assemble("addmul", &goldens().text("addmul"), &goldens().0, &overrides);
     let (_, ptd) = found.iter().find(|(name, _)| name == DEFAULT_PTD).unwrap();
     let expected = [hex(PAGE), hex(BEHIND_PAGE)].concat();
@@ -151,13 +161,17 @@ const FLATC: &[(&str, &str)] =
 #[test]
 fn the_older_layout_is_the_one_that_flatc_wrote() {
     for (name, more) in FLATC {
-        let mut layout = Layout { builder: Some(Builder::Flatc), ..Layout::default() };
+        let mut layout = layout("builder", "flatc");
         if *name == "conv_xnn" {
             // This one was made with the delegates inside the FlatBuffer.
-            layout.delegates = Some(Home::Inline);
+            layout.set("delegates", "inline").unwrap();
         }
         let text = goldens().text(name) + more;
-        let found = assemble(name, &text, &goldens().0, &Overrides { layout, ..Overrides::default() });
+        let found = assemble(name, &text, &goldens().0, &{
+            let mut options = AssembleOptions::default();
+            options.layout = layout;
+            options
+        });
         let difference = goldens().difference(name, &found[0].1, &format!("flatc_layout/{name}.pte"));
         assert!(difference.is_none(), "{}", difference.unwrap_or_default());
     }

@@ -10,8 +10,9 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use pte_emit::check::{self, DataFile, Findings, Options, Profile, Severity};
-use pte_emit::reader::{self, Origin};
-use pte_emit::{Assembly, Input, Overrides, assemble};
+use pte_emit::data::Origin;
+use pte_emit::reader;
+use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 
 #[path = "check/broken.rs"]
 mod broken;
@@ -30,8 +31,8 @@ fn root() -> &'static Path {
 
 fn assembled(path: &Path) -> Assembly {
     let text = std::fs::read_to_string(path).unwrap();
-    let input = Input { name: &path.display().to_string(), text: &text, folder: path.parent().unwrap() };
-    assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)))
+    let input = Source::yaml(&path.display().to_string(), &text, path.parent().unwrap());
+    assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn origin(path: &Path) -> Origin {
@@ -106,9 +107,9 @@ fn nothing_is_said_against_what_the_assembler_writes() {
                 }
             }
             if let (false, Ok(bundled)) = (assembly.tests.is_empty(), assembly.bundled()) {
-                let with = assembly.data_files().map(|(_, file)| DataFile::made("its .ptd", &file).unwrap()).collect();
+                let with = assembly.data_files().map(|(_, file)| DataFile::unwritten("its .ptd", &file)).collect();
                 let options = Options { with, ..Options::default() };
-                let complaints = complaints(&path, &check::bundled_program(&bundled.flatbuffer, &options));
+                let complaints = complaints(&path, &check::bundled_program(bundled.flatbuffer(), &options));
                 if !complaints.is_empty() {
                     wrong += &format!("{} as a .bpte:\n{complaints}", path.display());
                 }
@@ -125,7 +126,7 @@ fn a_head_is_judged_as_the_whole_file() {
         let bytes = std::fs::read(&path).unwrap();
         let whole = check::file(&Origin::Bytes(bytes.clone().into()), &Options::default()).unwrap();
         let on_disk = check::file(&origin(&path), &Options::default()).unwrap();
-        let head = check::program(&bytes, bytes.len() as u64, &Options::default());
+        let head = check::file(&Origin::Bytes(bytes[..].into()), &Options::default()).unwrap();
         assert_eq!(shown(&whole), shown(&on_disk));
         assert_eq!(shown(&whole), shown(&head));
     }

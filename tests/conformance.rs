@@ -9,11 +9,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pte_emit::ir::tests::{TestCase, TestData};
-use pte_emit::program::number::{self, Number};
+use pte_emit::data::number::{self, Number};
+use pte_emit::format::ScalarType;
+use pte_emit::program::test_cases::{TestCase, TestData};
 use pte_emit::program::{Memory, TensorData};
-use pte_emit::schema::ScalarType;
-use pte_emit::{Assembly, Input, Overrides, assemble};
+use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 
 #[path = "support/files.rs"]
 mod files;
@@ -73,9 +73,14 @@ fn shown(path: &Path) -> String {
 fn judge(runner: &Path, path: &Path, external_data: bool, mode: Mode) -> Result<usize, Vec<String>> {
     let text = fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
     let name = shown(path);
-    let input = Input { name: &name, text: &text, folder: path.parent().unwrap_or(Path::new("")) };
-    let overrides = Overrides { external_data, ..Overrides::default() };
-    let assembly = assemble(&input, &overrides).map_err(|report| vec![report.render(false)])?;
+    let input = Source::yaml(&name, &text, path.parent().unwrap_or(Path::new("")));
+    let overrides = {
+        let mut options = AssembleOptions::default();
+        options.external_data = external_data;
+        options
+    };
+    let assembly =
+        assemble(&input, &overrides).map_err(|report| vec![pte_emit::cli::render::report(report.report(), false)])?;
     if external_data && let Some(left) = constant_inside(&assembly) {
         return Err(vec![left]);
     }
@@ -303,7 +308,7 @@ fn differences_are_noticed() {
         scalar_type: ScalarType::LONG,
         sizes: vec![1],
         dim_order: vec![0],
-        data: pte_emit::program::Blob::bytes(&7i64.to_le_bytes()[..]),
+        data: pte_emit::data::Blob::bytes(&7i64.to_le_bytes()[..]),
     };
     assert_eq!(runner::spell(&expected).unwrap(), "tensor 4 1 0 0700000000000000");
     assert_eq!(compare(&expected, &tensor("tensor 4 1 0 0700000000000000"), &case), Ok(()));

@@ -10,7 +10,7 @@ use pretty_assertions::assert_eq;
 use pte_emit::check::rules::{self, Rule};
 use pte_emit::ir::shape::{self, Form, Shape};
 use pte_emit::ir::template;
-use pte_emit::{Input, Overrides, assemble};
+use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -53,10 +53,9 @@ fn every_yaml_block_assembles() {
             let name = format!("{}:{line}", page.display());
             let (block, _) = template::fill(&block, &Default::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
             for text in template::documents(&block) {
-                let input = Input { name: &name, text: &text, folder: root() };
-                let assembly =
-                    assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
-                assert_eq!(assembly.warnings.render(false), "", "{name}");
+                let input = Source::yaml(&name, &text, root());
+                let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(assembly.warnings.to_string(), "", "{name}");
             }
             count += 1;
         }
@@ -104,8 +103,8 @@ fn every_command_runs() {
 #[test]
 fn the_picture_is_true() {
     let text = std::fs::read_to_string(root().join("examples/linear.yaml")).unwrap();
-    let input = Input { name: "linear.yaml", text: &text, folder: &root().join("examples") };
-    let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+    let input = Source::yaml("linear.yaml", &text, &root().join("examples"));
+    let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let bytes = assembly.program_file().unwrap().to_vec().unwrap();
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     for row in 0..3 {
@@ -115,7 +114,7 @@ fn the_picture_is_true() {
     }
     let memory = &assembly.plan.memory[0];
     assert!(readme.contains(&format!("{} bytes for {} of tensors", memory.sizes[1], memory.unshared)));
-    let base = assembly.program_file().unwrap().placement.segment_base_offset;
+    let base = assembly.program_file().unwrap().emitted.placement.segment_base_offset;
     assert!(readme.contains(&format!("then at {base:04x}")));
 }
 

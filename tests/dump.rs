@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use proptest::prelude::*;
+use pte_emit::data::Origin;
 use pte_emit::printer::{self, LargeData, PrintOptions, Printed};
-use pte_emit::reader::Origin;
-use pte_emit::{Input, Overrides, assemble, reassemble};
+use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 #[path = "support/references.rs"]
 mod references;
@@ -31,18 +31,18 @@ fn goldens(extension: &str) -> Vec<PathBuf> {
 
 fn print(path: &Path, explicit: bool, large_data: LargeData) -> std::io::Result<Printed> {
     let origin = Origin::File(path.into());
-    let options = PrintOptions { explicit, large_data, file: path.display().to_string(), trust_long_texts: true };
+    let options = PrintOptions { explicit, large_data, file: path.display().to_string() };
     match path.extension().is_some_and(|extension| extension == "ptd") {
-        true => printer::print_flat_tensor(&origin, Path::new(""), &options),
-        false => printer::print_program(&origin, Path::new(""), &options),
+        true => pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options),
+        false => pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options),
     }
 }
 
 /// Assembles a text and returns its file.
 fn bytes(text: &str) -> Vec<u8> {
-    let input = Input { name: "dump", text, folder: Path::new("") };
-    let assembly =
-        assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}\n{text}", report.render(false)));
+    let input = Source::yaml("dump", text, Path::new(""));
+    let assembly = assemble(&input, &AssembleOptions::default())
+        .unwrap_or_else(|report| panic!("{}\n{text}", pte_emit::cli::render::report(report.report(), false)));
     match assembly.program_file() {
         Some(file) => file.to_vec().unwrap(),
         None => assembly.data_files().next().expect("it has data").1.to_vec().unwrap(),
@@ -80,12 +80,13 @@ fn bundled_programs_come_back_bit_for_bit() {
                 trust_long_texts: true,
             };
             let origin = Origin::File(path.as_path().into());
-            let printed = printer::print_bundled(&origin, Path::new(""), &options).unwrap();
+            let printed =
+                pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options).unwrap();
             assert_eq!(printed.difference, None, "{}:\n{}", path.display(), printed.text);
-            let input = Input { name: "dump", text: &printed.text, folder: Path::new("") };
-            let assembly = assemble(&input, &Overrides::default()).unwrap();
+            let input = Source::yaml("dump", &printed.text, Path::new(""));
+            let assembly = assemble(&input, &AssembleOptions::default()).unwrap();
             assert!(
-                assembly.bundled().unwrap().flatbuffer[..] == std::fs::read(&path).unwrap()[..],
+                assembly.bundled().unwrap().flatbuffer()[..] == std::fs::read(&path).unwrap()[..],
                 "{}",
                 path.display()
             );
@@ -116,9 +117,8 @@ fn examples_come_back_bit_for_bit() {
             continue;
         }
         let text = std::fs::read_to_string(&entry).unwrap();
-        let input = Input { name: "example", text: &text, folder: &root().join("examples") };
-        let assembly =
-            assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+        let input = Source::yaml("example", &text, &root().join("examples"));
+        let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         let file = assembly.program_file().expect("examples have methods").to_vec().unwrap();
         let path = folder.path().join(entry.file_stem().unwrap()).with_extension("pte");
         std::fs::write(&path, &file).unwrap();
@@ -166,7 +166,7 @@ fn long_texts_come_back_bit_for_bit() {
     let print = |trust_long_texts| {
         let options =
             PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts };
-        printer::print_program(&origin, Path::new(""), &options).unwrap()
+        pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options).unwrap()
     };
     let printed = print(true);
     assert_eq!(printed.difference, None);
@@ -178,9 +178,9 @@ fn long_texts_come_back_bit_for_bit() {
     let end = u64::from_le_bytes(odd[16..24].try_into().unwrap()) as usize;
     odd[end] = 1;
     let origin = Origin::Bytes(odd.as_slice().into());
-    let options =
-        PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts: true };
-    let printed = printer::print_program(&origin, Path::new(""), &options).unwrap();
+    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
+    let printed =
+        pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options).unwrap();
     assert_eq!(printed.difference, None);
     assert!(printed.text.ends_with(&format!("raw:\n  patch:\n    - {{at: {end:#x}, bytes: {{hex: \"01\"}}}}\n")));
 }
@@ -281,10 +281,10 @@ fn odd_layouts_have_words() {
     ];
     for (words, file) in files {
         for explicit in [false, true] {
-            let options =
-                PrintOptions { explicit, large_data: LargeData::Inline, file: String::new(), trust_long_texts: false };
+            let options = PrintOptions { explicit, large_data: LargeData::Inline, file: String::new() };
             let origin = Origin::Bytes(file.as_slice().into());
-            let printed = printer::print_program(&origin, Path::new(""), &options).unwrap();
+            let printed =
+                pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options).unwrap();
             assert_eq!(printed.difference, None, "{words}:\n{}", printed.text);
             assert!(printed.text.contains(words), "{words}:\n{}", printed.text);
             assert!(bytes(&printed.text) == file, "{words}:\n{}", printed.text);
@@ -346,11 +346,15 @@ fn weights_split_out_and_put_back_give_the_same_file() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["linear", "multi", "conv_dyn", "conv_xnn", "stateful_init", "add", "topk", "bf16", "channels_last"] {
         let original = root().join(format!("tests/golden/bytes/{name}/model.pte"));
-        let run = |path: &Path, overrides: &Overrides| {
+        let run = |path: &Path, overrides: &AssembleOptions| {
             reassemble("model.pte", &Origin::File(path.into()), overrides)
                 .unwrap_or_else(|r| panic!("{name}: {}", r.render(false)))
         };
-        let split = run(&original, &Overrides { external_data: true, ..Overrides::default() });
+        let split = run(&original, &{
+            let mut options = AssembleOptions::default();
+            options.external_data = true;
+            options
+        });
         let (program, data) = (folder.path().join("split.pte"), folder.path().join("split.ptd"));
         std::fs::write(&program, split.program_file().unwrap().to_vec().unwrap()).unwrap();
         let mut with = Vec::new();
@@ -358,7 +362,12 @@ fn weights_split_out_and_put_back_give_the_same_file() {
             std::fs::write(&data, file.to_vec().unwrap()).unwrap();
             with.push(data.clone());
         }
-        let joined = run(&program, &Overrides { internal_data: true, with, ..Overrides::default() });
+        let joined = run(&program, &{
+            let mut options = AssembleOptions::default();
+            options.internal_data = true;
+            options.with = with;
+            options
+        });
         assert!(joined.program_file().unwrap().to_vec().unwrap() == std::fs::read(&original).unwrap(), "{name}");
     }
 }
@@ -373,13 +382,22 @@ fn copies_split_out_and_put_back_give_the_same_file() {
     let (original, program, data) =
         (folder.path().join("o.pte"), folder.path().join("s.pte"), folder.path().join("s.ptd"));
     std::fs::write(&original, bytes(text)).unwrap();
-    let run = |path: &Path, overrides: Overrides| {
+    let run = |path: &Path, overrides: AssembleOptions| {
         reassemble("o", &Origin::File(path.into()), &overrides).expect("it is ours")
     };
-    let split = run(&original, Overrides { external_data: true, ..Overrides::default() });
+    let split = run(&original, {
+        let mut options = AssembleOptions::default();
+        options.external_data = true;
+        options
+    });
     std::fs::write(&program, split.program_file().unwrap().to_vec().unwrap()).unwrap();
     std::fs::write(&data, split.data_files().next().unwrap().1.to_vec().unwrap()).unwrap();
-    let back = run(&program, Overrides { internal_data: true, with: vec![data], ..Overrides::default() });
+    let back = run(&program, {
+        let mut options = AssembleOptions::default();
+        options.internal_data = true;
+        options.with = vec![data];
+        options
+    });
     assert!(back.program_file().unwrap().to_vec().unwrap() == bytes(text));
 }
 
@@ -387,7 +405,12 @@ fn copies_split_out_and_put_back_give_the_same_file() {
 fn a_missing_key_is_told() {
     let path = root().join("tests/golden/bytes/lora_tags/model.pte");
     let with = vec![root().join("tests/golden/bytes/lora_tags/first.ptd")];
-    let overrides = Overrides { internal_data: true, with, ..Overrides::default() };
+    let overrides = {
+        let mut options = AssembleOptions::default();
+        options.internal_data = true;
+        options.with = with;
+        options
+    };
     let report = reassemble("model.pte", &Origin::File(path.into()), &overrides).unwrap_err().render(false);
     assert!(report.contains("`2.weight` are in none of the .ptd files"), "{report}");
 }
@@ -406,9 +429,9 @@ proptest! {
             let at = at.index(changed.len());
             changed[at] = byte;
         }
-        let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts: true };
+        let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
         let origin = Origin::Bytes(changed.clone().into());
-        if let Ok(printed) = printer::print_program(&origin, Path::new(""), &options)
+        if let Ok(printed) = pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options)
             && printed.difference.is_none()
         {
             prop_assert!(bytes(&printed.text) == changed);
@@ -421,16 +444,19 @@ const SMALL: u64 = 1 << 20;
 
 /// Assembles a text; if that goes, the file that it makes is printed, and the text assembles to the same file.
 fn comes_back(text: &str, folder: &Path) -> Result<(), String> {
-    let overrides = Overrides { max_size: Some(SMALL), ..Overrides::default() };
-    let Ok(assembly) = assemble(&Input { name: "mutated", text, folder }, &overrides) else { return Ok(()) };
+    let overrides = {
+        let mut options = AssembleOptions::default();
+        options.max_size = Some(SMALL);
+        options
+    };
+    let Ok(assembly) = assemble(&Source::yaml("mutated", text, folder), &overrides) else { return Ok(()) };
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1)).ok_or("no file")?;
     // What is patched may be anything, or nothing that can be read.
     if file.size().is_none_or(|size| size > SMALL) || !file.raw.patches.is_empty() {
         return Ok(());
     }
     let file = file.to_vec().map_err(|error| error.to_string())?;
-    let options =
-        PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts: true };
+    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
     let printed = printer::print(&Origin::Bytes(file.as_slice().into()), Path::new(""), &options)
         .map_err(|error| error.to_string())?;
     match printed.difference {
@@ -458,7 +484,7 @@ fn odd_texts_come_back() {
     };
     for list in ["{tensor_list: [x, {index: -1}]}", "{optional_tensor_list: [x, null]}"] {
         let text = text(list);
-        assert!(assemble(&Input { name: "odd", text: &text, folder: Path::new("") }, &Overrides::default()).is_ok());
+        assert!(assemble(&Source::yaml("odd", &text, Path::new("")), &AssembleOptions::default()).is_ok());
         comes_back(&text, Path::new("")).unwrap();
     }
 }

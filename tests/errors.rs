@@ -7,7 +7,7 @@ use std::fs;
 use std::panic;
 use std::path::{Path, PathBuf};
 
-use pte_emit::{Input, Overrides, assemble};
+use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 #[path = "../src/golden.rs"]
 mod golden;
@@ -26,14 +26,14 @@ fn message(path: &Path) -> Result<String, &'static str> {
     let file = path.file_name().unwrap().to_str().unwrap();
     let text = fs::read_to_string(path).unwrap();
     // A relative folder, so that no message has a path of this machine in it.
-    let input = Input { name: file, text: &text, folder: Path::new("tests/golden/errors") };
+    let input = Source::yaml(file, &text, Path::new("tests/golden/errors"));
     let warning = file.starts_with("warn_");
-    match assemble(&input, &Overrides::default()) {
-        Ok(assembly) if warning && !assembly.warnings.entries.is_empty() => Ok(assembly.warnings.render(false)),
+    match assemble(&input, &AssembleOptions::default()) {
+        Ok(assembly) if warning && !assembly.warnings.diagnostics.is_empty() => Ok(assembly.warnings.to_string()),
         Ok(_) if warning => Err("no warning"),
         Ok(_) => Err("accepted without an error"),
         Err(_) if warning => Err("an error, not a warning"),
-        Err(report) => Ok(report.render(false)),
+        Err(report) => Ok(pte_emit::cli::render::report(report.report(), false)),
     }
 }
 

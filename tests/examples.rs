@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pretty_assertions::assert_eq;
 use pte_emit::ir::tree::{self, Tree};
-use pte_emit::{Input, Overrides, assemble};
+use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 const SCHEMA_LINE: &str = "# yaml-language-server: $schema=../pte-emit.schema.json";
 
@@ -28,9 +28,9 @@ fn examples() -> BTreeMap<String, String> {
 
 /// All files that a text becomes, by tag.
 fn files(name: &str, text: &str, folder: &Path) -> Vec<(Option<String>, Vec<u8>)> {
-    let input = Input { name, text, folder };
-    let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
-    assert!(assembly.warnings.entries.is_empty(), "{}", assembly.warnings.render(false));
+    let input = Source::yaml(name, text, folder);
+    let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(assembly.warnings.diagnostics.is_empty(), "{}", assembly.warnings.to_string());
     let program = assembly.program_file().unwrap_or_else(|| panic!("{name} has no methods"));
     let data = assembly.data_files().map(|(tag, file)| (tag.map(str::to_owned), file.to_vec().unwrap()));
     [(Some(".pte".to_owned()), program.to_vec().unwrap())].into_iter().chain(data).collect()

@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::process::Stdio;
 use std::time::Duration;
 
-use pte_emit::emitter::sink::Outputs;
-use pte_emit::{Input, Overrides, assemble};
+use pte_emit::cli::outputs::Outputs;
+use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 // The tests of the command use all of it.
 #[allow(dead_code)]
@@ -93,8 +93,8 @@ fn a_source_that_shrinks_is_told() {
     let folder = Folder::new(&[("model.pte", "old")]);
     model(&folder, 3 << 20);
     let text = String::from_utf8(folder.read("model.yaml")).unwrap();
-    let input = Input { name: "model.yaml", text: &text, folder: folder.path() };
-    let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)));
+    let input = Source::yaml("model.yaml", &text, folder.path());
+    let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     File::options().write(true).open(folder.path().join("weights.bin")).unwrap().set_len(1 << 20).unwrap();
 
     let (mut outputs, file) = (Outputs::new(), assembly.program_file().unwrap());

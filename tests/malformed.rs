@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 
 use pretty_assertions::assert_eq;
 use pte_emit::check::{self, DataFile, Findings, Options, Severity, rules};
-use pte_emit::ir::tests::TestData;
+use pte_emit::data::Blob;
+use pte_emit::data::Origin;
 use pte_emit::ir::tree::{self, Tree};
 use pte_emit::printer::{self, LargeData, PrintOptions};
-use pte_emit::program::{Blob, EValue, ExecutionPlan};
-use pte_emit::reader::Origin;
-use pte_emit::{Assembly, Input, Overrides, assemble, reassemble};
+use pte_emit::program::test_cases::TestData;
+use pte_emit::program::{EValue, ExecutionPlan};
+use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 
 #[path = "../src/golden.rs"]
 mod golden;
@@ -79,8 +80,8 @@ fn recipe(path: &Path) -> Recipe {
 
 impl Recipe {
     fn assemble(&self) -> Assembly {
-        let input = Input { name: &self.name, text: &self.text, folder: &cookbook() };
-        assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)))
+        let input = Source::yaml(&self.name, &self.text, &cookbook());
+        assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Whether it is about the bundle around a program.
@@ -242,7 +243,7 @@ fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
 }
 
 fn options(explicit: bool) -> PrintOptions {
-    PrintOptions { explicit, large_data: LargeData::Inline, file: "file".into(), trust_long_texts: false }
+    PrintOptions { explicit, large_data: LargeData::Inline, file: "file".into() }
 }
 
 /// A file of that name, as an assembly writes it.
@@ -267,11 +268,21 @@ fn files_are_dumped_and_assembled_anew() {
             let origin = Origin::Bytes(bytes.as_slice().into());
             let outcome = guarded(|| {
                 // What comes of these is of no interest, as long as something does.
-                let _ = printer::print(&origin, Path::new(""), &options(true));
-                let _ = reassemble(&name, &origin, &Overrides::default()).map(|assembly| file(&assembly, &name));
-                let printed = printer::print(&origin, Path::new(""), &options(false)).ok()?;
-                let input = Input { name: &title, text: &printed.text, folder: Path::new("") };
-                let again = assemble(&input, &Overrides::default()).ok().map(|assembly| file(&assembly, &name));
+                let _ = pte_emit::print(
+                    &pte_emit::Source::of_origin("dump", origin.clone()),
+                    Path::new(""),
+                    &options(true),
+                );
+                let _ = assemble(&Source::of_origin(&name, origin.clone()), &AssembleOptions::default())
+                    .map(|assembly| file(&assembly, &name));
+                let printed = pte_emit::print(
+                    &pte_emit::Source::of_origin("dump", origin.clone()),
+                    Path::new(""),
+                    &options(false),
+                )
+                .ok()?;
+                let input = Source::yaml(&title, &printed.text, Path::new(""));
+                let again = assemble(&input, &AssembleOptions::default()).ok().map(|assembly| file(&assembly, &name));
                 Some(match (again, printed.difference) {
                     (Some(Ok(again)), None) if again == bytes => None,
                     (_, Some(difference)) => Some(difference),

@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use pte_emit::check::{self, DataFile, Findings, Options, Severity};
-use pte_emit::reader::Origin;
-use pte_emit::{Input, Overrides};
+use pte_emit::data::Origin;
+use pte_emit::{Options as AssembleOptions, Source};
 
 #[path = "support/fields.rs"]
 mod fields;
@@ -232,11 +232,14 @@ fn bases() -> Vec<Base> {
     for path in texts {
         let name = shown(&path);
         let text = fs::read_to_string(&path).unwrap();
-        let input = Input { name: &name, text: &text, folder: &examples };
+        let input = Source::yaml(&name, &text, &examples);
         let assemble = |external_data| {
-            let overrides = Overrides { external_data, ..Overrides::default() };
-            let assembly =
-                pte_emit::assemble(&input, &overrides).unwrap_or_else(|report| panic!("{}", report.render(false)));
+            let overrides = {
+                let mut options = AssembleOptions::default();
+                options.external_data = external_data;
+                options
+            };
+            let assembly = pte_emit::assemble(&input, &overrides).unwrap_or_else(|error| panic!("{error}"));
             let data: Vec<(String, Vec<u8>)> = assembly
                 .data_files()
                 .map(|(tag, file)| (format!("{}.ptd", tag.unwrap_or("default")), file.to_vec().unwrap()))

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use pte_emit::annotate::{Options, annotate};
-use pte_emit::reader::{Format, Origin};
-use pte_emit::{Input, Overrides, assemble};
+use pte_emit::data::Origin;
+use pte_emit::format::Format;
+use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 #[path = "support/texts.rs"]
 mod texts;
@@ -76,20 +77,24 @@ unsafe impl GlobalAlloc for Noting {
 
 /// Assembles a text as the command does, and gives what went wrong beyond what a message can say.
 fn answer(text: &str, folder: &Path) -> Result<(), String> {
-    let input = Input { name: "mutated.yaml", text, folder };
+    let input = Source::yaml("mutated.yaml", text, folder);
     let start = Instant::now();
     LARGEST.set(0);
     let outcome = panic::catch_unwind(|| {
         for external_data in [false, true] {
-            let overrides = Overrides { external_data, ..Overrides::default() };
+            let overrides = {
+                let mut options = AssembleOptions::default();
+                options.external_data = external_data;
+                options
+            };
             match assemble(&input, &overrides) {
                 Err(report) => {
-                    assert!(report.has_errors(), "a report without an error");
-                    report.render(false);
+                    assert!(!report.diagnostics().is_empty(), "a report without an error");
+                    pte_emit::cli::render::report(report.report(), false);
                     return;
                 }
                 Ok(assembly) => {
-                    assembly.warnings.render(false);
+                    assembly.warnings.to_string();
                     let data_files = assembly.data_files().map(|(_, file)| file);
                     for file in assembly.program_file().into_iter().chain(data_files) {
                         if file.size().unwrap_or(u64::MAX) <= WRITTEN {

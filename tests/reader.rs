@@ -4,10 +4,13 @@
 //! Texts of what is read are the business of `dump.rs`.
 
 use proptest::prelude::*;
-use pte_emit::layout::{Builder, Header, Home, Options};
-use pte_emit::program::{self, Blob, EValue, Program};
-use pte_emit::reader::{self, Origin};
-use pte_emit::schema::ScalarType;
+use pte_emit::data::Blob;
+use pte_emit::data::Origin;
+use pte_emit::format::ScalarType;
+use pte_emit::format::serializer::Serializer;
+use pte_emit::layout::{Header, Options, Storage};
+use pte_emit::program::{self, EValue, Program};
+use pte_emit::reader;
 
 #[path = "support/program.rs"]
 mod program_file;
@@ -32,7 +35,7 @@ fn what_executorch_wrote_comes_back_the_same() {
                 segment_alignment: *segment,
                 tensor_alignment: *tensor,
                 delegate_alignment: *delegate,
-                builder: if flatc { Builder::Flatc } else { Builder::Exir },
+                builder: if flatc { Serializer::Flatc } else { Serializer::Exir },
                 ..Options::default()
             };
             write(&found.program, &options) == bytes
@@ -145,7 +148,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn random_programs_come_back_equal(program in programs(), flatc in any::<bool>()) {
-        let options = Options { builder: if flatc { Builder::Flatc } else { Builder::Exir }, ..Options::default() };
+        let options = Options { builder: if flatc { Serializer::Flatc } else { Serializer::Exir }, ..Options::default() };
         let bytes = write(&program, &options);
         let found = reader::program::read(&Origin::Bytes(bytes.into())).unwrap();
         prop_assert_eq!(found.program, program);
@@ -183,7 +186,7 @@ fn data_of_all_homes_are_found() {
         delegates: Some(vec![delegate(true), delegate(false)]),
         ..program::ExecutionPlan::default()
     }]);
-    for constants in [Home::Segment, Home::Inline] {
+    for constants in [Storage::Segment, Storage::Inline] {
         for header in [Header::Auto, Header::Length(24)] {
             let bytes = write(&program, &Options { constants, header, ..Options::default() });
             let found = reader::program::read(&Origin::Bytes(bytes.into())).unwrap();

@@ -4,9 +4,9 @@
 //! The first lines of each text say what was called, and how. What the exporter emits by itself is in `bytes.rs`;
 //! whether the runtime likes any of it is not asked.
 
-use pte_emit::Overrides;
+use pte_emit::Options as AssembleOptions;
+use pte_emit::format::serializer::Serializer;
 use pte_emit::ir::document::Layout;
-use pte_emit::layout::Builder;
 
 #[path = "support/golden.rs"]
 mod golden;
@@ -53,7 +53,7 @@ fn goldens() -> Goldens {
 fn texts_become_the_files_that_the_serializers_wrote() {
     let compare = |(name, files): &(&str, &[&str])| {
         let files: Vec<&str> = files.iter().copied().filter(|file| *file != FLATC).collect();
-        goldens().differences(name, &goldens().assemble(name, &Overrides::default()), name, &files)
+        goldens().differences(name, &goldens().assemble(name, &AssembleOptions::default()), name, &files)
     };
     let complaints: String = GOLDEN.iter().map(compare).collect();
     assert!(complaints.is_empty(), "{complaints}");
@@ -61,8 +61,11 @@ fn texts_become_the_files_that_the_serializers_wrote() {
 
 #[test]
 fn texts_become_the_programs_that_flatc_wrote() {
-    let overrides =
-        Overrides { layout: Layout { builder: Some(Builder::Flatc), ..Layout::default() }, ..Overrides::default() };
+    let overrides = {
+        let mut options = AssembleOptions::default();
+        options.layout = layout("builder", "flatc");
+        options
+    };
     let mut complaints = String::new();
     for (name, _) in GOLDEN.iter().filter(|(_, files)| files.contains(&FLATC)) {
         let found: Vec<Output> = goldens().assemble(name, &overrides);

@@ -7,7 +7,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::annotate::{Options, annotate};
-use pte_emit::reader::{Format, Origin};
+use pte_emit::data::Origin;
+use pte_emit::format::Format;
 
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());

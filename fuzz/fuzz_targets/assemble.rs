@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::emitter::File;
-use pte_emit::{Input, Overrides};
+use pte_emit::{Source, Options as AssembleOptions};
 
 /// Data that are allowed, in bytes.
 const MAX_SIZE: u64 = 1 << 20;
@@ -20,13 +20,13 @@ const MAX_FILE: u64 = 16 << 20;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     // No such folder: what a text says must not depend on files.
-    let input = Input { name: "fuzz.yaml", text, folder: Path::new("no/such/folder") };
-    match pte_emit::assemble(&input, &Overrides { max_size: Some(MAX_SIZE), ..Overrides::default() }) {
+    let input = Source::yaml("fuzz.yaml", text, Path::new("no/such/folder"));
+    match pte_emit::assemble(&input, &{ let mut options = AssembleOptions::default(); options.max_size = Some(MAX_SIZE); options }) {
         Ok(assembly) => {
             let files = assembly.program_file().into_iter().chain(assembly.data_files().map(|(_, file)| file));
             files.filter(|file| file.size().is_some_and(|size| size <= MAX_FILE)).for_each(|file| check(&file));
         }
-        Err(report) => assert!(!report.render(false).is_empty()),
+        Err(report) => assert!(!pte_emit::cli::render::report(report.report(), false).is_empty()),
     }
 });
 

@@ -7,7 +7,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::check::{self, DataFile, Options, Profile};
-use pte_emit::reader::{self, Origin};
+use pte_emit::data::Origin;
+use pte_emit::reader;
 
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::printer::{self, LargeData, PrintOptions};
-use pte_emit::reader::Origin;
-use pte_emit::{Assembly, Input, Overrides};
+use pte_emit::data::Origin;
+use pte_emit::{Assembly, Source, Options as AssembleOptions};
 
 /// Larger files are not made: alignments up to 1 GiB make as much padding.
 const MAX_FILE: u64 = 16 << 20;
@@ -18,16 +18,16 @@ const MAX_FILE: u64 = 16 << 20;
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());
     let folder = Path::new("no/such/folder");
-    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts: true };
-    if let Ok(printed) = printer::print(&origin, folder, &options)
+    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
+    if let Ok(printed) = pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), folder, &options)
         && printed.difference.is_none()
     {
-        let input = Input { name: "fuzz.yaml", text: &printed.text, folder };
-        let assembly = pte_emit::assemble(&input, &Overrides::default())
-            .unwrap_or_else(|report| panic!("{}", report.render(false)));
+        let input = Source::yaml("fuzz.yaml", &printed.text, folder);
+        let assembly = pte_emit::assemble(&input, &AssembleOptions::default())
+            .unwrap_or_else(|error| panic!("{error}"));
         assert!(written(&assembly, bytes.get(4..6)).as_deref() == Some(bytes), "{}", printed.text);
     }
-    if let Ok(assembly) = pte_emit::reassemble("fuzz.pte", &origin, &Overrides::default()) {
+    if let Ok(assembly) = pte_emit::assemble(&Source::of_origin("fuzz.pte", origin.clone()), &AssembleOptions::default()) {
         written(&assembly, None);
     }
 });

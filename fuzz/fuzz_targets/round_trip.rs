@@ -9,8 +9,8 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::printer::{self, LargeData, PrintOptions};
-use pte_emit::reader::Origin;
-use pte_emit::{Input, Overrides};
+use pte_emit::data::Origin;
+use pte_emit::{Source, Options as AssembleOptions};
 
 /// Data that are allowed, in bytes; and files that are made.
 const MAX_SIZE: u64 = 1 << 20;
@@ -18,8 +18,8 @@ const MAX_SIZE: u64 = 1 << 20;
 /// The file that a text makes, if it is small.
 fn file(text: &str) -> Option<Vec<u8>> {
     // No such folder: what a text says must not depend on files.
-    let input = Input { name: "fuzz.yaml", text, folder: Path::new("no/such/folder") };
-    let overrides = Overrides { max_size: Some(MAX_SIZE), ..Overrides::default() };
+    let input = Source::yaml("fuzz.yaml", text, Path::new("no/such/folder"));
+    let overrides = { let mut options = AssembleOptions::default(); options.max_size = Some(MAX_SIZE); options };
     let assembly = pte_emit::assemble(&input, &overrides).ok()?;
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1))?;
     let small = file.size().is_some_and(|size| size <= MAX_SIZE) && file.raw.patches.is_empty();
@@ -29,7 +29,7 @@ fn file(text: &str) -> Option<Vec<u8>> {
 fuzz_target!(|bytes: &[u8]| {
     let Some(made) = std::str::from_utf8(bytes).ok().and_then(file) else { return };
     let options =
-        PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new(), trust_long_texts: true };
+        PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
     let origin = Origin::Bytes(made.as_slice().into());
     let printed = printer::print(&origin, Path::new("no/such/folder"), &options).expect("what we write can be read");
     assert_eq!(printed.difference, None, "{}", printed.text);

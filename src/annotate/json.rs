@@ -2,8 +2,9 @@
 //!
 //! The regions of a whole file tile it. What the bytes mean was decided before.
 
+use crate::format::path::{write_decimal, write_field, write_item};
 use super::map::{Kind, Map};
-use super::objects::Number;
+use crate::format::flatbuffer::Scalar;
 use super::regions::{Form, Leads, Meaning, Region};
 use super::{path, text};
 
@@ -25,7 +26,7 @@ pub fn block(map: &Map, number: usize, is_first: bool, regions: &[Region<'_>], o
         Kind::Segment(index) => {
             whole.extend_from_slice(part.prefix.as_bytes());
             whole.extend_from_slice(b"segments");
-            path::item(part.segments.list[index as usize].index as u32, &mut whole);
+            write_item(map.segments(block).list[index as usize].index as u64, &mut whole);
             above.extend_from_slice(&whole);
         }
         Kind::Padding | Kind::Unreachable => {}
@@ -39,13 +40,13 @@ pub fn block(map: &Map, number: usize, is_first: bool, regions: &[Region<'_>], o
             Meaning::Field(name) | Meaning::Named(name, _) | Meaning::Entry(name) | Meaning::Absent(name) => {
                 made.clear();
                 made.extend_from_slice(&above);
-                path::field(name, 0, &mut made);
+                write_field(name, 0, &mut made);
                 &made
             }
             Meaning::Item(index) => {
                 made.clear();
                 made.extend_from_slice(&whole);
-                path::item(index, &mut made);
+                write_item(index.into(), &mut made);
                 &made
             }
             _ => &whole,
@@ -58,7 +59,7 @@ pub fn block(map: &Map, number: usize, is_first: bool, regions: &[Region<'_>], o
         string(&meaning, out);
         if let Some(target) = &region.target {
             put(out, ",\"target\":");
-            text::decimal(target.at, out);
+            write_decimal(target.at, out);
             if let Leads::Called(_) | Leads::To(_) = target.what {
                 let mut what = Vec::new();
                 text::leads(target.what, &mut what);
@@ -104,9 +105,9 @@ fn put(out: &mut Vec<u8>, text: &str) {
 
 fn start(offset: u64, size: u64, path: &[u8], kind: &str, out: &mut Vec<u8>) {
     put(out, ",\n{\"offset\":");
-    text::decimal(offset, out);
+    write_decimal(offset, out);
     put(out, ",\"size\":");
-    text::decimal(size, out);
+    write_decimal(size, out);
     put(out, ",\"path\":");
     string(path, out);
     put(out, ",\"type\":\"");
@@ -128,7 +129,7 @@ fn value(region: &Region<'_>, out: &mut Vec<u8>) {
                 if index > 0 {
                     out.push(b',');
                 }
-                let odd = number == Number::F64
+                let odd = number == Scalar::F64
                     && item.first_chunk().is_some_and(|bytes| !f64::from_le_bytes(*bytes).is_finite());
                 // JSON has no word for these.
                 if odd {
@@ -143,7 +144,7 @@ fn value(region: &Region<'_>, out: &mut Vec<u8>) {
                 out.push(b']');
             }
         }
-        Form::Offset => text::scalar(Number::U32, region.bytes, out),
+        Form::Offset => text::scalar(Scalar::U32, region.bytes, out),
         Form::Text => string(region.bytes, out),
         Form::Data | Form::Padding | Form::Unreachable => {
             out.push(b'"');

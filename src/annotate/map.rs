@@ -10,10 +10,10 @@ use std::ops::Range;
 use super::part::{Part, has_root};
 use super::segments::Segments;
 use super::source::{Source, alignment};
-use crate::check::header;
-use crate::emitter::flatbuffer::MAX_SIZE;
-use crate::pages;
-use crate::reader::{Format, Head, Origin};
+use crate::data::{Head, Origin};
+use crate::format::Format;
+use crate::format::container::HEAD;
+use crate::format::container::MAX_FLATBUFFER;
 
 /// Bytes that are read of what nothing refers to.
 const SHOWN: u64 = 64;
@@ -71,6 +71,8 @@ pub struct Map {
     pub len: u64,
     /// The file, and the program inside it.
     pub parts: Vec<Part>,
+    /// The segments of each part.
+    pub segments: Vec<Segments>,
     /// All bytes, in order.
     pub blocks: Vec<Block>,
     /// In the order of their blocks.
@@ -104,22 +106,28 @@ impl Map {
         let inner = parts[0].inner(bytes);
         if let Some((_, start, size)) = inner {
             let program = &bytes[start..start + size];
-            let stated = usize::try_from(header::metadata_len(Format::Program, program, size as u64)).unwrap_or(size);
+            let stated = usize::try_from(Format::Program.metadata_len(program, size as u64)).unwrap_or(size);
             let program = &program[..enough(program, stated, size)];
             parts.push(Part::new(Format::Program, "program.", start as u64, program, size as u64));
         }
-        for part in &mut parts {
+        let of_part = |part: &Part| {
             let start = part.start as usize;
-            part.segments = Segments::find(part, &source, &bytes[start..start + part.memory])?;
-        }
-        let claims = Claims::new(&parts, inner.map(|(id, ..)| id));
+            Segments::find(part, &source, &bytes[start..start + part.memory])
+        };
+        let segments: Vec<Segments> = parts.iter().map(of_part).collect::<io::Result<_>>()?;
+        let claims = Claims::new(&parts, &segments, inner.map(|(id, ..)| id));
         let (blocks, clashes) = sweep(&claims, parts.last().map_or(0, |part| part.start), len, &source)?;
         let mut beyond = BTreeMap::new();
         for block in blocks.iter().filter(|block| block.kind == Kind::Unreachable && block.end > bytes.len() as u64) {
             beyond.insert(block.at, source.read(block.at, block.end.min(block.at.saturating_add(SHOWN)))?);
         }
         drop(source);
-        Ok(Map { head, len, parts, blocks, clashes, beyond })
+        Ok(Map { head, len, parts, segments, blocks, clashes, beyond })
+    }
+
+    /// The segments of a block's part.
+    pub fn segments(&self, block: &Block) -> &Segments {
+        &self.segments[usize::from(block.part)]
     }
 
     /// The bytes in memory, from the file's start.
@@ -149,12 +157,12 @@ impl Map {
 
 /// The metadata of a file: what its header says, or all of it if that cannot be right.
 fn metadata(origin: &Origin, format: Format, len: u64) -> io::Result<Head> {
-    let head = origin.head(header::HEAD)?;
-    let stated = header::metadata_len(format, &head, len);
+    let head = origin.head(HEAD)?;
+    let stated = format.metadata_len(&head, len);
     if stated < len && !has_root(&head, stated) && has_root(&head, len) {
-        return origin.head(len.min(MAX_SIZE));
+        return origin.head(len.min(MAX_FLATBUFFER));
     }
-    origin.head(stated.min(MAX_SIZE))
+    origin.head(stated.min(MAX_FLATBUFFER))
 }
 
 /// The same for bytes in memory.
@@ -179,9 +187,10 @@ const KIND: u32 = 30;
 const FEW: u32 = 2;
 
 impl<'p> Claims<'p> {
-    fn new(parts: &'p [Part], inner: Option<u32>) -> Claims<'p> {
+    fn new(parts: &'p [Part], segments: &[Segments], inner: Option<u32>) -> Claims<'p> {
         let mut claims = Claims { parts, inner, few: Vec::new(), order: Vec::new() };
-        parts.iter().zip(0..).for_each(|(part, number)| few_claims(part, number, &mut claims.few));
+        let numbered = parts.iter().zip(segments).zip(0..);
+        numbered.for_each(|((part, segments), number)| few_claims(part, segments, number, &mut claims.few));
         // The header of a part comes before its objects, its segments behind those that begin with them.
         claims.few.sort_by_key(|claim| (claim.at, claim.kind != Kind::Header));
         let mut few = (0..claims.few.len() as u32).peekable();
@@ -229,11 +238,11 @@ impl<'p> Claims<'p> {
     }
 }
 
-fn few_claims(part: &Part, number: u8, claims: &mut Vec<Claim>) {
+fn few_claims(part: &Part, segments: &Segments, number: u8, claims: &mut Vec<Claim>) {
     let (size, overrun) = part.header_bytes();
     let start = part.start;
     claims.push(Claim { at: start, end: start + size, kind: Kind::Header, part: number, weak: overrun });
-    for (index, segment) in part.segments.list.iter().enumerate() {
+    for (index, segment) in segments.list.iter().enumerate() {
         let kind = Kind::Segment(index as u32);
         // Inside the FlatBuffer its objects have the better right: they explain more.
         let metadata = (start + part.memory as u64).clamp(segment.at, segment.end);
@@ -248,7 +257,7 @@ fn few_claims(part: &Part, number: u8, claims: &mut Vec<Claim>) {
 
 /// Gives each byte to one claim, or to none. `inner` is where the program of a `.bpte` begins.
 fn sweep(claims: &Claims<'_>, inner: u64, len: u64, source: &Source<'_>) -> io::Result<(Vec<Block>, Vec<Clash>)> {
-    let mut blocks: Vec<Block> = pages::vector(claims.order.len() + claims.order.len() / 2);
+    let mut blocks: Vec<Block> = Vec::with_capacity(claims.order.len() + claims.order.len() / 2);
     let mut clashes = Vec::new();
     // Blocks that own bytes, for finding the owner of one; listed from the first time that somebody asks.
     let mut owners: Vec<u32> = Vec::new();

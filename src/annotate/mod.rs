@@ -4,23 +4,11 @@
 //! file --part--> objects, header, segments --map--> blocks that tile the file --regions--> lines, or JSON
 //! ```
 //!
-//! The slot tables of [`crate::schema`] drive it. It judges nothing: whether the runtime accepts a file is
+//! The slot tables of [`crate::format`] drive it. It judges nothing: whether the runtime accepts a file is
 //! [`crate::check`]'s business; what is said here of a defect is what cannot be followed or does not add up.
-//!
-//! ```
-//! use pte_emit::annotate::{Options, annotate};
-//! use pte_emit::reader::{Format, Origin};
-//!
-//! let bytes = *b"\x30\0\0\0ET12";
-//! let mut out = Vec::new();
-//! annotate(&Origin::Bytes(bytes.into()), Format::Program, &Options::default(), &mut out).unwrap();
-//! let text = String::from_utf8(out).unwrap();
-//! assert!(text.contains("-> 0x00000030: beyond the end of the file"));
-//! ```
 
 mod json;
 mod map;
-mod objects;
 mod part;
 mod path;
 mod regions;
@@ -33,9 +21,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crate::check::header;
-use crate::reader::{Format, Origin};
-use crate::workers;
+use crate::data::Origin;
+use crate::data::workers;
+use crate::format::Format;
 use map::{Block, Kind, Map};
 use regions::Form;
 
@@ -72,18 +60,14 @@ pub enum Only {
 /// What a file of `len` bytes with these first ones is: by its identifier, by its extended header, by its name; failing
 /// that a `.pte`, unless it looks like a text. `None`: none of ours.
 pub fn format(head: &[u8], len: u64, path: Option<&Path>) -> Option<Format> {
-    if let Some(format) = header::format(head, len) {
+    if let Some(format) = Format::identify_damaged(head, len) {
         return Some(format).filter(|format| *format != Format::Safetensors);
     }
-    match path.and_then(|path| path.extension()).and_then(|extension| extension.to_str()) {
-        Some("pte") => Some(Format::Program),
-        Some("ptd") => Some(Format::FlatTensor),
-        Some("bpte") => Some(Format::BundledProgram),
-        _ => {
-            let text = head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());
-            (!text).then_some(Format::Program)
-        }
-    }
+    let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
+    extension.and_then(Format::of_extension).or_else(|| {
+        let text = head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());
+        (!text).then_some(Format::Program)
+    })
 }
 
 /// Bytes by what became of them.

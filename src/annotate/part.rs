@@ -2,12 +2,13 @@
 //!
 //! Which bytes are whose where claims meet is not decided here.
 
-use super::objects::{NONE, Objects, What, follow, u32_at};
-use super::segments::Segments;
-use crate::check::view;
-use crate::reader::Format;
-use crate::schema::program::{chain, execution_plan, program};
-use crate::schema::{Table, bundled_program, flat_tensor, program as pte};
+use crate::format::flatbuffer::walk::{NONE, Objects};
+use crate::format::flatbuffer::{ObjectKind, follow, u32_at};
+use crate::format::Format;
+use crate::format::path::MethodName;
+use crate::format::program::{chain, execution_plan, program};
+use crate::format::flatbuffer::view;
+use crate::format::{Table, bundled_program, flat_tensor, program as pte};
 
 /// An extended header: what it must begin with, the names of its 64-bit fields, and how long it is at least.
 #[derive(Debug)]
@@ -96,8 +97,6 @@ pub struct Part {
     pub objects: Objects,
     /// The first object that is a vector of methods, and what each of them is called in paths.
     pub methods: Vec<Method>,
-    /// What lies behind the FlatBuffer.
-    pub segments: Segments,
 }
 
 /// A method, as paths speak of it.
@@ -115,8 +114,7 @@ impl Part {
         let (root, header) = (root(format), Header::of(format, bytes));
         let objects = Objects::find(bytes, root);
         let methods = if let Format::Program = format { methods(bytes, &objects) } else { Vec::new() };
-        let segments = Segments::default();
-        Part { format, prefix, start, len, memory: bytes.len(), header, objects, methods, segments }
+        Part { format, prefix, start, len, memory: bytes.len(), header, objects, methods }
     }
 
     /// The identifier that such a file must have.
@@ -150,7 +148,7 @@ impl Part {
         let id = self.objects.list.iter().position(|object| {
             object.parent == 0
                 && object.step == u32::from(bundled_program::bundled_program::program)
-                && matches!(object.what, What::Numbers(_))
+                && matches!(object.what, ObjectKind::Scalars(_))
         })?;
         let object = self.objects.list[id];
         let start = object.at as usize + 4;
@@ -181,27 +179,12 @@ fn methods(bytes: &[u8], objects: &Objects) -> Vec<Method> {
     let Some(plans) = view::Table::root(bytes).and_then(|root| root.tables(program::execution_plan)) else {
         return Vec::new();
     };
-    let mut seen = std::collections::HashMap::<&[u8], u32>::new();
-    let names: Vec<&[u8]> = (0..plans.len())
-        .map(|index| plans.get(index).and_then(|plan| plan.text(execution_plan::name)).unwrap_or_default())
-        .collect();
-    for name in &names {
-        if name.len() <= 100 {
-            *seen.entry(name).or_default() += 1;
-        }
-    }
-    let call = |(index, name): (usize, &&[u8])| {
+    let name = |index: usize| plans.get(index)?.text(execution_plan::name);
+    let method = |index: usize| {
         let one_chain = plans.get(index).and_then(|plan| plan.tables(execution_plan::chains)).is_some_and(|chains| {
             chains.len() == 1 && chains.get(0).is_some_and(|chain| chain.has(chain::instructions))
         });
-        let text =
-            std::str::from_utf8(name).ok().filter(|name| !name.is_empty() && seen.get(name.as_bytes()) == Some(&1));
-        let path = match text {
-            Some(name) if name.chars().all(|c| c.is_alphanumeric() || c == '_') => format!("methods.{name}"),
-            Some(name) => format!("methods.{name:?}"),
-            None => format!("methods[{index}]"),
-        };
-        Method { path, one_chain }
+        Method { path: MethodName::of(plans.len(), name, index).to_string(), one_chain }
     };
-    names.iter().enumerate().map(call).collect()
+    (0..plans.len()).map(method).collect()
 }

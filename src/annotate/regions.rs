@@ -5,11 +5,12 @@
 use std::ops::Range;
 
 use super::map::{Block, Kind as BlockKind, Map};
-use super::objects::{Holds, Number, Object, What, follow, holds, member, u16_at, u32_at, vtable};
+use crate::format::flatbuffer::walk::Object;
+use crate::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, follow, member, u16_at, u32_at};
 use super::part::{Header, PREAMBLE, Part};
-use super::segments::{Fill, Layout, Piece};
-use crate::check::view;
-use crate::schema::{Field, Kind, Table, bundled_program, program};
+use super::segments::{Fill, Layout, Piece, Segments};
+use crate::format::flatbuffer::view;
+use crate::format::{Field, Kind, Table, bundled_program, program};
 
 /// Bytes of a row of numbers.
 const ROW: usize = 16;
@@ -27,7 +28,7 @@ static ZEROS: [u8; SHOWN] = [0; SHOWN];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A number, or several of a kind.
-    Number(Number),
+    Number(Scalar),
     /// `u32`, counted from its own place.
     Offset,
     /// Letters.
@@ -76,7 +77,7 @@ pub struct Target {
 #[derive(Debug, Clone, Copy)]
 pub enum Leads {
     /// An object.
-    To(What),
+    To(ObjectKind),
     /// Nothing that could be read.
     Nowhere,
     /// Something else.
@@ -118,13 +119,13 @@ pub fn of<'m>(map: &'m Map, block: &Block, out: &mut Vec<Region<'m>>) {
     out.clear();
     let part = map.part(block);
     let within = |at: u64| usize::try_from(at.saturating_sub(part.start)).unwrap_or(usize::MAX);
-    let mut maker = Maker { map, part, bytes: map.bytes(part), own: within(block.at)..within(block.end), out };
+    let mut maker = Maker { map, part, segments: map.segments(block), bytes: map.bytes(part), own: within(block.at)..within(block.end), out };
     match block.kind {
         BlockKind::Header => maker.header(),
         // Others explain its bytes.
         BlockKind::Object(_) if block.at == block.end => {}
         BlockKind::Object(id) => maker.object(&part.objects.list[id as usize]),
-        BlockKind::Segment(index) => maker.segment(&part.segments.list[index as usize].pieces),
+        BlockKind::Segment(index) => maker.segment(&map.segments(block).list[index as usize].pieces),
         BlockKind::Padding => maker.rest(block.at, block.end, Form::Padding),
         BlockKind::Unreachable => maker.rest(block.at, block.end, Form::Unreachable),
     }
@@ -215,6 +216,7 @@ fn shown(memory: &[u8], from: u64, to: u64) -> &[u8] {
 struct Maker<'m, 'o> {
     map: &'m Map,
     part: &'m Part,
+    segments: &'m Segments,
     bytes: &'m [u8],
     /// The bytes of the block, from the part's start. What is outside is not looked at: objects may overlap a million times.
     own: Range<usize>,
@@ -286,7 +288,7 @@ impl<'m> Maker<'m, '_> {
             }
             return;
         }
-        let mut root = self.offset(0, Leads::To(What::Table(part.root())), Meaning::Says("root table"));
+        let mut root = self.offset(0, Leads::To(ObjectKind::Table(part.root())), Meaning::Says("root table"));
         let (size, _) = part.header_bytes();
         let offset = u32_at(bytes, 0).unwrap_or(0);
         if offset != 0 && u64::from(offset) < size {
@@ -304,7 +306,7 @@ impl<'m> Maker<'m, '_> {
             magic = magic.wrong(format!("{:?} is expected", String::from_utf8_lossy(header.shape.magic)));
         }
         self.out.push(magic);
-        let mut length = self.region(PREAMBLE + 4, 4, Form::Number(Number::U32), Meaning::Says("header length"));
+        let mut length = self.region(PREAMBLE + 4, 4, Form::Number(Scalar::U32), Meaning::Says("header length"));
         if header.length < header.shape.least {
             length = length.wrong(format!("{} at least", header.shape.least));
         } else if header.length.saturating_add(PREAMBLE as u64) > part.len {
@@ -317,7 +319,7 @@ impl<'m> Maker<'m, '_> {
             if size == 0 {
                 break;
             }
-            let form = if size == 8 { Form::Number(Number::U64) } else { Form::Data };
+            let form = if size == 8 { Form::Number(Scalar::U64) } else { Form::Data };
             let mut region = self.region(at, size, form, Meaning::Field(name));
             if size < 8 {
                 region = region.wrong("the file ends here");
@@ -365,23 +367,23 @@ impl<'m> Maker<'m, '_> {
     fn object(&mut self, object: &Object) {
         let at = object.at as usize;
         match object.what {
-            What::Vtable(table) => self.vtable(at, object.size as usize, table),
-            What::Table(table) => self.table(object, table),
-            What::Tables(table) => {
+            ObjectKind::Vtable(table) => self.vtable(at, object.size as usize, table),
+            ObjectKind::Table(table) => self.table(object, table),
+            ObjectKind::Tables(table) => {
                 self.length(object, 4);
                 let count = (object.size as usize - 4) / 4;
                 for index in self.owned(at + 4, 4, count) {
                     let place = at + 4 + 4 * index;
-                    let region = self.offset(place, Leads::To(What::Table(table)), Meaning::Item(index as u32));
+                    let region = self.offset(place, Leads::To(ObjectKind::Table(table)), Meaning::Item(index as u32));
                     self.out.push(region);
                 }
                 self.odd_end(at + 4 + 4 * count, at + object.size as usize);
             }
-            What::Numbers(number) => {
+            ObjectKind::Scalars(number) => {
                 self.length(object, number.size());
                 self.numbers(object, number);
             }
-            What::Text => self.text(object),
+            ObjectKind::Text => self.text(object),
         }
     }
 
@@ -395,7 +397,7 @@ impl<'m> Maker<'m, '_> {
     /// The number of items of a vector.
     fn length(&mut self, object: &Object, item: usize) {
         let at = object.at as usize;
-        let mut region = self.region(at, 4, Form::Number(Number::U32), Meaning::Says("length"));
+        let mut region = self.region(at, 4, Form::Number(Scalar::U32), Meaning::Says("length"));
         if object.overrun {
             let count = u64::from(u32_at(self.bytes, at).unwrap_or(0));
             let end = self.part.start + at as u64 + 4 + count * item as u64;
@@ -415,10 +417,10 @@ impl<'m> Maker<'m, '_> {
         }
     }
 
-    fn numbers(&mut self, object: &Object, number: Number) {
+    fn numbers(&mut self, object: &Object, number: Scalar) {
         let start = object.at as usize + 4;
         let size = object.size as usize - 4;
-        let owner = if number == Number::U8 && size > 0 { self.owner(object, start, size) } else { None };
+        let owner = if number == Scalar::U8 && size > 0 { self.owner(object, start, size) } else { None };
         if owner.is_some() || number.size() == 1 && size > FEW {
             let meaning = owner.map_or(Meaning::Says("bytes"), Meaning::Made);
             let region = self.region(start, size, Form::Data, meaning);
@@ -436,7 +438,7 @@ impl<'m> Maker<'m, '_> {
                 Form::Number(number),
                 Meaning::Items(from as u32, to as u32),
             );
-            if number == Number::Bool && region.bytes.iter().any(|byte| *byte > 1) {
+            if number == Scalar::Bool && region.bytes.iter().any(|byte| *byte > 1) {
                 region = region.wrong("bools are 0 or 1");
             }
             if from == 0 && width == 8 && !start.is_multiple_of(8) {
@@ -449,11 +451,11 @@ impl<'m> Maker<'m, '_> {
 
     /// Whose the data in a vector of bytes are.
     fn owner(&self, object: &Object, start: usize, size: usize) -> Option<String> {
-        if let Some(says) = self.part.segments.inline.get(&(object.at as usize)) {
+        if let Some(says) = self.segments.inline.get(&(object.at as usize)) {
             return Some(says.clone());
         }
         let parent = self.part.objects.list.get(object.parent as usize)?;
-        let What::Table(table) = parent.what else { return None };
+        let ObjectKind::Table(table) = parent.what else { return None };
         if !std::ptr::eq(table, &bundled_program::TENSOR) || object.step != u32::from(bundled_program::tensor::data) {
             return None;
         }
@@ -481,14 +483,14 @@ impl<'m> Maker<'m, '_> {
             self.out.push(region);
         }
         if !object.overrun {
-            let region = self.region(start + letters, 1, Form::Number(Number::U8), Meaning::Says("terminator"));
+            let region = self.region(start + letters, 1, Form::Number(Scalar::U8), Meaning::Says("terminator"));
             let wrong = region.bytes.first() != Some(&0);
             self.out.push(if wrong { region.wrong("0 is expected") } else { region });
         }
     }
 
     fn vtable(&mut self, at: usize, size: usize, table: &'static Table) {
-        let entry = Form::Number(Number::U16);
+        let entry = Form::Number(Scalar::U16);
         let mut region = self.region(at, 2, entry, Meaning::Says("vtable size"));
         let stated = usize::from(u16_at(self.bytes, at).unwrap_or(0));
         if stated < 4 {
@@ -515,7 +517,7 @@ impl<'m> Maker<'m, '_> {
             };
             let meaning = if offset == 0 { Meaning::Absent(field.name) } else { Meaning::Entry(field.name) };
             let mut region = self.region(place, 2, entry, meaning);
-            if offset != 0 && (offset < 4 || offset + holds(field.kind).size() > inline) {
+            if offset != 0 && (offset < 4 || offset + SlotContent::of(field.kind).size() > inline) {
                 region = region.wrong(format!("not inside the table, which has the bytes 4 to {inline}"));
             }
             self.out.push(region);
@@ -525,11 +527,11 @@ impl<'m> Maker<'m, '_> {
 
     fn table(&mut self, object: &Object, table: &'static Table) {
         let at = object.at as usize;
-        let mut region = self.region(at, 4, Form::Number(Number::I32), Meaning::Says("vtable"));
+        let mut region = self.region(at, 4, Form::Number(Scalar::I32), Meaning::Says("vtable"));
         let back = i64::from(u32_at(self.bytes, at).unwrap_or(0) as i32);
         let place = at as i64 - back;
         let absolute = u64::try_from(place).ok().map(|place| self.part.start + place);
-        let Some(vtable) = vtable(self.bytes, at) else {
+        let Some(vtable) = Vtable::of(self.bytes, at) else {
             region = match absolute {
                 Some(at) => {
                     region.target = Some(Target { at, what: Leads::Nowhere });
@@ -557,7 +559,7 @@ impl<'m> Maker<'m, '_> {
         let mut count = 0;
         for (slot, field) in table.fields.iter().enumerate().take(places.len()) {
             let Some(offset) = vtable.offset(self.bytes, slot) else { continue };
-            let end = offset + holds(field.kind).size();
+            let end = offset + SlotContent::of(field.kind).size();
             if offset >= 4 && end <= vtable.inline && at + end <= self.bytes.len() {
                 places[count] = (offset as u16, slot as u16);
                 count += 1;
@@ -594,22 +596,22 @@ impl<'m> Maker<'m, '_> {
         place: usize,
         table: &'static Table,
         slot: usize,
-        vtable: &super::objects::Vtable,
+        vtable: &Vtable,
     ) -> Region<'m> {
         let Field { name, kind } = &table.fields[slot];
         let tag = |slot: usize| {
             let place = vtable.offset(self.bytes, slot).and_then(|offset| self.bytes.get(at + offset));
             place.copied().unwrap_or(0)
         };
-        match holds(*kind) {
-            Holds::Object(what) => self.offset(place, Leads::To(what), Meaning::Field(name)),
-            Holds::Union(members) => match member(members, tag(slot.saturating_sub(1))) {
-                Some(table) => self.offset(place, Leads::To(What::Table(table)), Meaning::Field(name)),
+        match SlotContent::of(*kind) {
+            SlotContent::Object(what) => self.offset(place, Leads::To(what), Meaning::Field(name)),
+            SlotContent::Union(members) => match member(members, tag(slot.saturating_sub(1))) {
+                Some(table) => self.offset(place, Leads::To(ObjectKind::Table(table)), Meaning::Field(name)),
                 None => self
                     .region(place, 4, Form::Offset, Meaning::Field(name))
                     .wrong("no member of the union is said to be there"),
             },
-            Holds::Number(number) => {
+            SlotContent::Scalar(number) => {
                 let mut region = self.region(place, number.size(), Form::Number(number), Meaning::Field(name));
                 let byte = region.bytes.first().copied().unwrap_or(0);
                 match (*kind, table.fields.get(slot + 1).map(|field| field.kind)) {

@@ -8,16 +8,15 @@ use std::io;
 
 use super::part::Part;
 use super::source::{Source, alignment};
-use crate::check::view::Table;
-use crate::printer::yaml;
-use crate::program::number;
-use crate::reader::Format;
-use crate::schema::ScalarType;
-use crate::schema::flat_tensor as ptd;
-use crate::schema::program::{
+use crate::data::number;
+use crate::format::Format;
+use crate::format::ScalarType;
+use crate::format::flat_tensor as ptd;
+use crate::format::program::{
     backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, buffer, data_segment, evalue,
     execution_plan, extra_tensor_info, named_data, program, subsegment_offsets, tensor,
 };
+use crate::format::flatbuffer::view::Table;
 
 /// Bytes of a piece that are read: what is shown of it.
 const SHOWN: usize = 64;
@@ -151,7 +150,7 @@ impl Layout {
         {
             let Some(number) = number::decode(self.scalar_type, element) else { break };
             text += if shown == 0 { ": " } else { ", " };
-            text += &yaml::element(number, single);
+            text += &number::element(number, single);
             shown += 1;
         }
         if shown < there && shown > 0 {

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io;
 
-use crate::program::positioned;
-use crate::reader::Origin;
+use crate::data::Origin;
+use crate::data::positioned;
 
 /// Bytes that are read at a time to see whether they are zeros.
 const PIECE: u64 = 1 << 16;

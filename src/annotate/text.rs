@@ -5,8 +5,9 @@
 
 use std::io::Write;
 
+use crate::format::path::{write_decimal, write_item};
 use super::map::{Block, Kind, Map};
-use super::objects::{Number, What};
+use crate::format::flatbuffer::{ObjectKind, Scalar};
 use super::path;
 use super::regions::{Form, Leads, Meaning, Region};
 
@@ -85,10 +86,10 @@ fn heading(map: &Map, block: &Block, out: &mut Vec<u8>) {
             put(
                 out,
                 match object.what {
-                    What::Vtable(_) => "vtable of ",
-                    What::Table(_) => "table ",
-                    What::Tables(_) | What::Numbers(_) => "vector of ",
-                    What::Text => "string",
+                    ObjectKind::Vtable(_) => "vtable of ",
+                    ObjectKind::Table(_) => "table ",
+                    ObjectKind::Tables(_) | ObjectKind::Scalars(_) => "vector of ",
+                    ObjectKind::Text => "string",
                 },
             );
             put(out, name(object.what));
@@ -103,28 +104,28 @@ fn heading(map: &Map, block: &Block, out: &mut Vec<u8>) {
             }
             if object.referrers > 1 {
                 put(out, "  (");
-                decimal(object.referrers.into(), out);
+                write_decimal(object.referrers.into(), out);
                 put(out, " references, this is the first)");
             }
         }
         Kind::Segment(index) => {
-            let segment = &part.segments.list[index as usize];
+            let segment = &map.segments(block).list[index as usize];
             if !inside.is_empty() {
                 put(out, inside);
                 out.push(b'.');
             }
             put(out, "segment ");
-            decimal(segment.index as u64, out);
+            write_decimal(segment.index as u64, out);
             put(out, "  ");
             put(out, &segment.role);
             put(out, ", ");
-            decimal(segment.size, out);
+            write_decimal(segment.size, out);
             put(out, " bytes");
         }
         Kind::Padding => {}
         Kind::Unreachable => {
             put(out, "unreachable  ");
-            decimal(block.end - block.at, out);
+            write_decimal(block.end - block.at, out);
             put(out, " bytes that nothing refers to");
         }
     }
@@ -134,7 +135,7 @@ fn heading(map: &Map, block: &Block, out: &mut Vec<u8>) {
 fn notes(map: &Map, number: usize, style: &Style, out: &mut Vec<u8>) {
     let block = &map.blocks[number];
     if let Kind::Segment(index) = block.kind
-        && let Some(defect) = &map.part(block).segments.list[index as usize].defect
+        && let Some(defect) = &map.segments(block).list[index as usize].defect
     {
         note(out, style, |out| put(out, defect));
     }
@@ -163,11 +164,11 @@ fn note(out: &mut Vec<u8>, style: &Style, write: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// What an object is called.
-pub fn name(what: What) -> &'static str {
+pub fn name(what: ObjectKind) -> &'static str {
     match what {
-        What::Vtable(table) | What::Table(table) | What::Tables(table) => table.name,
-        What::Numbers(number) => number.name(),
-        What::Text => "",
+        ObjectKind::Vtable(table) | ObjectKind::Table(table) | ObjectKind::Tables(table) => table.name,
+        ObjectKind::Scalars(number) => number.name(),
+        ObjectKind::Text => "",
     }
 }
 
@@ -263,10 +264,10 @@ pub fn leads(what: Leads, out: &mut Vec<u8>) {
             put(
                 out,
                 match what {
-                    What::Vtable(_) => " vtable of ",
-                    What::Table(_) => " ",
-                    What::Tables(_) | What::Numbers(_) => " vector of ",
-                    What::Text => " string",
+                    ObjectKind::Vtable(_) => " vtable of ",
+                    ObjectKind::Table(_) => " ",
+                    ObjectKind::Tables(_) | ObjectKind::Scalars(_) => " vector of ",
+                    ObjectKind::Text => " string",
                 },
             );
             put(out, name(what));
@@ -302,13 +303,13 @@ pub fn meaning(meaning: &Meaning<'_>, out: &mut Vec<u8>) {
             put(out, " = ");
             put(out, is);
         }
-        Meaning::Item(index) => path::item(*index, out),
-        Meaning::Items(from, to) if *to == from + 1 => path::item(*from, out),
+        Meaning::Item(index) => write_item((*index).into(), out),
+        Meaning::Items(from, to) if *to == from + 1 => write_item((*from).into(), out),
         Meaning::Items(from, to) => {
             out.push(b'[');
-            decimal((*from).into(), out);
+            write_decimal((*from).into(), out);
             out.extend_from_slice(b"..");
-            decimal((*to).into(), out);
+            write_decimal((*to).into(), out);
             out.push(b']');
         }
         Meaning::Entry(field) => put(out, field),
@@ -318,7 +319,7 @@ pub fn meaning(meaning: &Meaning<'_>, out: &mut Vec<u8>) {
         }
         Meaning::Unknown(slot) => {
             put(out, "slot ");
-            decimal((*slot).into(), out);
+            write_decimal((*slot).into(), out);
             put(out, ", which the schema does not have");
         }
     }
@@ -335,29 +336,29 @@ pub fn value(region: &Region<'_>, out: &mut Vec<u8>) {
                 scalar(number, item, out);
             }
         }
-        Form::Offset => scalar(Number::U32, region.bytes, out),
+        Form::Offset => scalar(Scalar::U32, region.bytes, out),
         Form::Text => quoted(region.bytes, out),
         Form::Data | Form::Padding | Form::Unreachable => {
-            decimal(region.size, out);
+            write_decimal(region.size, out);
             put(out, if region.size == 1 { " byte" } else { " bytes" });
         }
     }
 }
 
 /// A number of these bytes.
-pub fn scalar(number: Number, bytes: &[u8], out: &mut Vec<u8>) {
+pub fn scalar(number: Scalar, bytes: &[u8], out: &mut Vec<u8>) {
     let mut wide = [0u8; 8];
     let len = bytes.len().min(8);
     wide[..len].copy_from_slice(&bytes[..len]);
     let unsigned = u64::from_le_bytes(wide);
     match number {
-        Number::Bool if unsigned < 2 => put(out, if unsigned == 1 { "true" } else { "false" }),
-        Number::Bool | Number::U8 | Number::U16 | Number::U32 | Number::U64 => decimal(unsigned, out),
-        Number::I8 => signed((unsigned as i8).into(), out),
-        Number::I16 => signed((unsigned as i16).into(), out),
-        Number::I32 => signed((unsigned as i32).into(), out),
-        Number::I64 => signed(unsigned as i64, out),
-        Number::F64 => {
+        Scalar::Bool if unsigned < 2 => put(out, if unsigned == 1 { "true" } else { "false" }),
+        Scalar::Bool | Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => write_decimal(unsigned, out),
+        Scalar::I8 => signed((unsigned as i8).into(), out),
+        Scalar::I16 => signed((unsigned as i16).into(), out),
+        Scalar::I32 => signed((unsigned as i32).into(), out),
+        Scalar::I64 => signed(unsigned as i64, out),
+        Scalar::F64 => {
             // Writing to memory does not fail.
             let _ = write!(out, "{:?}", f64::from_bits(unsigned));
         }
@@ -399,29 +400,11 @@ pub fn hex(value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[18 - needed..]);
 }
 
-/// A number in decimal digits.
-pub fn decimal(mut value: u64, out: &mut Vec<u8>) {
-    if value < 10 {
-        return out.push(b'0' + value as u8);
-    }
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
 fn signed(value: i64, out: &mut Vec<u8>) {
     if value < 0 {
         out.push(b'-');
     }
-    decimal(value.unsigned_abs(), out);
+    write_decimal(value.unsigned_abs(), out);
 }
 
 #[cfg(test)]
@@ -440,7 +423,7 @@ mod tests {
     fn numbers_are_those_of_the_standard_library() {
         for value in [0, 7, 10, 12_345, u64::MAX] {
             let mut out = Vec::new();
-            super::decimal(value, &mut out);
+            super::write_decimal(value, &mut out);
             assert_eq!(String::from_utf8(out).unwrap(), value.to_string());
         }
         for value in [0, -1, i64::MIN, i64::MAX] {

@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use half::{bf16, f16};
 
 use super::finding::Findings;
-use super::locus::{Locate, Locus, Part};
+use super::finding::Locate;
+use crate::format::ScalarType;
+use crate::program::element::{Element, Part};
 use crate::program::{EValue, Program, TensorData};
-use crate::schema::ScalarType;
 
 /// Data that overlap are read as often as they are there, but not more often than this in all.
 const OFTEN: u64 = 8;
@@ -35,7 +36,7 @@ pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, place:
                 };
                 (read, scan.found, scan.first)
             });
-            let at = || place(&Locus::Method(method, Part::Value(index)));
+            let at = || place(&Element::Method(method, Part::Value(index)));
             match look {
                 (Err(error), ..) => {
                     findings.add("T-42", || (at(), error.clone(), "data that can be read".into()));
@@ -131,10 +132,11 @@ impl Write for Scan {
 mod tests {
     use std::path::Path;
 
-    use super::super::locus::without_offset;
-    use super::super::rules::Profile;
+        use super::super::rules::Profile;
     use super::*;
-    use crate::program::{Blob, ExecutionPlan, Source, Tensor};
+    use crate::check::Place;
+    use crate::data::{Blob, Source};
+    use crate::program::{ExecutionPlan, Tensor};
 
     #[test]
     fn elements_are_found_wherever_they_are_cut() {
@@ -157,7 +159,7 @@ mod tests {
         let values = Some(vec![EValue::Tensor(tensor)]);
         program.execution_plan = Some(vec![ExecutionPlan { values, ..ExecutionPlan::default() }]);
         let mut findings = Findings::new(Profile::Strict);
-        check(&program, 4, &mut findings, &without_offset(&program));
+        check(&program, 4, &mut findings, &|element| Place { offset: None, path: element.path(&program) });
         assert_eq!(findings.list().iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), ["T-42"]);
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use super::rules::{self, Profile, Rule, Severity};
+use crate::format::flatbuffer::view::Table;
+use crate::program::element::Element;
 
 /// Where something is: the byte, and the way there from the root (`methods.forward.values[3].sizes`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -11,6 +13,14 @@ pub struct Place {
     pub offset: Option<u64>,
     /// The way there; empty for the file itself.
     pub path: String,
+}
+
+/// Says where a part of a program is, as a byte of the file and as a path.
+pub type Locate<'a> = dyn Fn(&Element) -> Place + 'a;
+
+/// A string of a table for a message; a long one is cut.
+pub fn shown(table: &Table<'_>, slot: u16) -> String {
+    crate::diagnostics::clipped(&String::from_utf8_lossy(table.text(slot).unwrap_or_default()))
 }
 
 /// A rule that a file breaks, and where.

@@ -1,16 +1,15 @@
 //! The first bytes of a file: identifier, extended header, and where they say that metadata and data are (section 1 of the
 //! paper, `H-`).
 //!
-//! Of a file on disk only these bytes are read before the metadata are; [`metadata_len`] says how many those are.
+//! Of a file on disk only these bytes are read before the metadata are.
 
 use std::ops::Range;
 
-use super::path::{Path, Reporter};
-use crate::reader::{self, Format};
-use crate::schema::{bundled_program, flat_tensor, program};
-
-/// Bytes that the runtime reads first.
-pub const HEAD: u64 = 64;
+use super::path::Reporter;
+use crate::format::flatbuffer::verify::Report;
+use crate::format::path::Trail;
+use crate::format::container::HEAD;
+use crate::format::{bundled_program, flat_tensor, program};
 
 /// What a header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,29 +38,9 @@ fn has(head: &[u8], at: usize, what: &[u8]) -> bool {
     head.get(at..at + what.len()) == Some(what)
 }
 
-/// The format that the first bytes speak of: by the identifier, else by the header.
-pub fn format(head: &[u8], len: u64) -> Option<Format> {
-    reader::format(head, len).or_else(|| match head.get(8..12)? {
-        b"eh00" => Some(Format::Program),
-        b"FH01" => Some(Format::FlatTensor),
-        _ => None,
-    })
-}
-
-/// How many bytes of a file the metadata are, by its first bytes; more than are there if the header lies.
-pub fn metadata_len(format: Format, head: &[u8], len: u64) -> u64 {
-    match format {
-        Format::Program if has(head, 8, b"eh00") => field(head, 16),
-        Format::FlatTensor if has(head, 8, b"FH01") => field(head, 16).checked_add(field(head, 24)).unwrap_or(len),
-        Format::Program | Format::FlatTensor | Format::Safetensors => len,
-        Format::BundledProgram => len.min(crate::emitter::flatbuffer::MAX_SIZE),
-    }
-    .clamp(HEAD, len.max(HEAD))
-}
-
 /// The header of a `.pte` of `len` bytes; `None` if nothing can be read after it.
 pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<Frame> {
-    let root = &Path::ROOT;
+    let root = &Trail::ROOT;
     if len < HEAD || (head.len() as u64) < HEAD {
         report.add("H-1", root, 0, format_args!("{len} bytes"), format_args!("{HEAD} at least"));
         return None;
@@ -124,7 +103,7 @@ pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<F
 
 /// Where the data of a `.pte` are said to be.
 fn data(frame: &Frame, size: u64, len: u64, report: &mut Reporter<'_, '_>) {
-    let (root, base) = (&Path::ROOT, frame.base);
+    let (root, base) = (&Trail::ROOT, frame.base);
     if base == 0 && size > 0 {
         report.add("G-2", root, 32, format_args!("{size} bytes of data without a place"), format_args!("none"));
     }
@@ -161,7 +140,7 @@ fn data(frame: &Frame, size: u64, len: u64, report: &mut Reporter<'_, '_>) {
 fn wide(fields: &[(&'static str, usize, u64)], report: &mut Reporter<'_, '_>) {
     for (name, at, value) in fields.iter().filter(|(_, _, value)| *value > u64::from(u32::MAX)) {
         let expected = format_args!("no more than {}", u32::MAX);
-        report.add("G-5", &Path::ROOT.field(name), *at, format_args!("{value}"), expected);
+        report.add("G-5", &Trail::ROOT.field(name), *at, format_args!("{value}"), expected);
     }
 }
 
@@ -170,13 +149,13 @@ fn identifier(rule: &str, expected: &str, head: &[u8], report: &mut Reporter<'_,
         return Some(());
     }
     let found = String::from_utf8_lossy(head.get(4..8).unwrap_or_default()).into_owned();
-    report.add(rule, &Path::ROOT, 4, format_args!("the identifier {found:?}"), format_args!("{expected:?}"));
+    report.add(rule, &Trail::ROOT, 4, format_args!("the identifier {found:?}"), format_args!("{expected:?}"));
     None
 }
 
 /// The header of a `.ptd` of `len` bytes; `None` if nothing can be read after it.
 pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<Frame> {
-    let root = &Path::ROOT;
+    let root = &Trail::ROOT;
     if len < HEAD || (head.len() as u64) < HEAD {
         report.add("H-20", root, 0, format_args!("{len} bytes"), format_args!("{HEAD} at least"));
         return None;
@@ -223,7 +202,7 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
 /// The identifier of a `.bpte`; `None` if nothing can be read after it.
 pub fn bundled_program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<Frame> {
     if len < 12 {
-        report.add("H-31", &Path::ROOT, 0, format_args!("{len} bytes"), format_args!("12 at least"));
+        report.add("H-31", &Trail::ROOT, 0, format_args!("{len} bytes"), format_args!("12 at least"));
         return None;
     }
     identifier("H-30", bundled_program::IDENTIFIER, head, report)?;

@@ -5,73 +5,11 @@
 //! tensors, are not known before the method runs. What other kernels refuse in good order is not looked for.
 
 use super::finding::Findings;
-use super::locus::Locate;
+use super::finding::Locate;
 use super::semantics::method::{Method, Numbers};
+use crate::operators::kernels::{Kernel, LONERS, Quantization, UNPROMOTED};
+use crate::format::ScalarType;
 use crate::program::{EValue, Memory, Tensor, TensorData};
-use crate::schema::ScalarType;
-
-/// Operators that the machine makes divide by an argument, which is an Int or a list of them.
-const DIVISORS: &[(&str, usize)] = &[
-    ("executorch_prim::floordiv.Scalar", 1),
-    ("executorch_prim::floordiv.int", 1),
-    ("executorch_prim::mod.Scalar", 1),
-    ("executorch_prim::mod.int", 1),
-    ("aten::convolution.out", 8),
-    ("aten::convolution_backward.out", 10),
-    ("aten::avg_pool2d.out", 2),
-    ("aten::max_pool2d_with_indices.out", 2),
-    ("aten::max_pool2d_with_indices_backward.grad_input", 4),
-];
-
-/// Operators that abort at other element types than these, and the argument.
-const TYPES: &[(&str, usize, &[i8])] = &[
-    ("aten::embedding.out", 1, &[3, 4]),
-    ("aten::div.out", 2, &[5, 6, 7, 8, 9, 10, 11, 15]),
-    ("aten::cumsum.out", 3, &[0, 1, 2, 3, 4, 5, 6, 7, 11, 15]),
-];
-
-/// Element types of quantized tensors and of bits: they promote to nothing, and kernels that ask what they promote to abort.
-const UNPROMOTED: &[i8] = &[12, 13, 14, 16, 17, 18, 19, 20, 21, 22];
-
-/// Element types that promote to themselves alone, and the operators that promote their two operands: from which argument on.
-const LONERS: &[i8] = &[23, 24, 25, 26, 27, 28, 29];
-const PROMOTING: &[(&str, usize)] = &[
-    ("aten::add.out", 0),
-    ("aten::bitwise_and.Tensor_out", 0),
-    ("aten::bitwise_left_shift.Tensor_out", 0),
-    ("aten::bitwise_or.Tensor_out", 0),
-    ("aten::bitwise_right_shift.Tensor_out", 0),
-    ("aten::bitwise_xor.Tensor_out", 0),
-    ("aten::div.out_mode", 0),
-    ("aten::eq.Tensor_out", 0),
-    ("aten::floor_divide.out", 0),
-    ("aten::fmod.Tensor_out", 0),
-    ("aten::ge.Tensor_out", 0),
-    ("aten::gt.Tensor_out", 0),
-    ("aten::le.Tensor_out", 0),
-    ("aten::lt.Tensor_out", 0),
-    ("aten::maximum.out", 0),
-    ("aten::minimum.out", 0),
-    ("aten::mul.out", 0),
-    ("aten::ne.Tensor_out", 0),
-    ("aten::pow.Tensor_Tensor_out", 0),
-    ("aten::remainder.Tensor_out", 0),
-    ("aten::sub.out", 0),
-    ("aten::where.self_out", 1),
-];
-
-/// What operators of `aten` are called that move elements without looking at them.
-const MOVES: &[&str] = &["copy", "clone", "cat", "expand", "permute", "view", "slice", "scatter", "where", "empty"];
-
-/// The operators of quantization that are known here, and where their arguments are.
-const QUANTIZATIONS: &[(&str, Quantization)] = &[
-    ("quantized_decomposed::quantize_per_tensor.out", Quantization::new(true, None, false, 3)),
-    ("quantized_decomposed::quantize_per_tensor.Tensor_out", Quantization::new(true, None, true, 3)),
-    ("quantized_decomposed::quantize_per_channel.out", Quantization::new(true, Some(3), true, 4)),
-    ("quantized_decomposed::dequantize_per_tensor.out", Quantization::new(false, None, false, 3)),
-    ("quantized_decomposed::dequantize_per_tensor.Tensor_out", Quantization::new(false, None, true, 3)),
-    ("quantized_decomposed::dequantize_per_channel.out", Quantization::new(false, Some(3), true, 4)),
-];
 
 /// A constant of more bytes than this is not looked into.
 const SMALL: u64 = 1 << 16;
@@ -82,45 +20,6 @@ const DOUBLE: ScalarType = ScalarType(7);
 
 /// So many uses of a value, and items of a list, are looked at, so that the work grows with the file.
 const FEW: usize = 64;
-
-/// What is asked of the calls of one operator: the tables of above, looked up once.
-#[derive(Debug)]
-pub(super) struct Kernel {
-    /// The arguments that must not be 0.
-    divisors: Vec<usize>,
-    /// The argument that is a dimension of the first one.
-    dimension: Option<usize>,
-    types: Vec<(usize, &'static [i8])>,
-    /// The first of two operands that are promoted.
-    promoted: Option<usize>,
-    /// Whether it asks what its tensors promote to.
-    promotes: bool,
-    quantization: Option<&'static Quantization>,
-    /// Where a range has its start, end, step and out.
-    range: Option<[Option<usize>; 4]>,
-}
-
-impl Kernel {
-    pub(super) fn new(name: &str) -> Kernel {
-        fn rows<T: Copy>(table: &'static [(&'static str, T)], name: &str) -> impl Iterator<Item = T> {
-            table.iter().filter(move |(other, _)| *other == name).map(|(_, row)| *row)
-        }
-        let moves = |name: &str| MOVES.iter().any(|part| name.contains(part));
-        Kernel {
-            divisors: rows(DIVISORS, name).collect(),
-            dimension: (name == "aten::sym_size.int").then_some(1),
-            types: TYPES.iter().filter(|(other, ..)| *other == name).map(|(_, at, types)| (*at, *types)).collect(),
-            promoted: rows(PROMOTING, name).next(),
-            promotes: name.strip_prefix("aten::").is_some_and(|name| !moves(name)),
-            range: match name {
-                "aten::arange.out" => Some([None, Some(0), None, Some(1)]),
-                "aten::arange.start_out" => Some([0, 1, 2, 3].map(Some)),
-                _ => None,
-            },
-            quantization: QUANTIZATIONS.iter().find(|(other, _)| *other == name).map(|(_, known)| known),
-        }
-    }
-}
 
 /// A call of a known operator with as many arguments as it takes.
 pub(super) struct Call<'m, 'p> {
@@ -157,7 +56,7 @@ pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &Locate
     }
     check_types(call, findings, place);
     if let Some(quantization) = call.kernel.quantization {
-        quantization.check(call, findings, place);
+        self::quantization(quantization, call, findings, place);
     }
 }
 
@@ -288,33 +187,16 @@ impl<'p> Call<'_, 'p> {
     }
 }
 
-/// How an operator of quantization takes its arguments: input, scale, zero point, axis if it has one, smallest and
-/// largest value, type, type of the result if it dequantizes, out.
-#[derive(Debug)]
-struct Quantization {
-    /// Whether numbers become small integers, and not the other way.
-    quantizes: bool,
-    axis: Option<usize>,
-    /// Whether scale and zero point are tensors.
-    tensors: bool,
-    /// The smallest value; the largest and the type follow.
-    range: usize,
-}
-
-impl Quantization {
-    const fn new(quantizes: bool, axis: Option<usize>, tensors: bool, range: usize) -> Quantization {
-        Quantization { quantizes, axis, tensors, range }
-    }
-
-    fn check(&self, call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>) {
+/// Checks a call of an operator of quantization.
+fn quantization(known: &Quantization, call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>) {
         let mut report = |position: usize, found: String, expected: String| {
             findings.add("O-8", || (place(&call.method.arg(call.number, position)), found, expected));
         };
-        let dtype = self.range + 2;
-        let out = if self.quantizes { dtype + 1 } else { dtype + 2 };
+        let dtype = known.range + 2;
+        let out = if known.quantizes { dtype + 1 } else { dtype + 2 };
         let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
         let (small, real, small_at, real_at) =
-            if self.quantizes { (result, input, out, 0) } else { (input, result, 0, out) };
+            if known.quantizes { (result, input, out, 0) } else { (input, result, 0, out) };
         if !matches!(real.scalar_type, HALF | ScalarType::FLOAT | DOUBLE) {
             report(real_at, format!("a tensor of {}", real.scalar_type), "float16, float32 or float64".into());
         }
@@ -329,24 +211,24 @@ impl Quantization {
         if let Some(code) = call.constant(dtype).filter(|code| *code != i64::from(small.scalar_type.0)) {
             report(dtype, format!("the type {code}"), format!("{}, that of the quantized tensor", small.scalar_type.0));
         }
-        if !self.quantizes
+        if !known.quantizes
             && let Some(code) = call.constant(dtype + 1).filter(|code| *code != i64::from(real.scalar_type.0))
         {
             report(dtype + 1, format!("the type {code}"), format!("{}, that of the out", real.scalar_type.0));
         }
-        let (least, most) = (call.constant(self.range), call.constant(self.range + 1));
-        if let (true, Some((low, high))) = (self.quantizes, bounds) {
+        let (least, most) = (call.constant(known.range), call.constant(known.range + 1));
+        if let (true, Some((low, high))) = (known.quantizes, bounds) {
             if let Some(least) = least.filter(|least| *least < low) {
-                report(self.range, format!("{least}"), format!("{low} or more, as {} has", small.scalar_type));
+                report(known.range, format!("{least}"), format!("{low} or more, as {} has", small.scalar_type));
             }
             if let Some(most) = most.filter(|most| *most > high) {
-                report(self.range + 1, format!("{most}"), format!("{high} or less, as {} has", small.scalar_type));
+                report(known.range + 1, format!("{most}"), format!("{high} or less, as {} has", small.scalar_type));
             }
         }
-        if let (false, Some(least), Some(most)) = (self.quantizes, least, most)
+        if let (false, Some(least), Some(most)) = (known.quantizes, least, most)
             && least > most
         {
-            report(self.range, format!("{least}"), format!("{most}, the largest value, or less"));
+            report(known.range, format!("{least}"), format!("{most}, the largest value, or less"));
         }
         let (given, made) = (sizes(input), sizes(result));
         let fits = match result.shape_dynamism {
@@ -356,7 +238,7 @@ impl Quantization {
         if !fits {
             report(out, format!("sizes {made:?}"), format!("{given:?}, as the input has"));
         }
-        let channels = match self.axis {
+        let channels = match known.axis {
             None => Some(1),
             Some(at) => match call.constant(at) {
                 None => return,
@@ -370,17 +252,17 @@ impl Quantization {
                 },
             },
         };
-        if !self.tensors {
+        if !known.tensors {
             return;
         }
-        if let (true, Some(least), Some(most)) = (self.axis.is_some() && !self.quantizes, least, most)
+        if let (true, Some(least), Some(most)) = (known.axis.is_some() && !known.quantizes, least, most)
             && let Some(wrong) =
                 call.numbers(2).and_then(|zeros| zeros.iter().copied().find(|zero| !(least..=most).contains(zero)))
         {
             report(2, format!("the zero point {wrong}"), format!("{least} to {most}, the range of the values"));
         }
         // The one that works in channels and makes numbers takes more.
-        let lenient = self.axis.is_some() && !self.quantizes;
+        let lenient = known.axis.is_some() && !known.quantizes;
         let scales: &[ScalarType] = if lenient { &[DOUBLE, ScalarType::FLOAT] } else { &[DOUBLE] };
         let zeros: &[ScalarType] = if lenient { &[ScalarType::LONG, INT] } else { &[ScalarType::LONG] };
         for (position, types) in [(1, scales), (2, zeros)] {
@@ -398,7 +280,6 @@ impl Quantization {
                 );
             }
         }
-    }
 }
 
 /// The numbers that a type of quantized tensors has.

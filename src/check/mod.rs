@@ -7,28 +7,16 @@
 //! Each step runs only if the one before it found nothing malformed: what cannot be read cannot be judged. Only the
 //! metadata are read, never the weights. The rules themselves are a table ([`rules`]); what each step looks at is in the
 //! files beside this one. Nothing here repairs anything.
-//!
-//! ```
-//! use pte_emit::check::{self, Options};
-//! use pte_emit::reader::Origin;
-//!
-//! let findings = check::file(&Origin::Bytes(b"no program".as_slice().into()), &Options::default()).unwrap();
-//! assert!(findings.has_errors());
-//! assert_eq!(findings.list()[0].rule.id, "H-1");
-//! ```
 
 mod data;
 mod fields;
 pub mod finding;
 pub mod header;
 mod kernels;
-pub mod locus;
 mod operators;
 mod path;
 pub mod rules;
 pub mod semantics;
-mod structure;
-pub(crate) mod view;
 mod xnnpack;
 
 use std::collections::HashMap;
@@ -37,18 +25,20 @@ use std::sync::Arc;
 use std::{fmt, io, thread};
 
 pub use finding::{Finding, Findings, Place};
-pub use locus::{Locus, Part};
 pub use rules::{Profile, Rule, Severity};
 
-use crate::emitter::File;
-use crate::program::{Blob, Source};
-use crate::raw::Raws;
+use crate::assembly::{Assembly, OutputFile};
+use crate::data::workers;
+use crate::data::{Blob, Source};
+use crate::data::{Head, Origin};
+use crate::format::Format;
+use crate::format::container::HEAD;
+use crate::format::{bundled_program, flat_tensor, program as pte};
+use crate::raw::Overrides;
 use crate::reader::program::{Found, Ranges, read_head};
-use crate::reader::{Format, Head, Origin};
-use crate::schema::{bundled_program, flat_tensor, program as pte};
-use crate::workers;
 use fields::flat_tensor::External;
 use header::Frame;
+use crate::format::flatbuffer::verify::verify;
 use path::Reporter;
 
 /// What a file is judged by.
@@ -61,7 +51,7 @@ pub struct Options {
     /// Whether to read constants and initial states, too.
     pub data: bool,
     /// Operators beyond those that the runtime registers.
-    pub operators: crate::schema::operators::OperatorSet,
+    pub operators: crate::operators::OperatorSet,
 }
 
 /// A `.ptd` that is given with a program: its metadata, and a way to its data.
@@ -91,14 +81,12 @@ impl DataFile {
     }
 
     /// The metadata of a file that is yet to be written.
-    ///
-    /// # Errors
-    /// None: writing to memory does not fail.
-    pub fn made(name: impl Into<String>, file: &File<'_>) -> io::Result<DataFile> {
-        let (head, len) = (Head::Read(head_of(file)?), file.size().unwrap_or(u64::MAX));
-        let ranges: HashMap<(u64, u64), Blob> = file.ranges().map(|(range, blob)| (range, blob.clone())).collect();
+    pub fn unwritten(name: impl Into<String>, file: &OutputFile<'_>) -> DataFile {
+        let (head, len) = (Head::Read(head_of(file)), file.size().unwrap_or(u64::MAX));
+        let ranges: HashMap<(u64, u64), Blob> =
+            file.emitted.ranges().map(|(range, blob)| (range, blob.clone())).collect();
         let data = Arc::new(move |at, size| ranges.get(&(at, size)).cloned());
-        Ok(DataFile { name: name.into(), head, len, data })
+        DataFile { name: name.into(), head, len, data }
     }
 
     /// Judges the file by itself.
@@ -113,7 +101,7 @@ impl DataFile {
 /// # Errors
 /// A file that cannot be read.
 pub fn file(origin: &Origin, options: &Options) -> io::Result<Findings> {
-    let format = header::format(&origin.head(header::HEAD)?, origin.len()?).unwrap_or_else(|| by_name(origin));
+    let format = Format::identify_damaged(&origin.head(HEAD)?, origin.len()?).unwrap_or_else(|| by_name(origin));
     let (head, len) = metadata(origin, format)?;
     let data = |offset, size| origin.blob(offset, size, len);
     Ok(match format {
@@ -131,24 +119,14 @@ fn by_name(origin: &Origin) -> Format {
         Origin::File(path) => path.extension().and_then(|extension| extension.to_str()),
         _ => None,
     };
-    match extension {
-        Some("ptd") => Format::FlatTensor,
-        Some("bpte") => Format::BundledProgram,
-        _ => Format::Program,
-    }
+    extension.and_then(Format::of_extension).unwrap_or(Format::Program)
 }
 
 /// The metadata of a file, and its length.
 fn metadata(origin: &Origin, format: Format) -> io::Result<(Head, u64)> {
     let len = origin.len()?;
-    let head = origin.head(header::HEAD)?;
-    Ok((origin.head(header::metadata_len(format, &head, len))?, len))
-}
-
-/// Judges a `.pte` of `len` bytes by its metadata alone: `head` is the file up to where the program ends, or farther.
-/// What rules ask of the data themselves is left open.
-pub fn program(head: &[u8], len: u64, options: &Options) -> Findings {
-    program_with(head, len, &unread, options)
+    let head = origin.head(HEAD)?;
+    Ok((origin.head(format.metadata_len(&head, len))?, len))
 }
 
 /// Data that are somewhere, and cannot be read.
@@ -210,7 +188,7 @@ fn program_at(part: &ProgramFile<'_>, findings: &mut Findings, external: &Extern
             scope.spawn(|| meaning(model))
         });
         let mut report = Reporter::new(findings, bytes, prefix, start);
-        structure::check(bytes, &pte::PROGRAM, frame.header.clone(), &mut report);
+        verify(bytes, &pte::PROGRAM, frame.header.clone(), &mut report);
         if report.findings.count(Severity::Malformed) > 0 {
             return false;
         }
@@ -230,18 +208,18 @@ fn within<'a>(head: &'a [u8], frame: &Frame) -> Option<&'a [u8]> {
     head.get(..usize::try_from(frame.metadata).ok()?)
 }
 
-/// Judges what a text became before it is written: the program, if there is one, then each `.ptd`. The `.ptd` files are
-/// given to the program, beside those of `options`.
+/// Checks the files of an assembly before they are written: the program, if there is one, then each `.ptd`. The `.ptd` files are given
+/// to the program, beside those of `options`.
 ///
 /// # Errors
-/// None: writing to memory does not fail.
-pub fn assembly(assembly: &crate::Assembly, options: &Options) -> io::Result<Vec<Findings>> {
-    let whole = is_judged_whole(assembly);
+/// Data of small files with overrides that cannot be read.
+pub fn assembly(assembly: &Assembly, options: &Options) -> io::Result<Vec<Findings>> {
+    let whole = is_checked_whole(assembly);
     let data = assembly.data_files().map(|(tag, file)| {
         let name = tag.unwrap_or("the .ptd beside it");
         match whole {
             true => DataFile::open(name.to_owned(), &Origin::Bytes(file.to_vec()?.into())),
-            false => DataFile::made(name, &file),
+            false => Ok(DataFile::unwritten(name, &file)),
         }
     });
     let data = data.collect::<io::Result<Vec<DataFile>>>()?;
@@ -250,9 +228,9 @@ pub fn assembly(assembly: &crate::Assembly, options: &Options) -> io::Result<Vec
         let with = options.with.iter().cloned().chain(data.iter().cloned()).collect();
         let options =
             Options { profile: options.profile, with, data: options.data, operators: options.operators.clone() };
-        let head = if whole { file.to_vec()? } else { head_of(&file)? };
+        let head = if whole { file.to_vec()? } else { head_of(&file) };
         // Of a whole file the bytes are there, as they will be.
-        let ranges: HashMap<(u64, u64), &Blob> = if whole { HashMap::new() } else { file.ranges().collect() };
+        let ranges: HashMap<(u64, u64), &Blob> = if whole { HashMap::new() } else { file.emitted.ranges().collect() };
         let data = |offset: u64, len: u64| match ranges.get(&(offset, len)) {
             Some(blob) => Some((*blob).clone()),
             None => range_of(&head, offset, len).map(Blob::bytes).or_else(|| unread(offset, len).filter(|_| !whole)),
@@ -263,23 +241,22 @@ pub fn assembly(assembly: &crate::Assembly, options: &Options) -> io::Result<Vec
     Ok(findings)
 }
 
-/// Larger files that lie are judged by what they should be.
+/// Larger files with overrides are checked by their plan.
 const WHOLE: u64 = 16 << 20;
 
-/// Whether files are judged by all their bytes: what the plan says of those that are made to lie is not true.
-fn is_judged_whole(assembly: &crate::Assembly) -> bool {
+/// Whether files are checked by all their bytes: the plan does not say what files with overrides hold.
+fn is_checked_whole(assembly: &Assembly) -> bool {
     let files = assembly.program_file().into_iter().chain(assembly.data_files().map(|(_, file)| file));
     let size = files.into_iter().try_fold(0u64, |sum, file| sum.checked_add(file.size()?));
-    assembly.raws != Raws::default() && size.is_some_and(|size| size <= WHOLE)
+    assembly.overrides != Overrides::default() && size.is_some_and(|size| size <= WHOLE)
 }
 
 /// The metadata of a file that is yet to be written; as many bytes as the runtime reads first, if the file has them.
-fn head_of(file: &File<'_>) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    file.write_flatbuffer(&mut head)?;
-    let least = header::HEAD.min(file.size().unwrap_or(u64::MAX)) as usize;
+fn head_of(file: &OutputFile<'_>) -> Vec<u8> {
+    let mut head = file.metadata();
+    let least = HEAD.min(file.size().unwrap_or(u64::MAX)) as usize;
     head.resize(head.len().max(least), 0);
-    Ok(head)
+    head
 }
 
 /// Judges a `.ptd` of `len` bytes by its metadata: `head` is the file up to where they end, or farther.
@@ -288,7 +265,7 @@ pub fn flat_tensor(head: &[u8], len: u64, options: &Options) -> Findings {
     let mut report = Reporter::new(&mut findings, head, "", 0);
     let Some(frame) = header::flat_tensor(head, len, &mut report) else { return findings };
     let Some(bytes) = within(head, &frame) else { return findings };
-    structure::check(bytes, &flat_tensor::FLAT_TENSOR, frame.header.clone(), &mut report);
+    verify(bytes, &flat_tensor::FLAT_TENSOR, frame.header.clone(), &mut report);
     if findings.count(Severity::Malformed) == 0 {
         fields::flat_tensor::check(bytes, &frame, &mut Reporter::new(&mut findings, bytes, "", 0));
     }
@@ -296,6 +273,7 @@ pub fn flat_tensor(head: &[u8], len: u64, options: &Options) -> Findings {
 }
 
 /// Judges a `.bpte`, and the program in it.
+#[cfg(feature = "cli")]
 pub fn bundled_program(bytes: &[u8], options: &Options) -> Findings {
     bundled_with(bytes, &|offset, len| range_of(bytes, offset, len).map(Blob::bytes), options)
 }
@@ -309,7 +287,7 @@ fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &Options) -> Findings 
     let external = external(options, &mut findings);
     let mut report = Reporter::new(&mut findings, bytes, "", 0);
     let Some(frame) = header::bundled_program(bytes, bytes.len() as u64, &mut report) else { return findings };
-    structure::check(bytes, &bundled_program::BUNDLED_PROGRAM, frame.header, &mut report);
+    verify(bytes, &bundled_program::BUNDLED_PROGRAM, frame.header, &mut report);
     if findings.count(Severity::Malformed) > 0 {
         return findings;
     }

@@ -6,35 +6,13 @@
 use std::collections::HashSet;
 
 use super::finding::Findings;
+use super::finding::Locate;
 use super::kernels;
-use super::locus::{Locate, Part};
-use super::semantics::method::{Kinds, Known, Method, Step, full_name, list};
+use super::semantics::method::{kinds_of, Known, Method, Step, full_name, list};
+use crate::operators::kinds::Kinds;
+use crate::operators::{Arg, ArgKind, Base};
+use crate::program::element::Part;
 use crate::program::{EValue, Instruction};
-use crate::schema::operators::{Arg, ArgKind, Base};
-
-/// Operators that take less than their signatures say: the last entry stands for all further arguments.
-const NARROWER: &[(&str, &[Kinds])] = &[
-    ("executorch_prim::add.Scalar", &[NUMBER]),
-    ("executorch_prim::sub.Scalar", &[NUMBER]),
-    ("executorch_prim::mul.Scalar", &[NUMBER]),
-    ("executorch_prim::floordiv.Scalar", &[NUMBER]),
-    ("executorch_prim::truediv.Scalar", &[NUMBER]),
-    ("executorch_prim::neg.Scalar", &[NUMBER]),
-    ("executorch_prim::ceil.Scalar", &[Kinds::DOUBLE]),
-    ("executorch_prim::round.Scalar", &[Kinds::DOUBLE]),
-    ("executorch_prim::trunc.Scalar", &[Kinds::DOUBLE]),
-    ("executorch_prim::sym_max.Scalar", &[Kinds::INT]),
-    ("executorch_prim::sym_min.Scalar", &[Kinds::INT]),
-    ("executorch_prim::sym_not.Scalar", &[Kinds::BOOL]),
-    ("executorch_prim::sym_ite.Scalar", &[Kinds::BOOL, Kinds::SCALAR]),
-];
-
-/// What an operator takes, if that is less than its signature says.
-pub(super) fn narrower(name: &str) -> Option<&'static [Kinds]> {
-    NARROWER.iter().find(|(other, _)| *other == name).map(|(_, kinds)| *kinds)
-}
-
-const NUMBER: Kinds = Kinds::INT.or(Kinds::DOUBLE);
 
 /// Checks the kernel calls of a method. `unknown` holds the names that were reported as unknown already.
 pub(super) fn check(method: &Method<'_>, unknown: &mut HashSet<String>, findings: &mut Findings, place: &Locate<'_>) {
@@ -68,7 +46,7 @@ fn report_unknown(method: &Method<'_>, unknown: &mut HashSet<String>, findings: 
         if unknown.insert(name.clone()) {
             findings.add("O-5", || {
                 let expected = "an operator that the runtime registers, or one that --ops describes".into();
-                (place(&method.locus(Part::Operator(index))), format!("the unknown operator {name}"), expected)
+                (place(&method.element(Part::Operator(index))), format!("the unknown operator {name}"), expected)
             });
         }
     }
@@ -161,7 +139,7 @@ impl Call<'_, '_> {
             }
             return;
         }
-        let stated = Kinds::of(&self.method.values()[value]);
+        let stated = kinds_of(&self.method.values()[value]);
         match signature.result {
             // A view has to have a tensor to make one of; other results replace whatever is there.
             Some(Base::Tensor) if self.known.is_view && !stated.meets(Kinds::TENSOR) => {
@@ -238,7 +216,7 @@ fn accepted(kind: ArgKind) -> Kinds {
 
 /// The kinds of a set, as the schema calls them.
 fn names(kinds: Kinds) -> String {
-    let types = crate::schema::program::KERNEL_TYPES.iter().zip(1..);
+    let types = crate::format::program::KERNEL_TYPES.iter().zip(1..);
     let names: Vec<&str> = types.filter(|(_, tag)| kinds.0 >> *tag & 1 == 1).map(|(kind, _)| kind.name).collect();
     names.join(" or ")
 }

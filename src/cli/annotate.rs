@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, ValueEnum};
 
-use super::Exit;
+use super::exit::Exit;
 use super::io::{self, Messages, STREAM};
-use crate::annotate::{self, Only, Options};
-use crate::check::header::HEAD;
-use crate::reader::Origin;
+use crate::annotate::{Only, Options};
+use crate::data::Origin;
+use crate::source::Source;
 
 /// Arguments of `annotate`.
 #[derive(Debug, Args)]
@@ -42,28 +42,14 @@ enum OnlyName {
 
 /// Prints the explanation.
 pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Exit {
-    let failed = |name: &str, error: std::io::Error| {
-        messages.error(&format!("cannot read {name}: {error}"));
-        Exit::Io
-    };
     let stream = arguments.input.as_os_str() == STREAM;
-    let name = if stream { "<stdin>".to_owned() } else { arguments.input.display().to_string() };
-    let origin = if stream {
-        match io::read_stdin() {
-            Ok(bytes) => Origin::Bytes(bytes.into()),
-            Err(error) => return failed(&name, error),
+    let source = match (stream, stream.then(io::read_stdin)) {
+        (true, Some(Ok(bytes))) => Source::binary("<stdin>", &bytes),
+        (true, Some(Err(error))) => {
+            messages.error(&format!("cannot read standard input: {error}"));
+            return Exit::Io;
         }
-    } else {
-        Origin::File(arguments.input.as_path().into())
-    };
-    let head = origin.head(HEAD).and_then(|head| Ok((head, origin.len()?)));
-    let format = match head {
-        Ok((head, len)) => annotate::format(&head, len, Some(&arguments.input)),
-        Err(error) => return failed(&name, error),
-    };
-    let Some(format) = format else {
-        messages.error(&format!("{name} is no .pte, .ptd or .bpte"));
-        return Exit::Input;
+        _ => Source::of_origin(arguments.input.display().to_string(), Origin::File(arguments.input.as_path().into())),
     };
     let only = arguments.only.map(|only| match only {
         OnlyName::Headers => Only::Headers,
@@ -72,10 +58,20 @@ pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Ex
     });
     let colours = io::colours(color, &std::io::stdout());
     let options = Options { range: arguments.range.clone(), only, json: arguments.json, colours };
-    match io::write_to_stdout(|out| annotate::annotate(&origin, format, &options, out)) {
-        Ok(()) => Exit::Ok,
-        Err(error) => {
-            messages.error(&format!("{name}: {error}"));
+    let mut failed = None;
+    let written = io::write_to_stdout(|out| {
+        failed = crate::annotate(&source, &options, out).err();
+        Ok(())
+    });
+    match (failed, written) {
+        (None, Ok(())) => Exit::Ok,
+        (Some(error), _) if error.io_kind() == Some(std::io::ErrorKind::BrokenPipe) => Exit::Ok,
+        (Some(error), _) => {
+            messages.report(error.report());
+            Exit::of(&error)
+        }
+        (None, Err(error)) => {
+            messages.error(&error.to_string());
             Exit::Io
         }
     }

@@ -5,20 +5,24 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, FromArgMatches, ValueEnum};
 use indicatif::ProgressBar;
 
-use super::io::{self, Definitions, Document, Messages, STREAM};
-use super::{Exit, summary};
+use super::exit::Exit;
+use super::io::{self, Definitions, Messages, STREAM};
+use super::outputs::{Outputs, Stream};
+use super::summary;
+use crate::assembly::{Assembly, EmittedFile, OutputFile};
 use crate::check::{self, DataFile, Severity};
-use crate::emitter::File;
-use crate::emitter::safetensors::{self, Safetensors};
-use crate::emitter::sink::{Out, Outputs, Stream};
-use crate::ir::document::Layout;
-use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT, Shards};
-use crate::raw::make::Made;
-use crate::reader::{Origin, bundled_program};
-use crate::{Assembly, Input, Overrides, assemble, reassemble, workers};
+use crate::data::{Origin, workers};
+use crate::emitter::Out;
+use crate::emitter::safetensors::Safetensors;
+use crate::error::Error;
+use crate::layout::Shards;
+use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue, parse_bytes};
+use crate::pipeline::Options;
+use crate::reader::bundled_program;
+use crate::source::{Content, Source};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -60,37 +64,45 @@ pub struct Arguments {
     layout: LayoutArguments,
 }
 
-/// The keys of `layout:`, which win over those of the text.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Layout")]
-struct LayoutArguments {
-    /// Segments start at multiples of this [default: 128]
-    #[arg(long, value_name = "BYTES", value_parser = alignment)]
-    segment_alignment: Option<u64>,
-    /// Constants start at multiples of this in their segment [default: 16]
-    #[arg(long, value_name = "BYTES", value_parser = forced_alignment)]
-    tensor_alignment: Option<u64>,
-    /// Alignment of delegates' payloads inside the FlatBuffer [default: 16]
-    #[arg(long, value_name = "BYTES", value_parser = forced_alignment)]
-    delegate_alignment: Option<u64>,
-    /// Where the first segment may start [default: what aligns every segment in the file]
-    #[arg(long, value_name = "BYTES", value_parser = alignment)]
-    base_alignment: Option<u64>,
-    /// Order of the program's FlatBuffer [default: exir]
-    #[arg(long, value_enum)]
-    builder: Option<BuilderName>,
-    /// Order of the .ptd's FlatBuffer [default: flatc]
-    #[arg(long, value_enum)]
-    ptd_builder: Option<BuilderName>,
-    /// The extended header: auto, none, 24 or 32 [default: auto]
-    #[arg(long, value_enum)]
-    header: Option<HeaderName>,
-    /// Where constants go [default: segment]
-    #[arg(long, value_enum)]
-    constants: Option<HomeName>,
-    /// Where delegates' payloads go [default: segment]
-    #[arg(long, value_enum)]
-    delegates: Option<HomeName>,
+/// The options of `layout:`, which replace those of the source: one argument for each row of the table.
+#[derive(Debug, Default)]
+struct LayoutArguments(OptionOverrides);
+
+impl Args for LayoutArguments {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        OPTIONS.iter().fold(command.next_help_heading("Layout"), |command, option| {
+            let parse = |text: &str| option.parse(text).map_err(|expected| format!("expected {expected}"));
+            let default = option.default;
+            command.arg(
+                clap::Arg::new(option.name)
+                    .long(option.name.replace('_', "-"))
+                    .value_name("VALUE")
+                    .value_parser(parse)
+                    .help(format!("{}: {} [default: {default}]", option.doc, option.expected())),
+            )
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        LayoutArguments::augment_args(command)
+    }
+}
+
+impl FromArgMatches for LayoutArguments {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<LayoutArguments, clap::Error> {
+        let mut arguments = LayoutArguments::default();
+        arguments.update_from_arg_matches(matches)?;
+        Ok(arguments)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        for (index, option) in OPTIONS.iter().enumerate() {
+            if let Some(value) = matches.get_one::<OptionValue>(option.name) {
+                self.0.push(index, *value);
+            }
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -112,69 +124,6 @@ impl Format {
             Format::Ptd => "ptd",
             Format::Bpte => "bpte",
             Format::Safetensors => "safetensors",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum BuilderName {
-    /// Python's object API: .pte since ExecuTorch 1.2
-    Exir,
-    /// flatc: .ptd, and older .pte
-    Flatc,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum HeaderName {
-    /// 32 bytes if there are segments
-    Auto,
-    /// No header
-    None,
-    /// As before ExecuTorch 1.0
-    #[value(name = "24")]
-    Short,
-    /// As today
-    #[value(name = "32")]
-    Long,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum HomeName {
-    /// Behind the FlatBuffer
-    Segment,
-    /// Inside the FlatBuffer
-    Inline,
-}
-
-impl LayoutArguments {
-    fn layout(&self) -> Layout {
-        let builder = |name| match name {
-            BuilderName::Exir => Builder::Exir,
-            BuilderName::Flatc => Builder::Flatc,
-        };
-        let home = |name| match name {
-            HomeName::Segment => Home::Segment,
-            HomeName::Inline => Home::Inline,
-        };
-        Layout {
-            segment_alignment: self.segment_alignment,
-            tensor_alignment: self.tensor_alignment,
-            delegate_alignment: self.delegate_alignment,
-            base_alignment: self.base_alignment,
-            builder: self.builder.map(builder),
-            ptd_builder: self.ptd_builder.map(builder),
-            header: self.header.map(|name| match name {
-                HeaderName::Auto => Header::Auto,
-                HeaderName::None => Header::None,
-                HeaderName::Short => Header::Length(24),
-                HeaderName::Long => Header::Length(32),
-            }),
-            bpte_builder: None,
-            header_at: None,
-            header_size: None,
-            strings: None,
-            constants: self.constants.map(home),
-            delegates: self.delegates.map(home),
         }
     }
 }
@@ -219,20 +168,16 @@ fn every<'a>(
     definitions: &Definitions,
     messages: &'a Messages,
 ) -> Box<dyn Iterator<Item = Result<Written, Failure>> + 'a> {
-    let opened = io::open(input).map_err(|error| match error {
-        io::ReadError::Unreadable(message) => Failure(Exit::Io, message),
-        io::ReadError::NoText(message) => Failure(Exit::Input, message),
-    });
-    let text = match opened {
-        Ok(Document::Text(text)) => text,
-        binary => return Box::new(std::iter::once_with(move || one(input, stem(input), binary?, arguments, messages))),
-    };
-    let documents = match definitions.documents(text) {
-        Ok(documents) => documents,
-        Err(report) => {
-            messages.print(&report.render(messages.colours()));
-            return Box::new(std::iter::once(Err(Failure(Exit::Input, String::new()))));
+    let source = match io::open(input) {
+        Ok(source) if source.is_text() => source,
+        Ok(binary) => {
+            return Box::new(std::iter::once_with(move || one(input, stem(input), binary, arguments, messages)));
         }
+        Err(error) => return Box::new(std::iter::once(Err(failure(&error, messages)))),
+    };
+    let documents = match definitions.documents(source) {
+        Ok(documents) => documents,
+        Err(error) => return Box::new(std::iter::once(Err(failure(&error, messages)))),
     };
     let count = documents.len();
     if count > 1 && !arguments.output.as_ref().is_some_and(|output| output.is_dir()) {
@@ -240,13 +185,19 @@ fn every<'a>(
             format!("{} has {count} documents, which need a folder to go to; add `-o FOLDER`", input.display());
         return Box::new(std::iter::once(Err(Failure(Exit::Usage, message))));
     }
-    Box::new(documents.into_iter().zip(1..).map(move |(text, number)| {
+    Box::new(documents.into_iter().zip(1..).map(move |(source, number)| {
         let mut name = stem(input).to_owned();
         if count > 1 {
             name.push(format!("-{number}"));
         }
-        one(input, &name, Document::Text(text), arguments, messages)
+        one(input, &name, source, arguments, messages)
     }))
+}
+
+/// Prints an error of the library.
+fn failure(error: &Error, messages: &Messages) -> Failure {
+    messages.report(error.report());
+    Failure(Exit::of(error), String::new())
 }
 
 /// Outputs that are written, but not yet in their places.
@@ -373,44 +324,35 @@ fn stem(input: &Path) -> &OsStr {
 fn one(
     input: &Path,
     name: &OsStr,
-    document: Document,
+    source: Source<'_>,
     arguments: &Arguments,
     messages: &Messages,
 ) -> Result<Written, Failure> {
     if arguments.strip_tests {
-        return strip_tests(input, &document, arguments);
+        return strip_tests(input, &source, arguments);
     }
-    let overrides = Overrides {
-        layout: arguments.layout.layout(),
+    let options = Options {
+        layout: arguments.layout.0.clone(),
         external_data: arguments.external_data.is_some(),
         internal_data: arguments.internal_data,
         with: arguments.with.clone(),
         max_size: arguments.max_size,
         shards: arguments.shards(name),
     };
-    let assembly = match document {
-        Document::Text(text) => {
-            assemble(&Input { name: &text.name, text: &text.text, folder: &text.folder }, &overrides)
-        }
-        Document::Binary(name, origin) => reassemble(&name, &origin, &overrides),
-    };
-    let assembly = assembly.map_err(|report| {
-        messages.print(&report.render(messages.colours()));
-        Failure(Exit::Input, String::new())
-    })?;
+    let assembly = crate::assemble(&source, &options).map_err(|error| failure(&error, messages))?;
     let name = assembly.name.as_ref().map_or(name, OsStr::new);
     if arguments.external_data.is_some() && assembly.plan.external.is_empty() && !arguments.quiet {
         messages.print("warning: there are no constants inside the program, so --external-data makes no .ptd\n");
     }
     let files = files(&assembly, input, name, arguments)?;
-    let failed = |error: std::io::Error| Failure(Exit::Input, format!("{}: {error}", input.display()));
+    let failed = |error: std::io::Error| Failure(Exit::of_io(&error), format!("{}: {error}", input.display()));
     let instead = match arguments.format() {
         Some(Format::Bpte) => Some(Instead::Bundled(Box::new(assembly.bundled().map_err(failed)?))),
-        Some(Format::Safetensors) => Some(Instead::Tensors(safetensors::emit(&assembly.program).map_err(failed)?)),
+        Some(Format::Safetensors) => Some(Instead::Tensors(assembly.safetensors().map_err(failed)?)),
         _ => None,
     };
     if !arguments.quiet {
-        messages.print(&assembly.warnings.render(messages.colours()));
+        messages.report(&assembly.warnings);
         let bundle = match &instead {
             Some(Instead::Bundled(made)) => Some(&**made),
             _ => None,
@@ -422,11 +364,12 @@ fn one(
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
     let outputs = write(&files, instead.as_ref(), &bar);
     bar.finish_and_clear();
-    let outputs = outputs.map_err(|error| match error.kind() {
-        // Data that cannot become what they should.
-        std::io::ErrorKind::InvalidData => Failure(Exit::Input, error.to_string()),
-        _ => Failure(Exit::Io, error.to_string()),
-    })?;
+    // Data that cannot be converted are wrong; everything else is about the output.
+    let exit = |error: &std::io::Error| match error.kind() {
+        std::io::ErrorKind::InvalidData => Exit::Input,
+        _ => Exit::Io,
+    };
+    let outputs = outputs.map_err(|error| Failure(exit(&error), error.to_string()))?;
     let named = files.iter().map(|(target, file)| (target.as_deref(), file));
     let summary = if arguments.quiet { String::new() } else { summary::of(&assembly, named) };
     Ok(Written { outputs, summary })
@@ -434,7 +377,12 @@ fn one(
 
 /// What the checker has against what is about to be written. A text may well ask for a file that the runtime refuses, as
 /// who tests a runtime does, so nothing of it is an error here.
-fn judge(input: &Path, assembly: &Assembly, bundle: Option<&Made>, arguments: &Arguments) -> std::io::Result<String> {
+fn judge(
+    input: &Path,
+    assembly: &Assembly,
+    bundle: Option<&EmittedFile>,
+    arguments: &Arguments,
+) -> std::io::Result<String> {
     let open = |path: &PathBuf| DataFile::open(path.display().to_string(), &Origin::File(path.as_path().into()));
     let with = arguments.with.iter().map(open).collect::<std::io::Result<_>>()?;
     let options = check::Options { with, ..check::Options::default() };
@@ -454,11 +402,12 @@ fn judge(input: &Path, assembly: &Assembly, bundle: Option<&Made>, arguments: &A
 }
 
 /// Writes the program of a bundled program, untouched.
-fn strip_tests(input: &Path, document: &Document, arguments: &Arguments) -> Result<Written, Failure> {
-    let Document::Binary(name, origin) = document else {
+fn strip_tests(input: &Path, source: &Source<'_>, arguments: &Arguments) -> Result<Written, Failure> {
+    let Content::Binary(origin) = source.content() else {
         return Err(Failure(Exit::Usage, format!("{} is a text: only a .bpte has tests to strip", input.display())));
     };
-    let found = bundled_program::read(origin).map_err(|error| Failure(Exit::Input, format!("{name}: {error}")))?;
+    let found = bundled_program::read(origin)
+        .map_err(|error| Failure(Exit::of_io(&error), format!("{}: {error}", source.name())))?;
     let failed = |error: std::io::Error| Failure(Exit::Io, error.to_string());
     let mut outputs = Outputs::new();
     match arguments.target(stem(input), Format::Pte) {
@@ -477,7 +426,7 @@ fn files<'a>(
     input: &Path,
     name: &OsStr,
     arguments: &Arguments,
-) -> Result<Vec<(Option<PathBuf>, File<'a>)>, Failure> {
+) -> Result<Vec<(Option<PathBuf>, OutputFile<'a>)>, Failure> {
     let program = assembly.program_file();
     let found = if program.is_some() { Format::Pte } else { Format::Ptd };
     let format = arguments.format().unwrap_or(found);
@@ -498,7 +447,8 @@ fn files<'a>(
         _ => {}
     }
     let target = arguments.target(name, format);
-    let mut files: Vec<(Option<PathBuf>, File<'a>)> = program.map(|file| (target.clone(), file)).into_iter().collect();
+    let mut files: Vec<(Option<PathBuf>, OutputFile<'a>)> =
+        program.map(|file| (target.clone(), file)).into_iter().collect();
     for ((tag, file), plan) in assembly.data_files().zip(&assembly.plan.external) {
         let path = match tag {
             Some(tag) if found == Format::Pte && plan.is_shard => {
@@ -555,7 +505,7 @@ fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<Pat
 /// What takes the place of the first file.
 enum Instead {
     /// The bundle of the program and its tests.
-    Bundled(Box<Made>),
+    Bundled(Box<EmittedFile>),
     /// The weights in another format.
     Tensors(Safetensors),
 }
@@ -570,15 +520,15 @@ impl Instead {
 
     fn write(&self, out: &mut dyn Out) -> std::io::Result<()> {
         match self {
-            Instead::Bundled(made) => made.file(&[], &[]).write(out),
-            Instead::Tensors(tensors) => tensors.write(out),
+            Instead::Bundled(made) => made.file(&[], &[]).write_out(out),
+            Instead::Tensors(tensors) => tensors.write_out(out),
         }
     }
 }
 
 /// Writes all files, or none; standard output at once.
 fn write(
-    files: &[(Option<PathBuf>, File<'_>)],
+    files: &[(Option<PathBuf>, OutputFile<'_>)],
     instead: Option<&Instead>,
     bar: &ProgressBar,
 ) -> std::io::Result<Outputs> {
@@ -590,7 +540,7 @@ fn write(
         let size = instead.map_or(file.size().unwrap_or(0), Instead::size);
         let content = |out: &mut dyn Out| match instead {
             Some(instead) => instead.write(out),
-            None => file.write(out),
+            None => file.write_out(out),
         };
         let progress = |bytes| bar.inc(bytes);
         match target {
@@ -607,29 +557,5 @@ fn data_file(text: &str) -> Result<PathBuf, String> {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    let (digits, unit) = text.split_at(text.len() - usize::from(text.ends_with(['K', 'M', 'G', 'T'])));
-    let shift = match unit {
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => 0,
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
-    bytes.ok_or_else(|| "expected a number of bytes, such as 4096, 16K or 8G".into())
-}
-
-fn alignment(text: &str) -> Result<u64, String> {
-    match if text == "page" { 4096 } else { size(text)? } {
-        bytes @ 1..=0x4000_0000 => Ok(bytes),
-        _ => Err("expected 1 to 1G, such as 128, 4K or page".into()),
-    }
-}
-
-fn forced_alignment(text: &str) -> Result<u64, String> {
-    match alignment(text)? {
-        bytes if bytes > MAX_FORCED_ALIGNMENT => Err("expected 64K at most".into()),
-        bytes if !bytes.is_power_of_two() => Err("expected a power of two, such as 16, 4K or page".into()),
-        bytes => Ok(bytes),
-    }
+    parse_bytes(text).ok_or_else(|| "expected a number of bytes, such as 4096, 16K or 8G".into())
 }

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::Exit;
-use super::io::{self, Definitions, Document, Messages, ReadError, Text};
+use super::exit::Exit;
+use super::io::{self, Definitions, Messages};
 use crate::check::{self, DataFile, Findings, Options, Profile, Severity};
-use crate::diagnostics::{self, Report};
-use crate::reader::Origin;
-use crate::schema::operators::OperatorSet;
-use crate::{Input, Overrides, assemble};
+use crate::data::Origin;
+use crate::diagnostics::{self, Diagnostic, Report};
+use crate::error::Error;
+use crate::operators::OperatorSet;
+use crate::pipeline::Options as AssembleOptions;
+use crate::source::{Content, Source};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -123,7 +125,7 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     }
     definitions.warn_unused(messages);
     for file in judged.iter().filter(|_| !arguments.json) {
-        messages.print(&file.report.render(messages.colours()));
+        messages.report(&file.report);
     }
     let out = if arguments.json { document(&judged, &unread, total) } else { lines(&judged, unread.len(), total) };
     match io::write_to_stdout(|to| to.write_all(out.as_bytes())) {
@@ -169,35 +171,43 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 fn one(input: &Path, options: &Options, definitions: &Definitions) -> Result<Vec<Judged>, Failure> {
     let binary =
         input.extension().is_some_and(|extension| ["pte", "ptd", "bpte"].iter().any(|name| extension == *name));
-    let document = match binary {
-        // Whatever it begins with: a damaged identifier does not make it a text.
-        true => Document::Binary(input.display().to_string(), Origin::File(input.into())),
-        false => io::open(input).map_err(|error| match error {
-            ReadError::Unreadable(message) => Failure(Exit::Io, message),
-            ReadError::NoText(message) => Failure(Exit::Input, message),
-        })?,
+    let source = match binary {
+        // Whatever it begins with: a damaged identifier does not make it YAML.
+        true => Source::of_origin(input.display().to_string(), Origin::File(input.into())),
+        false => io::open(input).map_err(|error| failure(&error))?,
     };
-    match document {
-        Document::Binary(name, origin) => {
-            let findings = check::file(&origin, options).map_err(|error| unreadable(input, &error))?;
-            Ok(vec![Judged { name, findings: vec![findings], ..Judged::default() }])
+    match source.content() {
+        Content::Binary(origin) => {
+            let findings = check::file(origin, options).map_err(|error| unreadable(input, &error))?;
+            Ok(vec![Judged { name: source.name().to_owned(), findings: vec![findings], ..Judged::default() }])
         }
-        Document::Text(text) => match definitions.documents(text) {
-            Ok(documents) => documents.into_iter().map(|text| judge(input, text, options)).collect(),
-            Err(report) => Ok(vec![Judged { name: input.display().to_string(), report, ..Judged::default() }]),
+        Content::Text(_) => match definitions.documents(source) {
+            Ok(documents) => documents.into_iter().map(|source| judge(input, &source, options)).collect(),
+            Err(error) => Ok(vec![Judged {
+                name: input.display().to_string(),
+                report: error.report().clone(),
+                ..Judged::default()
+            }]),
         },
     }
 }
 
-/// Judges what a text makes.
-fn judge(input: &Path, text: Text, options: &Options) -> Result<Judged, Failure> {
-    let assembled = Input { name: &text.name, text: &text.text, folder: &text.folder };
-    match assemble(&assembled, &Overrides::default()) {
+/// An input that cannot be read, in one line.
+fn failure(error: &Error) -> Failure {
+    let messages: Vec<&str> = error.diagnostics().iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+    Failure(Exit::of(error), format!("{}: {}", error.report().name, messages.join("; ")))
+}
+
+/// Checks what YAML becomes.
+fn judge(input: &Path, source: &Source<'_>, options: &Options) -> Result<Judged, Failure> {
+    let name = source.name().to_owned();
+    match crate::assemble(source, &AssembleOptions::default()) {
         Ok(assembly) => {
             let findings = check::assembly(&assembly, options).map_err(|error| unreadable(input, &error))?;
-            Ok(Judged { name: text.name, report: assembly.warnings, findings })
+            Ok(Judged { name, report: assembly.warnings, findings })
         }
-        Err(report) => Ok(Judged { name: text.name, report, ..Judged::default() }),
+        Err(error) if error.io_kind().is_some() => Err(failure(&error)),
+        Err(error) => Ok(Judged { name, report: error.report().clone(), ..Judged::default() }),
     }
 }
 
@@ -211,8 +221,8 @@ impl Judged {
                 notes: findings.count(Severity::Note),
             });
         }
-        for entry in &self.report.entries {
-            match entry.diagnostic.severity {
+        for diagnostic in &self.report.diagnostics {
+            match diagnostic.severity {
                 diagnostics::Severity::Error => counts.errors += 1,
                 diagnostics::Severity::Warning => counts.warnings += 1,
             }
@@ -285,13 +295,13 @@ impl Judged {
             }));
             truncated.extend(list.truncated().map(|(rule, count)| json!({"rule": rule.id, "count": count})));
         }
-        let messages = self.report.entries.iter().map(|entry| {
-            let severity = match entry.diagnostic.severity {
+        let messages = self.report.diagnostics.iter().map(|diagnostic: &Diagnostic| {
+            let severity = match diagnostic.severity {
                 diagnostics::Severity::Error => "error",
                 diagnostics::Severity::Warning => "warning",
             };
-            let offset = entry.place.as_ref().map(|place| place.start);
-            json!({"severity": severity, "message": entry.diagnostic.message, "offset": offset})
+            let offset = diagnostic.at.as_ref().map(|span| span.start);
+            json!({"severity": severity, "message": diagnostic.message, "offset": offset})
         });
         let messages: Vec<Value> = messages.collect();
         let counts = self.counts();

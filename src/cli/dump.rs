@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::Exit;
+use super::exit::Exit;
 use super::io::{self, Messages};
-use crate::emitter::sink::Outputs;
-use crate::printer::{self, LargeData, PrintOptions};
-use crate::reader::Origin;
+use super::outputs::Outputs;
+use crate::data::Origin;
+use crate::printer::{LargeData, PrintOptions};
+use crate::source::Source;
 
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
@@ -58,19 +59,15 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
         messages.error(&format!("{} is read for this text and would be lost; name another", target.display()));
         return Exit::Usage;
     }
-    let options = PrintOptions { explicit: arguments.explicit, large_data, file, trust_long_texts: !arguments.exact };
+    let options = PrintOptions { explicit: arguments.explicit, large_data, file };
     let origin = Origin::File(arguments.input.as_path().into());
+    let source = Source::of_origin(arguments.input.display().to_string(), origin);
     let folder = text_folder(arguments);
-    let printed = match printer::print(&origin, &folder, &options) {
+    let printed = match crate::pipeline::print(&source, &folder, &options) {
         Ok(printed) => printed,
         Err(error) => {
-            messages.error(&format!("{}: {error}", arguments.input.display()));
-            // What can be read and is no program is wrong; what cannot be read is another matter.
-            return if error.get_ref().is_some_and(|inner| inner.is::<crate::reader::ReadError>()) {
-                Exit::Input
-            } else {
-                Exit::Io
-            };
+            messages.report(error.report());
+            return Exit::of(&error);
         }
     };
     let written = match &arguments.output {

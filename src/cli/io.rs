@@ -1,61 +1,35 @@
 //! What all commands share about files and terminals: `-` for the standard streams, no binary to a terminal, messages on
 //! standard error.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::ColorChoice;
+
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::render;
 use crate::diagnostics::Report;
+use crate::error::Error;
 use crate::ir::template;
-use crate::reader::{self, Origin};
+use crate::source::Source;
 
 /// The name that stands for standard input or output.
 pub const STREAM: &str = "-";
 
-/// An input that was read, or will be.
-pub enum Document {
-    /// A text.
-    Text(Text),
-    /// A `.pte`, `.ptd`, `.bpte` or `.safetensors`, with what to call it in messages.
-    Binary(String, Origin),
-}
-
-/// Opens an input: what begins like one of the binary formats is one, the rest is text.
-pub fn open(path: &Path) -> Result<Document, ReadError> {
-    if path.as_os_str() == STREAM {
-        let read = read_stdin();
-        let bytes = read.map_err(|error| ReadError::Unreadable(format!("cannot read <stdin>: {error}")))?;
-        return match reader::format(&bytes, bytes.len() as u64).is_some() {
-            true => Ok(Document::Binary("<stdin>".into(), Origin::Bytes(bytes.into()))),
-            false => text("<stdin>".into(), bytes, PathBuf::new()).map(Document::Text),
-        };
+/// Opens an input; `-` is standard input.
+///
+/// # Errors
+/// An input that cannot be read, or that is neither of a binary format nor UTF-8.
+pub fn open(path: &Path) -> Result<Source<'static>, Error> {
+    if path.as_os_str() != STREAM {
+        return Source::open(path);
     }
-    let name = path.display().to_string();
-    let origin = Origin::File(path.into());
-    let head = origin.head(reader::TELLING).and_then(|head| Ok((head, origin.len()?)));
-    let (head, len) = head.map_err(|error| ReadError::Unreadable(format!("cannot read {name}: {error}")))?;
-    if reader::format(&head, len).is_some() {
-        return Ok(Document::Binary(name, origin));
-    }
-    let bytes = fs::read(path).map_err(|error| ReadError::Unreadable(format!("cannot read {name}: {error}")))?;
-    text(name, bytes, path.parent().unwrap_or(Path::new("")).to_owned()).map(Document::Text)
-}
-
-/// A text that was read.
-pub struct Text {
-    /// What to call it in messages.
-    pub name: String,
-    /// The text.
-    pub text: String,
-    /// Where the files are that it names.
-    pub folder: PathBuf,
+    let bytes = read_stdin().map_err(|error| Error::io("<stdin>", "cannot read standard input", &error))?;
+    Source::from_bytes("<stdin>".into(), bytes, PathBuf::new())
 }
 
 /// What `-D` defines, and what of it was asked for.
@@ -71,26 +45,14 @@ impl Definitions {
         Definitions { values: pairs.iter().cloned().collect(), used: Mutex::default() }
     }
 
-    /// The documents of a text, with what is defined put in.
+    /// The documents of a YAML source, with definitions substituted.
     ///
     /// # Errors
-    /// Names that are not defined.
-    pub fn documents(&self, text: Text) -> Result<Vec<Text>, Report> {
-        let filled = template::fill(&text.text, &self.values);
-        let (filled, used) = filled.map_err(|errors| Report::syntax(&text.name, &text.text, errors))?;
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).extend(used.into_iter().map(str::to_owned));
-        let documents = template::documents(&filled);
-        if let [Cow::Borrowed(whole)] = &*documents
-            && whole.len() == text.text.len()
-        {
-            return Ok(vec![text]);
-        }
-        let document = |document: Cow<'_, str>| Text {
-            name: text.name.clone(),
-            text: document.into_owned(),
-            folder: text.folder.clone(),
-        };
-        Ok(documents.into_iter().map(document).collect())
+    /// Undefined names.
+    pub fn documents(&self, source: Source<'static>) -> Result<Vec<Source<'static>>, Error> {
+        let documents = crate::documents(source, &self.values)?;
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).extend(documents.used);
+        Ok(documents.sources)
     }
 
     /// Warns of definitions that no text asked for.
@@ -111,23 +73,6 @@ pub fn definition(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if template::is_name(name) => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE, with a name of letters, digits and _".into()),
     }
-}
-
-/// Why there is no text.
-pub enum ReadError {
-    /// The file cannot be read.
-    Unreadable(String),
-    /// What it holds is no text.
-    NoText(String),
-}
-
-fn text(name: String, bytes: Vec<u8>, folder: PathBuf) -> Result<Text, ReadError> {
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
-        ReadError::NoText(format!("{name} is no text: line {line}, byte {at}, is not UTF-8. Expected YAML or JSON"))
-    })?;
-    Ok(Text { name, text, folder })
 }
 
 /// So many bytes take longer to write than a person likes to wait without a sign.
@@ -195,7 +140,12 @@ impl Messages {
         ProgressBar::new(bytes).with_style(style)
     }
 
-    /// Prints an error that concerns no place in a text.
+    /// Prints messages about a source.
+    pub fn report(&self, report: &Report) {
+        self.print(&render::report(report, self.colours));
+    }
+
+    /// Prints an error that concerns no position in a source.
     pub fn error(&self, message: &str) {
         self.print(&format!("error: {message}\n"));
     }

@@ -6,27 +6,18 @@ mod annotate;
 mod assemble;
 mod check;
 mod dump;
+mod exit;
 mod io;
+pub mod outputs;
+pub mod render;
 mod schema;
 mod summary;
 
 use std::process::ExitCode;
 
-use crate::emitter::sink;
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use exit::Exit;
 
-/// How a command ends; the numbers are documented in the help and the README.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Exit {
-    /// Done.
-    Ok = 0,
-    /// An input is wrong.
-    Input = 1,
-    /// The command line is wrong.
-    Usage = 2,
-    /// Something cannot be read or written.
-    Io = 3,
-}
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// The exit status of a command that was interrupted, as shells have it.
 const INTERRUPTED: i32 = 130;
@@ -95,7 +86,7 @@ pub fn main() -> ExitCode {
     };
     // Whoever interrupts the command finds nothing of what it had begun.
     let _ = ctrlc::set_handler(|| {
-        let _nobody_goes_on = sink::remove_unfinished();
+        let _nobody_goes_on = outputs::remove_unfinished();
         std::process::exit(INTERRUPTED);
     });
     let exit = match cli.command {

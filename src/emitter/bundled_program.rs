@@ -5,14 +5,15 @@
 
 use std::io;
 
+use super::encoding::FieldEncodings;
 use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
 use super::size;
-use crate::ir::tests::{MethodTests, TestCase, TestData};
-use crate::layout::{Builder, Strings};
+use crate::format::bundled_program as schema;
+use crate::format::bundled_program::*;
+use crate::format::serializer::Serializer;
+use crate::layout::Strings;
 use crate::program;
-use crate::raw::lies::Forced;
-use crate::schema::bundled_program as schema;
-use crate::schema::bundled_program::*;
+use crate::program::test_cases::{MethodTests, TestCase, TestData};
 
 /// The schema version, which says nothing of the program's own.
 pub const VERSION: u32 = 2;
@@ -23,7 +24,7 @@ const PROGRAM_ALIGNMENT: u64 = 32;
 /// What the schema forces the bytes of a tensor to.
 const DATA_ALIGNMENT: u64 = 16;
 
-/// The `.bpte` of a program, which is the whole file, and its tests, with what is forced on its tables; methods without tests are
+/// The `.bpte` of a program, which is the whole file, and its tests, with `encodings` of its fields; methods without tests are
 /// not in it.
 ///
 /// # Errors
@@ -32,8 +33,8 @@ const DATA_ALIGNMENT: u64 = 16;
 pub fn emit(
     program_bytes: &[u8],
     tests: &[MethodTests],
-    order: Builder,
-    forced: Option<&Forced>,
+    serializer: Serializer,
+    encodings: Option<&FieldEncodings>,
 ) -> io::Result<FlatBuffer> {
     check(tests)?;
     let size = size_of(program_bytes, tests);
@@ -41,7 +42,7 @@ pub fn emit(
     // Upstream sorts Python strings, which is by code points; so is this.
     let mut suites: Vec<&MethodTests> = tests.iter().collect();
     suites.sort_by(|a, b| a.method.cmp(&b.method));
-    let mut w = Writer::new(order, Strings::Separate, size as usize, forced);
+    let mut w = Writer::new(serializer, Strings::Separate, size as usize, encodings);
     let suites = suites.into_iter().map(|suite| self::suite(&mut w, suite)).collect::<io::Result<Vec<Offset>>>()?;
     let suites = w.tables(Some(&suites));
     let program = w.aligned_bytes(program_bytes, PROGRAM_ALIGNMENT);
@@ -163,11 +164,12 @@ fn size_of(program_bytes: &[u8], tests: &[MethodTests]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Blob, contiguous};
-    use crate::schema::ScalarType;
+    use crate::data::Blob;
+    use crate::format::ScalarType;
+    use crate::program::contiguous;
 
     fn tensor(sizes: &[i32], len: u64) -> TestData {
-        let data = Blob::new(len, program::Source::Repeat([1].into()));
+        let data = Blob::new(len, crate::data::Source::Repeat([1].into()));
         let dim_order = contiguous(sizes.len()).into_owned();
         TestData::Tensor { scalar_type: ScalarType::FLOAT, sizes: sizes.to_vec(), dim_order, data }
     }
@@ -179,7 +181,7 @@ mod tests {
     }
 
     fn refused(inputs: Vec<TestData>, outputs: Option<Vec<TestData>>) -> String {
-        let error = emit(b"", &tests(inputs, outputs), Builder::Exir, None).unwrap_err();
+        let error = emit(b"", &tests(inputs, outputs), Serializer::Exir, None).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         error.to_string()
     }
@@ -208,7 +210,7 @@ mod tests {
 
     #[test]
     fn too_much_is_refused_before_it_is_built() {
-        let error = emit(b"", &tests(vec![tensor(&[1 << 30], 1 << 32)], None), Builder::Exir, None).unwrap_err();
+        let error = emit(b"", &tests(vec![tensor(&[1 << 30], 1 << 32)], None), Serializer::Exir, None).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 
@@ -216,7 +218,7 @@ mod tests {
     fn no_file_is_larger_than_the_bound() {
         let values = || vec![tensor(&[], 4), tensor(&[1, 0], 0), tensor(&[17], 68), tensor(&[1, 1, 1, 1, 1], 4)];
         let scalars = vec![TestData::Int(1), TestData::Double(2.0), TestData::Bool(true)];
-        for order in [Builder::Exir, Builder::Flatc] {
+        for order in [Serializer::Exir, Serializer::Flatc] {
             for tests in [vec![], tests(values(), Some(values())), tests(scalars.clone(), None)] {
                 for program in [&b""[..], &[1; 33]] {
                     let found = emit(program, &tests, order, None).unwrap().len() as u64;

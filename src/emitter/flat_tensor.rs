@@ -2,22 +2,23 @@
 
 use std::io;
 
+use super::encoding::FieldEncodings;
 use super::flatbuffer::{FlatBuffer, Slot, Writer};
 use super::program::segments;
 use super::size;
-use crate::layout::{Builder, ExternalFile, Strings};
-use crate::raw::lies::Forced;
-use crate::schema::flat_tensor as schema;
-use crate::schema::flat_tensor::*;
+use crate::format::flat_tensor as schema;
+use crate::format::flat_tensor::*;
+use crate::format::serializer::Serializer;
+use crate::layout::{ExternalFile, Strings};
 
-/// The FlatBuffer of a `.ptd`, without its header, with what is forced on its tables.
+/// The FlatBuffer of a `.ptd`, without its header, with `encodings` of its fields.
 ///
 /// # Errors
 /// More than fits a FlatBuffer (2 GiB), said before it is built.
-pub fn emit(file: &ExternalFile, order: Builder, forced: Option<&Forced>) -> io::Result<FlatBuffer> {
+pub fn emit(file: &ExternalFile, serializer: Serializer, encodings: Option<&FieldEncodings>) -> io::Result<FlatBuffer> {
     let size = size::of_flat_tensor(file);
     size::check(size, "the metadata of the .ptd")?;
-    let mut w = Writer::new(order, Strings::Separate, size as usize, forced);
+    let mut w = Writer::new(serializer, Strings::Separate, size as usize, encodings);
     let segments = segments(&mut w, &file.segments);
     let mut entries = Vec::with_capacity(file.named_data.len());
     for entry in &file.named_data {

@@ -6,9 +6,10 @@
 
 use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
 
-use crate::layout::{Builder, Strings};
-use crate::raw::lies::{Force, Forced};
-use crate::schema::{Kind, Table};
+use crate::format::{Kind, Table};
+use crate::format::serializer::{EmptyVector, Serializer, SlotOrder};
+use crate::layout::Strings;
+use super::encoding::{FieldEncoding, FieldEncodings};
 
 /// Something written already, to be referred to.
 pub type Offset = WIPOffset<UnionWIPOffset>;
@@ -62,10 +63,10 @@ impl Slot {
 /// A FlatBuffer in the making.
 pub struct Writer<'f> {
     builder: FlatBufferBuilder<'static>,
-    order: Builder,
+    serializer: Serializer,
     strings: Strings,
-    /// What is done to tables against the habit, and where each of them is; only for who asks.
-    forced: Option<&'f Forced>,
+    /// Fields that are encoded otherwise than by default. With it the place of each table is recorded.
+    encodings: Option<&'f FieldEncodings>,
     tables: Vec<u32>,
 }
 
@@ -74,7 +75,7 @@ pub struct Writer<'f> {
 pub struct FlatBuffer {
     bytes: Vec<u8>,
     start: usize,
-    /// How far from the end each table begins, in the order of writing; empty unless something could be forced.
+    /// How far from the end each table begins, in the order of writing; empty unless encodings of fields were given.
     pub tables: Vec<u32>,
 }
 
@@ -86,14 +87,11 @@ impl std::ops::Deref for FlatBuffer {
     }
 }
 
-/// The largest FlatBuffer: offsets are signed 32-bit numbers (rule F-2).
-pub const MAX_SIZE: u64 = (1 << 31) - 1;
-
 impl<'f> Writer<'f> {
-    /// Starts a FlatBuffer; `capacity` is a guess of its size in bytes. Who may want to lie about it gives what is forced, if
-    /// only nothing yet.
-    pub fn new(order: Builder, strings: Strings, capacity: usize, forced: Option<&'f Forced>) -> Writer<'f> {
-        Writer { builder: FlatBufferBuilder::with_capacity(capacity), order, strings, forced, tables: Vec::new() }
+    /// Starts a FlatBuffer; `capacity` is an estimate of its size in bytes. With `encodings`, even empty ones, the places of its tables
+    /// are recorded in [`FlatBuffer::tables`].
+    pub fn new(serializer: Serializer, strings: Strings, capacity: usize, encodings: Option<&'f FieldEncodings>) -> Writer<'f> {
+        Writer { builder: FlatBufferBuilder::with_capacity(capacity), serializer, strings, encodings, tables: Vec::new() }
     }
 
     /// Writes a table of `slots`, each with its number, ascending.
@@ -104,27 +102,27 @@ impl<'f> Writer<'f> {
             "{}: slots exist",
             table.name
         );
-        let Some(forced) = self.forced else { return self.write(slots, |(_, content)| !content.is_left_out()) };
-        let forced = forced.table(self.tables.len() as u32);
+        let Some(encodings) = self.encodings else { return self.write(slots, |(_, content)| !content.is_left_out()) };
+        let encodings = encodings.table(self.tables.len() as u32);
         let mut slots = slots.to_vec();
-        for (slot, force) in forced {
-            self.force(&mut slots, table, *slot, *force);
+        for (slot, encoding) in encodings {
+            self.encode(&mut slots, table, *slot, *encoding);
         }
-        let is_forced = |wanted: u16| forced.iter().any(|(slot, _)| *slot == wanted);
-        let table = self.write(&slots, |(slot, content)| is_forced(*slot) || !content.is_left_out());
+        let is_stated = |slot: u16| encodings.iter().any(|(other, _)| *other == slot);
+        let table = self.write(&slots, |(slot, content)| is_stated(*slot) || !content.is_left_out());
         self.tables.push(table.value());
         table
     }
 
-    /// Puts into a slot what is forced there.
-    fn force(&mut self, slots: &mut Vec<(u16, Slot)>, table: &'static Table, slot: u16, force: Force) {
+    /// Changes a slot to another encoding.
+    fn encode(&mut self, slots: &mut Vec<(u16, Slot)>, table: &'static Table, slot: u16, encoding: FieldEncoding) {
         let kind = table.fields[usize::from(slot)].kind;
-        let content = match force {
-            Force::Absent => return slots.retain(|(other, _)| *other != slot),
-            Force::Null => Slot::UInt(0),
-            Force::Empty if matches!(kind, Kind::Text) => self.string(""),
-            Force::Empty => self.vector::<u32>(Some(&[])),
-            Force::Present => match kind {
+        let content = match encoding {
+            FieldEncoding::Absent => return slots.retain(|(other, _)| *other != slot),
+            FieldEncoding::Null => Slot::UInt(0),
+            FieldEncoding::Empty if matches!(kind, Kind::Text) => self.string(""),
+            FieldEncoding::Empty => self.vector::<u32>(Some(&[])),
+            FieldEncoding::Present => match kind {
                 Kind::Short => Slot::Short(0),
                 Kind::Int | Kind::UInt => Slot::UInt(0),
                 Kind::Long | Kind::ULong => Slot::ULong(0),
@@ -134,7 +132,7 @@ impl<'f> Writer<'f> {
         };
         match slots.binary_search_by_key(&slot, |(slot, _)| *slot) {
             // A number that is there keeps its width, and its value until it is patched.
-            Ok(_) if force == Force::Present => {}
+            Ok(_) if encoding == FieldEncoding::Present => {}
             Ok(position) => slots[position].1 = content,
             Err(position) => slots.insert(position, (slot, content)),
         }
@@ -142,11 +140,11 @@ impl<'f> Writer<'f> {
 
     fn write(&mut self, slots: &[(u16, Slot)], is_written: impl Fn(&(u16, Slot)) -> bool) -> Offset {
         let start = self.builder.start_table();
-        match self.order {
-            Builder::Exir => {
+        match self.serializer.facts().slots {
+            SlotOrder::Ascending => {
                 slots.iter().filter(|slot| is_written(slot)).for_each(|(slot, content)| self.slot(*slot, *content));
             }
-            Builder::Flatc => {
+            SlotOrder::BySize => {
                 for class in [8, 4, 2, 1] {
                     let of_class = slots.iter().rev().filter(|(_, content)| content.size_class() == class);
                     of_class.filter(|slot| is_written(slot)).for_each(|(slot, content)| self.slot(*slot, *content));
@@ -187,7 +185,7 @@ impl<'f> Writer<'f> {
     /// Writes a vector of numbers if there is one.
     pub fn vector<T: Push<Output: 'static> + Copy>(&mut self, items: Option<&[T]>) -> Slot {
         let Some(items) = items else { return Slot::Child(None) };
-        if items.is_empty() && self.order == Builder::Flatc {
+        if items.is_empty() && self.serializer.facts().empty_vector == EmptyVector::LengthOnly {
             return self.bare_length();
         }
         Slot::Child(Some(WIPOffset::new(self.builder.create_vector(items).value())))
@@ -201,7 +199,7 @@ impl<'f> Writer<'f> {
     /// Writes a vector of bytes whose first is at a multiple of `alignment`, a power of two up to
     /// [`crate::layout::MAX_FORCED_ALIGNMENT`].
     pub fn aligned_bytes(&mut self, bytes: &[u8], alignment: u64) -> Slot {
-        if bytes.is_empty() && self.order == Builder::Flatc {
+        if bytes.is_empty() && self.serializer.facts().empty_vector == EmptyVector::LengthOnly {
             return self.bare_length();
         }
         let offset = match alignment {

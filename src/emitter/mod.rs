@@ -2,21 +2,22 @@
 //! against the plan.
 
 pub mod bundled_program;
+pub mod encoding;
 pub mod flat_tensor;
 pub mod flatbuffer;
+mod out;
 pub mod program;
 pub mod safetensors;
-pub mod sink;
 mod size;
 
 use std::io::{self, Write};
 
-use sink::Out;
+pub use out::{Out, Stream};
 
+use crate::data::Blob;
 use crate::layout::file::Placement;
+use flatbuffer::FlatBuffer;
 use crate::layout::segments::Segment;
-use crate::program::Blob;
-use crate::raw::Raw;
 
 /// A file ready to be written: metadata in memory, data still where they are.
 #[derive(Debug)]
@@ -29,16 +30,27 @@ pub struct File<'a> {
     pub segments: &'a [Segment],
     /// The blobs that the segments refer to.
     pub blobs: &'a [Blob],
-    /// What is changed in the end.
-    pub raw: &'a Raw,
+    /// The byte that padding around the segments consists of; 0 unless it is overridden.
+    pub padding: u8,
+}
+
+/// The metadata of a file: its FlatBuffer, and where the container puts it.
+#[derive(Debug)]
+pub struct Metadata {
+    /// The FlatBuffer, without the header.
+    pub flatbuffer: FlatBuffer,
+    /// Header, offsets and sizes.
+    pub placement: Placement,
+}
+
+impl Metadata {
+    /// The file, with `segments` of `blobs` behind the metadata.
+    pub fn file<'a>(&'a self, segments: &'a [Segment], blobs: &'a [Blob]) -> File<'a> {
+        File { flatbuffer: &self.flatbuffer, placement: &self.placement, segments, blobs, padding: 0 }
+    }
 }
 
 impl File<'_> {
-    /// Bytes of the file; `None` beyond `u64`.
-    pub fn size(&self) -> Option<u64> {
-        self.raw.size(self.placement.file_size)
-    }
-
     /// The data of the segments: where each is in the file and how long, and what it is.
     pub fn ranges(&self) -> impl Iterator<Item = ((u64, u64), &Blob)> {
         let pieces = self.segments.iter().flat_map(|segment| segment.pieces.iter().map(move |piece| (segment, piece)));
@@ -51,12 +63,9 @@ impl File<'_> {
     /// Writes the file.
     ///
     /// # Errors
-    /// What `out` says, and data that cannot be read.
+    /// Errors of `out`, and data that cannot be read.
     pub fn write(&self, out: &mut dyn Out) -> io::Result<()> {
-        self.raw.write(out, |out| self.write_unchanged(&mut Counted { out, fill: self.raw.fill, written: 0 }))
-    }
-
-    fn write_unchanged(&self, out: &mut Counted<'_>) -> io::Result<()> {
+        let out = &mut Counted { out, fill: self.padding, written: 0 };
         self.write_metadata(out)?;
         assert_eq!(out.written, self.placement.program_size, "the FlatBuffer ends where the plan says");
         for segment in self.segments.iter().filter(|segment| segment.size > 0) {
@@ -74,15 +83,10 @@ impl File<'_> {
     }
 
     /// The FlatBuffer with the header behind its byte 8, and the root offset moved by the header's length (W-4, W-5).
-    ///
-    /// # Errors
-    /// What `out` says.
-    pub fn write_flatbuffer(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn metadata(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.placement.program_size as usize);
-        self.write_metadata(&mut bytes)?;
-        self.raw.apply(0, &mut bytes);
-        bytes.truncate(usize::try_from(self.raw.truncate.unwrap_or(u64::MAX)).unwrap_or(usize::MAX));
-        out.write_all(&bytes)
+        self.write_metadata(&mut bytes).expect("writing to memory does not fail");
+        bytes
     }
 
     fn write_metadata(&self, out: &mut dyn Write) -> io::Result<()> {

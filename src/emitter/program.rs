@@ -4,25 +4,25 @@
 
 use std::io;
 
+use super::encoding::FieldEncodings;
 use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
 use super::size;
-use crate::layout::{DelegateData, Home, Options, Plan, Segment};
+use crate::format::program as schema;
+use crate::format::program::*;
+use crate::layout::{DelegateData, Storage, Options, Plan, Segment};
 use crate::program::{
     BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction, Program,
     Tensor,
 };
-use crate::raw::lies::Forced;
-use crate::schema::program as schema;
-use crate::schema::program::*;
 
-/// The FlatBuffer of `program`, without extended header, with what is forced on its tables.
+/// The FlatBuffer of `program`, without extended header, with `encodings` of its fields.
 ///
 /// # Errors
 /// A program too large for a FlatBuffer (2 GiB), said before it is built; inline data that cannot be read.
-pub fn emit(program: &Program, plan: &Plan, options: &Options, forced: Option<&Forced>) -> io::Result<FlatBuffer> {
+pub fn emit(program: &Program, plan: &Plan, options: &Options, encodings: Option<&FieldEncodings>) -> io::Result<FlatBuffer> {
     let size = size::of_program(program, plan);
     size::check(size, "the program without its segments")?;
-    let w = Writer::new(options.builder, options.strings, size as usize, forced);
+    let w = Writer::new(options.builder, options.strings, size as usize, encodings);
     let mut emitter = Emitter { w, program, plan, options };
     let root = emitter.program()?;
     Ok(emitter.w.finish(root, schema::IDENTIFIER))
@@ -210,7 +210,7 @@ impl Emitter<'_> {
     }
 
     /// A table that holds nothing but a union: tag in slot 0, value in slot 1.
-    fn union(&mut self, table: &'static crate::schema::Table, tag: u8, value: Offset) -> Offset {
+    fn union(&mut self, table: &'static crate::format::Table, tag: u8, value: Offset) -> Offset {
         self.w.table(table, &[(0, Slot::Byte(tag)), (1, Slot::Child(Some(value)))])
     }
 
@@ -337,7 +337,7 @@ impl Emitter<'_> {
 
     fn delegate(&mut self, delegate: &BackendDelegate, place: DelegateData) -> Offset {
         let id = self.w.text(delegate.id.as_deref());
-        let location = u8::from(place.home == Home::Segment);
+        let location = u8::from(place.storage == Storage::Segment);
         let processed = self.w.table(
             &BACKEND_DELEGATE_DATA_REFERENCE,
             &[

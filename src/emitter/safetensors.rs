@@ -6,9 +6,10 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 
-use super::sink::Out;
-use crate::program::{Blob, Program, contiguous, is_dim_order, nbytes};
-use crate::reader::safetensors::TYPES;
+use super::Out;
+use crate::data::Blob;
+use crate::program::{Program, contiguous, is_dim_order, nbytes};
+use crate::format::safetensors::TYPES;
 
 /// A file ready to be written.
 #[derive(Debug)]
@@ -63,8 +64,16 @@ impl Safetensors {
     /// Writes the file.
     ///
     /// # Errors
+    /// Errors of `out`, and data that cannot be read.
+    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        self.write_out(&mut super::Stream(out))
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
     /// What `out` says, and data that cannot be read.
-    pub fn write(&self, out: &mut dyn Out) -> io::Result<()> {
+    pub(crate) fn write_out(&self, out: &mut dyn Out) -> io::Result<()> {
         out.write_all(&(self.header.len() as u64).to_le_bytes())?;
         out.write_all(&self.header)?;
         self.data.iter().try_for_each(|blob| out.blob(blob))

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::flatbuffer::MAX_SIZE;
+use crate::format::container::MAX_FLATBUFFER;
 use crate::layout::{ExternalFile, Plan};
 use crate::program::{EValue, Instruction, Program};
 
@@ -15,13 +15,13 @@ const VECTOR: u64 = 16;
 
 /// Refuses more than a FlatBuffer holds.
 pub fn check(size: u64, what: &str) -> io::Result<()> {
-    if size <= MAX_SIZE {
+    if size <= MAX_FLATBUFFER {
         return Ok(());
     }
     Err(io::Error::new(
         io::ErrorKind::FileTooLarge,
         format!(
-            "{what} may take {size} bytes; a FlatBuffer holds {MAX_SIZE}. Inline constants and payloads belong in segments"
+            "{what} may take {size} bytes; a FlatBuffer holds {MAX_FLATBUFFER}. Inline constants and payloads belong in segments"
         ),
     ))
 }

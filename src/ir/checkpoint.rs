@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::data::Finder;
 use super::document::{Checkpoint, Word};
-use crate::diagnostics::{Diagnostic, clipped};
-use crate::program::{Blob, Source, TensorLayout, contiguous};
+use crate::data::{Blob, Source};
+use crate::diagnostics::clipped;
+use crate::ir::Diagnostic;
+use crate::program::{TensorLayout, contiguous};
 use crate::reader::flat_tensor::Entry;
 use crate::reader::safetensors;
 

@@ -8,18 +8,21 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::decode::number_word;
+use crate::data::number::number_word;
 use super::document::{At, Data, DataSource, RandomKind, Word};
 use super::tree::{Node, NodeId, Value};
-use crate::diagnostics::{Diagnostic, clipped, counted};
-use crate::program::blob;
-use crate::program::number::{self, Number};
-use crate::program::random::Distribution;
-use crate::program::{Blob, Source, TensorData, TensorLayout, contiguous, is_dim_order};
+use crate::data::produce;
+use crate::data::number::{self, Number};
+use crate::data::random::Distribution;
+use crate::data::{Blob, Source};
+use crate::diagnostics::{clipped, counted};
+use crate::ir::Diagnostic;
+use crate::format::ScalarType;
+use crate::format::scalar_type::Encoding;
+use crate::program::{TensorData, TensorLayout, contiguous, is_dim_order};
 use crate::reader::flat_tensor::Entry;
-use crate::reader::{self, Origin, safetensors};
-use crate::schema::ScalarType;
-use crate::schema::scalar_type::Encoding;
+use crate::data::Origin;
+use crate::reader::{self, safetensors};
 
 /// What the bytes are for.
 #[derive(Debug, Clone, Copy)]
@@ -243,8 +246,8 @@ impl<'d, 'a> Finder<'d, 'a> {
             DataSource::Iota(start, step) => {
                 encode(*start)?;
                 // A progression leaves the type's range at its end if anywhere.
-                encode(blob::iota(*start, *step, count.saturating_sub(1)))?;
-                encode(blob::iota(*start, *step, 1.min(count.saturating_sub(1))))?;
+                encode(produce::iota(*start, *step, count.saturating_sub(1)))?;
+                encode(produce::iota(*start, *step, 1.min(count.saturating_sub(1))))?;
                 Source::Iota { scalar_type, start: *start, step: *step }
             }
             DataSource::Random(seed, kind) => {

@@ -8,14 +8,15 @@ use std::collections::HashMap;
 use super::document::*;
 use super::shape::{self, Shape};
 use super::tree::{Key, Node, NodeId, Value};
-use crate::diagnostics::{Diagnostic, clipped};
-use crate::layout::{Builder, Header, Home, MAX_FORCED_ALIGNMENT, Strings};
-use crate::program::number::Number;
-use crate::program::random::Distribution;
+use crate::data::number::{Number, nan_of, number_word};
+use crate::data::random::Distribution;
+use crate::diagnostics::clipped;
+use crate::ir::Diagnostic;
+use crate::format::{ScalarType, words};
+use crate::format::path::Path;
+use crate::format::program::DEVICE_TYPE;
+use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
-use crate::raw::path::Path;
-use crate::schema::ScalarType;
-use crate::schema::program::DEVICE_TYPE;
 
 /// Makes a document of a tree, as far as possible, and says what is wrong with the rest.
 pub fn decode(node: Node<'_>) -> (Document<'_>, Vec<Diagnostic>) {
@@ -222,17 +223,10 @@ impl Decoder {
         found
     }
 
-    /// A byte count: an integer, or one with K, M, G.
+    /// A byte count: an integer, or one with K, M, G or T.
     fn size(&mut self, node: &Node<'_>) -> Option<u64> {
         if let Value::Text(text) = &node.value {
-            let (digits, unit) = text.split_at(text.len() - usize::from(text.ends_with(['K', 'M', 'G'])));
-            let factor = match unit {
-                "K" => 1 << 10,
-                "M" => 1 << 20,
-                "G" => 1 << 30,
-                _ => 0,
-            };
-            let size = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|_| factor > 0);
+            let size = parse_bytes(text).filter(|_| text.ends_with(['K', 'M', 'G', 'T']));
             if size.is_none() {
                 self.expected(node, "a number of bytes, such as 4096 or 4K");
             }
@@ -455,56 +449,42 @@ impl Decoder {
 
     fn layout(&mut self, node: Node<'_>) -> Option<Layout> {
         let mut fields = self.fields(node, &shape::LAYOUT)?;
-        let mut alignment = |decoder: &mut Decoder, name| {
-            let node = fields.take(name)?;
-            if matches!(name, "segment_alignment" | "base_alignment") {
-                return decoder.multiple(&node);
+        let mut layout = Layout::default();
+        for (index, option) in OPTIONS.iter().enumerate() {
+            let Some(node) = fields.take(option.name) else { continue };
+            if option.name == "header" {
+                layout.header_at = Some(node.id);
             }
-            let alignment = decoder.alignment(&node)?;
-            if alignment > MAX_FORCED_ALIGNMENT {
-                let message = format!("{alignment} is too large for what may lie inside the FlatBuffer");
-                decoder.error(node.id, message, "expected 64K at most");
-                return None;
+            if let Some(value) = self.option(option, &node) {
+                layout.options.push(index, value);
             }
-            Some(alignment)
-        };
-        let mut layout = Layout {
-            segment_alignment: alignment(self, "segment_alignment"),
-            tensor_alignment: alignment(self, "tensor_alignment"),
-            delegate_alignment: alignment(self, "delegate_alignment"),
-            base_alignment: alignment(self, "base_alignment"),
-            ..Layout::default()
-        };
-        let mut choice = |decoder: &mut Decoder, name, words: &[&str]| {
-            fields.take(name).and_then(|node| decoder.one_of(&node, words))
-        };
-        let builder = |position| if position == 0 { Builder::Exir } else { Builder::Flatc };
-        let home = |position| if position == 0 { Home::Segment } else { Home::Inline };
-        layout.builder = choice(self, "builder", &["exir", "flatc"]).map(builder);
-        layout.ptd_builder = choice(self, "ptd_builder", &["exir", "flatc"]).map(builder);
-        layout.bpte_builder = choice(self, "bpte_builder", &["exir", "flatc"]).map(builder);
-        layout.constants = choice(self, "constants", &["segment", "inline"]).map(home);
-        layout.delegates = choice(self, "delegates", &["segment", "inline"]).map(home);
-        layout.strings = choice(self, "strings", &["separate", "shared"])
-            .map(|position| if position == 0 { Strings::Separate } else { Strings::Shared });
-        layout.header_size = fields.take("header_size").and_then(|node| match self.size(&node)? {
-            size @ 24..=MAX_FORCED_ALIGNMENT => Some(size),
-            size => {
-                self.error(node.id, format!("a header cannot take {size} bytes"), "expected 24 to 64K");
-                None
-            }
-        });
-        layout.header =
-            fields.take("header").inspect(|node| layout.header_at = Some(node.id)).and_then(|node| match &node.value {
-                Value::Int(length @ 24..=65536) => Some(Header::Length(*length as u32)),
-                Value::Text(text) if text == "auto" => Some(Header::Auto),
-                Value::Text(text) if text == "none" => Some(Header::None),
-                _ => {
-                    self.expected(&node, "auto, none, or a length from 24 to 65536");
-                    None
-                }
-            });
+        }
         Some(layout)
+    }
+
+    /// A value of a layout option.
+    fn option(&mut self, option: &OptionSpec, node: &Node<'_>) -> Option<OptionValue> {
+        let value = match &node.value {
+            Value::Text(text) => option.parse(text),
+            Value::Int(n) => u64::try_from(*n).map_err(|_| option.expected()).and_then(|bytes| option.bytes(bytes)),
+            Value::UInt(n) => option.bytes(*n),
+            _ => Err(option.expected()),
+        };
+        value
+            .map_err(|expected| {
+                let wrong = Diagnostic::error(node.id, format!("invalid `{}`: {}", option.name, node.value.describe()));
+                let wrong = wrong.label(format!("expected {expected}"));
+                let words = match option.kind {
+                    OptionKind::Words(words) | OptionKind::WordsOrBytes(words, ..) => words,
+                    OptionKind::Alignment | OptionKind::ForcedAlignment | OptionKind::Bytes(..) => &[],
+                };
+                let near = match &node.value {
+                    Value::Text(text) => wrong.suggest(text, words.iter().copied()),
+                    _ => wrong,
+                };
+                self.diagnostics.push(near);
+            })
+            .ok()
     }
 
     fn method<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Method<'a>> {
@@ -653,7 +633,7 @@ impl Decoder {
             fields.take(name).and_then(|node| decoder.word_or_number(&node, words)).unwrap_or(0)
         };
         let (dynamism, layout) =
-            (named(self, "dynamism", shape::DYNAMISM), named(self, "layout", shape::TENSOR_LAYOUTS));
+            (named(self, "dynamism", words::DYNAMISM), named(self, "layout", words::TENSOR_LAYOUTS));
         let tensor = Tensor {
             sizes: fields.take("sizes").map(|node| self.ints(node, "a size")),
             dim_order: fields.take("dim_order").map(|node| self.ints(node, "a dimension")),
@@ -801,7 +781,7 @@ impl Decoder {
                 Literal::Null
             }
             "dtype" => Literal::Dtype(self.dtype(&node)?),
-            "memory_format" => Literal::MemoryFormat(self.one_of(&node, shape::MEMORY_FORMATS)? as i64),
+            "memory_format" => Literal::MemoryFormat(self.one_of(&node, words::MEMORY_FORMATS)? as i64),
             "int_list" => Literal::Typed(ListKind::Int, self.literals(node)),
             "double_list" => Literal::Typed(ListKind::Double, self.literals(node)),
             "bool_list" => Literal::Typed(ListKind::Bool, self.literals(node)),
@@ -872,7 +852,7 @@ impl Decoder {
                 return None;
             }
         };
-        Some(Instruction { id, label, stacktrace, action })
+        Some(Instruction { label, stacktrace, action })
     }
 
     fn action<'a>(&mut self, kind: &str, node: Node<'a>, args: Option<Node<'a>>) -> Option<Action<'a>> {
@@ -1143,7 +1123,6 @@ impl Decoder {
     }
 
     fn test<'a>(&mut self, node: Node<'a>) -> Option<Test<'a>> {
-        let id = node.id;
         let mut fields = self.fields(node, &shape::TEST)?;
         let mut values = |decoder: &mut Decoder, name| {
             let node = fields.take(name)?;
@@ -1161,7 +1140,7 @@ impl Decoder {
             Some(number)
         };
         let (atol, rtol) = (float("atol"), float("rtol"));
-        Some(Test { id, inputs: inputs?, outputs, atol, rtol })
+        Some(Test { inputs: inputs?, outputs, atol, rtol })
     }
 
     fn test_value<'a>(&mut self, node: Node<'a>) -> Option<At<TestValue<'a>>> {
@@ -1203,58 +1182,5 @@ fn article(name: &str) -> String {
     match name.as_bytes().first() {
         Some(b'a' | b'e' | b'i' | b'o' | b'u') => format!("an {name}"),
         _ => format!("a {name}"),
-    }
-}
-
-/// The number that a text stands for: complex ones, and what JSON has no other way to write.
-pub(crate) fn number_word(text: &str) -> Option<Number> {
-    match text {
-        "nan" | ".nan" | "NaN" => Some(Number::Float(f64::NAN)),
-        "inf" | ".inf" | "Infinity" => Some(Number::Float(f64::INFINITY)),
-        "-inf" | "-.inf" | "-Infinity" => Some(Number::Float(f64::NEG_INFINITY)),
-        _ => nan_of(text).map(Number::Float).or_else(|| complex(text)),
-    }
-}
-
-/// `nan:7ff8000000000001`: what is not a number, by the bits of a float64.
-fn nan_of(text: &str) -> Option<f64> {
-    let digits = text.strip_prefix("nan:").filter(|digits| digits.len() == 16)?;
-    u64::from_str_radix(digits, 16).ok().map(f64::from_bits).filter(|x| x.is_nan())
-}
-
-/// The number that a scalar of a text is, as the parsers see it.
-pub(crate) fn number_of(text: &str) -> Option<Number> {
-    let bool = text.parse().ok().map(Number::Bool);
-    let int = || text.parse().ok().map(Number::Int);
-    // Rust reads words such as `inf` as numbers, too; the text has its own for them.
-    let float = || text.parse().ok().filter(|_| text.contains(|c: char| c.is_ascii_digit())).map(Number::Float);
-    bool.or_else(int).or_else(float).or_else(|| number_word(text))
-}
-
-/// `1+2j`, `-0.5j`.
-fn complex(text: &str) -> Option<Number> {
-    let body = text.strip_suffix('j')?;
-    let split = body
-        .char_indices()
-        .skip(1)
-        .filter(|(at, c)| matches!(c, '+' | '-') && !body[..*at].ends_with(['e', 'E']))
-        .last();
-    let (re, im) = match split {
-        Some((at, _)) => (body[..at].parse().ok()?, &body[at..]),
-        None => (0.0, body),
-    };
-    Some(Number::Complex(re, im.parse().ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn complex_numbers_are_read() {
-        assert_eq!(complex("1+2j"), Some(Number::Complex(1.0, 2.0)));
-        assert_eq!(complex("-1.5e-3-2e+1j"), Some(Number::Complex(-0.0015, -20.0)));
-        assert_eq!(complex("3j"), Some(Number::Complex(0.0, 3.0)));
-        assert_eq!(complex("x"), None);
     }
 }

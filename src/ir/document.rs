@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 
 use super::tree::{Node, NodeId};
-use crate::layout::{Builder, Header, Home, Strings};
-use crate::program::number::Number;
-use crate::program::random::Distribution;
+use crate::data::number::Number;
+use crate::data::random::Distribution;
+use crate::format::ScalarType;
+use crate::format::path::Path;
+use crate::layout::options::OptionOverrides;
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
-use crate::raw::path::Path;
-use crate::schema::ScalarType;
 
 /// Something with its node.
 #[derive(Debug, Clone, PartialEq)]
@@ -253,8 +253,6 @@ pub struct Chain<'a> {
 /// An instruction.
 #[derive(Debug)]
 pub struct Instruction<'a> {
-    /// Its node.
-    pub id: NodeId,
     /// Name of the place.
     pub label: Option<Word<'a>>,
     /// Where it came from.
@@ -346,8 +344,6 @@ pub struct MethodMemory {
 /// A test.
 #[derive(Debug)]
 pub struct Test<'a> {
-    /// Its node.
-    pub id: NodeId,
     /// Inputs.
     pub inputs: At<Vec<At<TestValue<'a>>>>,
     /// Outputs.
@@ -456,33 +452,11 @@ pub enum RandomKind {
     Fixed(Distribution),
 }
 
-/// Layout as written.
+/// Layout options as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// `segment_alignment`
-    pub segment_alignment: Option<u64>,
-    /// `tensor_alignment`
-    pub tensor_alignment: Option<u64>,
-    /// `delegate_alignment`
-    pub delegate_alignment: Option<u64>,
-    /// `base_alignment`
-    pub base_alignment: Option<u64>,
-    /// `builder`
-    pub builder: Option<Builder>,
-    /// `ptd_builder`
-    pub ptd_builder: Option<Builder>,
-    /// `bpte_builder`
-    pub bpte_builder: Option<Builder>,
-    /// `header`
-    pub header: Option<Header>,
-    /// `header_size`
-    pub header_size: Option<u64>,
-    /// `strings`
-    pub strings: Option<Strings>,
-    /// Where the text says it.
+    /// The options.
+    pub options: OptionOverrides,
+    /// The node of `header`.
     pub header_at: Option<NodeId>,
-    /// `constants`
-    pub constants: Option<Home>,
-    /// `delegates`
-    pub delegates: Option<Home>,
 }

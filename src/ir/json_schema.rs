@@ -5,7 +5,9 @@
 use serde_json::{Map, Value, json};
 
 use super::shape::{DOCUMENT, Form, Shape};
-use crate::schema::ScalarType;
+use crate::format::ScalarType;
+use crate::layout::Options;
+use crate::layout::options::{MAX_ALIGNMENT, MAX_FORCED_ALIGNMENT, OptionKind, OptionSpec, OptionValue};
 
 /// The schema of the text.
 pub fn schema() -> Value {
@@ -29,15 +31,13 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::Number => json!({"type": ["number", "string"], "pattern": NUMBER_WORD}),
         Form::Text => json!({"type": "string"}),
         Form::Size => json!({"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+[KMG]$"}),
-        Form::Alignment => json!({"anyOf": [
-            {"enum": (0..=30).map(|power| 1u64 << power).collect::<Vec<_>>()},
-            {"type": "string", "pattern": "^(page|(1|2|4|8|16|32|64|128|256|512)[KM]|1G)$"},
-        ]}),
+        Form::Alignment => powers_of_two(30),
         Form::Dtype => json!({"anyOf": [
             {"enum": ScalarType::names().collect::<Vec<_>>()},
             {"type": "string", "pattern": "^(torch\\.\\w+|[A-Z0-9]+|short|int|long|half|float|double|chalf|cfloat|cdouble)$"},
             {"type": "integer", "minimum": -128, "maximum": 127},
         ]}),
+        Form::Option(option) => of_option(option),
         Form::OneOf(words) => json!({"enum": words}),
         Form::List(item) => json!({"type": "array", "items": of(item, definitions)}),
         Form::Map(value) => json!({"type": "object", "additionalProperties": of(value, definitions)}),
@@ -45,6 +45,35 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::Shape(shape) => reference(shape.name, definitions, |definitions| of_shape(shape, definitions)),
         Form::Named(name, form) => reference(name, definitions, |definitions| of(form, definitions)),
     }
+}
+
+/// The powers of two up to `1 << most`, as numbers, with units, or as `page`.
+fn powers_of_two(most: u32) -> Value {
+    let numbers = (0..=most).map(|power| json!(1u64 << power));
+    let units = [("K", 10), ("M", 20), ("G", 30)];
+    let with_unit = units.iter().flat_map(|(unit, shift)| {
+        (0..10).filter(move |power| power + shift <= most).map(move |power| json!(format!("{}{unit}", 1u64 << power)))
+    });
+    json!({"enum": numbers.chain(with_unit).chain([json!("page")]).collect::<Vec<_>>()})
+}
+
+fn of_option(option: &OptionSpec) -> Value {
+    let bytes = |least: u64, most: u64| json!({"type": "integer", "minimum": least, "maximum": most});
+    let unit = || json!({"type": "string", "pattern": "^[0-9]+[KMGT]$"});
+    let mut schema = match option.kind {
+        OptionKind::Alignment => json!({"anyOf": [bytes(1, MAX_ALIGNMENT), unit(), {"const": "page"}]}),
+        OptionKind::ForcedAlignment => powers_of_two(MAX_FORCED_ALIGNMENT.ilog2()),
+        OptionKind::Bytes(least, most) => json!({"anyOf": [bytes(least, most), unit()]}),
+        OptionKind::Words(words) => json!({"enum": words}),
+        OptionKind::WordsOrBytes(words, least, most) => json!({"anyOf": [{"enum": words}, bytes(least, most), unit()]}),
+    };
+    if let Some(default) = option.get(&Options::default()) {
+        schema["default"] = match default {
+            OptionValue::Bytes(bytes) => json!(bytes),
+            OptionValue::Word(_) => json!(option.print(default)),
+        };
+    }
+    schema
 }
 
 /// Numbers that JSON writes as texts: complex ones, infinity, not a number.
@@ -69,7 +98,11 @@ fn of_shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
     for key in shape.keys {
         let mut property = of(&key.form, definitions);
         if let Value::Object(property) = &mut property {
-            property.insert("description".into(), key.doc.into());
+            let doc = match &key.form {
+                Form::Option(option) => format!("{}; default: {}.", key.doc, option.default),
+                _ => key.doc.to_owned(),
+            };
+            property.insert("description".into(), doc.into());
         }
         properties.insert(key.name.into(), property);
     }

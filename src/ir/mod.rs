@@ -8,5 +8,17 @@ pub mod json_schema;
 pub mod resolve;
 pub mod shape;
 pub mod template;
-pub mod tests;
 pub mod tree;
+
+use tree::NodeId;
+
+/// A message about a node of the source.
+pub type Diagnostic = crate::diagnostics::Diagnostic<NodeId>;
+
+/// Messages with the byte spans of their nodes.
+pub fn located(text: &str, diagnostics: Vec<Diagnostic>) -> Vec<crate::diagnostics::Diagnostic> {
+    let any = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
+    let spans = if any { tree::places(text) } else { Vec::new() };
+    let span = |id: NodeId| spans.get(id.0 as usize).cloned();
+    diagnostics.into_iter().map(|diagnostic| diagnostic.map(span)).collect()
+}

@@ -48,6 +48,8 @@ pub enum Form {
     Alignment,
     /// An element type: torch's name, the schema's name, or a number.
     Dtype,
+    /// A value of a layout option.
+    Option(&'static OptionSpec),
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// A list.
@@ -80,14 +82,10 @@ macro_rules! shapes {
     )*};
 }
 
+use crate::format::words::{DYNAMISM, MEMORY_FORMATS, TENSOR_LAYOUTS};
+use crate::layout::options::{OPTIONS, OptionSpec};
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
 
-/// `static`, `dynamic_bound`, `dynamic_unbound`, by number.
-pub const DYNAMISM: &[&str] = &["static", "dynamic_bound", "dynamic_unbound"];
-/// Memory formats, by the number that stands for them (E-6).
-pub const MEMORY_FORMATS: &[&str] = &["contiguous", "preserve"];
-/// Layouts of a tensor, by number (E-15).
-pub const TENSOR_LAYOUTS: &[&str] = &["strided", "sparse"];
 
 static NUMBERS: Form = Named("numbers", &List(&Either(&[Number, Bool, Text, Form::Named("numbers", &Null)])));
 static INTS: Form = List(&Int);
@@ -280,20 +278,6 @@ shapes! {
         "mean": Number, "normal: centre; 0.";
         "std": Number, "normal: standard deviation; 1.";
     }
-    LAYOUT "layout" "How the file is laid out; what is left out is the exporter's default." required [] {
-        "segment_alignment": Alignment, "Segments start at multiples of this; 128.";
-        "tensor_alignment": Alignment, "Constants start at multiples of this in their segment; 16.";
-        "delegate_alignment": Alignment, "Alignment of payloads inside the FlatBuffer; 16.";
-        "base_alignment": Alignment, "Where the first segment may start; what aligns every segment in the file.";
-        "builder": OneOf(&["exir", "flatc"]), "Order of the program's FlatBuffer; exir.";
-        "ptd_builder": OneOf(&["exir", "flatc"]), "Order of the .ptd's FlatBuffer; flatc.";
-        "bpte_builder": OneOf(&["exir", "flatc"]), "Order of the .bpte's FlatBuffer; the program's.";
-        "header": Either(&[OneOf(&["auto", "none"]), Int]), "The extended header: auto, none, or its length from 24 on.";
-        "header_size": Size, "Bytes of the extended header with its padding; computed.";
-        "strings": OneOf(&["separate", "shared"]), "Whether equal strings of the FlatBuffer are one; separate.";
-        "constants": OneOf(&["segment", "inline"]), "Where constants go.";
-        "delegates": OneOf(&["segment", "inline"]), "Where payloads of delegates go.";
-    }
     RAW "raw" "What is made wrong when all is laid out, in this order, in the .pte or in a text without methods in the .ptd; nothing is computed anew." required [] {
         "set": Map(&LIE), "Places of the header and the FlatBuffer, by path, and what they are made to say.";
         "fill": UInt, "The byte that padding around the segments consists of; 0.";
@@ -312,6 +296,25 @@ shapes! {
         "bytes": SOURCE, "What is written there.";
     }
 }
+
+/// The keys of `layout:`, which are the rows of the table of layout options.
+pub static LAYOUT: Shape = Shape {
+    name: "layout",
+    doc: "Layout of the files; what is left out is the exporter's default.",
+    keys: &LAYOUT_KEYS,
+    required: &[],
+};
+
+static LAYOUT_KEYS: [Key; OPTIONS.len()] = {
+    let mut keys = [const { key("", Form::Null, "") }; OPTIONS.len()];
+    let mut index = 0;
+    while index < keys.len() {
+        let option = &OPTIONS[index];
+        keys[index] = Key { name: option.name, form: Form::Option(option), doc: option.doc };
+        index += 1;
+    }
+    keys
+};
 
 #[cfg(test)]
 mod tests {

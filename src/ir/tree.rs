@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 
+use crate::diagnostics::Diagnostic;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 use serde_saphyr::options::DuplicateKeyPolicy;
@@ -80,6 +81,12 @@ pub struct SyntaxError {
     pub place: Range<usize>,
     /// What is wrong.
     pub message: String,
+}
+
+impl From<SyntaxError> for Diagnostic {
+    fn from(error: SyntaxError) -> Diagnostic {
+        Diagnostic::error(error.place, error.message)
+    }
 }
 
 /// Reads a text. JSON is recognised by its first character and read by a faster parser; what that refuses is read as
@@ -527,10 +534,12 @@ impl<'de> Deserialize<'de> for KeyText {
     }
 }
 
-/// Reads a tree through any serde format. For comparing formats; [`parse`] is what reads texts.
+/// Reads a tree through any serde format. For comparing parsers in tests; [`parse`] is what reads sources.
+#[cfg(feature = "internals")]
 #[derive(Debug, PartialEq)]
 pub struct Tree<'a>(pub Node<'a>);
 
+#[cfg(feature = "internals")]
 impl<'de> Deserialize<'de> for Tree<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tree<'de>, D::Error> {
         Seed(&Context::default()).deserialize(deserializer).map(Tree)

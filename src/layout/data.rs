@@ -7,8 +7,10 @@ use std::collections::HashMap;
 
 use super::external::{Entry, External};
 use super::segments::{self, Segment};
-use super::{DelegateData, Header, Home, LayoutError, Locus, MemoryPlan, Options, Plan};
-use crate::program::{BlobId, Memory, Program, Tensor, TensorData, TensorLayout};
+use super::{DelegateData, Header, Storage, LayoutError,  MemoryPlan, Options, Plan};
+use crate::program::element::{Element, Part};
+use crate::data::BlobId;
+use crate::program::{Memory, Program, Tensor, TensorData, TensorLayout};
 
 /// Goes through a program in the exporter's order and gives each piece of data a place.
 pub struct Collector<'a> {
@@ -72,7 +74,7 @@ impl<'a> Collector<'a> {
         self.program.blob(blob).len
     }
 
-    fn error(&mut self, at: Locus, message: impl Into<String>) {
+    fn error(&mut self, at: Element, message: impl Into<String>) {
         self.errors.push(LayoutError::new(at, message));
     }
 
@@ -81,7 +83,7 @@ impl<'a> Collector<'a> {
         for (method, plan) in self.program.plans().iter().enumerate() {
             let mut indices = vec![0; plan.values().len()];
             for (value, tensor) in plan.tensors() {
-                let at = Locus::Value(method, value);
+                let at = Element::Method(method, Part::Value(value));
                 if let TensorData::Elsewhere(index) = tensor.data {
                     indices[value] = index.unwrap_or_else(|| self.external.count_elsewhere(tensor));
                 } else if let TensorData::Blob(blob) = tensor.data {
@@ -100,7 +102,7 @@ impl<'a> Collector<'a> {
         for (number, data) in self.program.external_data.iter().enumerate() {
             let entry = Entry {
                 key: data.key.clone(),
-                at: Locus::ExternalData(number),
+                at: Element::ExternalData(number),
                 blob: self.same[data.data.0 as usize],
                 size: self.size(data.data),
                 alignment: data.alignment,
@@ -110,7 +112,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn collect_tensor(&mut self, at: Locus, tensor: &Tensor, blob: BlobId) -> u32 {
+    fn collect_tensor(&mut self, at: Element, tensor: &Tensor, blob: BlobId) -> u32 {
         let size = self.size(blob);
         if let Some(extra) = tensor.extra_tensor_info.as_ref().filter(|_| tensor.is_external()) {
             let layout = TensorLayout {
@@ -157,7 +159,7 @@ impl<'a> Collector<'a> {
             for delegate in plan.delegates() {
                 let blob = self.same[delegate.processed.0 as usize];
                 let size = self.size(blob);
-                let inline = delegate.inline.unwrap_or(self.options.delegates == Home::Inline);
+                let inline = delegate.inline.unwrap_or(self.options.delegates == Storage::Inline);
                 let place = if inline || size == 0 {
                     let next = self.inline_delegates.len() as u32;
                     // Those that are inline by wish share an entry, those that stay because they are empty do not.
@@ -167,7 +169,7 @@ impl<'a> Collector<'a> {
                     } else {
                         self.shared_bytes += size;
                     }
-                    DelegateData { home: Home::Inline, index }
+                    DelegateData { storage: Storage::Inline, index }
                 } else {
                     let next = self.delegate_segments.len() as u32;
                     let index = *segment_of.entry(blob).or_insert(next);
@@ -176,7 +178,7 @@ impl<'a> Collector<'a> {
                     } else {
                         self.shared_bytes += size;
                     }
-                    DelegateData { home: Home::Segment, index }
+                    DelegateData { storage: Storage::Segment, index }
                 };
                 places.push(place);
             }
@@ -190,15 +192,15 @@ impl<'a> Collector<'a> {
         let mut keys: HashMap<&str, usize> = HashMap::new();
         for (number, data) in self.program.named_data.iter().flatten().enumerate() {
             if let Some(first) = keys.insert(&data.key, number) {
-                let error = LayoutError::new(Locus::NamedData(number), format!("the key `{}` is taken", data.key));
-                self.errors.push(error.with_related(Locus::NamedData(first), "its first use"));
+                let error = LayoutError::new(Element::NamedData(number), format!("the key `{}` is taken", data.key));
+                self.errors.push(error.with_related(Element::NamedData(first), "its first use"));
             }
             let blob = self.same[data.data.0 as usize];
             if let Some((first, other)) = self.external.find(&data.key)
                 && other != blob
             {
                 let message = format!("the key `{}` is in a .ptd, too, with other bytes", data.key);
-                let error = LayoutError::new(Locus::NamedData(number), message);
+                let error = LayoutError::new(Element::NamedData(number), message);
                 self.errors.push(error.with_related(first, "its first use"));
             }
             let size = self.size(blob);
@@ -232,11 +234,11 @@ impl<'a> Collector<'a> {
             shared_bytes: self.shared_bytes,
         };
         if self.line_up(&mut plan).is_none() {
-            self.error(Locus::Program, "the data are larger than what can be addressed");
+            self.error(Element::Program, "the data are larger than what can be addressed");
         }
         if self.options.header == Header::None && segments::total(&plan.segments) > 0 {
             self.error(
-                Locus::Header,
+                Element::Header,
                 "without a header nobody finds the segments: put constants and delegates inline, or drop `header: none`",
             );
         }
@@ -245,11 +247,11 @@ impl<'a> Collector<'a> {
 
     fn line_up(&mut self, plan: &mut Plan) -> Option<()> {
         match self.options.constants {
-            Home::Inline => {
+            Storage::Inline => {
                 plan.constant_buffer =
                     std::iter::once(None).chain(self.constants.blobs.iter().copied().map(Some)).collect();
             }
-            Home::Segment => {
+            Storage::Segment => {
                 let mut segment = Segment { alignment: 1, ..Segment::default() };
                 plan.constant_offsets = self.pack(&mut segment, &self.constants, self.options.tensor_alignment)?;
                 // Without methods there was no emitter, and it is the emitter that makes this segment (W-1).
@@ -264,7 +266,7 @@ impl<'a> Collector<'a> {
         }
         let first_delegate = plan.segments.len() as u32;
         plan.segments.append(&mut self.delegate_segments);
-        for place in plan.delegates.iter_mut().flatten().filter(|place| place.home == Home::Segment) {
+        for place in plan.delegates.iter_mut().flatten().filter(|place| place.storage == Storage::Segment) {
             place.index += first_delegate;
         }
         let first_named = plan.segments.len();

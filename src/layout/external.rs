@@ -7,8 +7,10 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use super::segments::{self, Segment};
-use super::{LayoutError, Locus, Options, Shards};
-use crate::program::{BlobId, Tensor, TensorLayout};
+use super::{LayoutError,  Options, Shards};
+use crate::program::element::Element;
+use crate::data::BlobId;
+use crate::program::{Tensor, TensorLayout};
 
 /// A `.ptd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub struct NamedData {
 /// Something to put into a `.ptd`.
 pub(super) struct Entry {
     pub key: String,
-    pub at: Locus,
+    pub at: Element,
     pub blob: BlobId,
     pub size: u64,
     pub alignment: u64,
@@ -86,7 +88,7 @@ impl External {
     }
 
     /// Where a key was used first, and its data.
-    pub fn find(&self, key: &str) -> Option<(Locus, BlobId)> {
+    pub fn find(&self, key: &str) -> Option<(Element, BlobId)> {
         let (file, position) = *self.keys.get(key)?;
         let entry = &self.files[file][position];
         Some((entry.at, entry.blob))

@@ -3,10 +3,8 @@
 //! The one part of the layout that needs the FlatBuffer's length.
 
 use super::segments::{self, Segment};
+use crate::format::container::{FLAT_TENSOR_HEADER, PROGRAM_HEADER};
 use super::{Header, Options, align_up, lcm};
-
-/// Header bytes of a `.ptd` without padding (1.3).
-const FLAT_TENSOR_HEADER: u64 = 40;
 
 /// Header bytes of a `.ptd` with padding (9.3).
 const FLAT_TENSOR_HEADER_PADDED: u64 = 48;
@@ -37,7 +35,7 @@ impl Placement {
 pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Option<Placement> {
     let data_size = segments::total(segments);
     let length = match options.header {
-        Header::Auto if data_size > 0 => 32,
+        Header::Auto if data_size > 0 => PROGRAM_HEADER.length,
         Header::Auto | Header::None => 0,
         Header::Length(length) => length,
     };
@@ -49,16 +47,7 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Opti
     let padded = options.header_size.map_or(computed, |size| size.max(u64::from(length)));
     let program_size = flatbuffer.checked_add(padded)?;
     let base = align_up(program_size, base_alignment(segments, options)?)?;
-    let mut header = Vec::with_capacity(padded as usize);
-    header.extend_from_slice(b"eh00");
-    header.extend_from_slice(&length.to_le_bytes());
-    header.extend_from_slice(&program_size.to_le_bytes());
-    header.extend_from_slice(&base.to_le_bytes());
-    if length >= 32 {
-        header.extend_from_slice(&data_size.to_le_bytes());
-    }
-    // Fields of later releases are unknown; a length of 24 has no room for the last one.
-    header.resize(padded as usize, 0);
+    let header = PROGRAM_HEADER.to_bytes(length, padded as usize, &[program_size, base, data_size]);
     Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
 }
 
@@ -67,13 +56,8 @@ pub fn flat_tensor(flatbuffer: u64, segments: &[Segment], options: &Options) -> 
     let data_size = segments::total(segments);
     let program_size = flatbuffer.checked_add(FLAT_TENSOR_HEADER_PADDED)?;
     let base = align_up(program_size, base_alignment(segments, options)?)?;
-    let mut header = Vec::with_capacity(FLAT_TENSOR_HEADER_PADDED as usize);
-    header.extend_from_slice(b"FH01");
-    header.extend_from_slice(&(FLAT_TENSOR_HEADER as u32).to_le_bytes());
-    for field in [FLAT_TENSOR_HEADER_PADDED, flatbuffer, base, data_size] {
-        header.extend_from_slice(&field.to_le_bytes());
-    }
-    header.resize(FLAT_TENSOR_HEADER_PADDED as usize, 0);
+    let fields = [FLAT_TENSOR_HEADER_PADDED, flatbuffer, base, data_size];
+    let header = FLAT_TENSOR_HEADER.to_bytes(FLAT_TENSOR_HEADER.length, FLAT_TENSOR_HEADER_PADDED as usize, &fields);
     Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
 }
 
@@ -92,7 +76,7 @@ fn base_alignment(segments: &[Segment], options: &Options) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::BlobId;
+    use crate::data::BlobId;
 
     #[test]
     fn every_segment_is_aligned_in_the_file_unless_the_exporter_is_asked_for() {

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::operators::{self, Role};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator};
-use crate::schema::operators::{self, Role};
 
 /// When each value is needed. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs
 /// are taken at the end.

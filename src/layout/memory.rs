@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::greedy::{self, Request};
 use super::lifetimes::{Lifetimes, instructions, lifetimes, value_at};
-use super::{LayoutError, Locus, align_up};
+use super::{LayoutError,  align_up};
+use crate::program::element::{Element, Part};
 use crate::program::{
     EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
 };
@@ -138,7 +139,7 @@ impl<'a> Planning<'a> {
     }
 
     fn error(&mut self, value: usize, message: String) {
-        self.errors.push(LayoutError::new(Locus::Value(self.method, value), message));
+        self.errors.push(LayoutError::new(Element::Method(self.method, Part::Value(value)), message));
     }
 
     fn nbytes(&mut self, value: usize, tensor: &Tensor) -> u64 {
@@ -193,13 +194,13 @@ impl<'a> Planning<'a> {
                 let other = &stays[*other];
                 self.errors.push(
                     LayoutError::new(
-                        Locus::Value(self.method, stay.value),
+                        Element::Method(self.method, Part::Value(stay.value)),
                         format!(
                             "bytes {}..{} of pool {pool} overlap bytes {offset}..{end} of another tensor that is alive at the same time",
                             stay.offset, stay.end
                         ),
                     )
-                    .with_related(Locus::Value(self.method, other.value), "the other tensor"),
+                    .with_related(Element::Method(self.method, Part::Value(other.value)), "the other tensor"),
                 );
             }
             leaving.insert((stay.last, index));
@@ -385,7 +386,7 @@ impl<'a> Planning<'a> {
         for (pool, size) in self.sizes.iter().enumerate() {
             sizes.push(i64::try_from(*size).unwrap_or_else(|_| {
                 let message = format!("pool {pool} needs {size} bytes, more than a file can state");
-                self.errors.push(LayoutError::new(Locus::Method(self.method), message));
+                self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message));
                 0
             }));
         }
@@ -396,7 +397,7 @@ impl<'a> Planning<'a> {
     fn check_given(&mut self, given: &[i64]) {
         if let Some(size) = given.iter().find(|size| **size < 0) {
             let message = format!("a buffer cannot have {size} bytes: see `non_const_buffer_sizes`");
-            self.errors.push(LayoutError::new(Locus::Method(self.method), message));
+            self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message));
         }
         for (value, tensor) in self.plan.tensors() {
             let Some((pool, offset)) = self.places[value] else { continue };

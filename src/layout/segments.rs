@@ -3,7 +3,7 @@
 //! Offsets are relative to the first segment's start; where that is, [`super::file`] says.
 
 use super::{align_up, lcm};
-use crate::program::BlobId;
+use crate::data::BlobId;
 
 /// A contiguous range of the file behind the FlatBuffer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

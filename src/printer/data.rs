@@ -5,8 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use super::yaml;
-use crate::program::number;
-use crate::program::{Blob, Source, Tensor, contiguous};
+use crate::data::number;
+use crate::data::{Blob, Source};
+use crate::program::{Tensor, contiguous};
 
 /// What becomes of data that are too large to be read with pleasure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,9 +111,9 @@ fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     let mut items = Vec::with_capacity(bytes.len() / info.size as usize);
     for element in bytes.chunks_exact(info.size as usize) {
         let value = number::decode(tensor.scalar_type, element)?;
-        let text = yaml::element(value, single);
+        let text = number::element(value, single);
         // What is read back must be what is here, to the last bit.
-        let read = crate::ir::decode::number_of(&text)?;
+        let read = number::number_of(&text)?;
         let mut back = Vec::with_capacity(element.len());
         number::encode(tensor.scalar_type, read, &mut back).ok()?;
         if back != element {

@@ -9,13 +9,13 @@ use std::fmt::Write;
 
 use super::data::DataPrinter;
 use super::yaml::{self, Fields};
-use crate::ir::resolve::container_metadata;
-use crate::ir::shape;
+use crate::data::number;
+use crate::format::words;
+use crate::format::ScalarType;
+use crate::operators::{self, ArgKind, Base, Role, Signature};
 use crate::program::{
-    Chain, EValue, ExecutionPlan, Frame, Instruction, Memory, Program, Tensor, TensorData, contiguous,
+    ContainerMetadata,    Chain, EValue, ExecutionPlan, Frame, Instruction, Memory, Program, Tensor, TensorData, contiguous,
 };
-use crate::schema::ScalarType;
-use crate::schema::operators::{self, ArgKind, Base, Role, Signature};
 
 /// What a method's text must say because assembling would not compute it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -106,11 +106,6 @@ impl<'p> MethodPrinter<'p> {
 
     fn value(&self, index: i32) -> Option<&'p EValue> {
         self.plan.values().get(usize::try_from(index).ok()?)
-    }
-
-    /// The method.
-    pub(super) fn plan(&self) -> &'p ExecutionPlan {
-        self.plan
     }
 
     /// What a value is called; `None` for what is written where it is used.
@@ -366,7 +361,7 @@ impl<'p> MethodPrinter<'p> {
             out.push_str(&yaml::text(name));
             out.push_str(": ");
             let plain = match value {
-                EValue::Double(x) => !yaml::is_odd_nan(*x),
+                EValue::Double(x) => !number::is_odd_nan(*x),
                 value => matches!(value, EValue::Int(_) | EValue::Bool(_) | EValue::Null),
             };
             let late = self.hints.late_numbers
@@ -440,7 +435,7 @@ impl<'p> MethodPrinter<'p> {
     fn container_meta(&self, out: &mut String) {
         let count = |list: &Option<Vec<i32>>| list.as_ref().map_or(0, Vec::len);
         let getter = count(&self.plan.inputs) == 0 && self.instructions().next().is_none();
-        let computed = container_metadata(count(&self.plan.inputs), count(&self.plan.outputs), getter);
+        let computed = ContainerMetadata::flat(count(&self.plan.inputs), count(&self.plan.outputs), getter);
         match &self.plan.container_meta_type {
             Some(meta) if *meta == computed => {}
             None => out.push_str("    container_meta: null\n"),
@@ -608,7 +603,7 @@ impl<'p> MethodPrinter<'p> {
                 }
             }
             EValue::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
-            EValue::Double(x) => yaml::double(x, out),
+            EValue::Double(x) => number::double(x, out),
             EValue::String(Some(text))
                 if base == Some(Base::Str) && yaml::text(text) == *text && !self.is_name(text) =>
             {
@@ -625,7 +620,7 @@ impl<'p> MethodPrinter<'p> {
             {
                 self.tensors(items, true, out);
             }
-            EValue::DoubleList(Some(items)) if list_of(Base::Float) => yaml::list(out, items, yaml::double),
+            EValue::DoubleList(Some(items)) if list_of(Base::Float) => yaml::list(out, items, number::double),
             EValue::BoolList(Some(items)) if list_of(Base::Bool) => yaml::list(out, items, yaml::number),
             other => {
                 let mut fields = Fields::new(out);
@@ -658,12 +653,12 @@ impl<'p> MethodPrinter<'p> {
             EValue::Null => fields.key("\"null\"").push_str("null"),
             EValue::Int(n) => yaml::number(n, fields.key("int")),
             EValue::Bool(b) => yaml::number(b, fields.key("bool")),
-            EValue::Double(x) => yaml::double(x, fields.key("double")),
+            EValue::Double(x) => number::double(x, fields.key("double")),
             EValue::String(text) => {
                 fields.key("string").push_str(&yaml::text(text.as_deref().unwrap_or_default()));
             }
             EValue::IntList(list) => self.ints(list.as_deref().unwrap_or_default(), fields.key("int_list")),
-            EValue::DoubleList(list) => yaml::list(fields.key("double_list"), list.iter().flatten(), yaml::double),
+            EValue::DoubleList(list) => yaml::list(fields.key("double_list"), list.iter().flatten(), number::double),
             EValue::BoolList(list) => yaml::list(fields.key("bool_list"), list.iter().flatten(), yaml::number),
             EValue::TensorList(list) => {
                 self.tensors(list.as_deref().unwrap_or_default(), false, fields.key("tensor_list"));
@@ -695,7 +690,7 @@ impl<'p> MethodPrinter<'p> {
             word.map_or_else(|| number.to_string(), |word| (*word).to_owned())
         };
         if tensor.shape_dynamism != 0 {
-            fields.key("dynamism").push_str(&word(shape::DYNAMISM, tensor.shape_dynamism));
+            fields.key("dynamism").push_str(&word(words::DYNAMISM, tensor.shape_dynamism));
         }
         let planned = tensor.memory != Memory::None;
         let has_data = matches!(tensor.data, TensorData::Blob(_));
@@ -732,7 +727,7 @@ impl<'p> MethodPrinter<'p> {
             fields.key("requires_grad").push_str("true");
         }
         if tensor.layout != 0 {
-            fields.key("layout").push_str(&word(shape::TENSOR_LAYOUTS, tensor.layout));
+            fields.key("layout").push_str(&word(words::TENSOR_LAYOUTS, tensor.layout));
         }
         if let TensorData::Elsewhere(Some(number)) = tensor.data
             && (self.hints.external || self.hints.everything)
@@ -772,7 +767,7 @@ fn fallback(value: &EValue) -> &'static str {
 }
 
 fn device(device_type: i8, device_index: i8) -> String {
-    let name = crate::schema::program::DEVICE_TYPE
+    let name = crate::format::program::DEVICE_TYPE
         .name_of(device_type)
         .map_or_else(|| device_type.to_string(), str::to_lowercase);
     if device_index == 0 { name } else { format!("\"{name}:{device_index}\"") }

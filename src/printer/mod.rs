@@ -5,47 +5,39 @@
 
 mod data;
 mod layout;
-mod lies;
-mod mend;
 mod method;
-mod proof;
-mod tests;
+mod nearest;
+mod options;
+mod overrides;
+mod test_cases;
 pub(crate) mod yaml;
 
 use std::fmt::Write;
 use std::io;
-use std::path::Path;
 
 use data::DataPrinter;
 pub use data::LargeData;
-use lies::Liar;
+pub use options::{PrintOptions, Printer};
 use method::{Hints, MethodPrinter};
+use overrides::OverrideSearch;
 use yaml::Fields;
 
-use crate::diagnostics::Report;
+use crate::data::workers;
 use crate::emitter;
-use crate::ir::tests::MethodTests;
-use crate::layout::{Builder, Options};
+use crate::format::flat_tensor::FLAT_TENSOR;
+use crate::format::program::PROGRAM;
+use crate::format::serializer::Serializer;
+use crate::layout::Options;
+use crate::program::test_cases::MethodTests;
 use crate::program::{EValue, ExecutionPlan, Program, TensorData};
-use crate::raw::Raw;
-use crate::reader::layout::{Explained, FlatTensor};
-use crate::reader::{self, Format, Origin};
-use crate::schema::flat_tensor::FLAT_TENSOR;
-use crate::schema::program::PROGRAM;
-use crate::{Assembly, Input, Overrides, assemble, workers};
-
-/// What a person wants of the text.
-#[derive(Debug, Clone)]
-pub struct PrintOptions {
-    /// Everything is stated, nothing left to be computed.
-    pub explicit: bool,
-    /// What becomes of large data.
-    pub large_data: LargeData,
-    /// How the text calls the file, if it refers to it.
-    pub file: String,
-    /// Long texts of which it is clear that they need no hints are not assembled to make sure.
-    pub trust_long_texts: bool,
-}
+use crate::raw::{FileOverrides, residue};
+use crate::data::Origin;
+use crate::format::Format;
+use crate::reader;
+use crate::recover;
+use crate::recover::layout::{Explained, FlatTensor};
+use crate::assembly::{Assembly, OutputFile};
+use crate::format::container;
 
 /// A file as text.
 #[derive(Debug)]
@@ -56,36 +48,36 @@ pub struct Printed {
     pub difference: Option<String>,
 }
 
-/// Prints a file of any of the formats, told apart by its identifier. `folder` is where the text will be.
+/// Prints a file of any of the formats, told apart by its identifier.
 ///
 /// # Errors
 /// A file that cannot be read, or is of none of the formats.
-pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
-    match reader::format(&origin.head(reader::TELLING)?, origin.len()?) {
-        Some(Format::FlatTensor) => print_flat_tensor(origin, folder, options),
-        Some(Format::BundledProgram) => print_bundled(origin, folder, options),
-        _ => print_program(origin, folder, options),
+pub fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
+    match Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?) {
+        Some(Format::FlatTensor) => print_flat_tensor(origin, printer),
+        Some(Format::BundledProgram) => print_bundled(origin, printer),
+        _ => print_program(origin, printer),
     }
 }
 
-/// Prints a `.pte`. `folder` is where the text will be: what it refers to is looked for from there.
+/// Prints a `.pte`.
 ///
 /// # Errors
 /// A file that cannot be read, or is no program.
-pub fn print_program(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
+fn print_program(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     let read = reader::program::read(origin);
-    let printed = read.and_then(|found| print_with_tests(found, origin, origin, None, folder, options));
+    let printed = read.and_then(|found| print_with_tests(found, origin, None, printer));
     if printed.as_ref().is_ok_and(|printed| printed.difference.is_none()) {
         return printed;
     }
     // Perhaps its frame lies, or its end is missing.
-    let mended = reader::mend::program(origin)?;
+    let mended = recover::repair::program(origin)?;
     if mended.is_none() && printed.is_ok() {
         return printed;
     }
     let mended = mended.unwrap_or_else(|| origin.clone());
     let found = reader::program::read_cut(&mended);
-    match found.and_then(|found| print_with_tests(found, &mended, origin, None, folder, options)) {
+    match found.and_then(|found| print_with_tests(found, origin, None, printer)) {
         Ok(lying) if printed.is_err() || lying.difference.is_none() => Ok(lying),
         // What is said is said of the file, not of what was tried.
         _ => printed,
@@ -96,17 +88,17 @@ pub fn print_program(origin: &Origin, folder: &Path, options: &PrintOptions) -> 
 ///
 /// # Errors
 /// A file that cannot be read, or is no bundled program.
-pub fn print_bundled(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
+fn print_bundled(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     let found = reader::bundled_program::read(origin)?;
     let file = origin.head(origin.len()?)?;
     let program = found.program.to_vec()?;
-    let same = |order: &Builder| {
+    let same = |order: &Serializer| {
         emitter::bundled_program::emit(&program, &found.tests, *order, None).is_ok_and(|made| made[..] == file[..])
     };
-    let order = [Builder::Exir, Builder::Flatc].into_iter().find(same);
+    let order = [Serializer::Exir, Serializer::Flatc].into_iter().find(same);
     let program = found.program_origin()?;
     let bundle = Bundle { tests: &found.tests, file: &file, order };
-    print_with_tests(reader::program::read(&program)?, &program, &program, Some(bundle), folder, options)
+    print_with_tests(reader::program::read(&program)?, &program, Some(bundle), printer)
 }
 
 /// What a `.bpte` has beyond its program.
@@ -114,64 +106,53 @@ struct Bundle<'b> {
     tests: &'b [MethodTests],
     file: &'b [u8],
     /// The order that gives the file, if one does.
-    order: Option<Builder>,
+    order: Option<Serializer>,
 }
 
 impl Bundle<'_> {
     /// What of a bundle is not as in the file, whose program is.
     fn difference(&self, assembly: &Assembly) -> Option<String> {
-        let same = assembly.bundled().is_ok_and(|made| made.flatbuffer[..] == *self.file);
+        let same = assembly.bundled().is_ok_and(|bundle| bundle.flatbuffer() == self.file);
         (!same).then(|| "the bundled program differs, though the program in it does not".into())
     }
 }
 
-/// Assembles a text that was printed. What is in a file is not too large for another.
-fn assemble_again(text: &str, folder: &Path) -> Result<Assembly, Report> {
-    let overrides = Overrides { max_size: Some(u64::MAX), ..Overrides::default() };
-    assemble(&Input { name: "dump", text, folder }, &overrides)
-}
-
-/// Prints a program, and what a bundle has beyond it. It was read from `source`, which is `origin` or a mended copy of it.
+/// Prints a program, and what a bundle has beyond it. It was read from `origin`, or from a repaired copy of it.
 fn print_with_tests(
     mut found: reader::program::Found,
-    source: &Origin,
     origin: &Origin,
     bundle: Option<Bundle<'_>>,
-    folder: &Path,
-    options: &PrintOptions,
+    printer: Printer<'_>,
 ) -> io::Result<Printed> {
+    let Printer { folder, options, assemble } = printer;
     let tests = bundle.as_ref().map_or(&[][..], |bundle| bundle.tests);
-    let explained = reader::layout::explain(&mut found)?;
+    let explained = recover::layout::explain(&mut found)?;
     let inline = explained.as_ref().is_some_and(Explained::inline_delegates);
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
     // Writing the program anew, which tells the rest of its layout, takes as long as printing it.
-    let (guess, body, plain) = std::thread::scope(|scope| {
+    let (guess, body) = std::thread::scope(|scope| {
         let found = &found;
-        let guess = scope.spawn(|| explained.map_or(Ok(None), |explained| explained.guess(source, found)));
-        let methods = printers(&found.program, inline, &hints);
-        let body = print_body(&found.program, &methods, tests, options);
-        // Of short texts it is asked in debug builds, too, so that every test that prints something tests the answer.
-        let ask = !options.explicit && (body.as_ref().is_ok_and(|body| is_long(body)) || cfg!(debug_assertions));
-        let wishes: Option<Vec<_>> = if ask { methods.iter().map(proof::numbers_are_plain).collect() } else { None };
-        let plain = wishes.is_some_and(|wishes| proof::places_are_planned(&found.program, &wishes));
-        let guess = workers::join(guess);
-        Ok::<_, io::Error>((guess?, body?, plain))
+        let guess = scope.spawn(|| explained.map_or(Ok(None), |explained| explained.guess(found)));
+        let body = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options);
+        Ok::<_, io::Error>((workers::join(guess)?, body?))
     })?;
-    let (mut layout, raw) = guess.as_ref().map(|guess| (guess.options.clone(), guess.raw.clone())).unwrap_or_default();
-    layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order);
+    let mut layout = guess.as_ref().map(|guess| guess.options.clone()).unwrap_or_default();
+    layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order).filter(|order| *order != layout.builder);
+    let raw = match guess.as_ref().filter(|guess| guess.explained) {
+        // What is not explained is not patched either: the patches would be for another file.
+        Some(guess) => residue::patches(origin, &guess.file(&found.program))?,
+        None => FileOverrides::default(),
+    };
     let frame = print_frame(&layout, &raw, options)?;
-    if let Some(guess) = guess.filter(|_| plain && is_long(&body) && options.trust_long_texts && bundle.is_none()) {
-        return Ok(finish(body + &frame, layout::difference(origin, &guess.file(&found.program))?));
-    }
     let mut text = body + &frame;
-    // What is not given back may be given back by a text that lies.
+    // A file that this does not reproduce may be reproduced with field overrides.
     let finish = |text: String, why: Option<String>| {
         if let (Some(_), None) = (&why, &bundle) {
             let body = &text[..text.len() - frame.len()];
             let candidates = [layout.clone(), Options { header: layout.header, ..Options::default() }];
             // Better few odd bytes than many.
-            for most in [lies::FEW, lies::MANY] {
-                if let Some(text) = lying_program(origin, &found.program, body, &candidates, most, folder, options)? {
+            for most in [overrides::FEW, overrides::MANY] {
+                if let Some(text) = overridden_program(origin, &found.program, body, &candidates, most, printer)? {
                     return Ok(Printed { text, difference: None });
                 }
             }
@@ -180,9 +161,9 @@ fn print_with_tests(
     };
     // Each round adds a hint where one is missing; a method can get five.
     for _ in 0..8 {
-        let Ok(assembly) = assemble_again(&text, folder) else {
+        let Some(assembly) = assemble(&text, folder) else {
             if hints.iter().all(|hint| hint.everything) {
-                return finish(text, Some("the program is of a kind that the text cannot say yet".into()));
+                return finish(text, Some("the program is of a kind that YAML cannot express yet".into()));
             }
             // Somewhere a rule of the text is broken by a file that the runtime may well take: say everything.
             hints.iter_mut().for_each(|hint| hint.everything = true);
@@ -193,7 +174,6 @@ fn print_with_tests(
         for (method, hint) in hints.iter_mut().enumerate() {
             complete &= !add_hint(hint, &assembly, method, &found.program.plans()[method]);
         }
-        debug_assert!(!plain || complete, "no hints are needed:\n{text}");
         if complete {
             let differs = match assembly.program_file() {
                 Some(file) => layout::difference(origin, &file)?,
@@ -207,51 +187,47 @@ fn print_with_tests(
     finish(text, Some("no set of hints was found that gives the methods back".into()))
 }
 
-/// A text that gives a file back by lying: that of the program itself, or of one that the text can say.
-fn lying_program(
+/// YAML that reproduces a file with field overrides: that of the program itself, or of the nearest one that YAML can express.
+fn overridden_program(
     origin: &Origin,
     program: &Program,
     body: &str,
     layouts: &[Options],
     most: usize,
-    folder: &Path,
-    options: &PrintOptions,
+    printer: Printer<'_>,
 ) -> io::Result<Option<String>> {
-    if is_long(body) {
+    let options = printer.options;
+    if body.len() > LONG {
         // What takes seconds to assemble is not tried again and again.
         return Ok(None);
     }
-    let lying = |body: &str| {
+    let overridden = |body: &str| {
         for layout in layouts {
-            let print = |raw: &Raw| Ok(body.to_owned() + &print_frame(layout, raw, options)?);
-            let liar = Liar { origin, folder, root: &PROGRAM, most, print: &print, file: Assembly::program_file };
-            if let Some(text) = liar.text()? {
+            let print = |raw: &FileOverrides| Ok(body.to_owned() + &print_frame(layout, raw, options)?);
+            let file = Assembly::program_file;
+            let search = OverrideSearch { origin, printer, root: &PROGRAM, most, print: &print, file };
+            if let Some(text) = search.text()? {
                 return Ok(Some(text));
             }
         }
         Ok::<_, io::Error>(None)
     };
-    if let Some(text) = lying(body)? {
+    if let Some(text) = overridden(body)? {
         return Ok(Some(text));
     }
-    let mended = mend::program(program);
+    let nearest = nearest::program(program);
     for hints in [Hints::default(), Hints { everything: true, ..Hints::default() }] {
-        let hints = vec![hints; mended.plans().len()];
-        let body = print_body(&mended, &printers(&mended, false, &hints), &[], options)?;
-        if let Some(text) = lying(&body)? {
+        let hints = vec![hints; nearest.plans().len()];
+        let body = print_body(&nearest, &printers(&nearest, false, &hints), &[], options)?;
+        if let Some(text) = overridden(&body)? {
             return Ok(Some(text));
         }
     }
     Ok(None)
 }
 
-/// Texts up to so many bytes are assembled to see whether they give the file back; of longer ones whose methods need no
-/// hints ([`proof`]) the program is written anew as it was read, and compared.
-const ASSEMBLED: usize = 1 << 19;
-
-fn is_long(text: &str) -> bool {
-    text.len() > ASSEMBLED
-}
+/// Longer YAML is not assembled again and again in search of field overrides.
+const LONG: usize = 1 << 19;
 
 fn finish(text: String, difference: Option<String>) -> Printed {
     match difference {
@@ -286,7 +262,7 @@ fn print_body(
         let _ = writeln!(out, "  {}:", yaml::text(plan.name.as_deref().unwrap_or_default()));
         method.print(&mut out, &mut data)?;
         if let Some(tests) = tests.iter().find(|tests| Some(&tests.method) == plan.name.as_ref()) {
-            tests::print(tests, &mut out, &mut data)?;
+            test_cases::print(tests, &mut out, &mut data)?;
         }
     }
     if let Some(named) = &program.named_data {
@@ -301,7 +277,7 @@ fn print_body(
 }
 
 /// How it is laid out.
-fn print_frame(layout: &Options, raw: &Raw, options: &PrintOptions) -> io::Result<String> {
+fn print_frame(layout: &Options, raw: &FileOverrides, options: &PrintOptions) -> io::Result<String> {
     let mut out = String::new();
     layout::print(layout, &mut out);
     layout::print_raw(raw, &mut out, &mut DataPrinter::new(&options.large_data, &options.file))?;
@@ -375,11 +351,11 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
 ///
 /// # Errors
 /// A file that cannot be read, or is no `.ptd`.
-pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions) -> io::Result<Printed> {
-    match print_flat_tensor_from(origin, origin, folder, options) {
+fn print_flat_tensor(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
+    match print_flat_tensor_from(origin, origin, printer) {
         Ok(printed) => Ok(printed),
-        Err(error) => match reader::mend::flat_tensor(origin)? {
-            Some(mended) => print_flat_tensor_from(&mended, origin, folder, options).map_err(|_| error),
+        Err(error) => match recover::repair::flat_tensor(origin)? {
+            Some(mended) => print_flat_tensor_from(&mended, origin, printer).map_err(|_| error),
             None => Err(error),
         },
     }
@@ -389,31 +365,35 @@ pub fn print_flat_tensor(origin: &Origin, folder: &Path, options: &PrintOptions)
 fn print_flat_tensor_from(
     source: &Origin,
     origin: &Origin,
-    folder: &Path,
-    options: &PrintOptions,
+    printer: Printer<'_>,
 ) -> io::Result<Printed> {
-    let FlatTensor { program, options: layout, raw } = reader::layout::flat_tensor(source)?;
+    let Printer { folder, options, assemble } = printer;
+    let FlatTensor { program, options: layout, explained } = recover::layout::flat_tensor(source)?;
+    let raw = match &explained {
+        Some((metadata, segments)) => residue::patches(source, &metadata.file(segments, &program.blobs))?,
+        None => FileOverrides::default(),
+    };
     let out = print_keys(&program, options)?;
-    let honest = out.clone() + &print_frame(&layout, &raw, options)?;
-    let difference = match assemble_again(&honest, folder) {
-        Ok(assembly) => match assembly.data_files().next() {
+    let plain = out.clone() + &print_frame(&layout, &raw, options)?;
+    let difference = match assemble(&plain, folder) {
+        Some(assembly) => match assembly.data_files().next() {
             Some((_, file)) => layout::difference(origin, &file)?,
             None => Some("it has no keys".into()),
         },
-        Err(_) => Some("the file is of a kind that the text cannot say yet".into()),
+        None => Some("the file is of a kind that YAML cannot express yet".into()),
     };
     if difference.is_some() {
-        let mended = print_keys(&mend::program(&program), options)?;
-        for body in [&out, &mended] {
-            let print = |raw: &Raw| Ok(body.clone() + &print_frame(&layout, raw, options)?);
-            let (root, most) = (&FLAT_TENSOR, lies::MANY);
-            let liar = Liar { origin, folder, root, most, print: &print, file: first_data_file };
-            if let Some(text) = liar.text()? {
+        let nearest = print_keys(&nearest::program(&program), options)?;
+        for body in [&out, &nearest] {
+            let print = |raw: &FileOverrides| Ok(body.clone() + &print_frame(&layout, raw, options)?);
+            let (root, most) = (&FLAT_TENSOR, overrides::MANY);
+            let search = OverrideSearch { origin, printer, root, most, print: &print, file: first_data_file };
+            if let Some(text) = search.text()? {
                 return Ok(Printed { text, difference: None });
             }
         }
     }
-    Ok(finish(honest, difference))
+    Ok(finish(plain, difference))
 }
 
 /// The keys of a `.ptd` and their data.
@@ -445,7 +425,7 @@ fn print_keys(program: &Program, options: &PrintOptions) -> io::Result<String> {
     Ok(out)
 }
 
-fn first_data_file(assembly: &Assembly) -> Option<emitter::File<'_>> {
+fn first_data_file(assembly: &Assembly) -> Option<OutputFile<'_>> {
     assembly.data_files().next().map(|(_, file)| file)
 }
 

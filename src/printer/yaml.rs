@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
 
-use crate::program::number::Number;
 
 /// A text as a plain word if that is safe anywhere, else in double quotes, which JSON and YAML share.
 pub fn text(text: &str) -> Cow<'_, str> {
@@ -52,43 +51,9 @@ pub fn operator(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A number that reads back as the same, as a Double.
-pub fn double(x: &f64, out: &mut String) {
-    match x {
-        x if is_odd_nan(*x) => _ = write!(out, "\"nan:{:016x}\"", x.to_bits()),
-        x if x.is_nan() => out.push_str(".nan"),
-        x if x.is_infinite() => out.push_str(if *x > 0.0 { ".inf" } else { "-.inf" }),
-        x => _ = write!(out, "{x:?}"),
-    }
-}
-
-/// Whether a double is not a number in another way than `.nan` is.
-pub fn is_odd_nan(x: f64) -> bool {
-    x.is_nan() && x.to_bits() != f64::NAN.to_bits()
-}
-
 /// An integer, or a bool.
 pub fn number(n: impl Display, out: &mut String) {
     let _ = write!(out, "{n}");
-}
-
-/// A number of a tensor, as short as its type allows: `single` for types whose numbers a float32 holds.
-pub fn element(number: Number, single: bool) -> String {
-    match number {
-        Number::Float(x) if x.is_finite() => {
-            let short = if single { format!("{:?}", x as f32) } else { format!("{x:?}") };
-            short.strip_suffix(".0").filter(|short| *short != "-0").map_or(short.clone(), str::to_owned)
-        }
-        // What has a payload is written as hex by whoever sees that this does not give it back.
-        Number::Float(x) if x.is_nan() => ".nan".into(),
-        Number::Float(x) => {
-            let mut text = String::new();
-            double(&x, &mut text);
-            text
-        }
-        Number::Complex(re, im) => format!("{re:?}{im:+?}j"),
-        other => other.to_string(),
-    }
 }
 
 /// Items in brackets, each written by `one`.
@@ -146,13 +111,5 @@ mod tests {
         assert_eq!(text("a\u{7f}\u{1}\n\u{feff}\u{2028}é\u{1f600}"), "\"a\\u007f\\u0001\\n\\ufeff\\u2028é\u{1f600}\"");
         assert_eq!(operator("aten::add.out"), "aten::add.out");
         assert_eq!(operator("aten::copy_"), "aten::copy_");
-    }
-
-    #[test]
-    fn elements_are_short() {
-        assert_eq!(element(Number::Float(f64::from(0.1f32)), true), "0.1");
-        assert_eq!(element(Number::Float(-0.0), true), "-0.0");
-        assert_eq!(element(Number::Float(3.0), false), "3");
-        assert_eq!(element(Number::Int(7), false), "7");
     }
 }

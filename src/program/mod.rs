@@ -4,22 +4,15 @@
 //! Emitter, reader, printer, checker all speak it. It knows nothing of YAML and nothing of byte offsets: data are
 //! [`Blob`]s, and where they go is the [`crate::layout::Plan`]'s business.
 
-pub mod blob;
-pub mod dedup;
-pub mod externalize;
-pub mod internalize;
-pub mod number;
-pub(crate) mod positioned;
-pub(crate) mod produce;
-pub mod random;
-mod reorder;
+pub mod element;
+pub mod test_cases;
 
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use crate::schema::ScalarType;
-pub use blob::{Blob, BlobId, Source};
+use crate::data::{Blob, BlobId};
+use crate::format::ScalarType;
 
 /// A program: the methods of a model and the data they need (table `Program`).
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -83,6 +76,26 @@ pub struct ContainerMetadata {
     pub encoded_out_str: Option<String>,
 }
 
+impl ContainerMetadata {
+    /// The metadata that pytree gives for plain positional inputs and for one output or a tuple of them. A constant method
+    /// (`getter`) has no inputs to describe.
+    pub fn flat(inputs: usize, outputs: usize, getter: bool) -> ContainerMetadata {
+        const LEAF: &str = r#"{"type": null, "context": null, "children_spec": []}"#;
+        let tuple = |children: &str| {
+            format!(r#"{{"type": "builtins.tuple", "context": "null", "children_spec": [{children}]}}"#)
+        };
+        let leaves = |count| tuple(&vec![LEAF; count].join(", "));
+        let kwargs = r#"{"type": "builtins.dict", "context": "[]", "children_spec": []}"#;
+        ContainerMetadata {
+            encoded_inp_str: Some(match getter {
+                true => String::new(),
+                false => format!("[1, {}]", tuple(&format!("{}, {kwargs}", leaves(inputs)))),
+            }),
+            encoded_out_str: Some(format!("[1, {}]", if outputs == 1 { LEAF.to_owned() } else { leaves(outputs) })),
+        }
+    }
+}
+
 /// A value (table `EValue`, union `KernelTypes`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum EValue {
@@ -113,7 +126,7 @@ pub enum EValue {
 impl EValue {
     /// The kind as the schema calls it.
     pub fn kind(&self) -> &'static str {
-        crate::schema::program::KERNEL_TYPES[usize::from(self.tag()) - 1].name
+        crate::format::program::KERNEL_TYPES[usize::from(self.tag()) - 1].name
     }
 
     /// The tag in the union `KernelTypes`.
@@ -153,7 +166,7 @@ pub struct Tensor {
     pub memory: Memory,
     /// 0 strided, 1 sparse (E-15).
     pub layout: i8,
-    /// 0 static, 1 dynamic with a bound, 2 without (see [`crate::schema::program::TENSOR_SHAPE_DYNAMISM`]).
+    /// 0 static, 1 dynamic with a bound, 2 without (see [`crate::format::program::TENSOR_SHAPE_DYNAMISM`]).
     pub shape_dynamism: i8,
     /// What few tensors need.
     pub extra_tensor_info: Option<Box<ExtraTensorInfo>>,

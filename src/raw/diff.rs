@@ -5,16 +5,17 @@
 
 use std::collections::HashMap;
 
-use super::Lie;
-use super::path::{Path, Step};
-use super::place::{Number, Place, Target, Walker, What};
-use crate::schema::{Table, program};
+use super::OverrideValue;
+use super::walker::{Content, Place, Walker};
+use crate::format::flatbuffer::{ObjectKind, Scalar};
+use crate::format::path::{Path, Step};
+use crate::format::{Table, program};
 
-/// More differences than this are no lies but another program.
+/// More differences than this are another program, not overrides.
 const MAX_DIFFERENCES: usize = 256;
 
 /// What `made` must be made to say so that its fields are those of `wanted`. `None` if that cannot be told, or is too much.
-pub fn differences(wanted: &[u8], made: &[u8], root: &'static Table) -> Option<Vec<(Path, Lie)>> {
+pub fn differences(wanted: &[u8], made: &[u8], root: &'static Table) -> Option<Vec<(Path, OverrideValue)>> {
     let nobody = |_: usize| Vec::new();
     let mut diff = Diff {
         wanted: Walker { bytes: wanted, root, values: &nobody },
@@ -23,7 +24,7 @@ pub fn differences(wanted: &[u8], made: &[u8], root: &'static Table) -> Option<V
         met: HashMap::new(),
         found: Vec::new(),
     };
-    let start = Place { field: None, at: Some(0), what: What::Root };
+    let start = Place { field: None, at: Some(0), what: Content::Root };
     let tables = (diff.wanted.target(start).ok()?, diff.made.target(start).ok()?);
     diff.table(tables.0, tables.1, root)?;
     Some(diff.found)
@@ -36,34 +37,24 @@ struct Diff<'d> {
     steps: Vec<Step>,
     /// Tables of `wanted` that were met: where, and which of `made`'s that is.
     met: HashMap<usize, (usize, Path)>,
-    found: Vec<(Path, Lie)>,
+    found: Vec<(Path, OverrideValue)>,
 }
 
 impl Diff<'_> {
-    fn add(&mut self, lie: Lie) -> Option<()> {
-        self.add_at(None, lie)
+    fn add(&mut self, value: OverrideValue) -> Option<()> {
+        self.add_at(None, value)
     }
 
-    fn add_at(&mut self, last: Option<&str>, lie: Lie) -> Option<()> {
+    fn add_at(&mut self, last: Option<&str>, value: OverrideValue) -> Option<()> {
         let mut path = self.path();
         path.0.extend(last.map(|last| Step::Name(last.to_owned())));
-        self.found.push((path, lie));
+        self.found.push((path, value));
         (self.found.len() <= MAX_DIFFERENCES).then_some(())
     }
 
-    /// The way here as a person writes it: without what need not be said.
+    /// The path of what is compared now.
     fn path(&self) -> Path {
-        let mut path = Vec::with_capacity(self.steps.len());
-        let mut steps = self.steps.iter().peekable();
-        while let Some(step) = steps.next() {
-            match step {
-                Step::Name(name) if name == "execution_plan" => path.push(Step::Name("methods".into())),
-                // A union's member is told by what comes next.
-                Step::Name(name) if matches!(name.as_str(), "val" | "instr_args") && steps.peek().is_some() => {}
-                step => path.push(step.clone()),
-            }
-        }
-        Path(path)
+        Path::of(&self.steps)
     }
 
     fn table(&mut self, wanted: usize, made: usize, table: &'static Table) -> Option<()> {
@@ -83,59 +74,59 @@ impl Diff<'_> {
     fn field(&mut self, wanted: Place, made: Place) -> Option<()> {
         match (wanted.at, made.at, wanted.what) {
             (None, None, _) => Some(()),
-            (None, Some(_), _) => self.add(Lie::Absent),
-            (Some(at), there, What::Number(number)) => {
+            (None, Some(_), _) => self.add(OverrideValue::Absent),
+            (Some(at), there, Content::Scalar(number)) => {
                 let bytes =
                     |walker: &Walker<'_>, at: usize| walker.bytes.get(at..at + number.size()).map(<[u8]>::to_vec);
                 let wanted = bytes(&self.wanted, at)?;
                 let same = there.is_some_and(|there| bytes(&self.made, there).as_ref() == Some(&wanted));
-                if same { Some(()) } else { self.add(lie(number, &wanted)) }
+                if same { Some(()) } else { self.add(value_of(number, &wanted)) }
             }
-            (Some(at), there, What::Offset(target)) => {
+            (Some(at), there, Content::Offset(target)) => {
                 if self.wanted.u32(at)? == 0 {
                     let null = there.is_some_and(|there| self.made.u32(there) == Some(0));
-                    return if null { Some(()) } else { self.add(Lie::Null) };
+                    return if null { Some(()) } else { self.add(OverrideValue::Null) };
                 }
                 let to = self.wanted.target(wanted).ok()?;
                 let Some(_) = there else {
-                    let is_empty = matches!(target, Target::Text | Target::Numbers(_) | Target::Tables(_))
+                    let is_empty = matches!(target, Some(ObjectKind::Text | ObjectKind::Scalars(_) | ObjectKind::Tables(_)))
                         && self.wanted.u32(to) == Some(0);
-                    return if is_empty { self.add(Lie::Empty) } else { None };
+                    return if is_empty { self.add(OverrideValue::Empty) } else { None };
                 };
                 let made_to = self.made.target(made).ok()?;
                 match target {
-                    Target::Text => self.items(to, made_to, 1, |diff, wanted, _| diff.add(Lie::Bytes(wanted.to_vec()))),
-                    Target::Numbers(number) => self.items(to, made_to, number.size(), |diff, wanted, made| {
+                    Some(ObjectKind::Text) => self.items(to, made_to, 1, |diff, wanted, _| diff.add(OverrideValue::Bytes(wanted.to_vec()))),
+                    Some(ObjectKind::Scalars(number)) => self.items(to, made_to, number.size(), |diff, wanted, made| {
                         let size = number.size();
                         for (index, (wanted, made)) in wanted.chunks(size).zip(made.chunks(size)).enumerate() {
                             if wanted != made {
                                 diff.steps.push(Step::Index(index));
-                                diff.add(lie(number, wanted))?;
+                                diff.add(value_of(number, wanted))?;
                                 diff.steps.pop();
                             }
                         }
                         Some(())
                     }),
-                    Target::Tables(table) => self.tables(to, made_to, table),
-                    Target::Table(table) => self.child(to, made_to, table, made.what),
+                    Some(ObjectKind::Tables(table)) => self.tables(to, made_to, table),
+                    Some(ObjectKind::Table(table)) => self.child(to, made_to, table, made.what),
                     // What no tag explains is bytes.
-                    Target::Nothing => Some(()),
+                    Some(ObjectKind::Vtable(_)) | None => Some(()),
                 }
             }
-            (Some(_), _, What::Root) => None,
+            (Some(_), _, Content::Root) => None,
         }
     }
 
     /// A table that another may share.
-    fn child(&mut self, wanted: usize, made: usize, table: &'static Table, made_what: What) -> Option<()> {
+    fn child(&mut self, wanted: usize, made: usize, table: &'static Table, made_what: Content) -> Option<()> {
         if let Some((other, path)) = self.met.get(&wanted) {
-            let same_as = Lie::SameAs(path.clone());
+            let same_as = OverrideValue::SameAs(path.clone());
             return if *other == made { Some(()) } else { self.add(same_as) };
         }
         self.met.insert(wanted, (made, self.path()));
         match made_what {
             // Of a member of another kind the fields mean something else.
-            What::Offset(Target::Table(other)) if std::ptr::eq(other, table) => self.table(wanted, made, table),
+            Content::Offset(Some(ObjectKind::Table(other))) if std::ptr::eq(other, table) => self.table(wanted, made, table),
             _ => Some(()),
         }
     }
@@ -150,10 +141,10 @@ impl Diff<'_> {
     ) -> Option<()> {
         let (count, made_count) = (self.wanted.u32(wanted)?, self.made.u32(made)?);
         if count == 0 && made_count != 0 {
-            return self.add(Lie::Empty);
+            return self.add(OverrideValue::Empty);
         }
         if count != made_count {
-            return self.add_at(Some("@length"), Lie::Integer(count.into()));
+            return self.add_at(Some("@length"), OverrideValue::Integer(count.into()));
         }
         let bytes = count as usize * size;
         let (wanted_bytes, made_bytes) = (self.wanted.bytes, self.made.bytes);
@@ -165,16 +156,16 @@ impl Diff<'_> {
     fn tables(&mut self, wanted: usize, made: usize, table: &'static Table) -> Option<()> {
         let (count, made_count) = (self.wanted.u32(wanted)?, self.made.u32(made)?);
         if count == 0 && made_count != 0 {
-            return self.add(Lie::Empty);
+            return self.add(OverrideValue::Empty);
         }
         if count != made_count {
-            self.add_at(Some("@length"), Lie::Integer(count.into()))?;
+            self.add_at(Some("@length"), OverrideValue::Integer(count.into()))?;
         }
         for index in 0..count.min(made_count) as usize {
             let at = |vector: usize| Place {
                 field: None,
                 at: Some(vector + 4 + 4 * index),
-                what: What::Offset(Target::Table(table)),
+                what: Content::Offset(Some(ObjectKind::Table(table))),
             };
             self.steps.push(self.named(made, table, index));
             self.field(at(wanted), at(made))?;
@@ -202,18 +193,18 @@ impl Diff<'_> {
 }
 
 /// A number as it lies in a file.
-fn lie(number: Number, bytes: &[u8]) -> Lie {
+fn value_of(number: Scalar, bytes: &[u8]) -> OverrideValue {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
     match number {
-        Number::Double => {
+        Scalar::F64 => {
             let x = f64::from_le_bytes(wide);
             // What is no number may be so in several ways.
-            if x.is_nan() { Lie::Bytes(bytes.to_vec()) } else { Lie::Float(x) }
+            if x.is_nan() { OverrideValue::Bytes(bytes.to_vec()) } else { OverrideValue::Float(x) }
         }
         _ => {
             let unused = 64 - 8 * bytes.len() as u32;
-            Lie::Integer(((i64::from_le_bytes(wide) << unused) >> unused).into())
+            OverrideValue::Integer(((i64::from_le_bytes(wide) << unused) >> unused).into())
         }
     }
 }

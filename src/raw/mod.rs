@@ -1,109 +1,115 @@
-//! Wrong on purpose: what a file is made to hold in the end, whatever its layout says.
+//! Field overrides and patches: what a file is made to hold after everything is laid out, so that loaders can be tested with
+//! malformed files.
 //!
 //! ```text
-//! sets --path--> fields to force --emit--> FlatBuffer --place--> patches of the finished file
+//! field overrides --path--> encodings for the emitter --emit--> FlatBuffer --> patches of the finished file
 //! ```
 //!
-//! Nothing is computed anew: who changes an offset here gets a file whose offset is wrong. What needs room in the FlatBuffer (a
-//! field that would be left out) or a vtable of its own (one that is to be left out) is given to the emitter; everything else is
-//! a few bytes that are overwritten. Nothing here knows the text or writes a file.
+//! An optional last stage: a file without overrides does not pass through it. Nothing is recomputed: an override of an offset gives
+//! a file whose offset is wrong. What needs room in the FlatBuffer (a field that would be left out) or a vtable of its own (one that
+//! is to be left out) is a parameter of the emitter; everything else overwrites a few bytes.
 
+pub mod apply;
 pub mod diff;
-pub mod lies;
-pub mod make;
-pub mod patched;
-pub mod path;
-pub mod place;
+pub mod fields;
+pub mod residue;
+pub mod stream;
+pub mod walker;
 
-use crate::program::Blob;
-use path::Path;
+use crate::data::Blob;
+use crate::format::path::Path;
 
-/// What is done to a file when all is laid out, in this order.
+/// Overrides of one file, applied in this order.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Raw {
-    /// Places of the header and of the FlatBuffer, and what they are made to say.
-    pub sets: Vec<Set>,
-    /// What padding around the segments is filled with.
+pub struct FileOverrides {
+    /// Fields of the header and of the FlatBuffer, and their new contents.
+    pub fields: Vec<FieldOverride>,
+    /// The byte that padding around the segments consists of.
     pub fill: u8,
     /// Bytes that are overwritten; later patches win.
     pub patches: Vec<Patch>,
-    /// Where the file is cut off.
+    /// Length in bytes to which the file is truncated.
     pub truncate: Option<u64>,
-    /// What is written behind the end.
+    /// Bytes behind the end.
     pub append: Option<Blob>,
 }
 
-/// What a text does to its files.
+/// Overrides of all files of one source.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Raws {
-    /// The `.pte`; of a text without methods its `.ptd`.
-    pub main: Raw,
-    /// The first `.ptd` beside a program.
-    pub ptd: Raw,
-    /// The `.bpte` around a program.
-    pub bpte: Raw,
+pub struct Overrides {
+    /// Of the `.pte`; of a source without methods of its `.ptd`.
+    pub main: FileOverrides,
+    /// Of the first `.ptd` beside a program.
+    pub ptd: FileOverrides,
+    /// Of the `.bpte` around a program.
+    pub bpte: FileOverrides,
 }
 
-/// A place and what it is made to say.
+/// A field and its new content.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Set {
-    /// Which of the text's.
+pub struct FieldOverride {
+    /// Number of the override in the source.
     pub number: usize,
-    /// The place.
+    /// The field.
     pub path: Path,
-    /// What it says.
-    pub lie: Lie,
+    /// Its content.
+    pub value: OverrideValue,
 }
 
-/// What a place is made to say.
+/// The new content of a field.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Lie {
-    /// Another number, cut to the width of the field.
+pub enum OverrideValue {
+    /// An integer that fits the width of the field, signed or unsigned.
     Integer(i128),
-    /// Another number.
+    /// A floating point number.
     Float(f64),
     /// The field is left out of its table.
     Absent,
     /// An offset of zero.
     Null,
-    /// A vector, or a text, without items.
+    /// A vector or a string without items.
     Empty,
-    /// The offset leads to what another place refers to.
+    /// The offset leads to the target of another field.
     SameAs(Path),
-    /// Other bytes, from the first one on of a number, a text, a vector's items or a table.
+    /// Bytes, from the first one on of a number, a string, the items of a vector or a table.
     Bytes(Vec<u8>),
 }
 
 /// Bytes that are overwritten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
-    /// Where, from the start of the file.
+    /// Offset from the start of the file.
     pub at: u64,
-    /// With what.
+    /// The new bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Patch {
-    /// The first byte behind it; `None` beyond what can be addressed.
+    /// Offset of the first byte behind it; `None` beyond `u64`.
     pub fn end(&self) -> Option<u64> {
         self.at.checked_add(self.bytes.len() as u64)
     }
 }
 
-impl Raw {
-    /// Bytes of a file that would have so many; `None` beyond `u64`.
-    pub fn size(&self, file: u64) -> Option<u64> {
-        let kept = self.truncate.map_or(file, |size| size.min(file));
+impl FileOverrides {
+    /// Whether nothing is overridden.
+    pub fn is_empty(&self) -> bool {
+        *self == FileOverrides::default()
+    }
+
+    /// Bytes of a file that has `size` without overrides; `None` beyond `u64`.
+    pub fn size(&self, size: u64) -> Option<u64> {
+        let kept = self.truncate.map_or(size, |end| end.min(size));
         kept.checked_add(self.append.as_ref().map_or(0, |append| append.len))
     }
 
-    /// Overwrites bytes that begin at `start` in the file.
-    pub fn apply(&self, start: u64, bytes: &mut [u8]) {
+    /// Patches bytes that begin at offset `start` of the file.
+    pub fn patch(&self, start: u64, bytes: &mut [u8]) {
         for patch in &self.patches {
             // The part of the patch that is in these bytes.
             let skip = start.saturating_sub(patch.at).min(patch.bytes.len() as u64) as usize;
             let at = patch.at.saturating_sub(start).min(bytes.len() as u64) as usize;
-            bytes[at..].iter_mut().zip(&patch.bytes[skip..]).for_each(|(byte, wanted)| *byte = *wanted);
+            bytes[at..].iter_mut().zip(&patch.bytes[skip..]).for_each(|(byte, patched)| *byte = *patched);
         }
     }
 

@@ -6,14 +6,15 @@
 
 use std::io;
 
-use super::Origin;
-use super::flatbuffer::{Buffer, Result, TableRef};
-use crate::emitter::flatbuffer::MAX_SIZE;
-use crate::ir::tests::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-use crate::program::{Blob, Source, is_dim_order, nbytes};
-use crate::schema::ScalarType;
-use crate::schema::bundled_program as schema;
-use crate::schema::bundled_program::*;
+use crate::data::Origin;
+use crate::data::{Blob, Source};
+use crate::format::container::MAX_FLATBUFFER;
+use crate::format::ScalarType;
+use crate::format::bundled_program as schema;
+use crate::format::bundled_program::*;
+use crate::format::flatbuffer::read::{Buffer, Result, TableRef};
+use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
+use crate::program::{is_dim_order, nbytes};
 
 /// A program and its tests.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +50,7 @@ impl Found {
 pub fn read(origin: &Origin) -> io::Result<Found> {
     let length = origin.len()?;
     // There is no header that tells the length of the FlatBuffer; no offset leads beyond this.
-    let bytes = origin.head(length.min(MAX_SIZE))?;
+    let bytes = origin.head(length.min(MAX_FLATBUFFER))?;
     let buffer = Buffer::new(&bytes);
     let root = buffer.root(schema::IDENTIFIER, &BUNDLED_PROGRAM)?;
     Reader { origin, length: bytes.len() as u64 }.bundled_program(root).map_err(io::Error::from)

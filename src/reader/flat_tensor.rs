@@ -2,13 +2,15 @@
 
 use std::io;
 
-use super::Origin;
-use super::flatbuffer::{Buffer, ReadError, Result, TableRef};
-use super::program::{header_field, segments};
-use crate::program::{Blob, TensorLayout};
-use crate::schema::ScalarType;
-use crate::schema::flat_tensor as schema;
-use crate::schema::flat_tensor::*;
+use crate::data::Origin;
+use super::program::segments;
+use crate::format::container::{FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, HEAD, SEGMENT_BASE_OFFSET};
+use crate::data::Blob;
+use crate::format::ScalarType;
+use crate::format::flat_tensor as schema;
+use crate::format::flat_tensor::*;
+use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef};
+use crate::program::TensorLayout;
 
 /// A key of a `.ptd` and its data.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,13 +71,12 @@ struct Header {
 /// Checks the header, and hands over the root table, the header, and the file's length.
 fn with_root<T>(origin: &Origin, read: impl FnOnce(TableRef<'_, '_>, Header, u64) -> Result<T>) -> io::Result<T> {
     let length = origin.len()?;
-    let head = origin.head(48)?;
-    let field = |at| header_field(&head, at);
+    let head = origin.head(HEAD)?;
+    let field = |name| if FLAT_TENSOR_HEADER.is_in(&head) { FLAT_TENSOR_HEADER.get(&head, name) } else { None };
     let wrong =
         |offset, message: &str| io::Error::other(ReadError { offset, field: String::new(), message: message.into() });
-    let (Some(inserted), Some(size), Some(base), b"FH01") =
-        (field(16), field(24), field(32), head.get(8..12).unwrap_or_default())
-    else {
+    let required = (field(FLATBUFFER_OFFSET), field(FLATBUFFER_SIZE), field(SEGMENT_BASE_OFFSET));
+    let (Some(inserted), Some(size), Some(base)) = required else {
         return Err(wrong(8, "there is no header FH01: this is no .ptd"));
     };
     let metadata = inserted.checked_add(size).filter(|metadata| *metadata <= length);

@@ -7,19 +7,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{io, vec};
 
-use super::flatbuffer::{Buffer, ReadError, Result, TableRef, Tables};
-use super::{Head, Origin};
+use crate::data::{Head, Origin};
+use crate::data::workers;
+use crate::data::{Blob, BlobId};
+use crate::format::ScalarType;
+use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef, Tables};
+use crate::format::container::{ExtendedHeader, HEAD, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE};
+use crate::format::program as schema;
+use crate::format::program::*;
 use crate::program::{
-    BackendDelegate, Blob, BlobId, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo,
-    Frame, Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, Tensor, TensorData,
+    BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction,
+    Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, Tensor, TensorData,
 };
-use crate::schema::ScalarType;
-use crate::schema::program as schema;
-use crate::schema::program::*;
-use crate::workers;
-
-/// Bytes that the runtime reads first (rule H-1).
-const HEAD: u64 = 64;
 
 /// The extended header of a `.pte`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,11 +52,6 @@ pub struct Found {
     pub metadata: Head,
 }
 
-/// A 64-bit field of a header.
-pub(crate) fn header_field(head: &[u8], at: usize) -> Option<u64> {
-    head.get(at..at + 8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
-}
-
 /// Offset and size of each segment, relative to the first one's start, in a vector of `DataSegment`.
 pub(super) fn segments(t: &TableRef<'_, '_>, slot: u16) -> Result<Vec<(u64, u64)>> {
     let segments =
@@ -70,16 +64,17 @@ pub(super) fn segments(t: &TableRef<'_, '_>, slot: u16) -> Result<Vec<(u64, u64)
 /// # Errors
 /// A header that says it is shorter than it must be.
 pub fn header(head: &[u8]) -> Result<Option<Header>> {
-    let field = |at| header_field(head, at);
-    if head.get(8..12) != Some(b"eh00") {
+    let (shape, field) = (&PROGRAM_HEADER, |name| PROGRAM_HEADER.get(head, name));
+    if !shape.is_in(head) {
         return Ok(None);
     }
-    let length = field(8).map_or(0, |word| (word >> 32) as u32);
-    let (Some(program_size), Some(segment_base_offset), true) = (field(16), field(24), length >= 24) else {
-        let message = format!("the extended header has {length} bytes; 24 is the least");
-        return Err(Box::new(ReadError { offset: 12, field: String::new(), message }));
+    let length = ExtendedHeader::stated_length(head).unwrap_or(0);
+    let required = (field(PROGRAM_SIZE), field(SEGMENT_BASE_OFFSET), length >= shape.minimum);
+    let (Some(program_size), Some(segment_base_offset), true) = required else {
+        let message = format!("the extended header has {length} bytes, expected {} or more", shape.minimum);
+        return Err(Box::new(ReadError { offset: ExtendedHeader::LENGTH as u64, field: String::new(), message }));
     };
-    let segment_data_size = if length >= 32 { field(32) } else { None };
+    let segment_data_size = if length >= shape.length { field(SEGMENT_DATA_SIZE) } else { None };
     Ok(Some(Header { length, program_size, segment_base_offset, segment_data_size }))
 }
 
@@ -105,7 +100,7 @@ pub fn read_cut(origin: &Origin) -> io::Result<Found> {
     let missing = AtomicU64::new(0);
     let zeros = |len: u64| {
         let before = missing.fetch_add(len.min(MAX_MISSING), Ordering::Relaxed);
-        (before.saturating_add(len) <= MAX_MISSING).then(|| Blob::new(len, crate::program::Source::Repeat([0].into())))
+        (before.saturating_add(len) <= MAX_MISSING).then(|| Blob::new(len, crate::data::Source::Repeat([0].into())))
     };
     read_with(origin, length.saturating_add(MAX_MISSING), &|offset, len| {
         origin.blob(offset, len, length).or_else(|| zeros(len))

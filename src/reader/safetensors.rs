@@ -2,35 +2,15 @@
 
 use std::io;
 
-use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
-use super::Origin;
+use crate::data::Origin;
+use crate::format::ScalarType;
+use crate::format::safetensors::TYPES;
 use crate::program::{ExternalData, Program, TensorLayout, contiguous, nbytes};
-use crate::schema::ScalarType;
 
 /// The largest header of a safetensors file, by its own specification.
 pub const MAX_HEADER: u64 = 100_000_000;
-
-/// The element types that both formats have.
-pub const TYPES: &[(Dtype, &str)] = &[
-    (Dtype::BOOL, "bool"),
-    (Dtype::U8, "uint8"),
-    (Dtype::I8, "int8"),
-    (Dtype::I16, "int16"),
-    (Dtype::U16, "uint16"),
-    (Dtype::F16, "float16"),
-    (Dtype::BF16, "bfloat16"),
-    (Dtype::I32, "int32"),
-    (Dtype::U32, "uint32"),
-    (Dtype::F32, "float32"),
-    (Dtype::F64, "float64"),
-    (Dtype::I64, "int64"),
-    (Dtype::U64, "uint64"),
-    (Dtype::C64, "complex64"),
-    (Dtype::F8_E5M2, "float8_e5m2"),
-    (Dtype::F8_E4M3, "float8_e4m3fn"),
-];
 
 /// The header of a file.
 #[derive(Debug)]
@@ -52,12 +32,6 @@ pub struct Found {
     pub offset: u64,
     /// How many bytes it has.
     pub len: u64,
-}
-
-/// Whether a file of so many bytes begins like a `.safetensors`: with the length of a header inside the file, and that.
-pub(super) fn is_safetensors(head: &[u8], len: u64) -> bool {
-    let size = head.first_chunk().map(|size| u64::from_le_bytes(*size));
-    head.get(8) == Some(&b'{') && size.and_then(|size| size.checked_add(8)).is_some_and(|end| end <= len)
 }
 
 /// Reads the header.

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use pte_emit::check::DataFile;
+use pte_emit::data::Origin;
+use pte_emit::delegate::xnnpack;
+use pte_emit::format::{ScalarType, bundled_program, flat_tensor, program};
 use pte_emit::program::{
     CompileSpec, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, NonConstBufferDevice, Program, Tensor,
     TensorData, contiguous,
 };
-use pte_emit::reader::Origin;
-use pte_emit::schema::{ScalarType, bundled_program, flat_tensor, program, xnnpack};
-use pte_emit::{Assembly, Input, Overrides, assemble};
+use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 
 use super::patch::Patch;
 use super::program_file::write;
@@ -106,8 +107,8 @@ methods:
 ";
 
 fn assembly(text: &str) -> Assembly {
-    let input = Input { name: "broken.yaml", text, folder: Path::new(".") };
-    assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{}", report.render(false)))
+    let input = Source::yaml("broken.yaml", text, Path::new("."));
+    assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The file of a text that is changed as a program.
@@ -138,7 +139,7 @@ fn with_layout(text: &str, layout: &str) -> String {
 
 /// The `.bpte` of a text, changed.
 fn bundled(patch: impl FnOnce(&mut Patch)) -> Vec<u8> {
-    let bytes = assembly(TESTED).bundled().unwrap().flatbuffer.to_vec();
+    let bytes = assembly(TESTED).bundled().unwrap().flatbuffer().to_vec();
     let mut file = Patch::new(bytes, &bundled_program::BUNDLED_PROGRAM);
     patch(&mut file);
     file.bytes

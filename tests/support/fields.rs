@@ -2,7 +2,8 @@
 //!
 //! Only for messages about bytes that were changed: it trusts the file, and panics at one that is broken.
 
-use pte_emit::schema::{Kind, Table, bundled_program, flat_tensor, program, xnnpack};
+use pte_emit::delegate::xnnpack;
+use pte_emit::format::{Kind, Table, bundled_program, flat_tensor, program};
 
 /// The kind of the bytes that are data although they are inside the metadata: delegates' payloads and constants there,
 /// and a bundled program's segments.

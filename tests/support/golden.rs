@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pte_emit::{Assembly, Input, Overrides};
+use pte_emit::{Assembly, Options as AssembleOptions, Source};
 
 /// What ExecuTorch calls the `.ptd` of constants without a tag.
 pub const DEFAULT_PTD: &str = "_default_external_constant.ptd";
@@ -30,13 +30,13 @@ impl Goldens {
     }
 
     /// All files of the text called `name`.
-    pub fn assemble(&self, name: &str, overrides: &Overrides) -> Vec<Output> {
+    pub fn assemble(&self, name: &str, overrides: &AssembleOptions) -> Vec<Output> {
         assemble(name, &self.text(name), &self.0, overrides)
     }
 
     /// The warnings about the text called `name`.
     pub fn warnings(&self, name: &str) -> String {
-        assembly(name, &self.text(name), &self.0, &Overrides::default()).warnings.render(false)
+        assembly(name, &self.text(name), &self.0, &AssembleOptions::default()).warnings.to_string()
     }
 
     /// Complaints about a text's files that are not the references.
@@ -77,13 +77,13 @@ impl Goldens {
 }
 
 /// All files of a text, named as ExecuTorch names them.
-pub fn assemble(name: &str, text: &str, folder: &Path, overrides: &Overrides) -> Vec<Output> {
+pub fn assemble(name: &str, text: &str, folder: &Path, overrides: &AssembleOptions) -> Vec<Output> {
     outputs(&assembly(name, text, folder, overrides))
 }
 
-fn assembly(name: &str, text: &str, folder: &Path, overrides: &Overrides) -> Assembly {
-    let input = Input { name, text, folder };
-    pte_emit::assemble(&input, overrides).unwrap_or_else(|report| panic!("{}", report.render(false)))
+fn assembly(name: &str, text: &str, folder: &Path, overrides: &AssembleOptions) -> Assembly {
+    let input = Source::yaml(name, text, folder);
+    pte_emit::assemble(&input, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn outputs(assembly: &Assembly) -> Vec<Output> {

@@ -2,7 +2,7 @@
 //!
 //! For files that are whole; what the changes mean is the tests' business.
 
-use pte_emit::schema::{Kind, Table};
+use pte_emit::format::{Kind, Table};
 
 /// A file that is changed.
 pub struct Patch {

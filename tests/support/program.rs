@@ -2,9 +2,10 @@
 //!
 //! For tests that make or change programs; what texts become is `pte_emit::assemble`'s business.
 
+use pte_emit::data::dedup;
 use pte_emit::emitter;
 use pte_emit::layout::{self, Options};
-use pte_emit::program::{Program, dedup};
+use pte_emit::program::Program;
 
 /// Writes a program as a layout asks.
 pub fn write(program: &Program, options: &Options) -> Vec<u8> {
@@ -17,7 +18,7 @@ pub fn write(program: &Program, options: &Options) -> Vec<u8> {
         placement: &placement,
         segments: &plan.segments,
         blobs: &program.blobs,
-        raw: &pte_emit::raw::Raw::default(),
+        padding: 0,
     };
     file.to_vec().unwrap()
 }

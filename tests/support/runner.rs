@@ -8,8 +8,8 @@ use std::io::{Seek, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use pte_emit::ir::tests::TestData;
-use pte_emit::schema::ScalarType;
+use pte_emit::format::ScalarType;
+use pte_emit::program::test_cases::TestData;
 
 /// How a program is loaded.
 #[derive(Debug, Clone, Copy)]

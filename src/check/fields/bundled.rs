@@ -4,16 +4,19 @@
 
 use std::collections::HashMap;
 
-use super::super::path::{Path, Reporter};
-use super::super::view::{Table, Tables};
+use super::super::path::Reporter;
+use crate::format::flatbuffer::verify::Report;
+use crate::format::path::Trail;
 use super::values::tag as kinds;
 use super::{Names, inside, listed};
-use crate::program::{is_dim_order, nbytes};
-use crate::schema::ScalarType;
-use crate::schema::bundled_program::{
+use super::super::finding::shown;
+use crate::format::ScalarType;
+use crate::format::bundled_program::{
     bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
 };
-use crate::schema::program as schema;
+use crate::format::program as schema;
+use crate::format::flatbuffer::view::{Table, Tables};
+use crate::program::{is_dim_order, nbytes};
 
 /// What the runtime needs of the memory that a program is loaded from.
 const PROGRAM_ALIGNMENT: usize = 16;
@@ -27,7 +30,7 @@ const DOUBLE: u8 = 4;
 /// Where the program is in the file, if there is one.
 pub fn program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usize, usize)> {
     let root = Table::root(bytes)?;
-    let path = Path::ROOT.field("program");
+    let path = Trail::ROOT.field("program");
     let Some(program) = root.u8s(bundled_program::program) else {
         report.add("B-2", &path, root.at, format_args!("no program"), format_args!("one"));
         return None;
@@ -45,7 +48,7 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
     let version = root.u32(bundled_program::version);
     if version != crate::emitter::bundled_program::VERSION {
         let at = root.near(bundled_program::version);
-        report.add("G-9", &Path::ROOT.field("version"), at, format_args!("{version}"), format_args!("2"));
+        report.add("G-9", &Trail::ROOT.field("version"), at, format_args!("{version}"), format_args!("2"));
     }
     let plans = inner.and_then(Table::root).and_then(|root| root.tables(schema::program::execution_plan));
     let mut methods: HashMap<&[u8], Table<'_>> = HashMap::new();
@@ -54,7 +57,7 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
             methods.entry(name).or_insert(plan);
         }
     }
-    let list = Path::ROOT.field("method_test_suites");
+    let list = Trail::ROOT.field("method_test_suites");
     let Some(suites) = root.tables(bundled_program::method_test_suites) else {
         return report.add("B-3", &list, root.at, format_args!("no tests"), format_args!("a list, be it empty"));
     };
@@ -67,7 +70,7 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
             continue;
         };
         let (at, shown) =
-            (suite.near(bundled_method_test_suite::method_name), suite.shown(bundled_method_test_suite::method_name));
+            (suite.near(bundled_method_test_suite::method_name), shown(&suite, bundled_method_test_suite::method_name));
         if let Some(first) = names.insert(name, index) {
             let found = format_args!("{shown:?}, which suite {first} tests, too");
             report.add("B-4", &path.field("method_name"), at, found, format_args!("another method"));
@@ -89,7 +92,7 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
     }
 }
 
-fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let lists = [
         (bundled_method_test_case::inputs, "inputs", schema::execution_plan::inputs),
         (bundled_method_test_case::expected_outputs, "expected_outputs", schema::execution_plan::outputs),
@@ -121,7 +124,7 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Path<'_>, report:
 }
 
 /// A bundled value and the method's own.
-fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let kind = t.u8(value::val_type);
     let at = t.near(value::val_type);
     let rule = if output { "B-10" } else { "B-7" };
@@ -170,7 +173,7 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Path<'
 }
 
 /// A bundled tensor by itself.
-fn check_tensor(t: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let scalar_type = ScalarType(t.i8(tensor::scalar_type));
     let parts = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order), t.u8s(tensor::data));
     let (Some(sizes), Some(order), Some(data)) = parts else {
@@ -202,7 +205,7 @@ fn check_tensor(t: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
 }
 
 /// A bundled tensor beside the method's own: type and shape.
-fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let rule = if output { "B-10" } else { "B-8" };
     let (found, expected) = (ScalarType(t.i8(tensor::scalar_type)), ScalarType(own.i8(schema::tensor::scalar_type)));
     let (sizes, own_sizes) = (t.i32s(tensor::sizes), own.i32s(schema::tensor::sizes));

@@ -1,14 +1,16 @@
 //! The delegates of a method: named, with a payload that is there, with whole options (`D-`).
 
-use super::super::path::{Path, Reporter};
-use super::super::view::{Table, Tables};
+use super::super::path::Reporter;
+use crate::format::flatbuffer::verify::Report;
+use crate::format::path::Trail;
 use super::segments::Data;
-use crate::schema::program::{
+use crate::format::program::{
     backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, compile_spec,
 };
+use crate::format::flatbuffer::view::{Table, Tables};
 
 /// Looks at all delegates; `called` says for each whether an instruction calls it.
-pub fn check(delegates: Tables<'_>, called: &[bool], data: &Data<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+pub fn check(delegates: Tables<'_>, called: &[bool], data: &Data<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     for (index, delegate) in delegates.iter().enumerate() {
         let path = path.item(index);
         if !delegate.has(backend_delegate::id) {
@@ -49,7 +51,7 @@ pub fn check(delegates: Tables<'_>, called: &[bool], data: &Data<'_>, path: &Pat
     }
 }
 
-fn check_payload(payload: Table<'_>, data: &Data<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn check_payload(payload: Table<'_>, data: &Data<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let index = payload.u32(backend_delegate_data_reference::index);
     let (at, index_path) = (payload.near(backend_delegate_data_reference::index), path.field("index"));
     match payload.i8(backend_delegate_data_reference::location) {

@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 
 use super::super::header::Frame;
-use super::super::path::{Path, Reporter};
-use super::super::view::Table;
+use super::super::path::Reporter;
+use crate::format::flatbuffer::verify::Report;
+use crate::format::path::Trail;
 use super::{Names, listed};
-use crate::program::{Blob, BlobId, EValue, Program, TensorData, is_dim_order, nbytes};
-use crate::reader::program::{Ranges, header_field};
-use crate::schema::ScalarType;
-use crate::schema::flat_tensor::{flat_tensor, named_data, tensor_layout};
-use crate::schema::program::data_segment;
-
-/// Where the header has the place of the first segment (rule H-23).
-const BASE: usize = 32;
+use crate::data::{Blob, BlobId};
+use super::super::finding::shown;
+use crate::format::ScalarType;
+use crate::format::container::{FLAT_TENSOR_HEADER, SEGMENT_BASE_OFFSET};
+use crate::format::flat_tensor::{flat_tensor, named_data, tensor_layout};
+use crate::format::program::data_segment;
+use crate::format::flatbuffer::view::Table;
+use crate::program::{EValue, Program, TensorData, is_dim_order, nbytes};
+use crate::reader::program::Ranges;
 
 /// The data behind a key.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +59,7 @@ impl External {
 /// Looks at a `.ptd`.
 pub fn check(bytes: &[u8], frame: &Frame, report: &mut Reporter<'_, '_>) {
     let Some(root) = Table::root(bytes) else { return };
-    let path = &Path::ROOT;
+    let path = &Trail::ROOT;
     let version = root.u32(flat_tensor::version);
     if version != 0 {
         let at = root.near(flat_tensor::version);
@@ -83,7 +85,7 @@ pub fn check(bytes: &[u8], frame: &Frame, report: &mut Reporter<'_, '_>) {
             None => report.add("N-11", &path.field("key"), entry.at, format_args!("no key"), format_args!("one")),
             Some(key) => {
                 if let Some(first) = names.insert(key, index) {
-                    let found = format_args!("{:?}, which entry {first} has, too", entry.shown(named_data::key));
+                    let found = format_args!("{:?}, which entry {first} has, too", shown(&entry, named_data::key));
                     report.add(
                         "N-2",
                         &path.field("key"),
@@ -108,7 +110,7 @@ pub fn check(bytes: &[u8], frame: &Frame, report: &mut Reporter<'_, '_>) {
     }
 }
 
-fn check_layout(t: Table<'_>, size: Option<u64>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let scalar_type = ScalarType(t.i8(tensor_layout::scalar_type));
     if scalar_type.info().is_none() {
         let at = t.near(tensor_layout::scalar_type);
@@ -150,7 +152,7 @@ pub fn collect(bytes: &[u8], name: &str, data: &Ranges<'_>, external: &mut Exter
     external.files.push(name.to_owned());
     let mut twice = Vec::new();
     let Some(root) = Table::root(bytes) else { return twice };
-    let base = header_field(bytes, BASE).unwrap_or(0);
+    let base = FLAT_TENSOR_HEADER.get(bytes, SEGMENT_BASE_OFFSET).unwrap_or(0);
     let segments = root.tables(flat_tensor::segments);
     let named = root.tables(flat_tensor::named_data);
     for entry in named.iter().flat_map(|named| named.iter()) {

@@ -5,14 +5,16 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use super::super::path::{Path, Reporter};
-use super::super::view::{Table, Tables, Vector};
+use super::super::path::Reporter;
+use crate::format::flatbuffer::verify::Report;
+use crate::format::path::Trail;
 use super::inside;
 use super::values::{self, tag};
-use crate::schema::program::{
+use crate::format::program::{
     chain, delegate_call, evalue, execution_plan, free_call, instruction, jump_false_call, kernel_call, move_call,
     operator, tensor,
 };
+use crate::format::flatbuffer::view::{Table, Tables, Vector};
 
 /// Longest name of an operator, with its overload.
 const MAX_NAME: usize = 99;
@@ -50,7 +52,7 @@ pub fn check(
     plan: Table<'_>,
     values: Tables<'_>,
     odd_lists: &[usize],
-    path: &Path<'_>,
+    path: &Trail<'_>,
     report: &mut Reporter<'_, '_>,
 ) -> Vec<bool> {
     let delegates = plan.tables(execution_plan::delegates).map_or(0, |list| list.len());
@@ -94,7 +96,7 @@ fn flaw(op: Table<'_>) -> Flaw {
 }
 
 impl Around<'_> {
-    fn check(&self, t: Table<'_>, count: usize, called: &mut [bool], path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    fn check(&self, t: Table<'_>, count: usize, called: &mut [bool], path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let kind = t.u8(instruction::instr_args_type);
         let at = t.near(instruction::instr_args_type);
         if !(1..=5).contains(&kind) && t.has(instruction::instr_args) {
@@ -133,7 +135,7 @@ impl Around<'_> {
         a: Table<'_>,
         slot: u16,
         name: &'static str,
-        path: &Path<'_>,
+        path: &Trail<'_>,
         report: &mut Reporter<'_, '_>,
     ) -> Option<(usize, u8)> {
         let index = a.i32(slot);
@@ -150,7 +152,7 @@ impl Around<'_> {
         rule: &str,
         a: Table<'a>,
         slot: u16,
-        path: &Path<'_>,
+        path: &Trail<'_>,
         report: &mut Reporter<'_, '_>,
     ) -> Option<Vector<'a, 4>> {
         let path = path.field("args");
@@ -167,7 +169,7 @@ impl Around<'_> {
         Some(args)
     }
 
-    fn kernel(&self, a: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    fn kernel(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let args = self.args("I-3", a, kernel_call::args, path, report);
         let index = a.i32(kernel_call::op_index);
         let (at, op) = (a.near(kernel_call::op_index), path.field("op_index"));
@@ -240,7 +242,7 @@ impl Around<'_> {
         if value.u8(evalue::val_type) == tag::TENSOR { value.child(evalue::val) } else { None }
     }
 
-    fn move_call(&self, a: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    fn move_call(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let from = self.value("I-12", a, move_call::move_from, "move_from", path, report);
         let to = self.value("I-12", a, move_call::move_to, "move_to", path, report);
         if let (Some((from, from_kind)), Some((to, to_kind))) = (from, to)
@@ -252,7 +254,7 @@ impl Around<'_> {
         }
     }
 
-    fn jump(&self, a: Table<'_>, count: usize, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    fn jump(&self, a: Table<'_>, count: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         // Of what kind the condition is by then, only the instructions before tell: see `super::super::semantics`.
         self.value("I-11", a, jump_false_call::cond_value_index, "cond_value_index", path, report);
         let target = a.i32(jump_false_call::destination_instruction);
@@ -263,7 +265,7 @@ impl Around<'_> {
         }
     }
 
-    fn free(&self, a: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    fn free(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let Some((index, kind)) = self.value("I-13", a, free_call::value_index, "value_index", path, report) else {
             return;
         };

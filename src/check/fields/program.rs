@@ -1,21 +1,24 @@
 //! A `.pte`: its methods, what each needs to be loaded, and the keyed data (section 3 of the paper, `P-`, `M-2x`).
 
 use super::super::header::Frame;
-use super::super::path::{Path, Reporter};
-use super::super::view::{Table, Tables};
+use super::super::path::Reporter;
+use crate::format::flatbuffer::verify::Report;
+use crate::format::path::Trail;
 use super::flat_tensor::External;
 use super::segments::Data;
 use super::tensors::Around;
 use super::values::{self, tag};
 use super::{Names, inside};
-use crate::schema::program::{
+use super::super::finding::shown;
+use crate::format::program::{
     evalue, execution_plan, extra_tensor_info, named_data, non_const_buffer_device, program, tensor,
 };
+use crate::format::flatbuffer::view::{Table, Tables};
 
 /// Looks at a program whose structure holds.
 pub fn check(bytes: &[u8], frame: &Frame, external: &External, report: &mut Reporter<'_, '_>) {
     let Some(root) = Table::root(bytes) else { return };
-    let path = &Path::ROOT;
+    let path = &Trail::ROOT;
     let version = root.u32(program::version);
     if version != 0 {
         let at = root.near(program::version);
@@ -41,7 +44,7 @@ pub fn check(bytes: &[u8], frame: &Frame, external: &External, report: &mut Repo
             None => report.add("P-4", &path.field("name"), plan.at, format_args!("no name"), format_args!("a name")),
             Some(name) => {
                 if let Some(first) = names.insert(name, index) {
-                    let found = format_args!("{:?}, as method {first} is called", plan.shown(execution_plan::name));
+                    let found = format_args!("{:?}, as method {first} is called", shown(&plan, execution_plan::name));
                     let at = plan.near(execution_plan::name);
                     report.add("P-3", &path.field("name"), at, found, format_args!("another name"));
                 }
@@ -53,7 +56,7 @@ pub fn check(bytes: &[u8], frame: &Frame, external: &External, report: &mut Repo
 
 /// The keyed data of the program, which delegates ask for.
 fn named(root: Table<'_>, external: &External, report: &mut Reporter<'_, '_>) {
-    let list = Path::ROOT.field("named_data");
+    let list = Trail::ROOT.field("named_data");
     let Some(named) = root.tables(program::named_data) else { return };
     let Some(segments) = root.tables(program::segments) else {
         let at = root.near(program::named_data);
@@ -73,13 +76,13 @@ fn named(root: Table<'_>, external: &External, report: &mut Reporter<'_, '_>) {
             None => report.add("N-1", &path.field("key"), at, format_args!("no key"), format_args!("one")),
             Some(key) => {
                 if let Some(first) = names.insert(key, index) {
-                    let found = format_args!("{:?}, which entry {first} has, too", entry.shown(named_data::key));
+                    let found = format_args!("{:?}, which entry {first} has, too", shown(&entry, named_data::key));
                     report.add("N-2", &path.field("key"), at, found, format_args!("another key"));
                 }
                 if let Some(other) = external.entries.get(key) {
                     let found = format_args!(
                         "{:?}, which {} has, too",
-                        entry.shown(named_data::key),
+                        shown(&entry, named_data::key),
                         external.files[other.file]
                     );
                     report.add("N-31", &path.field("key"), at, found, format_args!("each key in one file"));
@@ -95,7 +98,7 @@ fn named(root: Table<'_>, external: &External, report: &mut Reporter<'_, '_>) {
     }
 }
 
-fn check_plan(plan: Table<'_>, data: Data<'_>, external: &External, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn check_plan(plan: Table<'_>, data: Data<'_>, external: &External, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let lists = [
         (execution_plan::non_const_buffer_sizes, "non_const_buffer_sizes"),
         (execution_plan::inputs, "inputs"),
@@ -141,7 +144,7 @@ fn check_plan(plan: Table<'_>, data: Data<'_>, external: &External, path: &Path<
     }
 }
 
-fn devices(plan: Table<'_>, pools: usize, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let list = path.field("non_const_buffer_device");
     let devices = plan.tables(execution_plan::non_const_buffer_device);
     for (index, entry) in devices.iter().flat_map(|devices| devices.iter()).enumerate() {
@@ -164,7 +167,7 @@ fn is_constant(values: &Tables<'_>, index: usize) -> bool {
     !t.has(tensor::allocation_info) && (external || t.u32(tensor::data_buffer_idx) > 0)
 }
 
-fn inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let lists = [(execution_plan::inputs, "inputs"), (execution_plan::outputs, "outputs")];
     for (slot, name) in lists {
         let path = path.field(name);

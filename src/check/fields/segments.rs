@@ -1,9 +1,11 @@
 //! The segments of a `.pte` or `.ptd`, and the constants and initial states that are pieces of them (`S-`, `P-C`).
 
 use super::super::header::Frame;
-use super::super::path::{Path, Reporter};
-use super::super::view::{Table, Tables, Vector};
-use crate::schema::program::{data_segment, program, subsegment_offsets};
+use super::super::path::Reporter;
+use crate::format::flatbuffer::verify::Report;
+use crate::format::path::Trail;
+use crate::format::program::{data_segment, program, subsegment_offsets};
+use crate::format::flatbuffer::view::{Table, Tables, Vector};
 
 /// Where the constants are.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +41,7 @@ pub struct Data<'a> {
 }
 
 /// The segments themselves: inside the data, in order, apart from each other.
-pub fn check(segments: Tables<'_>, frame: &Frame, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+pub fn check(segments: Tables<'_>, frame: &Frame, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let mut end = 0u64;
     for (index, segment) in segments.iter().enumerate() {
         let path = path.item(index);
@@ -79,7 +81,7 @@ impl<'a> Data<'a> {
         data.constants = data.constants(root, report);
         let count = root.tables(program::mutable_data_segments).map_or(0, |list| list.len());
         if count > 1 {
-            let path = Path::ROOT.field("mutable_data_segments");
+            let path = Trail::ROOT.field("mutable_data_segments");
             let at = root.near(program::mutable_data_segments);
             report.add("S-18", &path, at, format_args!("{count} entries"), format_args!("one"));
         }
@@ -87,7 +89,7 @@ impl<'a> Data<'a> {
     }
 
     fn constants(&self, root: Table<'a>, report: &mut Reporter<'_, '_>) -> Constants<'a> {
-        let path = Path::ROOT.field("constant_segment");
+        let path = Trail::ROOT.field("constant_segment");
         let at = root.near(program::constant_segment);
         let buffers = root.tables(program::constant_buffer).filter(|buffers| buffers.len() > 0);
         let entry = root.child(program::constant_segment);
@@ -99,12 +101,12 @@ impl<'a> Data<'a> {
         if offsets.len() == 1 {
             let Some(buffers) = buffers else { return Constants::None };
             let found = format_args!("{} constants inside the FlatBuffer beside a constant_segment", buffers.len());
-            report.add("P-K5", &Path::ROOT.field("constant_buffer"), at, found, format_args!("none"));
+            report.add("P-K5", &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
             return Constants::Buffers(buffers);
         }
         if let Some(buffers) = buffers {
             let found = format_args!("{} constants inside the FlatBuffer beside those of a segment", buffers.len());
-            report.add("P-C3", &Path::ROOT.field("constant_buffer"), at, found, format_args!("none"));
+            report.add("P-C3", &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
         }
         let Some(segments) = self.segments else {
             report.add(
@@ -146,7 +148,7 @@ impl<'a> Data<'a> {
     }
 
     /// A segment that something uses: its size, if it is there.
-    pub fn segment(&self, index: u32, path: &Path<'_>, at: usize, report: &mut Reporter<'_, '_>) -> Option<u64> {
+    pub fn segment(&self, index: u32, path: &Trail<'_>, at: usize, report: &mut Reporter<'_, '_>) -> Option<u64> {
         let Some(segments) = self.segments else {
             report.add(
                 "S-2",

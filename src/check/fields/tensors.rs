@@ -1,13 +1,16 @@
 //! A tensor: its shape, its place in planned memory, and where its bytes come from (`T-`, section 5 of the paper).
 
-use super::super::path::{Path, Reporter};
-use super::super::view::{Table, Vector};
+use super::super::path::Reporter;
+use crate::format::flatbuffer::verify::Report;
+use crate::format::path::Trail;
 use super::flat_tensor::External;
 use super::listed;
 use super::segments::{Constants, Data};
+use super::super::finding::shown;
+use crate::format::ScalarType;
+use crate::format::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
+use crate::format::flatbuffer::view::{Table, Vector};
 use crate::program::is_dim_order;
-use crate::schema::ScalarType;
-use crate::schema::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
 
 /// The runtime's limit.
 const MAX_RANK: usize = 16;
@@ -33,7 +36,7 @@ struct Extent {
 
 impl Around<'_, '_> {
     /// Looks at a tensor.
-    pub fn check(&self, t: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    pub fn check(&self, t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let offset = t.i32(tensor::storage_offset);
         if offset != 0 {
             let at = t.near(tensor::storage_offset);
@@ -65,7 +68,7 @@ impl Around<'_, '_> {
     }
 
     /// The place in planned memory.
-    fn allocation(&self, a: Table<'_>, extent: &Extent, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    fn allocation(&self, a: Table<'_>, extent: &Extent, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let Some(pools) = self.pools else { return };
         let id = a.u32(allocation_details::memory_id);
         let low = u64::from(a.u32(allocation_details::memory_offset_low));
@@ -103,7 +106,7 @@ impl Around<'_, '_> {
     }
 
     /// A constant: bytes of the program.
-    fn constant(&self, t: Table<'_>, index: u32, extent: &Extent, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    fn constant(&self, t: Table<'_>, index: u32, extent: &Extent, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let (at, path) = (t.near(tensor::data_buffer_idx), path.field("data_buffer_idx"));
         let outside = |report: &mut Reporter<'_, '_>, rule, count: usize| {
             let expected = format_args!("less than {count}, the number of constants with the reserved one");
@@ -154,7 +157,7 @@ impl Around<'_, '_> {
     }
 
     /// The initial bytes of a tensor in planned memory.
-    fn initial_state(&self, t: Table<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+    fn initial_state(&self, t: Table<'_>, index: u32, bytes: u64, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let (at, path) = (t.near(tensor::data_buffer_idx), path.field("data_buffer_idx"));
         if self.data.base == 0 {
             let expected = format_args!("a header that says where segments begin");
@@ -181,7 +184,7 @@ impl Around<'_, '_> {
                 format_args!("one of {count} segments"),
             );
         };
-        let size = segments.get(segment as usize).map_or(0, |s| s.u64(crate::schema::program::data_segment::size));
+        let size = segments.get(segment as usize).map_or(0, |s| s.u64(crate::format::program::data_segment::size));
         let found = format_args!("{bytes} bytes from {offset}");
         match offset.checked_add(bytes) {
             None => report.add("S-14", &path, at, found, format_args!("a sum of 64 bits")),
@@ -198,7 +201,7 @@ impl Around<'_, '_> {
         t: Table<'_>,
         extra: Table<'_>,
         extent: &Extent,
-        path: &Path<'_>,
+        path: &Trail<'_>,
         report: &mut Reporter<'_, '_>,
     ) {
         let info = path.field("extra_tensor_info");
@@ -206,7 +209,7 @@ impl Around<'_, '_> {
         let Some(key) = extra.text(extra_tensor_info::fully_qualified_name) else {
             return report.add("T-31", &path, at, format_args!("external data without a key"), format_args!("a key"));
         };
-        let shown = extra.shown(extra_tensor_info::fully_qualified_name);
+        let shown = shown(&extra, extra_tensor_info::fully_qualified_name);
         if self.external.files.is_empty() {
             let expected = format_args!("a .ptd that has it");
             return report.add("T-30", &path, at, format_args!("external data {shown:?}, and no .ptd given"), expected);
@@ -239,7 +242,7 @@ impl Around<'_, '_> {
     }
 }
 
-fn check_extra(extra: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) {
+fn check_extra(extra: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let location = extra.i8(extra_tensor_info::location);
     if location != 0 && location != 1 {
         let at = extra.near(extra_tensor_info::location);
@@ -260,7 +263,7 @@ fn check_extra(extra: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>)
 }
 
 /// The shape of a tensor, if it holds.
-fn extent(t: Table<'_>, path: &Path<'_>, report: &mut Reporter<'_, '_>) -> Option<Extent> {
+fn extent(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Option<Extent> {
     let scalar_type = ScalarType(t.i8(tensor::scalar_type));
     let info = scalar_type.info();
     if info.is_none() {

@@ -1,10 +1,12 @@
 //! The values of a method: each present, of a known kind, and lists that refer to what they may refer to (`M-`).
 
-use super::super::path::{Path, Reporter};
-use super::super::view::{Table, Tables};
+use super::super::path::Reporter;
+use crate::format::flatbuffer::verify::Report;
+use crate::format::path::Trail;
 use super::inside;
 use super::tensors::Around;
-use crate::schema::program::{KERNEL_TYPES, evalue, int_list, optional_tensor_list, string, tensor_list};
+use crate::format::program::{KERNEL_TYPES, evalue, int_list, optional_tensor_list, string, tensor_list};
+use crate::format::flatbuffer::view::{Table, Tables};
 
 /// Tags of the union of kinds.
 pub mod tag {
@@ -36,7 +38,7 @@ pub fn name(tag: u8) -> &'static str {
 pub fn check(
     values: Tables<'_>,
     around: &Around<'_, '_>,
-    path: &Path<'_>,
+    path: &Trail<'_>,
     report: &mut Reporter<'_, '_>,
 ) -> Vec<usize> {
     let mut odd = Vec::new();
@@ -81,7 +83,7 @@ pub fn check(
 }
 
 /// A list of integers, which are values of their own. Whether there is a truth value among them.
-fn ints(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Path<'_>, report: &mut Reporter<'_, '_>) -> bool {
+fn ints(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> bool {
     let path = path.field("items");
     let Some(items) = list.i64s(int_list::items) else {
         report.add("M-7", &path, list.at, format_args!("no items"), format_args!("a list of indices of values"));
@@ -118,7 +120,7 @@ fn tensors(
     list: Table<'_>,
     own: usize,
     optional: bool,
-    path: &Path<'_>,
+    path: &Trail<'_>,
     report: &mut Reporter<'_, '_>,
 ) {
     let (rule, slot) = match optional {

@@ -4,10 +4,11 @@
 //! A condition is taken for constant only if it is a Bool that nothing writes.
 
 use super::super::finding::Findings;
-use super::super::locus::Locate;
-use super::method::{Kinds, Method};
+use super::super::finding::Locate;
+use super::method::Method;
+use crate::operators::kinds::Kinds;
+use crate::format::ScalarType;
 use crate::program::{EValue, Instruction};
-use crate::schema::ScalarType;
 
 /// What a jump does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,9 +8,10 @@ use std::cell::{LazyCell, OnceCell};
 use std::collections::BTreeMap;
 
 use super::super::finding::Findings;
-use super::super::locus::{Locate, Part};
+use super::super::finding::Locate;
 use super::control::Flow;
 use super::method::{Access, How, Method, Span};
+use crate::program::element::Part;
 use crate::program::{EValue, Instruction};
 
 /// Bytes that something wrote, merged.
@@ -292,7 +293,7 @@ fn homeless(method: &Method<'_>, value: usize, findings: &mut Findings, place: &
     }
     if method.value_accesses(value).len() > 0 {
         findings.add("X-3", || {
-            let place = place(&method.locus(Part::Value(value)));
+            let place = place(&method.element(Part::Value(value)));
             (place, "a tensor without memory that instructions use".into(), "planned memory, or data".into())
         });
     }

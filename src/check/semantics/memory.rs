@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::super::finding::Findings;
-use super::super::locus::Locate;
+use super::super::finding::Locate;
 use super::control::Flow;
 use super::method::{Access, How, Method, Span};
 

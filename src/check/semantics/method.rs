@@ -6,11 +6,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::super::kernels::Kernel;
-use super::super::locus::{Locus, Part};
-use super::super::operators::narrower;
-use crate::program::{BlobId, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
-use crate::schema::operators::{Base, OperatorSet, Role, Signature};
+use crate::data::BlobId;
+use crate::operators::kernels::Kernel;
+use crate::operators::kinds::{Kinds, narrower};
+use crate::operators::{Base, OperatorSet, Role, Signature};
+use crate::program::element::{Element, Part};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
 
 /// Operators whose result is their first argument seen with other sizes: they write no bytes.
 const VIEWS: &[&str] = &["executorch_prim::et_view.default"];
@@ -18,37 +19,9 @@ const VIEWS: &[&str] = &["executorch_prim::et_view.default"];
 /// So many uses of a value are looked through for the next read of it.
 const FEW: usize = 64;
 
-/// A set of kinds of values: what a value may be while the method runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kinds(pub u16);
-
-impl Kinds {
-    pub const NULL: Kinds = Kinds(1 << 1);
-    pub const INT: Kinds = Kinds(1 << 2);
-    pub const BOOL: Kinds = Kinds(1 << 3);
-    pub const DOUBLE: Kinds = Kinds(1 << 4);
-    pub const TENSOR: Kinds = Kinds(1 << 5);
-    pub const STRING: Kinds = Kinds(1 << 6);
-    pub const INT_LIST: Kinds = Kinds(1 << 7);
-    pub const DOUBLE_LIST: Kinds = Kinds(1 << 8);
-    pub const BOOL_LIST: Kinds = Kinds(1 << 9);
-    pub const TENSOR_LIST: Kinds = Kinds(1 << 10);
-    pub const OPTIONAL_TENSOR_LIST: Kinds = Kinds(1 << 11);
-    /// What a `Scalar` may be.
-    pub const SCALAR: Kinds = Kinds::INT.or(Kinds::BOOL).or(Kinds::DOUBLE);
-    pub const ANY: Kinds = Kinds(u16::MAX);
-
-    pub const fn or(self, other: Kinds) -> Kinds {
-        Kinds(self.0 | other.0)
-    }
-
-    pub fn of(value: &EValue) -> Kinds {
-        Kinds(1 << value.tag())
-    }
-
-    pub fn meets(self, other: Kinds) -> bool {
-        self.0 & other.0 != 0
-    }
+/// The kind of a value, as a set of one.
+pub fn kinds_of(value: &EValue) -> Kinds {
+    Kinds::of_tag(value.tag())
 }
 
 /// What an instruction does with a value.
@@ -234,7 +207,7 @@ impl<'p> Method<'p> {
             numbers: RefCell::default(),
         };
         for value in values {
-            method.kinds.push(Kinds::of(value));
+            method.kinds.push(kinds_of(value));
             method.spans.push(span(value));
             method.facts.push(facts(value));
         }
@@ -300,31 +273,31 @@ impl<'p> Method<'p> {
     }
 
     /// Where a step is.
-    pub fn at(&self, step: u32) -> Locus {
-        self.locus(match self.steps.get(step as usize) {
+    pub fn at(&self, step: u32) -> Element {
+        self.element(match self.steps.get(step as usize) {
             Some(step) => Part::Instruction(step.chain as usize, step.index as usize),
             None => Part::Whole,
         })
     }
 
     /// Where a field of a step is.
-    pub fn field(&self, step: u32, name: &'static str) -> Locus {
-        self.locus(match self.steps.get(step as usize) {
+    pub fn field(&self, step: u32, name: &'static str) -> Element {
+        self.element(match self.steps.get(step as usize) {
             Some(step) => Part::Field(step.chain as usize, step.index as usize, name),
             None => Part::Whole,
         })
     }
 
     /// Where an argument of a step is.
-    pub fn arg(&self, step: u32, arg: usize) -> Locus {
-        self.locus(match self.steps.get(step as usize) {
+    pub fn arg(&self, step: u32, arg: usize) -> Element {
+        self.element(match self.steps.get(step as usize) {
             Some(step) => Part::Arg(step.chain as usize, step.index as usize, arg),
             None => Part::Output(arg),
         })
     }
 
     /// Where an access is.
-    pub fn place_of(&self, access: &Access) -> Locus {
+    pub fn place_of(&self, access: &Access) -> Element {
         match self.steps.get(access.step as usize).map(|step| step.what) {
             Some(Instruction::MoveCall { .. }) => {
                 self.field(access.step, if access.arg == 0 { "move_from" } else { "move_to" })
@@ -335,8 +308,8 @@ impl<'p> Method<'p> {
         }
     }
 
-    pub fn locus(&self, part: Part) -> Locus {
-        Locus::Method(self.index, part)
+    pub fn element(&self, part: Part) -> Element {
+        Element::Method(self.index, part)
     }
 
     /// The index of a value, if there is such a value.

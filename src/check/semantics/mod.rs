@@ -20,10 +20,10 @@ mod tests;
 use std::collections::HashSet;
 
 use super::finding::Findings;
-use super::locus::Locate;
+use super::finding::Locate;
 use super::operators;
+use crate::operators::OperatorSet;
 use crate::program::Program;
-use crate::schema::operators::OperatorSet;
 use method::Method;
 
 /// Checks the operators and the meaning of a program. `place` says which byte of the file a part of it is;

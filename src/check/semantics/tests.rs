@@ -2,26 +2,25 @@
 //!
 //! A text is assembled, read back, and changed where no text can say what is wrong with it.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use super::super::finding::Findings;
-use super::super::locus::without_offset;
+use super::super::finding::{Findings, Place};
 use super::super::rules::{Profile, RULES, Severity};
 use super::check;
+use crate::data::Origin;
+use crate::format::ScalarType;
+use crate::operators::OperatorSet;
 use crate::program::{
     Args, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, Program, Tensor, TensorData,
 };
-use crate::reader::{self, Origin};
-use crate::schema::ScalarType;
-use crate::schema::operators::OperatorSet;
-use crate::{Input, Overrides, assemble};
+use crate::reader;
+use crate::{Options, Source, assemble};
 
 /// A program from its text: the parts of a method `forward`.
 fn program(method: &str) -> Program {
     let text = format!("methods:\n  forward:\n{method}");
-    let input = Input { name: "test", text: &text, folder: Path::new(".") };
-    let assembly = assemble(&input, &Overrides::default()).unwrap_or_else(|report| panic!("{report:?}\n{text}"));
+    let input = Source::yaml("test", &text, ".");
+    let assembly = assemble(&input, &Options::default()).unwrap_or_else(|report| panic!("{report:?}\n{text}"));
     let bytes: Arc<[u8]> = assembly.program_file().unwrap().to_vec().unwrap().into();
     reader::program::read(&Origin::Bytes(bytes)).unwrap().program
 }
@@ -31,7 +30,7 @@ fn found(program: &Program) -> Vec<(&'static str, String)> {
     let mut set = OperatorSet::new();
     set.add("mine::many.out self:T a:f[]? b:b[] c:T[] d:T?[] e:s f:m? out:T! more:T!\nmine::count self:T -> i")
         .unwrap();
-    check(program, &set, &mut findings, &without_offset(program));
+    check(program, &set, &mut findings, &|element| Place { offset: None, path: element.path(program) });
     findings.list().iter().map(|finding| (finding.rule.id, finding.place.path.clone())).collect()
 }
 
@@ -534,7 +533,7 @@ fn rules_about_data_and_delegates() {
     assert_eq!(found(&uncalled), at("X-15", "delegates[0]"));
 
     let mut named = program(&chain("", ""));
-    let data = named.add_blob(crate::program::Blob::bytes(vec![0u8]));
+    let data = named.add_blob(crate::data::Blob::bytes(vec![0u8]));
     named.named_data = Some(vec![crate::program::NamedData { key: "k".into(), data, alignment: 1 }]);
     assert_eq!(found(&named), [("X-16", "named_data[0]".into())]);
 }
@@ -602,7 +601,7 @@ fn what_looks_odd_is_accepted() {
     for (what, edit) in edits {
         let program = edited(&text, *edit);
         let mut findings = Findings::new(Profile::Strict);
-        check(&program, &OperatorSet::new(), &mut findings, &without_offset(&program));
+        check(&program, &OperatorSet::new(), &mut findings, &|element| Place { offset: None, path: element.path(&program) });
         let loud = findings.list().iter().filter(|finding| finding.rule.severity != Severity::Note);
         let loud: Vec<String> = loud.map(ToString::to_string).collect();
         assert_eq!(loud, Vec::<String>::new(), "{what}");
@@ -669,7 +668,7 @@ fn what_the_exporter_wrote_breaks_no_rule() {
             }
             let Ok(read) = reader::program::read(&Origin::File(path.as_path().into())) else { continue };
             let mut findings = Findings::new(Profile::Strict);
-            check(&read.program, &OperatorSet::new(), &mut findings, &without_offset(&read.program));
+            check(&read.program, &OperatorSet::new(), &mut findings, &|element| Place { offset: None, path: element.path(&read.program) });
             let loud = findings.list().iter().filter(|finding| finding.rule.severity != Severity::Note);
             assert_eq!(loud.map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new(), "{}", path.display());
             seen += 1;

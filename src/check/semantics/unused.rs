@@ -3,8 +3,9 @@
 //! Nothing here hurts; the exporter leaves some of it behind, too.
 
 use super::super::finding::Findings;
-use super::super::locus::{Locate, Locus, Part};
+use super::super::finding::Locate;
 use super::method::{How, Method, list};
+use crate::program::element::{Element, Part};
 use crate::program::{Instruction, Program};
 
 /// Checks a method for what it does not use.
@@ -15,7 +16,7 @@ pub fn check(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
     if method.tangled {
         findings.add("X-18", || {
             let found = "lists that are used so often that not every use of their items was looked at".into();
-            (place(&method.locus(Part::Whole)), found, "a method whose lists are used a few times".into())
+            (place(&method.element(Part::Whole)), found, "a method whose lists are used a few times".into())
         });
     }
 }
@@ -26,7 +27,7 @@ pub fn check_data(program: &Program, findings: &mut Findings, place: &Locate<'_>
     for (index, data) in program.named_data.iter().flatten().enumerate().filter(|_| !delegates) {
         findings.add("X-16", || {
             (
-                place(&Locus::NamedData(index)),
+                place(&Element::NamedData(index)),
                 format!("the data `{}`", data.key),
                 "a delegate that could ask for them".into(),
             )
@@ -52,7 +53,7 @@ fn values(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
             let what = if facts.is_planned { "state" } else { "a constant" };
             findings.add("X-13", || {
                 let found = format!("{what} that nothing uses");
-                (place(&method.locus(Part::Value(value))), found, "something that uses it".into())
+                (place(&method.element(Part::Value(value))), found, "something that uses it".into())
             });
         }
     }
@@ -62,7 +63,7 @@ fn values(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
                 1 => "a value that nothing uses".into(),
                 count => format!("a value that nothing uses, the first of {count}"),
             };
-            (place(&method.locus(Part::Value(*first))), found, "values that are used".into())
+            (place(&method.element(Part::Value(*first))), found, "values that are used".into())
         });
     }
     states(method, findings, place);
@@ -83,7 +84,7 @@ fn states(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
             findings.add("X-17", || {
                 let expected = "an instruction or an output that reads it".into();
                 (
-                    place(&method.locus(Part::Value(value))),
+                    place(&method.element(Part::Value(value))),
                     "state with initial data that nothing reads".into(),
                     expected,
                 )
@@ -103,7 +104,7 @@ fn delegates(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
     }
     for (index, _) in called.iter().enumerate().filter(|(_, called)| !**called) {
         findings.add("X-15", || {
-            let place = place(&method.locus(Part::Delegate(index)));
+            let place = place(&method.element(Part::Delegate(index)));
             (place, "a delegate that nothing calls".into(), "an instruction that calls it".into())
         });
     }
@@ -117,7 +118,7 @@ fn outputs(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
         findings.add("X-12", || {
             let (value, index) = pair[1];
             let found = format!("values[{value}], an output before");
-            (place(&method.locus(Part::Output(index))), found, "outputs that are different".into())
+            (place(&method.element(Part::Output(index))), found, "outputs that are different".into())
         });
     }
 }

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::reader::flatbuffer::{Result, TableRef};
-use crate::schema::xnnpack::*;
-use crate::schema::{Kind, Table};
+use crate::delegate::xnnpack::*;
+use crate::format::flatbuffer::read::{Result, TableRef};
+use crate::format::{Kind, Table};
 
 /// Values of at most so many dimensions are there for XNNPACK.
 const MOST_DIMS: usize = 6;

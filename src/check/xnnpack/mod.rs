@@ -9,12 +9,14 @@ mod graph;
 use std::collections::HashMap;
 
 use super::fields::flat_tensor::External;
+use super::finding::Locate;
 use super::finding::{Findings, Place};
-use super::locus::{Locate, Locus, Part};
-use crate::program::{Blob, BlobId, EValue, ExecutionPlan, Instruction, Program};
-use crate::reader::flatbuffer::{Buffer, Result};
-use crate::schema::ScalarType;
-use crate::schema::xnnpack::{GRAPH, IDENTIFIERS};
+use crate::data::{Blob, BlobId};
+use crate::delegate::xnnpack::{GRAPH, IDENTIFIERS};
+use crate::format::ScalarType;
+use crate::format::flatbuffer::read::{Buffer, Result};
+use crate::program::element::{Element, Part};
+use crate::program::{EValue, ExecutionPlan, Instruction, Program};
 use graph::{Constant, Extern, Graph};
 
 /// What the backend is called.
@@ -35,7 +37,7 @@ pub(super) fn check(program: &Program, len: u64, external: &External, findings: 
             if delegate.id.as_deref() != Some(BACKEND) {
                 continue;
             }
-            let at = || place(&Locus::Method(method, Part::Delegate(index)));
+            let at = || place(&Element::Method(method, Part::Delegate(index)));
             let payload = program.blob(delegate.processed);
             let graph = graphs.entry(delegate.processed).or_insert_with(|| {
                 // Payloads that are the same bytes again and again would be read as often.
@@ -193,7 +195,7 @@ impl<'p> Calls<'p> {
         for &Call { chain, step, args } in calls.into_iter().flatten() {
             for Extern { id, datatype } in &graph.externs {
                 let mut report = |part: Part, found: String, expected: String| {
-                    findings.add("D-14", || (place(&Locus::Method(method, part)), found, expected));
+                    findings.add("D-14", || (place(&Element::Method(method, part)), found, expected));
                 };
                 let Some(arg) = args.get(*id as usize) else {
                     let expected = format!("an argument {id}, as the graph asks");

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use super::method::MethodResolver;
-use crate::diagnostics::{Diagnostic, counted};
+use crate::diagnostics::counted;
+use crate::ir::Diagnostic;
 use crate::ir::document::{At, Literal, Word};
 use crate::ir::tree::NodeId;
+use crate::operators::{ArgKind, Base, Signature};
 use crate::program::EValue;
-use crate::schema::operators::{ArgKind, Base, Signature};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The stack as it stands, with what is written numbered first, as with `out`.

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::literals::describe;
 use super::method::MethodResolver;
-use crate::diagnostics::{Diagnostic, clipped};
+use crate::diagnostics::clipped;
+use crate::ir::Diagnostic;
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use crate::ir::tree::NodeId;
+use crate::operators;
 use crate::program::{Chain, Instruction};
-use crate::schema::operators;
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn chain(&mut self, chain: &'d document::Chain<'a>) -> Chain {
@@ -168,7 +169,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn check_condition(&mut self, cond: &At<Literal<'a>>) {
         let declared = self.declaration_of(cond).map(|declaration| &self.method.values[declaration].value);
         let wrong = match (declared, &cond.value) {
-            (Some(Declared::Tensor(tensor)), _) => (tensor.scalar_type != crate::schema::ScalarType::BOOL)
+            (Some(Declared::Tensor(tensor)), _) => (tensor.scalar_type != crate::format::ScalarType::BOOL)
                 .then(|| format!("a tensor of {}", tensor.scalar_type)),
             (Some(Declared::Other(literal)), _) => match &literal.value {
                 Literal::Bool(_) => None,

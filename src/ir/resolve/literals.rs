@@ -1,14 +1,14 @@
 //! Arguments and lists: names are looked up, literals become values of the kind that is expected (E-5, E-6).
 
 use super::method::MethodResolver;
-use crate::diagnostics::Diagnostic;
-use crate::ir::decode::number_word;
+use crate::ir::Diagnostic;
+use crate::format::ScalarType;
+use crate::data::number::number_word;
 use crate::ir::document::{At, Declared, ListKind, Literal};
-use crate::ir::shape::MEMORY_FORMATS;
+use crate::format::words::MEMORY_FORMATS;
 use crate::ir::tree::NodeId;
+use crate::operators::{ArgKind, Base};
 use crate::program::EValue;
-use crate::schema::ScalarType;
-use crate::schema::operators::{ArgKind, Base};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The value of an argument: a name is looked up, a literal becomes a new value (E-6).

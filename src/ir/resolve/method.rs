@@ -7,13 +7,14 @@ use std::rc::Rc;
 
 use indexmap::IndexMap;
 
-use super::MethodOrigins;
-use crate::diagnostics::{Diagnostic, clipped};
+use super::origins::MethodOrigins;
+use crate::diagnostics::clipped;
+use crate::ir::Diagnostic;
 use crate::ir::data::Finder;
 use crate::ir::document::{Action, At, Declared, ListKind, Literal, Method, Word};
 use crate::ir::tree::NodeId;
+use crate::operators::{self, Base, Role, Signature};
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
-use crate::schema::operators::{self, Base, Role, Signature};
 
 /// A method on its way from text to program.
 pub(super) struct MethodResolver<'d, 'a, 'f> {
@@ -126,7 +127,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             name: Some(method.name.value.clone().into_owned()),
             container_meta_type: match &method.container_meta {
                 Some(given) => given.clone(),
-                None => Some(container_metadata(inputs.len(), outputs.len(), getter)),
+                None => Some(ContainerMetadata::flat(inputs.len(), outputs.len(), getter)),
             },
             values: Some(values),
             inputs: Some(inputs),
@@ -459,22 +460,5 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 .push(unwritten.label("has no content at the end").help("let an instruction name it as `out`"));
         }
         self.number(declaration)
-    }
-}
-
-/// What pytree writes for plain positional inputs and for one output or a tuple of them; a constant method has no
-/// inputs to describe.
-pub(crate) fn container_metadata(inputs: usize, outputs: usize, getter: bool) -> ContainerMetadata {
-    const LEAF: &str = r#"{"type": null, "context": null, "children_spec": []}"#;
-    let tuple =
-        |children: &str| format!(r#"{{"type": "builtins.tuple", "context": "null", "children_spec": [{children}]}}"#);
-    let leaves = |count| tuple(&vec![LEAF; count].join(", "));
-    let kwargs = r#"{"type": "builtins.dict", "context": "[]", "children_spec": []}"#;
-    ContainerMetadata {
-        encoded_inp_str: Some(match getter {
-            true => String::new(),
-            false => format!("[1, {}]", tuple(&format!("{}, {kwargs}", leaves(inputs)))),
-        }),
-        encoded_out_str: Some(format!("[1, {}]", if outputs == 1 { LEAF.to_owned() } else { leaves(outputs) })),
     }
 }

@@ -7,22 +7,25 @@ mod calls;
 mod instructions;
 mod literals;
 mod method;
+mod method_tests;
+pub mod origins;
 mod values;
 
 use std::borrow::Cow;
 use std::path::Path;
 
 use self::method::MethodResolver;
-pub(crate) use self::method::container_metadata;
+use self::origins::Origins;
 use super::data::{self, Finder, Want};
 use super::document::{self, At, Document};
-use super::tests::{self, MethodTests};
 use super::tree::NodeId;
-use crate::diagnostics::{Diagnostic, Severity};
-use crate::layout::{Locus, Options};
+use crate::diagnostics::Severity;
+use crate::ir::Diagnostic;
+use crate::format::ScalarType;
+use crate::layout::options::OptionOverrides;
+use crate::program::test_cases::MethodTests;
 use crate::program::{ExternalData, NamedData, Program, TensorLayout, contiguous};
-use crate::raw::{Lie, Patch, Raw, Raws, Set};
-use crate::schema::ScalarType;
+use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
 
 /// What a text means.
 #[derive(Debug)]
@@ -31,64 +34,16 @@ pub struct Resolved<'a> {
     pub program: Program,
     /// The tests of its methods.
     pub tests: Vec<MethodTests>,
-    /// The layout it asks for.
-    pub options: Options,
+    /// Its layout options.
+    pub options: OptionOverrides,
     /// Where its parts stand in the text.
     pub origins: Origins<'a>,
     /// What it makes wrong in the end.
-    pub raws: Raws,
+    pub overrides: Overrides,
     /// Whether the text has methods; without them it makes a `.ptd`.
     pub has_methods: bool,
     /// Warnings.
     pub diagnostics: Vec<Diagnostic>,
-}
-
-/// Where the parts of a program stand in the text, and what they are called there.
-#[derive(Debug, Default)]
-pub struct Origins<'a> {
-    methods: Vec<MethodOrigins<'a>>,
-    named_data: Vec<NodeId>,
-    external_data: Vec<NodeId>,
-    patches: Vec<NodeId>,
-    lies: Vec<NodeId>,
-    header: Option<NodeId>,
-}
-
-#[derive(Debug, Default)]
-struct MethodOrigins<'a> {
-    id: NodeId,
-    /// Node and, for declared values, name.
-    values: Vec<(NodeId, Option<Cow<'a, str>>)>,
-    delegates: Vec<NodeId>,
-}
-
-impl Origins<'_> {
-    /// The node of a part.
-    pub fn node(&self, locus: Locus) -> Option<NodeId> {
-        let method = |method: usize| self.methods.get(method);
-        match locus {
-            Locus::Program => None,
-            Locus::Header => self.header,
-            Locus::Method(m) => Some(method(m)?.id),
-            Locus::Value(m, value) => Some(method(m)?.values.get(value)?.0),
-            Locus::Delegate(m, delegate) => method(m)?.delegates.get(delegate).copied(),
-            Locus::NamedData(number) => self.named_data.get(number).copied(),
-            Locus::ExternalData(number) => self.external_data.get(number).copied(),
-            Locus::Patch(number) => self.patches.get(number).copied(),
-            Locus::Lie(number) => self.lies.get(number).copied(),
-        }
-    }
-
-    /// The values of a method that have a name in the text.
-    pub fn values(&self, method: usize) -> Vec<(String, usize)> {
-        let values = self.methods.get(method).into_iter().flat_map(|method| method.values.iter().zip(0..));
-        values.filter_map(|((_, name), index)| Some((name.as_deref()?.to_owned(), index))).collect()
-    }
-
-    /// The name of a value in the text.
-    pub fn name(&self, method: usize, value: usize) -> Option<&str> {
-        self.methods.get(method)?.values.get(value)?.1.as_deref()
-    }
 }
 
 /// Resolves a document; files are looked for beside `folder`.
@@ -108,7 +63,7 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
             let plan = resolver.run();
             diagnostics.append(&mut resolver.diagnostics);
             let origin = resolver.origins;
-            all_tests.extend(tests::resolve(method, &plan, &origin.values, &mut finder));
+            all_tests.extend(method_tests::resolve(method, &plan, &origin.values, &mut finder));
             origins.methods.push(origin);
             plans.push(plan);
         }
@@ -124,7 +79,7 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
             program.external_data.push(ExternalData { key, tag, data, alignment, tensor_layout });
         }
     }
-    let raws = raws(&document.raw, &mut origins, &mut finder);
+    let overrides = overrides(&document.raw, &mut origins, &mut finder);
     if diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning) {
         finder.warn_unused();
     }
@@ -141,64 +96,45 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
     Ok(Resolved {
         program,
         tests: all_tests,
-        options: options(&document.layout),
-        raws,
+        options: document.layout.options.clone(),
+        overrides,
         origins,
         has_methods: document.methods.is_some(),
         diagnostics,
     })
 }
 
-fn options(layout: &document::Layout) -> Options {
-    let default = Options::default();
-    Options {
-        segment_alignment: layout.segment_alignment.unwrap_or(default.segment_alignment),
-        tensor_alignment: layout.tensor_alignment.unwrap_or(default.tensor_alignment),
-        delegate_alignment: layout.delegate_alignment.unwrap_or(default.delegate_alignment),
-        base_alignment: layout.base_alignment.or(default.base_alignment),
-        builder: layout.builder.unwrap_or(default.builder),
-        ptd_builder: layout.ptd_builder.unwrap_or(default.ptd_builder),
-        bpte_builder: layout.bpte_builder,
-        header: layout.header.unwrap_or(default.header),
-        header_size: layout.header_size,
-        strings: layout.strings.unwrap_or(default.strings),
-        constants: layout.constants.unwrap_or(default.constants),
-        delegates: layout.delegates.unwrap_or(default.delegates),
-        shards: None,
-    }
-}
-
 /// The largest patch: patches are held in memory.
 const MAX_PATCH: u64 = 64 << 20;
 
 /// What is made wrong when all is laid out.
-fn raws<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &mut Finder<'d, 'a>) -> Raws {
+fn overrides<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &mut Finder<'d, 'a>) -> Overrides {
     let main = self::raw(raw, origins, finder);
     let mut other = |raw: &'d Option<Box<document::Raw<'a>>>| {
         raw.as_ref().map(|raw| self::raw(raw, origins, finder)).unwrap_or_default()
     };
     let (ptd, bpte) = (other(&raw.ptd), other(&raw.bpte));
-    Raws { main, ptd, bpte }
+    Overrides { main, ptd, bpte }
 }
 
-fn raw<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &mut Finder<'d, 'a>) -> Raw {
-    let mut out = Raw { fill: raw.fill.unwrap_or(0), truncate: raw.truncate, ..Raw::default() };
+fn raw<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &mut Finder<'d, 'a>) -> FileOverrides {
+    let mut out = FileOverrides { fill: raw.fill.unwrap_or(0), truncate: raw.truncate, ..FileOverrides::default() };
     for (path, lie) in &raw.sets {
-        let lie = match lie {
-            document::Lie::Integer(n) => Lie::Integer(*n),
-            document::Lie::Float(x) => Lie::Float(*x),
-            document::Lie::Text(text) => Lie::Bytes(text.as_bytes().to_vec()),
-            document::Lie::Absent => Lie::Absent,
-            document::Lie::Null => Lie::Null,
-            document::Lie::Empty => Lie::Empty,
-            document::Lie::SameAs(path) => Lie::SameAs(path.clone()),
+        let value = match lie {
+            document::Lie::Integer(n) => OverrideValue::Integer(*n),
+            document::Lie::Float(x) => OverrideValue::Float(*x),
+            document::Lie::Text(text) => OverrideValue::Bytes(text.as_bytes().to_vec()),
+            document::Lie::Absent => OverrideValue::Absent,
+            document::Lie::Null => OverrideValue::Null,
+            document::Lie::Empty => OverrideValue::Empty,
+            document::Lie::SameAs(path) => OverrideValue::SameAs(path.clone()),
             document::Lie::Bytes(data) => match in_memory(data, finder) {
-                Some(bytes) => Lie::Bytes(bytes),
+                Some(bytes) => OverrideValue::Bytes(bytes),
                 None => continue,
             },
         };
-        out.sets.push(Set { number: origins.lies.len(), path: path.value.clone(), lie });
-        origins.lies.push(path.id);
+        out.fields.push(FieldOverride { number: origins.field_overrides.len(), path: path.value.clone(), value });
+        origins.field_overrides.push(path.id);
     }
     for (at, data) in &raw.patches {
         let Some(bytes) = in_memory(data, finder) else { continue };

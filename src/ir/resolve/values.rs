@@ -2,7 +2,7 @@
 
 use super::bytes_disagree;
 use super::method::{Known, MethodResolver, Slot};
-use crate::diagnostics::Diagnostic;
+use crate::ir::Diagnostic;
 use crate::ir::data::{self, Want};
 use crate::ir::document::{self, Declaration, Declared, Literal, Place, Word};
 use crate::layout::memory::MAX_POOLS;

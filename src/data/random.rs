@@ -1,0 +1,102 @@
+//! Random numbers that are the same on every machine, each on its own: any part of a tensor can be made without the rest.
+
+use super::number::Number;
+
+/// How random numbers are spread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Distribution {
+    /// Evenly from `low` (included) to `high` (excluded).
+    Uniform {
+        /// Smallest number.
+        low: f64,
+        /// Bound above.
+        high: f64,
+    },
+    /// Integers evenly from `low` (included) to `high` (excluded).
+    Integers {
+        /// Smallest number.
+        low: i128,
+        /// Bound above.
+        high: i128,
+    },
+    /// By the bell curve.
+    Normal {
+        /// Centre.
+        mean: f64,
+        /// Standard deviation.
+        std: f64,
+    },
+}
+
+impl Distribution {
+    /// The `index`-th number of the sequence that `seed` names.
+    pub(super) fn sample(&self, seed: u64, index: u64) -> Number {
+        let mut random = SplitMix(mix(seed).wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95)));
+        match *self {
+            Distribution::Uniform { low, high } => Number::Float(low + (high - low) * random.unit()),
+            Distribution::Integers { low, high } => {
+                let width = (high - low).max(1) as u128;
+                Number::Int(low + ((u128::from(random.next()) * width) >> 64) as i128)
+            }
+            Distribution::Normal { mean, std } => {
+                // The sum of twelve even numbers is close to the bell curve, and needs no logarithm, whose last bit
+                // differs from machine to machine.
+                let sum: f64 = (0..12).map(|_| random.unit()).sum();
+                Number::Float(mean + std * (sum - 6.0))
+            }
+        }
+    }
+}
+
+/// The generator SplitMix64 (Steele, Lea, Flood, 2014).
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// Evenly from 0 (included) to 1 (excluded).
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Blob, Source};
+    use crate::format::ScalarType;
+
+    #[test]
+    fn random_numbers_are_these_on_every_machine() {
+        let sample = |distribution, name: &str, len| {
+            let scalar_type = ScalarType::parse(name).unwrap();
+            let blob = Blob::new(len, Source::Random { scalar_type, seed: 7, distribution });
+            data_encoding::HEXLOWER.encode(&blob.to_vec().unwrap())
+        };
+        let actual = [
+            sample(Distribution::Uniform { low: -1.0, high: 1.0 }, "float32", 16),
+            sample(Distribution::Normal { mean: 0.0, std: 1.0 }, "float32", 16),
+            sample(Distribution::Integers { low: -100, high: 100 }, "int8", 8),
+        ];
+        crate::golden::check("random/expected.txt", &(actual.join("\n") + "\n"));
+    }
+
+    #[test]
+    fn random_numbers_are_spread_as_asked() {
+        let mean = |distribution: Distribution| {
+            (0..20_000).map(|i| distribution.sample(3, i).to_f64()).sum::<f64>() / 20_000.0
+        };
+        assert!((mean(Distribution::Uniform { low: 0.0, high: 1.0 }) - 0.5).abs() < 0.01);
+        assert!(mean(Distribution::Normal { mean: 0.0, std: 1.0 }).abs() < 0.03);
+        assert!((mean(Distribution::Integers { low: 0, high: 10 }) - 4.5).abs() < 0.1);
+    }
+}

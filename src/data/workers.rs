@@ -1,0 +1,166 @@
+//! The same work on many things, on several cores.
+
+use std::io;
+use std::num::NonZero;
+#[cfg(feature = "cli")]
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
+
+/// How many workers the machine has room for.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// What `work` makes of each item, in the items' order, whoever made it. So many workers take one item after the other,
+/// the caller's thread among them.
+pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let workers = workers.min(items.len());
+    let items = Mutex::new(items.into_iter().enumerate());
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let item = items.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((index, item)) = item else { return done };
+            done.push((index, work(item)));
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(worker)).collect();
+        let mut done = worker();
+        for other in others {
+            done.append(&mut join(other));
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Does `work` for each number below `count`, on so many workers, each of which keeps a state of its own. Nothing new is begun
+/// after an error.
+///
+/// # Errors
+/// The error of the smallest number that has one.
+#[cfg(feature = "cli")]
+pub fn each<S: Default>(
+    count: u64,
+    workers: usize,
+    work: impl Fn(&mut S, u64) -> io::Result<()> + Sync,
+) -> io::Result<()> {
+    let (next, failed) = (AtomicU64::new(0), Mutex::new(None::<(u64, io::Error)>));
+    let worker = || {
+        let mut state = S::default();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            if let Err(error) = work(&mut state, number) {
+                next.fetch_max(count, Ordering::Relaxed);
+                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                if failed.as_ref().is_none_or(|(before, _)| number < *before) {
+                    *failed = Some((number, error));
+                }
+                return;
+            }
+        }
+    };
+    let others = workers.min(usize::try_from(count).unwrap_or(workers)).saturating_sub(1);
+    thread::scope(|scope| {
+        (0..others).for_each(|_| drop(scope.spawn(worker)));
+        worker();
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// How far a worker may be ahead of who takes what it makes.
+const AHEAD: usize = 16;
+
+/// Makes something of each item, on so many workers, and hands it to `take` in the items' order, while more is made.
+///
+/// # Errors
+/// The first error of `take`; then nothing more is made.
+pub fn in_order<T: Sync, R: Send>(
+    items: &[T],
+    workers: usize,
+    make: impl Fn(&T) -> R + Sync,
+    mut take: impl FnMut(R) -> io::Result<()>,
+) -> io::Result<()> {
+    let workers = workers.min(items.len());
+    if workers < 2 {
+        return items.iter().try_for_each(|item| take(make(item)));
+    }
+    thread::scope(|scope| {
+        let lane = |first: usize| {
+            let (made, taken) = sync_channel(AHEAD);
+            let make = &make;
+            // Who does not want more drops the other end.
+            scope.spawn(move || items[first..].iter().step_by(workers).try_for_each(|item| made.send(make(item)).ok()));
+            taken
+        };
+        let lanes: Vec<_> = (0..workers).map(lane).collect();
+        // A lane that ends early has panicked, and the scope hands that on.
+        (0..items.len()).try_for_each(|number| take(lanes[number % workers].recv().map_err(io::Error::other)?))
+    })
+}
+
+/// What a thread made; its panic becomes the caller's.
+pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Mutex;
+
+    #[test]
+    fn each_is_done_once_and_the_first_error_counts() {
+        for workers in [0, 1, 2, 7] {
+            let done = Mutex::new(Vec::new());
+            let work = |own: &mut u64, number: u64| {
+                *own += 1;
+                done.lock().unwrap().push(number);
+                if number >= 90 { Err(io::Error::other(number.to_string())) } else { Ok(()) }
+            };
+            super::each(90, workers, work).unwrap();
+            let mut numbers = std::mem::take(&mut *done.lock().unwrap());
+            numbers.sort_unstable();
+            assert_eq!(numbers, (0..90).collect::<Vec<_>>());
+            assert_eq!(super::each(1000, workers, work).unwrap_err().to_string(), "90");
+            assert!(done.lock().unwrap().len() < 90 + workers.max(2), "nothing new is begun");
+        }
+    }
+
+    #[test]
+    fn what_is_made_is_taken_in_order_up_to_an_error() {
+        let items: Vec<u32> = (0..1000).collect();
+        for workers in [0, 1, 2, 7] {
+            let mut taken = Vec::new();
+            let full = super::in_order(
+                &items,
+                workers,
+                |item| item * 2,
+                |made| {
+                    taken.push(made);
+                    if made == 1200 { Err(io::Error::other("full")) } else { Ok(()) }
+                },
+            );
+            assert_eq!(full.unwrap_err().to_string(), "full");
+            assert_eq!(taken, (0..=600).map(|item| item * 2).collect::<Vec<u32>>());
+        }
+        super::in_order(&[], 2, |item: &u32| *item, |_| Err(io::Error::other("nothing"))).unwrap();
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_items() {
+        let items: Vec<u32> = (0..1000).collect();
+        for workers in [0, 1, 2, 7] {
+            let doubled = super::map(items.clone(), workers, |item| item * 2);
+            assert!(doubled.iter().zip(&items).all(|(doubled, item)| *doubled == item * 2), "{workers}");
+            assert_eq!(doubled.len(), items.len());
+        }
+    }
+}

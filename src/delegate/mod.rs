@@ -1,0 +1,3 @@
+//! Payloads of delegates, one module per format.
+
+pub mod xnnpack;

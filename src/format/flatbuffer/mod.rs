@@ -1,0 +1,253 @@
+//! Access to the bytes of a FlatBuffer by the slot tables: [`read`] for trusted meaning with errors, [`view`] for looking at single fields,
+//! [`verify`] for everything that is wrong, [`walk`] for every object.
+//!
+//! What they share is here: reading numbers, following offsets, vtables, what a slot holds, and the budget. An offset of zero, and one that
+//! leads out of the bytes, is absent for all of them; only [`verify`] says so. No file is trusted, no access panics, and work is
+//! bounded by the size of the file: where tables refer to the same bytes again and again, the budget ends it.
+
+pub mod read;
+pub mod verify;
+pub mod view;
+pub mod walk;
+
+use std::cell::Cell;
+
+use super::table::{Kind, Table};
+
+/// The `N` bytes at an offset.
+#[inline(always)]
+pub fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
+/// The `u16` at an offset.
+#[inline(always)]
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    array(bytes, at).map(u16::from_le_bytes)
+}
+
+/// The `u32` at an offset.
+#[inline(always)]
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    array(bytes, at).map(u32::from_le_bytes)
+}
+
+/// The target of the relative offset at `at`; `None` for an offset of zero and for a target without four bytes of its own.
+#[inline(always)]
+pub fn follow(bytes: &[u8], at: usize) -> Option<usize> {
+    let offset = u32_at(bytes, at)? as usize;
+    at.checked_add(offset).filter(|target| offset != 0 && target.checked_add(4).is_some_and(|end| end <= bytes.len()))
+}
+
+/// A vtable as its first two words state it.
+#[derive(Debug, Clone, Copy)]
+pub struct Vtable {
+    /// Its offset.
+    pub at: usize,
+    /// Its size in bytes.
+    pub size: usize,
+    /// Size of its tables in bytes.
+    pub inline: usize,
+}
+
+impl Vtable {
+    /// The vtable of the table at an offset; `None` if it is not inside the bytes.
+    #[inline(always)]
+    pub fn of(bytes: &[u8], table: usize) -> Option<Vtable> {
+        let back = i64::from(u32_at(bytes, table)? as i32);
+        let at = usize::try_from(i64::try_from(table).ok()?.checked_sub(back)?).ok()?;
+        let inline = u16_at(bytes, at.checked_add(2)?)?;
+        Some(Vtable { at, size: u16_at(bytes, at)?.into(), inline: inline.into() })
+    }
+
+    /// Offset of the entry of a slot; `None` if the vtable ends before it.
+    #[inline(always)]
+    pub fn entry(&self, slot: usize) -> Option<usize> {
+        let entry = 4 + 2 * slot;
+        (entry + 2 <= self.size).then_some(self.at + entry)
+    }
+
+    /// Offset of a field from the start of its table; `None` if it is absent.
+    #[inline(always)]
+    pub fn offset(&self, bytes: &[u8], slot: usize) -> Option<usize> {
+        let offset = u16_at(bytes, self.entry(slot)?)?;
+        (offset != 0).then_some(offset.into())
+    }
+}
+
+/// What visiting the parts of a FlatBuffer may cost: in proportion to its bytes, so that no file costs more than its size warrants.
+#[derive(Debug)]
+pub struct Budget {
+    left: Cell<u64>,
+    all: u64,
+}
+
+impl Budget {
+    /// The budget of a FlatBuffer of `len` bytes: eight times as many, of which one without overlaps needs less than half.
+    pub fn of(len: usize) -> Budget {
+        let all = 8 * len as u64 + 65536;
+        Budget { left: Cell::new(all), all }
+    }
+
+    /// Takes `cost`; false if there is not as much left.
+    #[inline(always)]
+    pub fn spend(&self, cost: u64) -> bool {
+        match self.left.get().checked_sub(cost) {
+            Some(left) => {
+                self.left.set(left);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes all that is left.
+    pub fn exhaust(&self) {
+        self.left.set(0);
+    }
+
+    /// What is left.
+    pub fn left(&self) -> u64 {
+        self.left.get()
+    }
+
+    /// What has been spent.
+    pub fn spent(&self) -> u64 {
+        self.all - self.left.get()
+    }
+}
+
+/// The type of a number in a table or in a vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scalar {
+    /// One byte, 0 or 1.
+    Bool,
+    /// `u8`
+    U8,
+    /// `i8`
+    I8,
+    /// `u16`
+    U16,
+    /// `i16`
+    I16,
+    /// `i32`
+    I32,
+    /// `u32`
+    U32,
+    /// `i64`
+    I64,
+    /// `u64`
+    U64,
+    /// `f64`
+    F64,
+}
+
+impl Scalar {
+    /// Size in bytes.
+    pub fn size(self) -> usize {
+        match self {
+            Scalar::Bool | Scalar::U8 | Scalar::I8 => 1,
+            Scalar::U16 | Scalar::I16 => 2,
+            Scalar::I32 | Scalar::U32 => 4,
+            Scalar::I64 | Scalar::U64 | Scalar::F64 => 8,
+        }
+    }
+
+    /// Name in Rust.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::U8 => "u8",
+            Scalar::I8 => "i8",
+            Scalar::U16 => "u16",
+            Scalar::I16 => "i16",
+            Scalar::I32 => "i32",
+            Scalar::U32 => "u32",
+            Scalar::I64 => "i64",
+            Scalar::U64 => "u64",
+            Scalar::F64 => "f64",
+        }
+    }
+}
+
+/// The type of an object that an offset leads to.
+#[derive(Debug, Clone, Copy)]
+pub enum ObjectKind {
+    /// A vtable, first met at a table of this kind.
+    Vtable(&'static Table),
+    /// A table.
+    Table(&'static Table),
+    /// A vector of offsets to tables.
+    Tables(&'static Table),
+    /// A vector of numbers.
+    Scalars(Scalar),
+    /// A string.
+    Text,
+}
+
+/// What a slot holds.
+#[derive(Debug, Clone, Copy)]
+pub enum SlotContent {
+    /// A number in the table itself.
+    Scalar(Scalar),
+    /// An offset to an object.
+    Object(ObjectKind),
+    /// An offset to the table that the union's tag, in the slot before, selects.
+    Union(&'static [&'static Table]),
+}
+
+impl SlotContent {
+    /// The content of a slot of this kind.
+    #[inline(always)]
+    pub fn of(kind: Kind) -> SlotContent {
+        use ObjectKind::{Scalars, Tables, Text};
+        match kind {
+            Kind::Bool => SlotContent::Scalar(Scalar::Bool),
+            Kind::Byte | Kind::Enum(_) => SlotContent::Scalar(Scalar::I8),
+            Kind::UnionTag => SlotContent::Scalar(Scalar::U8),
+            Kind::Short => SlotContent::Scalar(Scalar::I16),
+            Kind::Int => SlotContent::Scalar(Scalar::I32),
+            Kind::UInt => SlotContent::Scalar(Scalar::U32),
+            Kind::Long => SlotContent::Scalar(Scalar::I64),
+            Kind::ULong => SlotContent::Scalar(Scalar::U64),
+            Kind::Double => SlotContent::Scalar(Scalar::F64),
+            Kind::Union(members) => SlotContent::Union(members),
+            Kind::Text => SlotContent::Object(Text),
+            Kind::Table(table) => SlotContent::Object(ObjectKind::Table(table)),
+            Kind::Tables(table) => SlotContent::Object(Tables(table)),
+            Kind::Bytes | Kind::AlignedBytes(_) => SlotContent::Object(Scalars(Scalar::U8)),
+            Kind::Bools => SlotContent::Object(Scalars(Scalar::Bool)),
+            Kind::Ints => SlotContent::Object(Scalars(Scalar::I32)),
+            Kind::Longs => SlotContent::Object(Scalars(Scalar::I64)),
+            Kind::ULongs => SlotContent::Object(Scalars(Scalar::U64)),
+            Kind::Doubles => SlotContent::Object(Scalars(Scalar::F64)),
+        }
+    }
+
+    /// Bytes that it takes in the table.
+    #[inline(always)]
+    pub fn size(self) -> usize {
+        match self {
+            SlotContent::Scalar(scalar) => scalar.size(),
+            SlotContent::Object(_) | SlotContent::Union(_) => 4,
+        }
+    }
+}
+
+impl ObjectKind {
+    /// Bytes that an item of a vector takes; 1 for objects that are no vectors.
+    #[inline(always)]
+    pub fn item_size(self) -> usize {
+        match self {
+            ObjectKind::Tables(_) => 4,
+            ObjectKind::Scalars(scalar) => scalar.size(),
+            ObjectKind::Text | ObjectKind::Table(_) | ObjectKind::Vtable(_) => 1,
+        }
+    }
+}
+
+/// The member of a union that a tag selects.
+#[inline(always)]
+pub fn member(members: &[&'static Table], tag: u8) -> Option<&'static Table> {
+    members.get(usize::from(tag).checked_sub(1)?).copied()
+}

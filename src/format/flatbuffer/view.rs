@@ -1,0 +1,158 @@
+//! The tables of a FlatBuffer as they are in the file: which fields are there, where, and what is in them.
+//!
+//! Nothing is reported and nothing is copied. On bytes that [`super::verify`] has not passed the answers are of no use,
+//! but there are answers: what is not inside the bytes is taken for absent.
+
+use super::{Vtable, array, follow};
+
+/// A table.
+#[derive(Debug, Clone, Copy)]
+pub struct Table<'a> {
+    bytes: &'a [u8],
+    /// Where it begins.
+    pub at: usize,
+    vtable: Vtable,
+}
+
+macro_rules! scalars {
+    ($( $name:ident $type:ty ),*) => {$(
+        #[doc = concat!("A field of type `", stringify!($type), "`; 0 if absent.")]
+        pub fn $name(&self, slot: u16) -> $type {
+            self.place(slot).and_then(|at| array(self.bytes, at)).map_or(0 as $type, <$type>::from_le_bytes)
+        }
+    )*};
+}
+
+macro_rules! vectors {
+    ($( $name:ident $type:ty ),*) => {$(
+        #[doc = concat!("A vector of `", stringify!($type), "`.")]
+        pub fn $name(&self, slot: u16) -> Option<Vector<'a, { size_of::<$type>() }>> {
+            self.vector(slot)
+        }
+    )*};
+}
+
+impl<'a> Table<'a> {
+    /// The root table.
+    pub fn root(bytes: &'a [u8]) -> Option<Table<'a>> {
+        Table::at(bytes, follow(bytes, 0)?)
+    }
+
+    /// The table at a place.
+    pub fn at(bytes: &'a [u8], at: usize) -> Option<Table<'a>> {
+        Some(Table { bytes, at, vtable: Vtable::of(bytes, at)? })
+    }
+
+    /// Offset of a field; `None` if it is absent.
+    pub fn place(&self, slot: u16) -> Option<usize> {
+        self.vtable.offset(self.bytes, slot.into()).map(|offset| self.at + offset)
+    }
+
+    /// Where a field is, or else the table.
+    pub fn near(&self, slot: u16) -> usize {
+        self.place(slot).unwrap_or(self.at)
+    }
+
+    /// Whether a field is there.
+    pub fn has(&self, slot: u16) -> bool {
+        self.place(slot).is_some()
+    }
+
+    scalars! { u8 u8, i8 i8, i32 i32, u32 u32, i64 i64, u64 u64, f64 f64 }
+    vectors! { u8s u8, i32s i32, i64s i64, u64s u64 }
+
+    fn vector<const N: usize>(&self, slot: u16) -> Option<Vector<'a, N>> {
+        let at = follow(self.bytes, self.place(slot)?)?;
+        let count = u32::from_le_bytes(array(self.bytes, at)?) as usize;
+        let start = at.checked_add(4)?;
+        let items = self.bytes.get(start..start.checked_add(count.checked_mul(N)?)?)?;
+        Some(Vector { at: start, items: items.as_chunks().0 })
+    }
+
+    /// A child table.
+    pub fn child(&self, slot: u16) -> Option<Table<'a>> {
+        Table::at(self.bytes, follow(self.bytes, self.place(slot)?)?)
+    }
+
+    /// A list of tables.
+    pub fn tables(&self, slot: u16) -> Option<Tables<'a>> {
+        Some(Tables { bytes: self.bytes, offsets: self.vector(slot)? })
+    }
+
+    /// The bytes of a string.
+    pub fn text(&self, slot: u16) -> Option<&'a [u8]> {
+        Some(self.u8s(slot)?.items.as_flattened())
+    }
+}
+
+/// A list of numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Vector<'a, const N: usize> {
+    /// Where its first item is.
+    pub at: usize,
+    items: &'a [[u8; N]],
+}
+
+impl<'a, const N: usize> Vector<'a, N> {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Where an item is.
+    pub fn place(&self, index: usize) -> usize {
+        self.at + N * index
+    }
+}
+
+macro_rules! items {
+    ($( $type:ty ),*) => {$(
+        impl<'a> Vector<'a, { size_of::<$type>() }> {
+            #[doc = concat!("The items as `", stringify!($type), "`.")]
+            pub fn iter(&self) -> impl DoubleEndedIterator<Item = $type> + ExactSizeIterator + Clone + use<'a> {
+                self.items.iter().map(|item| <$type>::from_le_bytes(*item))
+            }
+        }
+    )*};
+}
+
+items! { u8, i32, u64 }
+
+impl Vector<'_, 4> {
+    /// An item.
+    pub fn get(&self, index: usize) -> Option<i32> {
+        self.items.get(index).map(|item| i32::from_le_bytes(*item))
+    }
+}
+
+impl Vector<'_, 8> {
+    /// An item.
+    pub fn get(&self, index: usize) -> Option<u64> {
+        self.items.get(index).map(|item| u64::from_le_bytes(*item))
+    }
+}
+
+/// A list of tables.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables<'a> {
+    bytes: &'a [u8],
+    offsets: Vector<'a, 4>,
+}
+
+impl<'a> Tables<'a> {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// The table at an index.
+    pub fn get(&self, index: usize) -> Option<Table<'a>> {
+        (index < self.len()).then(|| Table::at(self.bytes, follow(self.bytes, self.offsets.place(index))?)).flatten()
+    }
+
+    /// The tables in their order.
+    pub fn iter(&self) -> impl Iterator<Item = Table<'a>> {
+        let tables = *self;
+        (0..tables.len()).filter_map(move |index| tables.get(index))
+    }
+}

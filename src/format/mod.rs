@@ -1,0 +1,22 @@
+//! Facts of the file formats, each stated once: the slot tables of the FlatBuffers schemas, element types, identifiers and
+//! headers of the containers, and access to the bytes of a FlatBuffer.
+//!
+//! One description serves whoever writes, reads or explains bytes. It is not a schema language: a field that is not in these
+//! tables does not exist for this project. Defaults are zero in all of them, so a table needs no column for them. What a
+//! program means is not known here; see [`crate::program`].
+
+pub mod bundled_program;
+pub mod container;
+pub mod flat_tensor;
+pub mod flatbuffer;
+pub mod path;
+pub mod program;
+pub mod safetensors;
+pub mod scalar_type;
+pub mod serializer;
+pub mod table;
+pub mod words;
+
+pub use container::Format;
+pub use scalar_type::ScalarType;
+pub use table::{Field, Kind, Table};

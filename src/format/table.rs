@@ -1,0 +1,125 @@
+//! The vocabulary of a slot table: tables, fields, kinds, enums, and the macro that writes them down.
+//!
+//! Nothing here reads or writes a byte.
+
+/// A table of a FlatBuffers schema: its fields by slot number.
+#[derive(Debug)]
+pub struct Table {
+    /// Name as the schema has it.
+    pub name: &'static str,
+    /// Fields; the position is the slot number. A union takes two: its tag, then its value.
+    pub fields: &'static [Field],
+}
+
+/// One slot of a [`Table`].
+#[derive(Debug)]
+pub struct Field {
+    /// Name as the schema has it; the tag of a union `val` is called `val_type`.
+    pub name: &'static str,
+    /// What the slot holds.
+    pub kind: Kind,
+}
+
+/// What a slot holds.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// One byte, 0 or 1.
+    Bool,
+    /// `i8`.
+    Byte,
+    /// `i8` with names.
+    Enum(&'static Enum),
+    /// `u8`: which member of the union in the next slot is present; 0 is none, `n` is the n-th member.
+    UnionTag,
+    /// Offset to one of these tables.
+    Union(&'static [&'static Table]),
+    /// `i16`.
+    Short,
+    /// `i32`.
+    Int,
+    /// `u32`.
+    UInt,
+    /// `i64`.
+    Long,
+    /// `u64`.
+    ULong,
+    /// `f64`.
+    Double,
+    /// Offset to a string.
+    Text,
+    /// Offset to a table.
+    Table(&'static Table),
+    /// Offset to a vector of one-byte numbers.
+    Bytes,
+    /// Offset to a vector of one-byte numbers whose first byte is aligned to this much at least (`force_align`).
+    AlignedBytes(u32),
+    /// Offset to a vector of bools.
+    Bools,
+    /// Offset to a vector of `i32`.
+    Ints,
+    /// Offset to a vector of `i64`.
+    Longs,
+    /// Offset to a vector of `u64`.
+    ULongs,
+    /// Offset to a vector of `f64`.
+    Doubles,
+    /// Offset to a vector of tables.
+    Tables(&'static Table),
+}
+
+/// An enum of a schema: numbers with names.
+#[derive(Debug)]
+pub struct Enum {
+    /// Name as the schema has it.
+    pub name: &'static str,
+    /// `(name, number)`, ascending.
+    pub names: &'static [(&'static str, i8)],
+}
+
+impl Enum {
+    /// The schema's name of `number`, if it has one.
+    pub fn name_of(&self, number: i8) -> Option<&'static str> {
+        self.names.iter().find(|(_, n)| *n == number).map(|(name, _)| *name)
+    }
+
+    /// The number called `name`, in any case.
+    pub fn number_of(&self, name: &str) -> Option<i8> {
+        self.names.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, n)| *n)
+    }
+}
+
+/// Writes slot tables: for each table a `static` description and a module of slot numbers, so that
+/// `tensor::sizes` is a `u16` and `TENSOR.fields[tensor::sizes]` describes it.
+macro_rules! tables {
+    ($( $(#[$doc:meta])* $static:ident = $module:ident $name:literal { $( $field:ident : $kind:expr ),* $(,)? } )*) => {$(
+        $(#[$doc])*
+        pub static $static: $crate::format::Table = $crate::format::Table {
+            name: $name,
+            fields: &[$( $crate::format::Field { name: stringify!($field), kind: $kind } ),*],
+        };
+        #[doc = concat!("Slot numbers of `", $name, "`.")]
+        // Not every slot is written or read by its number.
+        #[allow(non_upper_case_globals, missing_docs, dead_code)]
+        pub mod $module {
+            #[allow(non_camel_case_types, dead_code)]
+            enum Slot { $( $field ),* }
+            $( pub const $field: u16 = Slot::$field as u16; )*
+        }
+    )*};
+}
+pub(crate) use tables;
+
+#[cfg(test)]
+mod tests {
+    use crate::format::{Kind, program};
+
+    #[test]
+    fn slots_follow_the_order_of_the_fields() {
+        assert_eq!(program::tensor::scalar_type, 0);
+        assert_eq!(program::tensor::extra_tensor_info, 9);
+        assert_eq!(program::TENSOR.fields[usize::from(program::tensor::sizes)].name, "sizes");
+        assert!(
+            matches!(program::EVALUE.fields[usize::from(program::evalue::val)].kind, Kind::Union(m) if m.len() == 11)
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! The tests of a method as written -> inputs and outputs as bytes.
+
+use std::borrow::Cow;
+
+use crate::data::Blob;
+use crate::data::number::Number;
+use crate::ir::Diagnostic;
+use crate::ir::data::{Finder, Want};
+use crate::ir::document::{At, Method, Test, TestValue};
+use crate::ir::tree::NodeId;
+use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
+use crate::program::{EValue, ExecutionPlan, contiguous};
+
+/// Resolves the tests of a method; what is wrong goes to the finder's messages.
+pub(super) fn resolve<'d, 'a>(
+    method: &'d Method<'a>,
+    plan: &ExecutionPlan,
+    names: &[(NodeId, Option<Cow<'a, str>>)],
+    finder: &mut Finder<'d, 'a>,
+) -> Option<MethodTests> {
+    if method.tests.is_empty() {
+        return None;
+    }
+    let cases = method.tests.iter().filter_map(|test| case(test, plan, names, finder)).collect();
+    Some(MethodTests { method: method.name.value.to_string(), cases })
+}
+
+fn case<'d, 'a>(
+    test: &'d Test<'a>,
+    plan: &ExecutionPlan,
+    names: &[(NodeId, Option<Cow<'a, str>>)],
+    finder: &mut Finder<'d, 'a>,
+) -> Option<TestCase> {
+    let inputs = values("inputs", &test.inputs, plan.inputs.as_deref(), plan, names, finder);
+    let outputs = match &test.outputs {
+        Some(given) => Some(values("outputs", given, plan.outputs.as_deref(), plan, names, finder)?),
+        None => None,
+    };
+    Some(TestCase {
+        inputs: inputs?,
+        outputs,
+        atol: test.atol.unwrap_or(DEFAULT_ATOL),
+        rtol: test.rtol.unwrap_or(DEFAULT_RTOL),
+    })
+}
+
+fn values<'d, 'a>(
+    what: &str,
+    given: &'d At<Vec<At<TestValue<'a>>>>,
+    indices: Option<&[i32]>,
+    plan: &ExecutionPlan,
+    names: &[(NodeId, Option<Cow<'a, str>>)],
+    finder: &mut Finder<'d, 'a>,
+) -> Option<Vec<TestData>> {
+    let indices = indices.unwrap_or_default();
+    if given.value.len() != indices.len() {
+        let message = format!("the test has {} {what}, the method {}", given.value.len(), indices.len());
+        finder.diagnostics.push(Diagnostic::error(given.id, message).label(format!("expected {}", indices.len())));
+        return None;
+    }
+    given.value.iter().zip(indices).map(|(value, index)| one(value, *index, plan, names, finder)).collect()
+}
+
+/// Why a tensor of a method cannot take these sizes (rule I-27).
+fn misfit(tensor: &crate::program::Tensor, sizes: &[i32]) -> Option<String> {
+    let bound = tensor.sizes.as_deref()?;
+    let numel = |sizes: &[i32]| sizes.iter().map(|size| i128::from(*size)).product::<i128>();
+    if sizes.iter().any(|size| *size < 0) {
+        Some(format!("a size cannot be negative: {sizes:?}"))
+    } else if sizes.len() != bound.len() || (tensor.shape_dynamism == 0 && sizes != bound) {
+        Some(format!("the tensor has sizes {bound:?}, the test gives {sizes:?}"))
+    } else if tensor.shape_dynamism == 1 && numel(sizes) > numel(bound) {
+        Some(format!("the tensor holds {} elements at most, the test gives {}", numel(bound), numel(sizes)))
+    } else {
+        None
+    }
+}
+
+fn one<'d, 'a>(
+    given: &'d At<TestValue<'a>>,
+    index: i32,
+    plan: &ExecutionPlan,
+    names: &[(NodeId, Option<Cow<'a, str>>)],
+    finder: &mut Finder<'d, 'a>,
+) -> Option<TestData> {
+    let index = usize::try_from(index).ok()?;
+    let value = plan.values().get(index)?;
+    let found = match (value, &given.value) {
+        (EValue::Null, TestValue::Null) => Some(TestData::Null),
+        (EValue::Int(_), TestValue::Number(Number::Int(n))) => i64::try_from(*n).ok().map(TestData::Int),
+        (EValue::Double(_), TestValue::Number(n @ (Number::Int(_) | Number::Float(_)))) => {
+            Some(TestData::Double(n.to_f64()))
+        }
+        (EValue::Bool(_), TestValue::Number(Number::Bool(b))) => Some(TestData::Bool(*b)),
+        (EValue::String(_), TestValue::Text(text)) => Some(TestData::String(text.to_string())),
+        (EValue::Tensor(tensor), TestValue::Number(number))
+            if tensor.sizes.as_ref().is_some_and(|sizes| sizes.is_empty()) =>
+        {
+            let mut bytes = Vec::new();
+            if let Err(message) = crate::data::number::encode(tensor.scalar_type, *number, &mut bytes) {
+                finder.diagnostics.push(Diagnostic::error(given.id, message));
+                return None;
+            }
+            let scalar_type = tensor.scalar_type;
+            Some(TestData::Tensor { scalar_type, sizes: Vec::new(), dim_order: Vec::new(), data: Blob::bytes(bytes) })
+        }
+        (EValue::Tensor(tensor), TestValue::Tensor(sizes, data)) => {
+            // A dynamic tensor takes the sizes of what is given, if the nesting says them.
+            let dynamic = tensor.shape_dynamism != 0;
+            let stated = sizes.as_ref().map(|sizes| sizes.value.clone());
+            let wanted = stated.or_else(|| tensor.sizes.as_deref().filter(|_| !dynamic).map(<[i32]>::to_vec));
+            let order = tensor.dim_order.clone().unwrap_or_default();
+            let found = finder.find(data, Want::Tensor(tensor.scalar_type, wanted.as_deref(), Some(&order)))?;
+            let Some(sizes) = wanted.or(found.sizes).filter(|sizes| sizes.len() == order.len()) else {
+                let message = "the sizes of this tensor are not known";
+                finder.diagnostics.push(
+                    Diagnostic::error(given.id, message).label("nest the numbers, or write {sizes: [...], data: ...}"),
+                );
+                return None;
+            };
+            if let Some(message) = misfit(tensor, &sizes) {
+                finder.diagnostics.push(Diagnostic::error(given.id, message).label("these sizes do not fit"));
+                return None;
+            }
+            let order = if order.is_empty() { contiguous(sizes.len()) } else { order };
+            let dim_order = order.into_owned();
+            Some(TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data: found.blob })
+        }
+        _ => None,
+    };
+    if found.is_none() {
+        let name = names
+            .get(index)
+            .and_then(|(_, name)| name.as_deref())
+            .map_or(format!("value {index}"), |name| format!("`{name}`"));
+        let kind = value.kind();
+        let kind = format!("{} {kind}", if kind == "Int" || kind == "IntList" { "an" } else { "a" });
+        let message = format!("{name} is {kind}, the test gives {}", describe(&given.value));
+        finder.diagnostics.push(Diagnostic::error(given.id, message).label(format!("expected {kind}")));
+    }
+    found
+}
+
+fn describe(value: &TestValue<'_>) -> String {
+    match value {
+        TestValue::Null => "null".into(),
+        TestValue::Number(number) => format!("the number {number}"),
+        TestValue::Text(text) => format!("the text `{}`", crate::diagnostics::clipped(text)),
+        TestValue::Tensor(..) => "a tensor".into(),
+    }
+}

@@ -1,0 +1,81 @@
+//! Positions of the elements of a program in its source, for messages about them.
+
+use std::borrow::Cow;
+
+use crate::ir::tree::NodeId;
+use crate::program::element::{Element, Part};
+
+/// Nodes of the elements of a program, and their names in the source.
+#[derive(Debug, Default)]
+pub struct Origins<'a> {
+    /// Methods.
+    pub methods: Vec<MethodOrigins<'a>>,
+    /// Entries of `named_data`.
+    pub named_data: Vec<NodeId>,
+    /// Entries of the external data.
+    pub external_data: Vec<NodeId>,
+    /// Patches.
+    pub patches: Vec<NodeId>,
+    /// Field overrides.
+    pub field_overrides: Vec<NodeId>,
+    /// The layout option `header`.
+    pub header: Option<NodeId>,
+}
+
+/// Nodes of the parts of a method.
+#[derive(Debug, Default)]
+pub struct MethodOrigins<'a> {
+    /// The method.
+    pub id: NodeId,
+    /// Node and, for declared values, name.
+    pub values: Vec<(NodeId, Option<Cow<'a, str>>)>,
+    /// Delegates.
+    pub delegates: Vec<NodeId>,
+}
+
+impl Origins<'_> {
+    /// The node of an element.
+    pub fn node(&self, element: Element) -> Option<NodeId> {
+        match element {
+            Element::Program => None,
+            Element::Header => self.header,
+            Element::NamedData(number) => self.named_data.get(number).copied(),
+            Element::ExternalData(number) => self.external_data.get(number).copied(),
+            Element::Method(method, part) => {
+                let method = self.methods.get(method)?;
+                match part {
+                    Part::Value(value) | Part::Item(value, _) => Some(method.values.get(value)?.0),
+                    Part::Delegate(delegate) => method.delegates.get(delegate).copied(),
+                    Part::Whole
+                    | Part::Input(_)
+                    | Part::Output(_)
+                    | Part::Operator(_)
+                    | Part::Instruction(..)
+                    | Part::Arg(..)
+                    | Part::Field(..) => Some(method.id),
+                }
+            }
+        }
+    }
+
+    /// The node of a field override, by its number.
+    pub fn field_override(&self, number: usize) -> Option<NodeId> {
+        self.field_overrides.get(number).copied()
+    }
+
+    /// The node of a patch, by its number.
+    pub fn patch(&self, number: usize) -> Option<NodeId> {
+        self.patches.get(number).copied()
+    }
+
+    /// The values of a method that have a name in the text.
+    pub fn values(&self, method: usize) -> Vec<(String, usize)> {
+        let values = self.methods.get(method).into_iter().flat_map(|method| method.values.iter().zip(0..));
+        values.filter_map(|((_, name), index)| Some((name.as_deref()?.to_owned(), index))).collect()
+    }
+
+    /// The name of a value in the text.
+    pub fn name(&self, method: usize, value: usize) -> Option<&str> {
+        self.methods.get(method)?.values.get(value)?.1.as_deref()
+    }
+}

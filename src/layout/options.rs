@@ -1,0 +1,401 @@
+//! The layout options: one row each, with name, type, default, kind of value and documentation.
+//!
+//! From the rows follow [`Options`], the keys of `layout:` in the YAML and in its JSON Schema, the options of the command line, the
+//! table in docs/yaml-reference.md, and what the printer prints. An option is added by adding a row.
+
+use crate::format::serializer::Serializer;
+
+/// A `.ptd` in several files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shards {
+    /// Bytes of data in a file, at most; a single tensor may have more.
+    pub max_bytes: u64,
+    /// The tags of the files are this, a number and how many there are: `model-00002-of-00005`.
+    pub name: String,
+}
+
+/// The largest alignment inside a FlatBuffer, in bytes; its header is padded to it (W-4).
+pub const MAX_FORCED_ALIGNMENT: u64 = 65536;
+
+/// The largest alignment of a segment in bytes.
+pub const MAX_ALIGNMENT: u64 = 1 << 30;
+
+/// The extended header of a `.pte` (rules H-4 to H-6, W-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Header {
+    /// 32 bytes if there are segment bytes, none otherwise.
+    Auto,
+    /// None.
+    None,
+    /// This many bytes: 24 (before ExecuTorch 1.0) or 32.
+    Length(u32),
+}
+
+/// Whether equal strings of a FlatBuffer are written once. Neither of upstream's writers shares them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strings {
+    /// Each is written where it is needed.
+    Separate,
+    /// Equal ones are one.
+    Shared,
+}
+
+/// Storage of constants or of the payloads of delegates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// In segments behind the FlatBuffer.
+    Segment,
+    /// Inside the FlatBuffer, for old loaders.
+    Inline,
+}
+
+/// Values that an option takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionKind {
+    /// A number of bytes from 1 to [`MAX_ALIGNMENT`], or `page`.
+    Alignment,
+    /// A power of two up to [`MAX_FORCED_ALIGNMENT`], or `page`: an alignment inside the FlatBuffer.
+    ForcedAlignment,
+    /// A number of bytes between these.
+    Bytes(u64, u64),
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// One of these words, or a number of bytes between these.
+    WordsOrBytes(&'static [&'static str], u64, u64),
+}
+
+/// A value of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionValue {
+    /// A number of bytes.
+    Bytes(u64),
+    /// The word with this index among those of the kind.
+    Word(usize),
+}
+
+/// An option: what its row says.
+#[derive(Debug)]
+pub struct OptionSpec {
+    /// Key under `layout:`; with hyphens the name of the command line option.
+    pub name: &'static str,
+    /// Values that it takes.
+    pub kind: OptionKind,
+    /// The default in words.
+    pub default: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    get: fn(&Options) -> Option<OptionValue>,
+    set: fn(&mut Options, OptionValue),
+}
+
+/// A Rust type of an option.
+trait OptionType: Sized {
+    /// The value; `None` if it is left to be computed.
+    fn value(&self) -> Option<OptionValue>;
+    /// The type with a value of the option's kind.
+    fn of(value: OptionValue) -> Self;
+}
+
+impl OptionType for u64 {
+    fn value(&self) -> Option<OptionValue> {
+        Some(OptionValue::Bytes(*self))
+    }
+
+    fn of(value: OptionValue) -> u64 {
+        match value {
+            OptionValue::Bytes(bytes) => bytes,
+            OptionValue::Word(_) => unreachable!("options of this type have no words"),
+        }
+    }
+}
+
+impl<T: OptionType> OptionType for Option<T> {
+    fn value(&self) -> Option<OptionValue> {
+        self.as_ref().and_then(T::value)
+    }
+
+    fn of(value: OptionValue) -> Option<T> {
+        Some(T::of(value))
+    }
+}
+
+impl OptionType for Header {
+    fn value(&self) -> Option<OptionValue> {
+        Some(match self {
+            Header::Auto => OptionValue::Word(0),
+            Header::None => OptionValue::Word(1),
+            Header::Length(length) => OptionValue::Bytes((*length).into()),
+        })
+    }
+
+    fn of(value: OptionValue) -> Header {
+        match value {
+            OptionValue::Word(0) => Header::Auto,
+            OptionValue::Word(_) => Header::None,
+            OptionValue::Bytes(bytes) => Header::Length(bytes.try_into().unwrap_or(u32::MAX)),
+        }
+    }
+}
+
+/// A type whose variants are the words of its options, in their order.
+macro_rules! words {
+    ($( $type:ident $words:ident { $( $variant:ident $word:literal ),* } )*) => {$(
+        const $words: &[&str] = &[$( $word ),*];
+
+        impl OptionType for $type {
+            fn value(&self) -> Option<OptionValue> {
+                Some(OptionValue::Word(*self as usize))
+            }
+
+            fn of(value: OptionValue) -> $type {
+                let all = [$( $type::$variant ),*];
+                match value {
+                    OptionValue::Word(word) => all[word],
+                    OptionValue::Bytes(_) => unreachable!("options of this type have words only"),
+                }
+            }
+        }
+    )*};
+}
+
+words! {
+    Serializer SERIALIZERS { Exir "exir", Flatc "flatc" }
+    Strings STRINGS { Separate "separate", Shared "shared" }
+    Storage STORAGES { Segment "segment", Inline "inline" }
+}
+
+macro_rules! options {
+    ($( $name:ident : $type:ty = $value:expr, $default:literal, $kind:expr, $doc:literal; )*) => {
+        /// The layout of the files; the defaults are the exporter's.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct Options {
+            $(
+                #[doc = concat!($doc, "; default: ", $default, ".")]
+                pub $name: $type,
+            )*
+            /// How the `.ptd` without a tag is split into several; default: not at all. Not an option of the layout of one file.
+            pub shards: Option<Shards>,
+        }
+
+        impl Default for Options {
+            fn default() -> Options {
+                Options { $( $name: $value, )* shards: None }
+            }
+        }
+
+        /// All options, in the order in which they are documented.
+        pub static OPTIONS: &[OptionSpec] = &[$(
+            OptionSpec {
+                name: stringify!($name),
+                kind: $kind,
+                default: $default,
+                doc: $doc,
+                get: |options| options.$name.value(),
+                set: |options, value| options.$name = OptionType::of(value),
+            },
+        )*];
+    };
+}
+
+options! {
+    segment_alignment: u64 = 128, "128", OptionKind::Alignment,
+        "Segments start at multiples of this, in bytes";
+    tensor_alignment: u64 = 16, "16", OptionKind::ForcedAlignment,
+        "Constants start at multiples of this in their segment, and inside the FlatBuffer";
+    delegate_alignment: u64 = 16, "16", OptionKind::ForcedAlignment,
+        "Payloads of delegates start at multiples of this inside the FlatBuffer";
+    base_alignment: Option<u64> = None, "what aligns every segment in the file", OptionKind::Alignment,
+        "The first segment starts at a multiple of this in the file";
+    builder: Serializer = Serializer::Exir, "exir", OptionKind::Words(SERIALIZERS),
+        "Serializer whose order the program's FlatBuffer has";
+    ptd_builder: Serializer = Serializer::Flatc, "flatc", OptionKind::Words(SERIALIZERS),
+        "Serializer whose order the FlatBuffers of the .ptd files have";
+    bpte_builder: Option<Serializer> = None, "the program's", OptionKind::Words(SERIALIZERS),
+        "Serializer whose order the FlatBuffer of the .bpte has";
+    header: Header = Header::Auto, "auto: 32 if there are segments", OptionKind::WordsOrBytes(&["auto", "none"], 24, 65536),
+        "Length of the extended header in bytes";
+    header_size: Option<u64> = None, "the least that keeps the FlatBuffer aligned", OptionKind::Bytes(24, MAX_FORCED_ALIGNMENT),
+        "Bytes of the extended header with its padding";
+    strings: Strings = Strings::Separate, "separate", OptionKind::Words(STRINGS),
+        "Whether equal strings of the program's FlatBuffer are stored once";
+    constants: Storage = Storage::Segment, "segment", OptionKind::Words(STORAGES),
+        "Storage of constants";
+    delegates: Storage = Storage::Segment, "segment", OptionKind::Words(STORAGES),
+        "Storage of the payloads of delegates";
+}
+
+impl OptionSpec {
+    /// The option called `name`.
+    #[cfg(test)]
+    pub fn find(name: &str) -> Option<&'static OptionSpec> {
+        OPTIONS.iter().find(|option| option.name == name)
+    }
+
+    /// The value in `options`; `None` if it is left to be computed.
+    pub fn get(&self, options: &Options) -> Option<OptionValue> {
+        (self.get)(options)
+    }
+
+    /// Sets a value of this option's kind.
+    pub fn set(&self, options: &mut Options, value: OptionValue) {
+        (self.set)(options, value);
+    }
+
+    /// Parses a word, or a number of bytes such as `4096`, `4K` or `page`.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(&self, text: &str) -> Result<OptionValue, String> {
+        let words = match self.kind {
+            OptionKind::Words(words) | OptionKind::WordsOrBytes(words, ..) => words,
+            OptionKind::Alignment | OptionKind::ForcedAlignment | OptionKind::Bytes(..) => &[],
+        };
+        if let Some(word) = words.iter().position(|word| *word == text) {
+            return Ok(OptionValue::Word(word));
+        }
+        let is_alignment = matches!(self.kind, OptionKind::Alignment | OptionKind::ForcedAlignment);
+        let page = if text == "page" && is_alignment { Some(4096) } else { None };
+        match page.or_else(|| parse_bytes(text)) {
+            Some(bytes) => self.bytes(bytes),
+            None => Err(self.expected()),
+        }
+    }
+
+    /// A number of bytes as a value.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn bytes(&self, bytes: u64) -> Result<OptionValue, String> {
+        let valid = match self.kind {
+            OptionKind::Alignment => (1..=MAX_ALIGNMENT).contains(&bytes),
+            OptionKind::ForcedAlignment => bytes.is_power_of_two() && bytes <= MAX_FORCED_ALIGNMENT,
+            OptionKind::Bytes(least, most) | OptionKind::WordsOrBytes(_, least, most) => (least..=most).contains(&bytes),
+            OptionKind::Words(_) => false,
+        };
+        if valid { Ok(OptionValue::Bytes(bytes)) } else { Err(self.expected()) }
+    }
+
+    /// The values that the option takes, in words.
+    pub fn expected(&self) -> String {
+        match self.kind {
+            OptionKind::Alignment => "1 to 1G, such as 128, 4K or page".into(),
+            OptionKind::ForcedAlignment => "a power of two up to 64K, such as 16, 4K or page".into(),
+            OptionKind::Bytes(least, most) => format!("{least} to {most} bytes"),
+            OptionKind::Words(words) => words.join(" or "),
+            OptionKind::WordsOrBytes(words, least, most) => {
+                format!("{}, or a length from {least} to {most}", words.join(", "))
+            }
+        }
+    }
+
+    /// A value as the YAML has it.
+    pub fn print(&self, value: OptionValue) -> String {
+        match (value, self.kind) {
+            (OptionValue::Bytes(bytes), _) => bytes.to_string(),
+            (OptionValue::Word(word), OptionKind::Words(words) | OptionKind::WordsOrBytes(words, ..)) => {
+                words[word].to_owned()
+            }
+            (OptionValue::Word(word), _) => word.to_string(),
+        }
+    }
+}
+
+/// A number of bytes: digits, with K, M, G or T for powers of 1024. `None` for anything else.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_at(text.len() - usize::from(text.ends_with(['K', 'M', 'G', 'T'])));
+    let shift = match unit {
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => 0,
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Values of some options, which replace those of other [`Options`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OptionOverrides(Vec<(usize, OptionValue)>);
+
+impl OptionOverrides {
+    /// Sets the option called `name` to a word or a number of bytes; a later value replaces an earlier one.
+    ///
+    /// # Errors
+    /// An unknown name, and a value that the option does not take.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let index = OPTIONS.iter().position(|option| option.name == name);
+        let index = index.ok_or_else(|| format!("unknown layout option `{name}`"))?;
+        let value = OPTIONS[index].parse(value).map_err(|expected| format!("expected {expected}"))?;
+        self.push(index, value);
+        Ok(())
+    }
+
+    /// Sets the option with this index in [`OPTIONS`] to a value of its kind.
+    pub fn push(&mut self, index: usize, value: OptionValue) {
+        self.0.push((index, value));
+    }
+
+    /// Puts the values into `options`.
+    pub fn apply(&self, options: &mut Options) {
+        for (index, value) in &self.0 {
+            OPTIONS[*index].set(options, *value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_takes_its_default_and_prints_it_back() {
+        let default = Options::default();
+        for option in OPTIONS {
+            let Some(value) = option.get(&default) else { continue };
+            assert_eq!(option.parse(&option.print(value)), Ok(value), "{}", option.name);
+            assert!(option.default.starts_with(&option.print(value)), "{}: {}", option.name, option.default);
+        }
+    }
+
+    #[test]
+    fn values_are_checked_by_kind() {
+        let parse = |name: &str, text: &str| OptionSpec::find(name).unwrap().parse(text);
+        assert_eq!(parse("segment_alignment", "48"), Ok(OptionValue::Bytes(48)));
+        assert_eq!(parse("segment_alignment", "page"), Ok(OptionValue::Bytes(4096)));
+        assert_eq!(parse("tensor_alignment", "4K"), Ok(OptionValue::Bytes(4096)));
+        assert_eq!(parse("header", "none"), Ok(OptionValue::Word(1)));
+        assert_eq!(parse("header", "24"), Ok(OptionValue::Bytes(24)));
+        assert_eq!(parse("builder", "flatc"), Ok(OptionValue::Word(1)));
+        let wrong = [
+            ("segment_alignment", "0"),
+            ("segment_alignment", "2G"),
+            ("segment_alignment", "+8"),
+            ("tensor_alignment", "48"),
+            ("tensor_alignment", "128K"),
+            ("header", "23"),
+            ("header", "page"),
+            ("header_size", "page"),
+            ("builder", "cmake"),
+            ("builder", "1"),
+            ("segment_alignment", "99999999999999999999"),
+        ];
+        for (name, text) in wrong {
+            assert!(parse(name, text).is_err(), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn overrides_replace_single_options() {
+        let mut overrides = OptionOverrides::default();
+        overrides.set("builder", "flatc").unwrap();
+        overrides.set("header", "24").unwrap();
+        overrides.set("header", "none").unwrap();
+        assert!(overrides.set("colour", "red").is_err());
+        let mut options = Options { segment_alignment: 64, ..Options::default() };
+        overrides.apply(&mut options);
+        assert_eq!((options.builder, options.header, options.segment_alignment), (Serializer::Flatc, Header::None, 64));
+    }
+}

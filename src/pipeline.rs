@@ -1,0 +1,447 @@
+//! The stages from a source to its files, one function each. [`crate::assemble`] is all of them in a row.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::annotate::{self, Options as AnnotateOptions};
+use crate::assembly::{self, Assembly};
+use crate::check::{self, DataFile, Findings, Profile};
+use crate::data::{BlobId, Origin, dedup};
+use crate::diagnostics::{self, Report, Severity};
+use crate::error::Error;
+use crate::format::{Format, container};
+use crate::ir::resolve::origins::Origins;
+use crate::ir::{self, Diagnostic, document};
+use crate::layout::options::OptionOverrides;
+use crate::layout::{self, LayoutError, Plan, Shards};
+use crate::operators::OperatorSet;
+use crate::printer::{self, PrintOptions, Printed};
+use crate::program::element::{Element, Part};
+use crate::program::test_cases::MethodTests;
+use crate::program::{Program, TensorData};
+use crate::raw::Overrides;
+use crate::reader;
+use crate::recover;
+use crate::source::{Content, Source};
+use crate::transform;
+
+/// Data beyond this total are an error unless [`Options::max_size`] says otherwise: a typo such as `sizes: [1000000, 1000000]`
+/// must not fill a disk. In bytes.
+pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
+
+/// Options of assembling; they replace what the source states.
+///
+/// ```
+/// use pte_emit::Options;
+///
+/// let mut options = Options::default();
+/// options.external_data = true;
+/// options.layout.set("segment_alignment", "4K").unwrap();
+/// assert!(options.layout.set("segment_alignment", "many").is_err());
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Layout options, which replace those of the source.
+    pub layout: OptionOverrides,
+    /// Store all constants in a `.ptd`.
+    pub external_data: bool,
+    /// Store all external data that the files of `with` have in the program.
+    pub internal_data: bool,
+    /// `.ptd` files with data that the program refers to.
+    pub with: Vec<PathBuf>,
+    /// Fail if the data exceed this total size in bytes; `None` is [`DEFAULT_MAX_SIZE`].
+    pub max_size: Option<u64>,
+    /// How the `.ptd` without a tag is split into several.
+    pub shards: Option<Shards>,
+}
+
+/// YAML or JSON as a syntax tree with typed nodes: the result of [`parse`].
+pub struct Document<'s> {
+    name: &'s str,
+    text: &'s str,
+    folder: &'s Path,
+    document: document::Document<'s>,
+    messages: Vec<Diagnostic>,
+}
+
+impl fmt::Debug for Document<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Document").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A program with everything else that a source states: the result of [`resolve`] and of [`read`].
+#[derive(Debug)]
+pub struct Resolved<'s> {
+    /// The program.
+    pub program: Program,
+    /// The tests of its methods.
+    pub tests: Vec<MethodTests>,
+    /// The name that the source gives to its outputs, without an extension.
+    pub name: Option<String>,
+    layout: layout::Options,
+    overrides: Overrides,
+    has_methods: bool,
+    source: (&'s str, &'s str),
+    origins: Origins<'s>,
+    messages: Vec<Diagnostic>,
+}
+
+/// A program whose every byte has its offset: the result of [`plan`].
+#[derive(Debug)]
+pub struct Planned<'s> {
+    resolved: Resolved<'s>,
+    plan: Plan,
+}
+
+/// The documents of a YAML stream, with variables substituted: the result of [`documents`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Documents<'s> {
+    /// One source for each document.
+    pub sources: Vec<Source<'s>>,
+    /// The definitions that the YAML uses.
+    pub used: BTreeSet<String>,
+}
+
+/// Splits YAML into its documents, and replaces `${NAME}` and `${NAME:default}` by definitions and defaults.
+///
+/// ```
+/// use pte_emit::{Source, documents};
+///
+/// let definitions = [("N".to_owned(), "4".to_owned())].into();
+/// let both = documents(Source::yaml("n.yaml", "name: n${N}\n---\nname: m${M:2}\n", "."), &definitions).unwrap();
+/// assert_eq!(both.sources.len(), 2);
+/// assert!(both.sources[1].text().unwrap().contains("name: m2"));
+/// ```
+///
+/// # Errors
+/// Undefined names.
+pub fn documents<'s>(source: Source<'s>, definitions: &BTreeMap<String, String>) -> Result<Documents<'s>, Error> {
+    let text = source.text().unwrap_or_default();
+    let filled = ir::template::fill(text, definitions);
+    let (filled, used) = filled
+        .map_err(|errors| Error::new(Report::new(source.name(), text, errors.into_iter().map(Into::into).collect())))?;
+    let used = used.into_iter().map(str::to_owned).collect();
+    let texts = match &*ir::template::documents(&filled) {
+        [Cow::Borrowed(whole)] if whole.len() == text.len() => None,
+        several => Some(several.iter().map(|text| text.to_string()).collect::<Vec<_>>()),
+    };
+    let sources = match texts {
+        Some(texts) => texts.into_iter().map(|text| source.with_text(text)).collect(),
+        None => vec![source],
+    };
+    Ok(Documents { sources, used })
+}
+
+/// The JSON Schema of the YAML, for editors that complete and check while one types.
+///
+/// ```
+/// assert!(pte_emit::json_schema().contains("https://json-schema.org"));
+/// ```
+pub fn json_schema() -> String {
+    format!("{:#}\n", ir::json_schema::schema())
+}
+
+/// Reads YAML or JSON: keys and kinds of nodes are checked, no name is looked up.
+///
+/// # Errors
+/// All mistakes that are found; for text that is no YAML the first one.
+pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
+    let Some(text) = source.text() else {
+        return Err(Error::input(source.name(), "this is a binary file, expected YAML or JSON"));
+    };
+    let syntax = |error: ir::tree::SyntaxError| Error::new(Report::new(source.name(), text, vec![error.into()]));
+    let (document, messages) = ir::decode::decode(ir::tree::parse(text).map_err(syntax)?);
+    if messages.iter().any(|message| message.severity == Severity::Error) {
+        // Names of what could not be read would be reported as unknown.
+        return Err(Error::new(Report::new(source.name(), text, ir::located(text, messages))));
+    }
+    Ok(Document { name: source.name(), text, folder: source.folder(), document, messages })
+}
+
+/// Looks up names, numbers values as the exporter does, opens data files.
+///
+/// # Errors
+/// All mistakes that are found.
+pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
+    let Document { name, text, folder, document, mut messages } = document;
+    let resolved = ir::resolve::resolve(&document, folder);
+    let mut resolved = resolved.map_err(|messages| Error::new(Report::new(name, text, ir::located(text, messages))))?;
+    messages.append(&mut resolved.diagnostics);
+    let mut layout = layout::Options::default();
+    resolved.options.apply(&mut layout);
+    Ok(Resolved {
+        program: resolved.program,
+        tests: resolved.tests,
+        name: document.name.map(|name| name.value.into_owned()),
+        layout,
+        overrides: resolved.overrides,
+        has_methods: resolved.has_methods,
+        source: (name, text),
+        origins: resolved.origins,
+        messages,
+    })
+}
+
+/// Reads a binary file, with the layout that it was found in: a `.pte`, a `.ptd`, the program and the tests of a `.bpte`, or the
+/// tensors of a `.safetensors`. Weights are not read.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn read<'s>(source: &'s Source<'_>) -> Result<Resolved<'s>, Error> {
+    let Content::Binary(origin) = source.content() else {
+        return Err(Error::input(source.name(), "this is text, expected a .pte, .ptd, .bpte or .safetensors file"));
+    };
+    let mut resolved = read_origin(origin).map_err(|error| Error::io(source.name(), "", &error))?;
+    resolved.source.0 = source.name();
+    Ok(resolved)
+}
+
+fn read_origin<'s>(origin: &Origin) -> io::Result<Resolved<'s>> {
+    Ok(match Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?) {
+        Some(Format::BundledProgram) => {
+            let bundled = reader::bundled_program::read(origin)?;
+            let (program, layout) = recover::layout::program_with_layout(&bundled.program_origin()?)?;
+            Resolved { tests: bundled.tests, layout, ..Resolved::from(program) }
+        }
+        Some(Format::FlatTensor) => {
+            let recover::layout::FlatTensor { program, options, .. } = recover::layout::flat_tensor(origin)?;
+            Resolved { layout: options, has_methods: false, ..Resolved::from(program) }
+        }
+        Some(Format::Safetensors) => {
+            Resolved { has_methods: false, ..Resolved::from(reader::safetensors::read(origin)?) }
+        }
+        Some(Format::Program) | None => {
+            let (program, layout) = recover::layout::program_with_layout(origin)?;
+            Resolved { layout, ..Resolved::from(program) }
+        }
+    })
+}
+
+impl From<Program> for Resolved<'_> {
+    /// A program that was made without a source, to be laid out by default. One without a list of methods makes a `.ptd`.
+    fn from(program: Program) -> Self {
+        Resolved {
+            has_methods: program.execution_plan.is_some(),
+            program,
+            tests: Vec::new(),
+            name: None,
+            layout: layout::Options::default(),
+            overrides: Overrides::default(),
+            source: ("", ""),
+            origins: Origins::default(),
+            messages: Vec::new(),
+        }
+    }
+}
+
+impl Resolved<'_> {
+    fn error(&self, messages: Vec<Diagnostic>) -> Error {
+        let (name, text) = self.source;
+        Error::new(Report::new(name, text, ir::located(text, messages)))
+    }
+
+    fn io(&self, error: &io::Error) -> Error {
+        Error::io(self.source.0, "", error)
+    }
+
+    /// Messages for elements of the program, in the order of the source.
+    fn placed(&self, errors: Vec<LayoutError>) -> Vec<Diagnostic> {
+        let message = |error: LayoutError| {
+            let mut message = Diagnostic::whole(error.message);
+            message.at = self.origins.node(error.at);
+            let related = error.related.and_then(|(element, role)| Some((self.origins.node(element)?, role)));
+            message.related.extend(related);
+            message
+        };
+        let mut messages: Vec<Diagnostic> = errors.into_iter().map(message).collect();
+        messages.sort_by_key(|message| message.at);
+        messages
+    }
+}
+
+/// Moves data to where the options put them, and gives every byte of the files its offset. Data are read only where equal ones
+/// are to be stored once.
+///
+/// # Errors
+/// Data that are too large in total, that cannot be read or are not in the files of [`Options::with`], contradicting memory plans
+/// and offsets that do not fit their fields.
+pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned<'s>, Error> {
+    options.layout.apply(&mut resolved.layout);
+    resolved.layout.shards = options.shards.clone();
+    if let Err(error) = check_size(&resolved.program, options.max_size.unwrap_or(DEFAULT_MAX_SIZE)) {
+        return Err(resolved.error(resolved.placed(vec![error])));
+    }
+    let same = move_data(&mut resolved, options).map_err(|error| resolved.io(&error))?;
+    match layout::plan(&resolved.program, &same, &resolved.layout) {
+        Ok(plan) => Ok(Planned { resolved, plan }),
+        Err(errors) => Err(resolved.error(resolved.placed(errors))),
+    }
+}
+
+/// Externalizes and internalizes; returns for each blob the first one with the same bytes.
+fn move_data(resolved: &mut Resolved<'_>, options: &Options) -> io::Result<Vec<BlobId>> {
+    let Resolved { program, origins, .. } = resolved;
+    if options.internal_data || !options.with.is_empty() {
+        transform::internalize::internalize(program, &options.with, options.internal_data)?;
+    }
+    let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
+    if options.external_data {
+        let name = |method, value| origins.name(method, value).map(str::to_owned);
+        transform::externalize::externalize(program, &same, name);
+    }
+    Ok(same)
+}
+
+/// Writes the metadata of all files, with the field overrides of `raw:` if the source has some. The data are read when the files are
+/// written.
+///
+/// # Errors
+/// Overrides of fields that do not exist, metadata beyond 2 GiB, data inside the FlatBuffer that cannot be read.
+pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
+    let Planned { mut resolved, plan } = planned;
+    let program = std::mem::take(&mut resolved.program);
+    let (tests, overrides) = (std::mem::take(&mut resolved.tests), std::mem::take(&mut resolved.overrides));
+    let (layout, origins) = (resolved.layout.clone(), &resolved.origins);
+    let values = |method| origins.values(method);
+    let emitted = assembly::emit(program, plan, layout, tests, overrides, resolved.has_methods, &values);
+    let (mut assembly, outcome) = emitted.map_err(|error| resolved.io(&error))?;
+    let field = |number: usize, message: String, severity| {
+        let mut diagnostic = Diagnostic { severity, ..Diagnostic::whole(message) };
+        diagnostic.at = origins.field_override(number);
+        diagnostic
+    };
+    let mut errors: Vec<Diagnostic> =
+        outcome.errors.into_iter().map(|remark| field(remark.number, remark.message, Severity::Error)).collect();
+    errors.extend(assembly.patches_beyond_the_end().into_iter().map(|(number, patch, size)| {
+        let end = format!("{} at offset {}", diagnostics::counted(patch.bytes.len() as u64, "byte"), patch.at);
+        let mut diagnostic = Diagnostic::whole(format!("{end} go beyond the file, which has {size} bytes"));
+        diagnostic.at = origins.patch(number);
+        diagnostic
+    }));
+    if !errors.is_empty() {
+        errors.sort_by_key(|error| error.at);
+        return Err(resolved.error(errors));
+    }
+    let warnings = outcome.warnings.into_iter().map(|remark| field(remark.number, remark.message, Severity::Warning));
+    let mut messages = std::mem::take(&mut resolved.messages);
+    messages.extend(warnings);
+    // In the order of the source, whatever stage found them.
+    messages.sort_by_key(|message| message.at);
+    let (name, text) = resolved.source;
+    assembly.warnings = Report::new(name, text, ir::located(text, messages));
+    assembly.name = resolved.name;
+    Ok(assembly)
+}
+
+/// Prints a binary file as YAML that reproduces it byte for byte, and assembles that YAML to make sure. Paths in the YAML are relative
+/// to `folder`.
+///
+/// # Errors
+/// A file that cannot be read, or is of none of the formats.
+pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Result<Printed, Error> {
+    let Content::Binary(origin) = source.content() else {
+        return Err(Error::input(source.name(), "this is text, expected a .pte, .ptd or .bpte file"));
+    };
+    printer::print(origin, printer::Printer { folder, options, assemble: &assemble_printed })
+        .map_err(|error| Error::io(source.name(), "", &error))
+}
+
+/// Assembles printed YAML. Data that are in one file are not too large for another.
+fn assemble_printed(yaml: &str, folder: &Path) -> Option<Assembly> {
+    let options = Options { max_size: Some(u64::MAX), ..Options::default() };
+    crate::assemble(&Source::yaml("dump", yaml, folder), &options).ok()
+}
+
+/// Options of [`check`].
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct CheckOptions {
+    /// The runtime that the file is for.
+    pub profile: Profile,
+    /// `.ptd` files with data that the program refers to.
+    pub with: Vec<PathBuf>,
+    /// Whether to read constants and initial states.
+    pub data: bool,
+    /// Operators beyond those that the runtime registers.
+    pub operators: OperatorSet,
+}
+
+/// Validates a binary file, or the files that YAML becomes: one list of findings for each file, the program first. Of a binary file only
+/// the metadata are read, unless [`CheckOptions::data`] is set.
+///
+/// ```
+/// use pte_emit::{CheckOptions, Source, check};
+///
+/// let findings = check(&Source::binary("empty.pte", b"no program"), &CheckOptions::default()).unwrap();
+/// assert!(findings[0].has_errors());
+/// assert_eq!(findings[0].list()[0].rule.id, "H-1");
+/// ```
+///
+/// # Errors
+/// A file that cannot be read; YAML with mistakes.
+pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
+    let unreadable = |error: io::Error| Error::io(source.name(), "", &error);
+    let open = |path: &PathBuf| {
+        let name = path.display().to_string();
+        DataFile::open(&name, &Origin::File(path.as_path().into())).map_err(|error| Error::io(&name, "", &error))
+    };
+    let with = options.with.iter().map(open).collect::<Result<_, Error>>()?;
+    let (profile, data, operators) = (options.profile, options.data, options.operators.clone());
+    let rules = check::Options { profile, with, data, operators };
+    match source.content() {
+        Content::Binary(origin) => Ok(vec![check::file(origin, &rules).map_err(unreadable)?]),
+        Content::Text(_) => {
+            let assembly = crate::assemble(source, &Options::default())?;
+            check::assembly(&assembly, &rules).map_err(unreadable)
+        }
+    }
+}
+
+/// Writes what every byte of a `.pte`, `.ptd` or `.bpte` is, also of a malformed one.
+///
+/// ```
+/// use pte_emit::{AnnotateOptions, Source, annotate};
+///
+/// let mut out = Vec::new();
+/// annotate(&Source::binary("cut.pte", b"\x30\0\0\0ET12"), &AnnotateOptions::default(), &mut out).unwrap();
+/// assert!(String::from_utf8(out).unwrap().contains("-> 0x00000030: beyond the end of the file"));
+/// ```
+///
+/// # Errors
+/// A file that cannot be read or is of none of the formats; errors of `out`.
+pub fn annotate(source: &Source<'_>, options: &AnnotateOptions, out: &mut dyn io::Write) -> Result<(), Error> {
+    let name = source.name();
+    let io = |error: io::Error| Error::io(name, "", &error);
+    let unknown = || Error::input(name, "expected a .pte, .ptd or .bpte file");
+    let Content::Binary(origin) = source.content() else { return Err(unknown()) };
+    let (head, len) = (origin.head(container::HEAD).map_err(io)?, origin.len().map_err(io)?);
+    let format = annotate::format(&head, len, Some(Path::new(name))).ok_or_else(unknown)?;
+    annotate::annotate(origin, format, options, out).map_err(io)
+}
+
+/// An error if the data exceed a limit in bytes, at the largest of them.
+fn check_size(program: &Program, limit: u64) -> Result<(), LayoutError> {
+    let total = program.blobs.iter().fold(0u64, |sum, blob| sum.saturating_add(blob.len));
+    if total <= limit {
+        return Ok(());
+    }
+    let tensors = program.plans().iter().enumerate().flat_map(|(method, plan)| {
+        plan.tensors().filter_map(move |(value, tensor)| match tensor.data {
+            TensorData::Blob(blob) => Some((Element::Method(method, Part::Value(value)), blob)),
+            TensorData::None | TensorData::Elsewhere(_) => None,
+        })
+    });
+    let named = program.named_data.iter().flatten().enumerate();
+    let named = named.map(|(number, data)| (Element::NamedData(number), data.data));
+    let external = program.external_data.iter().enumerate();
+    let external = external.map(|(number, data)| (Element::ExternalData(number), data.data));
+    let largest = tensors.chain(named).chain(external).max_by_key(|(_, blob)| program.blob(*blob).len);
+    let message = format!("the data have {total} bytes, more than the {limit} that --max-size allows");
+    Err(LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message))
+}

@@ -1,0 +1,166 @@
+//! A program that a text can say, as near as possible to one that no text can: lists that are not there, names, sizes and places
+//! that the text refuses.
+//!
+//! Any value will do that the text takes: what the file says instead is found by comparing it with what the text makes
+//! (`super::lies`).
+
+use std::collections::HashSet;
+
+use crate::format::ScalarType;
+use crate::program::{
+    Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorLayout,
+    contiguous, is_dim_order, nbytes,
+};
+
+/// The nearest program that a text can say.
+pub fn program(program: &Program) -> Program {
+    let mut mended = program.clone();
+    let mut names = HashSet::new();
+    for (number, plan) in mended.execution_plan.get_or_insert_default().iter_mut().enumerate() {
+        self::plan(plan, number);
+        plan.name.iter_mut().for_each(|name| make_unique(name, &mut names));
+    }
+    let mut keys = HashSet::new();
+    mended.named_data.iter_mut().flatten().for_each(|entry| make_unique(&mut entry.key, &mut keys));
+    keys.clear();
+    for position in 0..mended.external_data.len() {
+        let len = mended.blob(mended.external_data[position].data).len;
+        let entry = &mut mended.external_data[position];
+        make_unique(&mut entry.key, &mut keys);
+        entry.tensor_layout.iter_mut().for_each(|layout| self::layout(layout, len));
+    }
+    mended
+}
+
+/// Changes the end of a name that is taken, not its length: what stands behind it in the file stays where it is.
+fn make_unique(name: &mut String, taken: &mut HashSet<String>) {
+    if !taken.contains(name.as_str()) {
+        taken.insert(name.clone());
+        return;
+    }
+    let kept: String = name.chars().filter(char::is_ascii).collect();
+    let kept = &kept[..kept.len().saturating_sub(3)];
+    let free = (0..36u32.pow(3)).map(|number| {
+        let digit = |power: u32| char::from_digit(number / 36u32.pow(power) % 36, 36).unwrap_or('_');
+        let end: String = [digit(2), digit(1), digit(0)].iter().collect();
+        format!("{kept}{}", &end[3 - (name.len() - kept.len()).min(3)..])
+    });
+    if let Some(free) = free.into_iter().find(|name| !taken.contains(name)) {
+        taken.insert(free.clone());
+        *name = free;
+    }
+}
+
+/// A layout that has so many bytes, of as many dimensions as the file's.
+fn layout(layout: &mut TensorLayout, len: u64) {
+    let element =
+        |scalar_type: ScalarType| scalar_type.info().map(|info| info.size).filter(|size| len.is_multiple_of(*size));
+    if element(layout.scalar_type).is_none() {
+        let fits = (0..30).map(ScalarType).find(|scalar_type| element(*scalar_type).is_some());
+        layout.scalar_type = fits.unwrap_or(ScalarType::FLOAT);
+    }
+    let rank = match layout.dim_order.len() {
+        rank if layout.sizes.is_empty() || layout.sizes.len() > 16 => rank.min(16),
+        _ => layout.sizes.len(),
+    };
+    layout.sizes.resize(rank, 1);
+    if nbytes(layout.scalar_type, &layout.sizes) != Some(len) {
+        layout.sizes.fill(1);
+        let count = element(layout.scalar_type).and_then(|size| i32::try_from(len / size).ok());
+        layout.sizes.iter_mut().take(1).for_each(|size| *size = count.unwrap_or(1));
+    }
+    if !is_dim_order(layout.dim_order.iter().copied(), rank) {
+        layout.dim_order = contiguous(rank).into_owned();
+    }
+}
+
+fn plan(plan: &mut ExecutionPlan, number: usize) {
+    let name = if number == 0 { "forward".to_owned() } else { format!("method{number}") };
+    plan.name.get_or_insert(name);
+    let values = plan.values.get_or_insert_default();
+    for value in values.iter_mut() {
+        match value {
+            EValue::Tensor(tensor) => self::tensor(tensor),
+            EValue::String(text) => _ = text.get_or_insert_default(),
+            EValue::IntList(items) => _ = items.get_or_insert_default(),
+            EValue::DoubleList(items) => _ = items.get_or_insert_default(),
+            EValue::BoolList(items) => _ = items.get_or_insert_default(),
+            EValue::TensorList(items) | EValue::OptionalTensorList(items) => _ = items.get_or_insert_default(),
+            _ => {}
+        }
+    }
+    plan.inputs.get_or_insert_default();
+    plan.outputs.get_or_insert_default();
+    plan.delegates.get_or_insert_default();
+    let operators = plan.operators.get_or_insert_default();
+    let count = operators.len().max(1) as i32;
+    if operators.is_empty() && plan.chains.iter().flatten().any(has_kernels) {
+        operators.push(Operator { name: None, overload: None });
+    }
+    for operator in operators {
+        operator.name.get_or_insert_with(|| "aten::unknown".into());
+        operator.overload.get_or_insert_default();
+    }
+    for delegate in plan.delegates.iter_mut().flatten() {
+        delegate.id.get_or_insert_default();
+        for spec in delegate.compile_specs.get_or_insert_default() {
+            spec.key.get_or_insert_default();
+            spec.value.get_or_insert_default();
+        }
+    }
+    let metadata = plan.container_meta_type.get_or_insert_with(ContainerMetadata::default);
+    metadata.encoded_inp_str.get_or_insert_default();
+    metadata.encoded_out_str.get_or_insert_default();
+    let chains = plan.chains.get_or_insert_with(|| vec![Chain::default()]);
+    for chain in chains {
+        chain.inputs.get_or_insert_default();
+        chain.outputs.get_or_insert_default();
+        for instruction in chain.instructions.get_or_insert_default() {
+            if let Instruction::KernelCall { op_index, .. } = instruction
+                && !(0..count).contains(op_index)
+            {
+                *op_index = 0;
+            }
+            if let Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } = instruction {
+                args.get_or_insert_default();
+            }
+        }
+    }
+    // Pools that are too small, or that are not there, are the planner's again.
+    plan.memory.non_const_buffer_sizes = None;
+    plan.memory.non_const_buffer_device = None;
+}
+
+fn has_kernels(chain: &Chain) -> bool {
+    chain.instructions.iter().flatten().any(|instruction| matches!(instruction, Instruction::KernelCall { .. }))
+}
+
+fn tensor(tensor: &mut Tensor) {
+    if tensor.scalar_type.info().is_none() {
+        tensor.scalar_type = ScalarType::FLOAT;
+    }
+    let order = tensor.dim_order.as_ref().map(|order| order.to_vec());
+    let rank = order.as_ref().map_or(16, Vec::len);
+    let sizes = tensor.sizes.get_or_insert_with(|| vec![1; rank.min(16)].into());
+    // Of a length that is not the content's the order of dimensions may tell the right one.
+    sizes.truncate(rank.min(16));
+    sizes.iter_mut().filter(|size| **size < 0).for_each(|size| *size = 1);
+    let rank = sizes.len();
+    if !order.is_some_and(|order| is_dim_order(order.iter().copied(), rank)) {
+        tensor.dim_order = Some(contiguous(rank));
+    }
+    if tensor.nbytes().is_none() {
+        tensor.sizes = Some(vec![1; rank].into());
+    }
+    if let Memory::At { pool: 0, offset } = tensor.memory {
+        tensor.memory = Memory::At { pool: 1, offset };
+    }
+    if !(0..=2).contains(&tensor.shape_dynamism) {
+        tensor.shape_dynamism = 0;
+    }
+    if let Some(extra) = &mut tensor.extra_tensor_info {
+        extra.location = extra.location.clamp(0, 1);
+        extra.device_type = extra.device_type.clamp(0, 1);
+        extra.device_index = extra.device_index.max(0);
+    }
+}

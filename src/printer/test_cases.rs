@@ -1,0 +1,67 @@
+//! The tests of a method as text.
+
+use std::fmt::Write;
+use std::io;
+
+use super::data::DataPrinter;
+use super::yaml::{self, Fields};
+use crate::data::number;
+use crate::program::Tensor;
+use crate::program::test_cases::{MethodTests, TestData};
+
+/// Appends the tests of a method.
+///
+/// # Errors
+/// Data that cannot be read or written.
+pub fn print(tests: &MethodTests, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
+    out.push_str("    tests:\n");
+    for (number, case) in tests.cases.iter().enumerate() {
+        out.push_str("      - ");
+        let mut fields = Fields::new(out);
+        let mut values = |values: &[TestData], key: &str| -> io::Result<()> {
+            let what = key.trim_end_matches('s');
+            let items = values.iter().enumerate();
+            let items =
+                items.map(|(index, value)| one(value, &format!("{}.{what}{number}.{index}", tests.method), data));
+            let items: Vec<String> = items.collect::<io::Result<_>>()?;
+            yaml::list(fields.key(key), items, |item, out| out.push_str(&item));
+            Ok(())
+        };
+        values(&case.inputs, "inputs")?;
+        if let Some(outputs) = &case.outputs {
+            values(outputs, "outputs")?;
+        }
+        fields.end();
+        out.push('\n');
+    }
+    Ok(())
+}
+
+fn one(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<String> {
+    Ok(match value {
+        TestData::Null => "null".into(),
+        TestData::Int(n) => n.to_string(),
+        TestData::Double(x) => {
+            let mut out = String::new();
+            number::double(x, &mut out);
+            out
+        }
+        TestData::Bool(b) => b.to_string(),
+        TestData::String(text) => yaml::text(text).into_owned(),
+        TestData::Tensor { scalar_type, sizes, dim_order, data: blob } => {
+            let mut tensor = Tensor::new(*scalar_type, sizes);
+            tensor.dim_order = Some(dim_order.clone().into());
+            let printed = data.tensor(blob, &tensor, name)?;
+            // Nested numbers say their sizes; of other data they must be said.
+            let nested = printed.starts_with('[') && !sizes.contains(&0);
+            if nested || (sizes.is_empty() && !printed.starts_with('{')) {
+                printed
+            } else {
+                let mut out = String::from("{sizes: ");
+                yaml::list(&mut out, sizes, yaml::number);
+                let _ = write!(out, ", data: {printed}}}");
+                out
+            }
+        }
+    })
+}

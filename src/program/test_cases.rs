@@ -1,0 +1,58 @@
+//! Inputs of a method and the outputs that they must give. A `.bpte` holds them; the conformance runner executes them.
+
+use crate::data::Blob;
+use crate::format::ScalarType;
+
+/// Allowed absolute difference of a test that states none.
+pub const DEFAULT_ATOL: f64 = 1e-6;
+
+/// Allowed relative difference of a test that states none.
+pub const DEFAULT_RTOL: f64 = 1e-5;
+
+/// Tests of a method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MethodTests {
+    /// The method.
+    pub method: String,
+    /// Its tests.
+    pub cases: Vec<TestCase>,
+}
+
+/// A test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestCase {
+    /// Inputs of the method.
+    pub inputs: Vec<TestData>,
+    /// Outputs that they must give; `None` if nothing is compared.
+    pub outputs: Option<Vec<TestData>>,
+    /// Allowed absolute difference.
+    pub atol: f64,
+    /// Allowed relative difference.
+    pub rtol: f64,
+}
+
+/// A value of a test.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TestData {
+    /// None.
+    Null,
+    /// An integer.
+    Int(i64),
+    /// A floating point number.
+    Double(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A text.
+    String(String),
+    /// A tensor.
+    Tensor {
+        /// Element type.
+        scalar_type: ScalarType,
+        /// Sizes.
+        sizes: Vec<i32>,
+        /// Dimensions from the outermost in memory to the innermost.
+        dim_order: Vec<u8>,
+        /// Bytes, in the order of memory.
+        data: Blob,
+    },
+}

@@ -1,0 +1,124 @@
+//! Patches, truncation and appended bytes, applied to the bytes of a file while it is written.
+
+use std::io::{self, Write};
+
+use super::FileOverrides;
+use crate::data::Blob;
+use crate::emitter::Out;
+
+impl FileOverrides {
+    /// Writes a file by `write`, with these patches, this truncation and these bytes behind the end.
+    ///
+    /// # Errors
+    /// Errors of `write` and `out`.
+    pub fn write(&self, out: &mut dyn Out, write: impl FnOnce(&mut dyn Out) -> io::Result<()>) -> io::Result<()> {
+        let mut cut = Cut { out, left: self.truncate.unwrap_or(u64::MAX) };
+        write(&mut Patched { out: &mut cut, raw: self, written: 0 })?;
+        self.append.as_ref().map_or(Ok(()), |append| out.blob(append))
+    }
+}
+
+/// Lets so many bytes pass, and no more.
+struct Cut<'a> {
+    out: &'a mut dyn Out,
+    left: u64,
+}
+
+impl Write for Cut<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let kept = self.left.min(bytes.len() as u64) as usize;
+        self.out.write_all(&bytes[..kept])?;
+        self.left -= kept as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Out for Cut<'_> {
+    fn blob(&mut self, blob: &Blob) -> io::Result<()> {
+        match self.left {
+            0 => Ok(()),
+            left if left < blob.len => blob.copy_to(self),
+            _ => {
+                self.left -= blob.len;
+                self.out.blob(blob)
+            }
+        }
+    }
+}
+
+/// Overwrites what passes through.
+struct Patched<'a> {
+    out: &'a mut dyn Out,
+    raw: &'a FileOverrides,
+    /// So many bytes have passed.
+    written: u64,
+}
+
+impl Write for Patched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = if self.raw.touches(self.written, bytes.len() as u64) {
+            let mut changed = bytes.to_vec();
+            self.raw.patch(self.written, &mut changed);
+            self.out.write_all(&changed)?;
+            bytes.len()
+        } else {
+            self.out.write(bytes)?
+        };
+        self.written += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Out for Patched<'_> {
+    fn blob(&mut self, blob: &Blob) -> io::Result<()> {
+        if self.raw.touches(self.written, blob.len) {
+            return blob.copy_to(self);
+        }
+        self.out.blob(blob)?;
+        self.written += blob.len;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Patch;
+    use super::*;
+
+    #[test]
+    fn patches_may_cross_what_is_written_at_a_time() {
+        let patch = |at, bytes: &[u8]| Patch { at, bytes: bytes.to_vec() };
+        let raw = FileOverrides { patches: vec![patch(1, &[9, 9, 9, 9]), patch(3, &[7])], ..FileOverrides::default() };
+        let mut out = Vec::new();
+        let pieces: [&[u8]; 3] = [&[0, 1], &[2, 3, 4], &[5]];
+        raw.write(&mut out, |out| pieces.iter().try_for_each(|piece| out.write_all(piece))).unwrap();
+        assert_eq!(out, [0, 9, 9, 7, 9, 5]);
+        assert!(raw.touches(4, 1) && !raw.touches(5, 9) && !raw.touches(0, 1));
+    }
+
+    #[test]
+    fn a_file_is_cut_before_bytes_are_appended() {
+        for (size, expected) in
+            [(0, &[9][..]), (3, &[0, 1, 2, 9]), (7, &[0, 1, 2, 3, 4, 5, 6, 9]), (99, &[0, 1, 2, 3, 4, 5, 6, 7, 9])]
+        {
+            let raw = FileOverrides { truncate: Some(size), append: Some(Blob::bytes([9])), ..FileOverrides::default() };
+            let mut out = Vec::new();
+            raw.write(&mut out, |out| {
+                out.write_all(&[0, 1])?;
+                out.blob(&Blob::bytes([2, 3, 4]))?;
+                out.blob(&Blob::bytes([5, 6, 7]))
+            })
+            .unwrap();
+            assert_eq!(out, expected);
+            assert_eq!(raw.size(8), Some(out.len() as u64));
+        }
+    }
+}

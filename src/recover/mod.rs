@@ -1,0 +1,4 @@
+//! Layout options and serializer that explain the bytes of a file.
+
+pub mod layout;
+pub mod repair;

@@ -1,0 +1,117 @@
+//! An input: YAML, JSON, or a binary file of one of the formats, with its name and the folder that its references are relative to.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::data::Origin;
+use crate::error::Error;
+use crate::format::{Format, container};
+
+/// An input to assemble, print or check.
+///
+/// ```
+/// use pte_emit::Source;
+///
+/// let source = Source::yaml("add.yaml", "methods: {}", "models");
+/// assert!(source.is_text());
+/// ```
+#[derive(Debug, Clone)]
+pub struct Source<'a> {
+    name: Cow<'a, str>,
+    folder: PathBuf,
+    content: Content<'a>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Binary(Origin),
+}
+
+impl<'a> Source<'a> {
+    /// YAML or JSON. `name` is its name in messages; paths in it are relative to `folder`.
+    pub fn yaml(
+        name: impl Into<Cow<'a, str>>,
+        text: impl Into<Cow<'a, str>>,
+        folder: impl Into<PathBuf>,
+    ) -> Source<'a> {
+        Source { name: name.into(), folder: folder.into(), content: Content::Text(text.into()) }
+    }
+
+    /// A `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is its name in messages.
+    pub fn binary(name: impl Into<Cow<'a, str>>, bytes: &[u8]) -> Source<'a> {
+        Source::of_origin(name, Origin::Bytes(bytes.into()))
+    }
+
+    #[doc(hidden)]
+    pub fn of_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
+        Source { name: name.into(), folder: PathBuf::new(), content: Content::Binary(origin) }
+    }
+
+    /// A file on disk. One that begins like a binary format is one, of which only what is needed is read; everything else is
+    /// YAML, with paths relative to the file's folder.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that is neither of a known format nor UTF-8.
+    pub fn open(path: &Path) -> Result<Source<'static>, Error> {
+        let name = path.display().to_string();
+        let unreadable = |error: io::Error| Error::io(&name, "cannot read the file", &error);
+        let origin = Origin::File(path.into());
+        let head = origin.head(container::IDENTIFYING).map_err(unreadable)?;
+        if Format::identify(&head, origin.len().map_err(unreadable)?).is_some() {
+            return Ok(Source::of_origin(name, origin));
+        }
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Source::from_bytes(name.clone(), fs::read(path).map_err(unreadable)?, folder)
+    }
+
+    /// Bytes of unknown kind: those that begin like a binary format are one, everything else is YAML.
+    ///
+    /// # Errors
+    /// Bytes that are neither of a known format nor UTF-8.
+    pub fn from_bytes(name: String, bytes: Vec<u8>, folder: PathBuf) -> Result<Source<'static>, Error> {
+        if Format::identify(&bytes, bytes.len() as u64).is_some() {
+            return Ok(Source::of_origin(name, Origin::Bytes(bytes.into())));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+            Error::input(&name, format!("line {line}, byte {at}, is not UTF-8; expected YAML, JSON or a binary file"))
+        })?;
+        Ok(Source { name: name.into(), folder, content: Content::Text(text.into()) })
+    }
+
+    /// Name in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Folder that paths in the source are relative to.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether the source is YAML or JSON.
+    pub fn is_text(&self) -> bool {
+        matches!(self.content, Content::Text(_))
+    }
+
+    /// The YAML or JSON; `None` for a binary file.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            Content::Binary(_) => None,
+        }
+    }
+
+    /// The same source with other text.
+    pub(crate) fn with_text(&self, text: String) -> Source<'a> {
+        Source { content: Content::Text(text.into()), ..self.clone() }
+    }
+
+    pub(crate) fn content(&self) -> &Content<'a> {
+        &self.content
+    }
+}

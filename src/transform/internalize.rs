@@ -1,0 +1,83 @@
+//! Puts data of `.ptd` files into a program: the meaning of `--with` and `--internal-data`, and the way back from
+//! [`super::externalize`].
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+
+use super::externalize::generated_key;
+use crate::data::{BlobId, Source, dedup};
+use crate::program::{EValue, ExtraTensorInfo, Memory, Program, TensorData, TensorLayout};
+use crate::data::Origin;
+use crate::reader;
+
+/// Finds the data of external tensors in `.ptd` files. With `inside` they become part of the program; a key that was
+/// generated for a tensor without a name goes with its reason.
+///
+/// # Errors
+/// A file that cannot be read, a key that is nowhere or in two files, a tensor of another type, other sizes or another
+/// dim_order than in the file.
+pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<()> {
+    let mut entries: HashMap<String, (BlobId, Option<TensorLayout>)> = HashMap::new();
+    // Keys that share a segment share data; what was apart stays apart.
+    let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
+    for (number, path) in files.iter().enumerate() {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(named)? {
+            let range = match entry.data.source {
+                Source::File { offset, .. } => (number, offset, entry.data.len),
+                _ => (number, program.blobs.len() as u64, u64::MAX),
+            };
+            let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
+            if entries.insert(entry.key.clone(), (blob, entry.tensor_layout)).is_some() {
+                let message = format!("{}: the key `{}` is in another of the files, too", path.display(), entry.key);
+                return Err(io::Error::other(message));
+            }
+        }
+    }
+    let alike = dedup::alike(&program.blobs)?;
+    let mut added: Vec<BlobId> = ranges.into_values().collect();
+    added.sort_unstable();
+    let mut counts: HashMap<BlobId, u32> = HashMap::new();
+    for blob in added.into_iter().map(|blob| blob.0 as usize) {
+        let count = counts.entry(alike[blob]).or_default();
+        program.blobs[blob].copy = *count;
+        *count += 1;
+    }
+    for plan in program.execution_plan.iter_mut().flatten() {
+        let method = plan.name.clone();
+        for (index, value) in plan.values.iter_mut().flatten().enumerate() {
+            let EValue::Tensor(tensor) = value else { continue };
+            let Some(extra) = tensor.extra_tensor_info.as_mut().filter(|extra| extra.location == 1) else { continue };
+            let key = extra.fully_qualified_name.clone().unwrap_or_default();
+            if let TensorData::Elsewhere(_) = tensor.data {
+                let Some((blob, layout)) = entries.get(&key) else {
+                    return Err(io::Error::other(format!(
+                        "the data `{key}` are in none of the .ptd files; add one with --with"
+                    )));
+                };
+                let wanted = TensorLayout {
+                    scalar_type: tensor.scalar_type,
+                    sizes: tensor.sizes.as_deref().unwrap_or_default().to_vec(),
+                    dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
+                };
+                if layout.as_ref() != Some(&wanted) {
+                    let message =
+                        format!("the data `{key}` have another type, other sizes or another dim_order in the .ptd");
+                    return Err(io::Error::other(message));
+                }
+                tensor.data = TensorData::Blob(*blob);
+            }
+            if inside {
+                extra.location = 0;
+                if tensor.memory == Memory::None && key == generated_key(method.as_deref(), index) {
+                    extra.fully_qualified_name = None;
+                }
+                if **extra == ExtraTensorInfo::default() {
+                    tensor.extra_tensor_info = None;
+                }
+            }
+        }
+    }
+    Ok(())
+}
