@@ -1,15 +1,15 @@
-//! Compares a text with its golden file under `tests/golden/`; `BLESS=1 cargo test` writes the file instead.
+//! Files under `tests/golden`: those that ExecuTorch wrote, and snapshots of our own output, which `BLESS=1 cargo test` writes.
 
 use std::path::{Path, PathBuf};
 
-/// The file `name` under `tests/golden/`.
-pub fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+/// The path of a file or folder that ExecuTorch wrote. It is never blessed.
+pub fn upstream(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/upstream").join(name)
 }
 
-/// Asserts that the golden file `name` holds `actual`, or writes it when blessing.
+/// Asserts that the snapshot `name` equals `actual`, or writes it when blessing.
 pub fn check(name: &str, actual: &str) {
-    let path = path(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/snapshots").join(name);
     if std::env::var_os("BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         return std::fs::write(&path, actual).unwrap();

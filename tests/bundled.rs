@@ -1,181 +1,32 @@
-//! The texts of `tests/golden/bundled` must become, bit for bit, the bundled programs (`.bpte`) that ExecuTorch 1.5.1's
-//! devtools wrote for them, and these must come back as the same program and tests; broken ones end in an error.
+//! Bundled programs (`.bpte`) that ExecuTorch's devtools wrote, or that are damaged: what is read from them, and why they cannot
+//! be read. Random tests are written and read again.
 //!
-//! The programs of addmul, channels_last, multi and scalars are exports, which devtools checked against the tests; the
-//! others are our own, given to devtools as files. Whether the tests are right is not asked, nor what the runtime says.
+//! tests/golden.rs compares the files that devtools wrote with their sources.
 
 use proptest::prelude::*;
 use pte_emit::data::Blob;
-use pte_emit::data::Origin;
 use pte_emit::emitter::bundled_program::emit;
 use pte_emit::format::ScalarType;
 use pte_emit::format::serializer::Serializer;
 use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
 use pte_emit::program::{contiguous, nbytes};
-use pte_emit::reader;
-use pte_emit::reader::bundled_program::{Found, read};
-use pte_emit::{Assembly, Options as AssembleOptions, Source};
 
-// Assembling is not all that is done here, so some of it is not used.
-#[allow(dead_code)]
-#[path = "support/golden.rs"]
-mod golden;
+mod support;
 
-use golden::Goldens;
-
-/// Every text; each has two references. Listed by hand, so that neither a text nor a reference can get lost; a test
-/// compares the list with the folder.
-const GOLDEN: &[&str] = &["addmul", "channels_last", "dtypes", "empty", "multi", "names", "scalars", "shapes"];
-
-/// The two references, and who writes so: devtools since ExecuTorch 1.4, and through JSON and flatc before.
-const REFERENCES: [(&str, Serializer); 2] = [("model.bpte", Serializer::Exir), ("flatc.bpte", Serializer::Flatc)];
-
-/// What devtools make of tests that are channels-last.
-const MADE_CONTIGUOUS: &str = "channels_last/devtools.bpte";
-
-fn goldens() -> Goldens {
-    Goldens::of("bundled")
-}
-
-fn assemble(name: &str) -> Assembly {
-    let goldens = goldens();
-    let input = Source::yaml(name, &goldens.text(name), &goldens.0);
-    pte_emit::assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn program_of(assembly: &Assembly) -> Vec<u8> {
-    assembly.program_file().unwrap().to_vec().unwrap()
-}
-
-/// All references by name.
-fn references() -> impl Iterator<Item = String> {
-    let of_text = |name: &&str| REFERENCES.map(|(file, _)| format!("{name}/{file}"));
-    GOLDEN.iter().flat_map(of_text).chain([MADE_CONTIGUOUS.to_owned()])
-}
+use support::bundles::{read_bytes, text_of};
+use support::root;
 
 fn bytes_of(reference: &str) -> Vec<u8> {
-    std::fs::read(goldens().0.join(reference)).unwrap()
-}
-
-fn read_bytes(bytes: &[u8]) -> std::io::Result<Found> {
-    read(&Origin::Bytes(bytes.into()))
-}
-
-/// Tests as they come back: sorted, data as bytes, zeros without a sign (a scalar that equals its default is left out),
-/// nothing to compare if there is nothing.
-fn as_read(tests: &[MethodTests]) -> Vec<MethodTests> {
-    let value = |value: &TestData| match value {
-        TestData::Double(x) => TestData::Double(x + 0.0),
-        TestData::Tensor { scalar_type, sizes, dim_order, data } => TestData::Tensor {
-            scalar_type: *scalar_type,
-            sizes: sizes.clone(),
-            dim_order: dim_order.clone(),
-            data: Blob::bytes(data.to_vec().unwrap()),
-        },
-        other => other.clone(),
-    };
-    let values = |values: &[TestData]| values.iter().map(value).collect::<Vec<TestData>>();
-    let case = |case: &TestCase| TestCase {
-        inputs: values(&case.inputs),
-        outputs: case.outputs.as_deref().map(values).filter(|outputs| !outputs.is_empty()),
-        ..*case
-    };
-    let suite = |suite: &MethodTests| MethodTests {
-        method: suite.method.clone(),
-        cases: suite.cases.iter().map(case).collect(),
-    };
-    let mut tests: Vec<MethodTests> = tests.iter().map(suite).collect();
-    tests.sort_by(|a, b| a.method.cmp(&b.method));
-    tests
-}
-
-/// Tests as text: what is not a number does not equal itself.
-fn text_of(tests: &[MethodTests]) -> String {
-    format!("{:#?}", as_read(tests))
-}
-
-#[test]
-fn texts_become_the_files_that_devtools_wrote() {
-    let mut complaints = String::new();
-    for name in GOLDEN {
-        let assembly = assemble(name);
-        for (file, order) in REFERENCES {
-            let found = emit(&program_of(&assembly), &assembly.tests, order, None).unwrap();
-            complaints.extend(goldens().difference(name, &found, &format!("{name}/{file}")));
-        }
-    }
-    assert!(complaints.is_empty(), "{complaints}");
-}
-
-#[test]
-fn no_text_and_no_reference_is_left_out() {
-    let texts = GOLDEN.iter().map(|name| format!("{name}.yaml"));
-    goldens().assert_holds(texts.chain(references()));
-}
-
-#[test]
-fn texts_give_no_warnings() {
-    let warnings: String = GOLDEN.iter().map(|name| goldens().warnings(name)).collect();
-    assert_eq!(warnings, "");
-}
-
-#[test]
-fn program_and_tests_come_back() {
-    for name in GOLDEN {
-        let assembly = assemble(name);
-        for (file, _) in REFERENCES {
-            let in_memory = read_bytes(&bytes_of(&format!("{name}/{file}"))).unwrap();
-            let on_disk = read(&Origin::File(goldens().0.join(name).join(file).into())).unwrap();
-            for found in [in_memory, on_disk] {
-                assert_eq!(found.version, 2, "{name}/{file}");
-                assert!(found.program.to_vec().unwrap() == program_of(&assembly), "{name}/{file}");
-                let (found_tests, tests) = (text_of(&found.tests), text_of(&assembly.tests));
-                pretty_assertions::assert_eq!(found_tests, tests, "{name}/{file}");
-                let program = reader::program::read(&found.program_origin().unwrap()).unwrap().program;
-                assert_eq!(program.plans().len(), assembly.program.plans().len(), "{name}/{file}");
-            }
-        }
-    }
+    std::fs::read(root().join("tests/golden/upstream/bundled").join(reference)).unwrap()
 }
 
 #[test]
 fn devtools_make_tests_contiguous() {
-    let found = read_bytes(&bytes_of(MADE_CONTIGUOUS)).unwrap();
+    let found = read_bytes(&bytes_of("channels_last/devtools.bpte")).unwrap();
     let TestData::Tensor { sizes, dim_order, data, .. } = &found.tests[0].cases[0].inputs[0] else { panic!() };
     let bytes: Vec<u8> = (-12..12i16).flat_map(|n| f32::from(n).to_le_bytes()).collect();
     assert_eq!((sizes.as_slice(), dim_order.as_slice()), (&[1, 2, 3, 4][..], &[0, 1, 2, 3][..]));
     assert_eq!(data.to_vec().unwrap(), bytes);
-}
-
-#[test]
-fn program_and_data_are_where_the_schema_wants_them() {
-    for path in references().map(|name| goldens().0.join(name)) {
-        let found = read(&Origin::File(path.into())).unwrap();
-        let offset = |blob: &Blob| match blob.source {
-            pte_emit::data::Source::File { offset, .. } => offset,
-            _ => panic!("data stay where they are"),
-        };
-        assert_eq!(offset(&found.program) % 32, 0);
-        let cases = found.tests.iter().flat_map(|suite| &suite.cases);
-        for value in cases.flat_map(|case| case.inputs.iter().chain(case.outputs.iter().flatten())) {
-            if let TestData::Tensor { data, .. } = value {
-                // flatc writes an empty vector without its alignment.
-                assert!(data.len == 0 || offset(data).is_multiple_of(16));
-            }
-        }
-    }
-}
-
-#[test]
-fn broken_files_are_answered() {
-    for bytes in references().map(|name| bytes_of(&name)) {
-        for at in 0..bytes.len() {
-            let mut broken = bytes.clone();
-            broken[at] ^= 0xff;
-            let _ = read_bytes(&broken);
-            let _ = read_bytes(&bytes[..at]);
-        }
-    }
 }
 
 #[test]

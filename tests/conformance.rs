@@ -1,28 +1,31 @@
-//! The judge: every example, and every byte-golden text that has tests, is assembled, loaded by the real ExecuTorch
-//! runtime and run, and its outputs are held against those that the text expects; with the weights inside the program
-//! and outside, and through every loader.
+//! One test per example, and per source of `tests/golden/upstream/bytes`, in the real ExecuTorch runtime: it is assembled, loaded
+//! and run, and its outputs are compared with those that its tests expect; with the weights inside the program and outside, and
+//! through every loader.
 //!
-//! The tests of a method run in their order on one loaded method, so that a mutable tensor keeps its content from one
-//! to the next. What the files hold byte for byte is `bytes.rs`'s work, that they are made at all `examples.rs`'s.
+//! The tests of a method run in their order on one loaded method, so that a mutable tensor keeps its content from one to the next.
+//! They are ignored by default, since they fetch the runtime from a package index: `cargo test --test conformance -- --ignored`;
+//! with a name in front of `--` those whose name contains it.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::LazyLock;
 
+use libtest_mimic::Trial;
 use pte_emit::data::number::{self, Number};
 use pte_emit::format::ScalarType;
 use pte_emit::program::test_cases::{TestCase, TestData};
 use pte_emit::program::{Memory, TensorData};
 use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 
-#[path = "support/files.rs"]
-mod files;
-#[path = "support/runner.rs"]
-mod runner;
+mod support;
 
-use runner::{Mode, Value};
+use support::case::{Case, inputs};
+use support::runner::{self, Mode, Value};
+use support::{files, root, trial};
 
-/// How every text is assembled and loaded: with the constants outside or not, and the loader's part.
+/// How every source is assembled and loaded: with the constants outside or not, and the options of the loader.
 const VARIANTS: [(bool, Mode); 5] = [
     (false, Mode { verify: "full", loader: "file" }),
     (false, Mode { verify: "full", loader: "buffer" }),
@@ -31,48 +34,39 @@ const VARIANTS: [(bool, Mode); 5] = [
     (true, Mode { verify: "full", loader: "mmap" }),
 ];
 
-#[test]
-#[ignore = "fetches the ExecuTorch runtime from a package index; run it with `cargo test --test conformance -- --ignored`"]
-fn the_real_runtime_gives_what_the_texts_expect() {
-    let runner = runner::locate();
-    let mut failures = Vec::new();
-    let mut compared = 0;
-    let examples = texts("examples");
-    assert!(!examples.is_empty(), "there are no examples");
-    for (path, must_have_tests) in
-        examples.iter().map(|path| (path, true)).chain(texts("tests/golden/bytes").iter().map(|path| (path, false)))
-    {
+fn main() -> ExitCode {
+    let examples = inputs(&root().join("examples"), 30).into_iter().map(|case| test("examples", case, true));
+    let upstream = inputs(&root().join("tests/golden/upstream/bytes"), 28);
+    let upstream = upstream.into_iter().map(|case| test("upstream/bytes", case, false));
+    let ours = [
+        trial("elements_are_found_in_any_order", elements_are_found_in_any_order),
+        trial("differences_are_noticed", differences_are_noticed),
+    ];
+    support::run(examples.chain(upstream).chain(ours).collect())
+}
+
+static RUNNER: LazyLock<PathBuf> = LazyLock::new(runner::locate);
+
+/// An example must compare an output; sources of golden files need not have tests.
+fn test(folder: &str, case: Case, must_compare: bool) -> Trial {
+    let name = format!("{folder}/{}", case.name());
+    let test = trial(name, move || {
         for (external_data, mode) in VARIANTS {
             let outside = if external_data { ", --external-data" } else { "" };
-            let title = format!("{} ({} verification, {}{outside})", shown(path), mode.verify, mode.loader);
-            match judge(&runner, path, external_data, mode) {
-                Ok(0) if must_have_tests => failures.push(format!("{title}: no test compares an output")),
-                Ok(count) => compared += count,
-                Err(found) => failures.extend(found.into_iter().map(|failure| format!("{title}: {failure}"))),
+            let variant = format!("{} verification, {}{outside}", mode.verify, mode.loader);
+            match compare_outputs(&RUNNER, &case.input, external_data, mode) {
+                Ok(compared) => assert!(compared > 0 || !must_compare, "{variant}: no test compares an output"),
+                Err(failures) => panic!("{variant}:\n{}", failures.join("\n")),
             }
         }
-    }
-    println!("{compared} outputs of {} examples compared", examples.len());
-    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+    });
+    test.with_ignored_flag(true)
 }
 
-fn texts(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut texts: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "yaml")).collect();
-    texts.sort();
-    texts
-}
-
-/// A path from the repository's root.
-fn shown(path: &Path) -> String {
-    path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap_or(path).display().to_string()
-}
-
-/// Assembles a text, runs its tests, and counts the outputs that were compared; or says all that was wrong.
-fn judge(runner: &Path, path: &Path, external_data: bool, mode: Mode) -> Result<usize, Vec<String>> {
+/// Assembles a source, runs its tests, and returns the number of outputs that were compared, or all failures.
+fn compare_outputs(runner: &Path, path: &Path, external_data: bool, mode: Mode) -> Result<usize, Vec<String>> {
     let text = fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
-    let name = shown(path);
+    let name = path.display().to_string();
     let input = Source::yaml(&name, &text, path.parent().unwrap_or(Path::new("")));
     let overrides = {
         let mut options = AssembleOptions::default();
@@ -289,7 +283,6 @@ fn coordinates(mut position: usize, sizes: &[i32], dim_order: &[u8]) -> Vec<usiz
     at
 }
 
-#[test]
 fn elements_are_found_in_any_order() {
     assert_eq!(coordinates(5, &[2, 3], &[0, 1]), [1, 2]);
     assert_eq!(coordinates(5, &[2, 3], &[1, 0]), [1, 2]);
@@ -297,7 +290,6 @@ fn elements_are_found_in_any_order() {
     assert_eq!(coordinates(0, &[], &[]), [0; 0]);
 }
 
-#[test]
 fn differences_are_noticed() {
     let case = TestCase { inputs: Vec::new(), outputs: None, atol: 0.5, rtol: 0.0 };
     assert!(near(1.0, 1.5, &case) && !near(1.0, 1.75, &case));

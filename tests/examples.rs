@@ -1,88 +1,90 @@
-//! The examples as texts: each is short and says what it shows, is assembled without a warning and always to the same
-//! bytes, and means the same to another YAML parser.
+//! One test per example, named by its file: it is short and says what it shows, is assembled without a warning and always to the
+//! same bytes, reads the same by another YAML parser, is valid by the JSON Schema, and its files pass our other commands.
 //!
-//! Whether they compute what they say is `conformance.rs`'s work; that the schema takes them, `schema.rs`'s.
+//! `cargo test --test examples linear` runs those whose name contains the word. Whether the examples compute what they say is asked
+//! in tests/conformance.rs.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use pretty_assertions::assert_eq;
-use pte_emit::ir::tree::{self, Tree};
-use pte_emit::{Options as AssembleOptions, Source, assemble};
+use libtest_mimic::Trial;
+use pte_emit::data::Origin;
+
+mod support;
+
+use support::case::{Case, inputs};
+use support::{files_below, properties, root, sources, trial};
 
 const SCHEMA_LINE: &str = "# yaml-language-server: $schema=../pte-emit.schema.json";
 
+fn main() -> ExitCode {
+    let mut tests: Vec<Trial> = examples().into_iter().map(test).collect();
+    tests.push(trial("data_are_small_and_used", data_are_small_and_used));
+    support::run(tests)
+}
+
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+    root().join("examples")
 }
 
-/// The examples by name.
-fn examples() -> BTreeMap<String, String> {
-    let entries = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
-    let texts = entries.filter(|path| path.extension().is_some_and(|e| e == "yaml"));
-    texts
-        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap()))
-        .collect()
+fn examples() -> Vec<Case> {
+    inputs(&folder(), 30)
 }
 
-/// All files that a text becomes, by tag.
-fn files(name: &str, text: &str, folder: &Path) -> Vec<(Option<String>, Vec<u8>)> {
-    let input = Source::yaml(name, text, folder);
-    let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
-    assert!(assembly.warnings.diagnostics.is_empty(), "{}", assembly.warnings.to_string());
-    let program = assembly.program_file().unwrap_or_else(|| panic!("{name} has no methods"));
-    let data = assembly.data_files().map(|(tag, file)| (tag.map(str::to_owned), file.to_vec().unwrap()));
-    [(Some(".pte".to_owned()), program.to_vec().unwrap())].into_iter().chain(data).collect()
+fn test(case: Case) -> Trial {
+    trial(case.name().to_owned(), move || example(&case.input))
 }
 
-#[test]
-fn examples_say_what_they_show() {
-    let examples = examples();
-    assert!(examples.len() >= 18, "{} examples", examples.len());
-    for (name, text) in &examples {
-        let mut lines = text.lines();
-        assert_eq!(lines.next(), Some(SCHEMA_LINE), "{name}");
-        assert!(
-            lines.next().is_some_and(|line| line.starts_with("# ") && line.len() > 20),
-            "{name} says what it shows"
-        );
-        assert!(text.is_ascii() && text.ends_with('\n') && !text.contains(" \n"), "{name} is plain text");
-    }
-    let data = fs::read_dir(folder().join("data")).unwrap().map(|entry| entry.unwrap().path());
-    let texts = examples.keys().map(|name| folder().join(name));
-    for path in texts.chain(data) {
-        assert!(fs::metadata(&path).unwrap().len() < 64 << 10, "{} is small", path.display());
-        let used = path.parent() == Some(&folder()) || {
-            let file = format!("data/{}", path.file_name().unwrap().to_str().unwrap());
-            examples.values().any(|text| text.contains(&file))
-        };
-        assert!(used, "an example uses {}", path.display());
+fn example(path: &Path) {
+    let text = fs::read_to_string(path).unwrap();
+    says_what_it_shows(&text);
+    properties::parsers_agree(&text);
+    properties::valid_by_schema(&text);
+    properties::survives_dump(&text, &folder()).unwrap_or_else(|problem| panic!("dump: {problem}"));
+    let assembly = sources::assembled(path);
+    assert_eq!(assembly.warnings.to_string(), "");
+    assert!(assembly.program_file().is_some(), "it has no methods");
+    properties::check_accepts(&assembly);
+    let files = sources::files(&assembly);
+    // No diff of bytes on failure: it would fill the screen.
+    assert!(files == sources::files(&sources::assembled(path)), "it is assembled to other bytes the second time");
+    assert!(files == elsewhere(&text), "it is assembled to other bytes in another folder");
+    let written = tempfile::tempdir().unwrap();
+    for (number, (extension, bytes)) in files.into_iter().enumerate() {
+        let file = written.path().join(format!("{number}.{extension}"));
+        fs::write(&file, &bytes).unwrap();
+        properties::every_byte_is_explained(&Origin::Bytes(bytes.into()), extension);
+        properties::dump_reproduces(&file);
     }
 }
 
-#[test]
-fn examples_always_give_the_same_bytes() {
+fn says_what_it_shows(text: &str) {
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some(SCHEMA_LINE));
+    assert!(lines.next().is_some_and(|line| line.starts_with("# ") && line.len() > 20), "no line says what it shows");
+    assert!(text.is_ascii() && text.ends_with('\n') && !text.contains(" \n"), "it is not plain ASCII");
+    assert!(text.len() < 64 << 10, "it has {} bytes", text.len());
+}
+
+/// The files of a source by another name in another folder, where its data are.
+fn elsewhere(text: &str) -> Vec<(&'static str, Vec<u8>)> {
     let elsewhere = tempfile::tempdir().unwrap();
-    fs::create_dir(elsewhere.path().join("data")).unwrap();
-    for entry in fs::read_dir(folder().join("data")).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, elsewhere.path().join("data").join(path.file_name().unwrap())).unwrap();
+    for data in files_below(&folder().join("data"), &[]) {
+        let copy = elsewhere.path().join(data.strip_prefix(folder()).unwrap());
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::copy(data, copy).unwrap();
     }
-    for (name, text) in &examples() {
-        let first = files(name, text, &folder());
-        // No diff of bytes on failure: it would fill the screen.
-        assert!(files(name, text, &folder()) == first, "{name} is assembled to other bytes the second time");
-        assert!(files("other.yaml", text, elsewhere.path()) == first, "{name} has other bytes in another folder");
-    }
+    sources::files(&sources::assembly("other.yaml", text, elsewhere.path()))
 }
 
-#[test]
-fn examples_mean_the_same_to_another_parser() {
-    for (name, text) in &examples() {
-        let ours = tree::parse(text).unwrap_or_else(|error| panic!("{name}: {error:?}"));
-        let theirs: Tree<'_> = serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        // As text, because what is not a number is not equal to itself, and zeros of either sign are.
-        assert_eq!(format!("{ours:#?}"), format!("{:#?}", theirs.0), "{name}");
+fn data_are_small_and_used() {
+    let texts: Vec<String> = examples().iter().map(|case| fs::read_to_string(&case.input).unwrap()).collect();
+    let data = files_below(&folder().join("data"), &[]);
+    assert!(!data.is_empty());
+    for path in data {
+        assert!(fs::metadata(&path).unwrap().len() < 64 << 10, "{} is large", path.display());
+        let name = path.strip_prefix(folder()).unwrap().to_str().unwrap();
+        assert!(texts.iter().any(|text| text.contains(name)), "no example reads {name}");
     }
 }

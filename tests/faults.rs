@@ -9,12 +9,9 @@ use std::time::Duration;
 use pte_emit::cli::outputs::Outputs;
 use pte_emit::{Options as AssembleOptions, Source, assemble};
 
-// The tests of the command use all of it.
-#[allow(dead_code)]
-#[path = "support/folder.rs"]
-mod folder;
+mod support;
 
-use folder::{Done, Folder};
+use support::folder::{Done, Folder};
 
 /// A text with so many bytes of weights, which are a file of holes.
 fn model(folder: &Folder, bytes: u64) {
@@ -112,6 +109,7 @@ fn interrupted(signal: &str, leftovers: bool) {
     model(&folder, 48 << 20);
     folder.run(&["model.yaml", "-o", "whole.pte"]).exits(0);
     let whole = folder.read("whole.pte");
+    let mut interrupted = 0;
     for moment in 0..24 {
         folder.write("model.pte", "old");
         let mut child = folder.command(&["model.yaml", "-o", "model.pte"]).stderr(Stdio::null()).spawn().unwrap();
@@ -121,6 +119,7 @@ fn interrupted(signal: &str, leftovers: bool) {
         let found = folder.read("model.pte");
         assert!(found == b"old" || found == whole, "{signal} after {} ms: {} bytes", 2 * moment, found.len());
         assert!(found == whole || !status.success(), "{signal} after {} ms: {kill:?}", 2 * moment);
+        interrupted += usize::from(!status.success());
         let mut names = folder.names();
         if leftovers {
             for name in names.iter().filter(|name| name.starts_with(".pte-emit-")) {
@@ -130,6 +129,7 @@ fn interrupted(signal: &str, leftovers: bool) {
         }
         assert_eq!(names, ["model.pte", "model.yaml", "weights.bin", "whole.pte"], "{signal} after {} ms", 2 * moment);
     }
+    assert!(interrupted > 0, "{signal} always came too late");
 }
 
 #[test]
@@ -170,4 +170,6 @@ fn what_was_reserved_and_is_not_needed_is_given_back() {
     outputs.write(&target, 4 << 20, &|_| (), |out| out.write_all(b"all")).unwrap();
     outputs.commit().unwrap();
     assert_eq!(folder.read("short"), b"all");
+    let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&target).unwrap());
+    assert!(blocks * 512 <= 64 << 10, "{blocks} blocks for 3 bytes");
 }

@@ -21,13 +21,9 @@ use pte_emit::check::{self, DataFile, Findings, Options, Severity};
 use pte_emit::data::Origin;
 use pte_emit::{Options as AssembleOptions, Source};
 
-#[path = "support/fields.rs"]
-mod fields;
-#[path = "support/references.rs"]
-mod references;
-#[path = "support/runner.rs"]
-#[allow(dead_code, reason = "of the runner only its place is of interest here")]
-mod runner;
+mod support;
+
+use support::{fields, files_below, root, runner};
 
 /// How the runtime loads: the verification, and whether each load is memory of its own or all is one piece.
 const LEVELS: [(&str, &str); 2] = [("full", "apart"), ("minimal", "apart")];
@@ -217,7 +213,7 @@ fn bases() -> Vec<Base> {
         bases.push(Base { name: name.to_owned(), bytes: program, program: None, data });
     };
     for (folder, extension) in [("bytes", "pte"), ("bundled", "bpte"), ("serializer", "pte")] {
-        for path in references::references(folder, extension) {
+        for path in files_below(&root().join("tests/golden/upstream").join(folder), &[extension]) {
             let data = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
             let mut data: Vec<PathBuf> = data.filter(|path| path.extension().is_some_and(|e| e == "ptd")).collect();
             data.sort();
@@ -512,6 +508,7 @@ fn what_crashes_the_runtime_is_refused() {
     if let Ok(part) = std::env::var("PTE_EMIT_MUTANTS_OF") {
         bases.retain(|base| base.name.contains(&part));
     }
+    assert!(!bases.is_empty(), "no file to mutate has such a name");
     let lists = std::env::var_os("PTE_EMIT_MUTANTS_LISTS").map(PathBuf::from);
     // About five mutants a byte.
     let bytes: usize = bases.iter().map(|base| fields::of(&base.bytes).len()).sum();
@@ -544,5 +541,9 @@ fn what_crashes_the_runtime_is_refused() {
     let found = sum.into_inner().unwrap();
     println!("{}{} files", report(&found), bases.len());
     let shown = found.failures.len().min(if all { usize::MAX } else { 100 });
+    // If the driver did not run the mutants, or nothing crashed, the comparison would say nothing.
+    let part = std::env::var_os("PTE_EMIT_MUTANTS_OF").is_some();
+    assert!(found.mutants >= 15_000 || part, "{} mutants", found.mutants);
+    assert!(found.crashers >= 2500 || part, "{} mutants that crash the runtime", found.crashers);
     assert!(found.failures.is_empty(), "{} failures:\n{}", found.failures.len(), found.failures[..shown].join("\n"));
 }

@@ -17,10 +17,9 @@ use pte_emit::data::Origin;
 use pte_emit::format::Format;
 use pte_emit::{Options as AssembleOptions, Source, assemble};
 
-#[path = "support/texts.rs"]
-mod texts;
+mod support;
 
-use texts::{Mutation, ODD, TEXTS, mutated, mutation, tokens};
+use support::texts::{Mutation, ODD, TEXTS, mutated, mutation, tokens};
 
 /// Longer than any answer takes, in a debug build on a busy machine; far shorter than a hang.
 const SOON: Duration = Duration::from_secs(2);

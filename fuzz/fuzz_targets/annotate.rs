@@ -1,7 +1,7 @@
 //! Whatever the file, it is explained: no panic, no endless work, no memory out of proportion to the file, and each byte has
 //! one owner.
 //!
-//! Run by `cargo +nightly fuzz run annotate`; the binary files under `tests/golden` and `fuzz/seeds/check` are good seeds.
+//! Run by `cargo +nightly fuzz run annotate`; the binary files under `tests/golden/upstream` and `fuzz/seeds/check` are good seeds.
 
 #![no_main]
 

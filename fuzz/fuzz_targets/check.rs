@@ -1,7 +1,7 @@
 //! Whatever the file, the judge answers: no panic, no endless work, no memory out of proportion to the file. A program that
 //! it has nothing to say against can be read.
 //!
-//! Run by `cargo +nightly fuzz run check`; the binary files under `tests/golden` are good seeds.
+//! Run by `cargo +nightly fuzz run check`; the binary files under `tests/golden/upstream` are good seeds.
 
 #![no_main]
 
@@ -13,7 +13,8 @@ use pte_emit::reader;
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());
     for profile in [Profile::Strict, Profile::Legacy] {
-        let findings = check::file(&origin, &Options { profile, data: true, ..Options::default() }).expect("no file is read");
+        let findings =
+            check::file(&origin, &Options { profile, data: true, ..Options::default() }).expect("no file is read");
         let readable = match bytes.get(4..8) {
             Some(b"ET12") => reader::program::read(&origin).is_ok(),
             Some(b"FT01") => reader::flat_tensor::read(&origin).is_ok(),

@@ -22,7 +22,7 @@ fn file(text: &str) -> Option<Vec<u8>> {
     let overrides = { let mut options = AssembleOptions::default(); options.max_size = Some(MAX_SIZE); options };
     let assembly = pte_emit::assemble(&input, &overrides).ok()?;
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1))?;
-    let small = file.size().is_some_and(|size| size <= MAX_SIZE) && file.raw.patches.is_empty();
+    let small = file.size().is_some_and(|size| size <= MAX_SIZE) && file.overrides.is_none_or(|overrides| overrides.patches.is_empty());
     small.then(|| file.to_vec().expect("no file is read"))
 }
 

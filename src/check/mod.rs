@@ -129,6 +129,13 @@ fn metadata(origin: &Origin, format: Format) -> io::Result<(Head, u64)> {
     Ok((origin.head(format.metadata_len(&head, len))?, len))
 }
 
+/// Checks a `.pte` of `len` bytes by its metadata alone: `head` is the file up to where the program ends, or farther. Rules about the data
+/// themselves are left open. With it the tests make sure that nothing else is read.
+#[cfg(feature = "internals")]
+pub fn program(head: &[u8], len: u64, options: &Options) -> Findings {
+    program_with(head, len, &unread, options)
+}
+
 /// Data that are somewhere, and cannot be read.
 fn unread(_: u64, len: u64) -> Option<Blob> {
     Some(Blob::new(len, Source::File { path: Path::new("").into(), offset: 0 }))

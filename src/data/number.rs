@@ -369,10 +369,10 @@ mod tests {
         encode(ScalarType::parse(name).unwrap(), number, &mut out).map(|()| out)
     }
 
-    /// `tests/golden/rounding/torch.json` holds what torch made of the same numbers.
+    /// `tests/golden/upstream/rounding/torch.json` holds what torch made of the same numbers.
     #[test]
     fn floats_are_rounded_as_torch_rounds_them() {
-        let text = include_str!("../../tests/golden/rounding/torch.json");
+        let text = include_str!("../../tests/golden/upstream/rounding/torch.json");
         let table: std::collections::BTreeMap<String, std::collections::BTreeMap<String, String>> =
             serde_json::from_str(text).unwrap();
         assert_eq!(table.len(), 6);

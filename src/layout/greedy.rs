@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    /// `tests/golden/planner/cases.json` holds what ExecuTorch's own planner answered.
+    /// `tests/golden/upstream/planner/cases.json` holds what ExecuTorch's own planner answered.
     #[test]
     fn equals_the_exporter() {
         #[derive(serde::Deserialize)]
@@ -378,7 +378,7 @@ mod tests {
             places: Vec<(u32, u64)>,
             sizes: Vec<u64>,
         }
-        let text = std::fs::read_to_string(crate::golden::path("planner/cases.json")).unwrap();
+        let text = std::fs::read_to_string(crate::golden::upstream("planner/cases.json")).unwrap();
         let cases: Cases = serde_json::from_str(&text).unwrap();
         assert!(cases.cases.len() > 100);
         for (number, case) in cases.cases.iter().enumerate() {

@@ -85,8 +85,8 @@ pub const ODD: &[&str] = &[
 pub static TEXTS: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut texts = Vec::new();
-    for folder in ["examples", "tests/golden/bytes", "tests/golden/errors"] {
-        let Ok(entries) = fs::read_dir(root.join(folder)) else { continue };
+    for folder in ["examples", "tests/golden/upstream/bytes", "tests/golden/snapshots/errors"] {
+        let entries = fs::read_dir(root.join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
         for path in entries.map(|entry| entry.unwrap().path()) {
             // The bombs are slow to defuse, and long lines to mutate: they would take the others' time.
             let bomb = path.file_stem().is_some_and(|name| name.to_string_lossy().ends_with("_bomb"));
@@ -100,7 +100,7 @@ pub static TEXTS: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
         }
     }
     texts.sort();
-    assert!(!texts.is_empty(), "there are no texts to mutate");
+    assert!(texts.len() >= 412, "{} sources to mutate", texts.len());
     texts
 });
 

@@ -656,7 +656,7 @@ fn lists_that_are_used_very_often_are_followed_within_bounds() {
 fn what_the_exporter_wrote_breaks_no_rule() {
     let mut seen = 0;
     for folder in ["bytes", "bundled"] {
-        let folder = crate::golden::path(folder);
+        let folder = crate::golden::upstream(folder);
         let mut open = vec![folder];
         while let Some(path) = open.pop() {
             if path.is_dir() {

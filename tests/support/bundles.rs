@@ -1,0 +1,96 @@
+//! Properties of `.bpte` files, and the tests in them as text.
+
+use std::path::Path;
+
+use pte_emit::data::Origin;
+use pte_emit::data::{Blob, Source};
+use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
+use pte_emit::reader;
+use pte_emit::reader::bundled_program::{Found, read};
+
+use super::sources;
+
+/// Reads a `.bpte` in memory.
+pub fn read_bytes(bytes: &[u8]) -> std::io::Result<Found> {
+    read(&Origin::Bytes(bytes.into()))
+}
+
+/// Tests as they are read: sorted, data as bytes, zeros without a sign (a scalar that equals its default is left out), nothing to
+/// compare if there is nothing.
+fn as_read(tests: &[MethodTests]) -> Vec<MethodTests> {
+    let value = |value: &TestData| match value {
+        TestData::Double(x) => TestData::Double(x + 0.0),
+        TestData::Tensor { scalar_type, sizes, dim_order, data } => TestData::Tensor {
+            scalar_type: *scalar_type,
+            sizes: sizes.clone(),
+            dim_order: dim_order.clone(),
+            data: Blob::bytes(data.to_vec().unwrap()),
+        },
+        other => other.clone(),
+    };
+    let values = |values: &[TestData]| values.iter().map(value).collect::<Vec<TestData>>();
+    let case = |case: &TestCase| TestCase {
+        inputs: values(&case.inputs),
+        outputs: case.outputs.as_deref().map(values).filter(|outputs| !outputs.is_empty()),
+        ..*case
+    };
+    let suite = |suite: &MethodTests| MethodTests {
+        method: suite.method.clone(),
+        cases: suite.cases.iter().map(case).collect(),
+    };
+    let mut tests: Vec<MethodTests> = tests.iter().map(suite).collect();
+    tests.sort_by(|a, b| a.method.cmp(&b.method));
+    tests
+}
+
+/// Tests as text, because a NaN is not equal to itself.
+pub fn text_of(tests: &[MethodTests]) -> String {
+    format!("{:#?}", as_read(tests))
+}
+
+/// A `.bpte` holds the program and the tests of a source, be it read in memory or from the disk.
+pub fn holds_what_the_source_says(path: &Path, source: &Path) {
+    let assembly = sources::assembled(source);
+    let program = assembly.program_file().unwrap().to_vec().unwrap();
+    let in_memory = read_bytes(&std::fs::read(path).unwrap()).unwrap();
+    let on_disk = read(&Origin::File(path.into())).unwrap();
+    for found in [in_memory, on_disk] {
+        assert_eq!(found.version, 2);
+        assert!(found.program.to_vec().unwrap() == program, "another program");
+        pretty_assertions::assert_eq!(text_of(&found.tests), text_of(&assembly.tests));
+        let read = reader::program::read(&found.program_origin().unwrap()).unwrap().program;
+        assert_eq!(read.plans().len(), assembly.program.plans().len());
+    }
+}
+
+/// The program and the data of tensors are aligned as the schema of a `.bpte` says. Returns the number of tensors with data.
+pub fn is_aligned(path: &Path) -> usize {
+    let found = read(&Origin::File(path.into())).unwrap();
+    let offset = |blob: &Blob| match blob.source {
+        Source::File { offset, .. } => offset,
+        _ => panic!("data stay in the file"),
+    };
+    assert_eq!(offset(&found.program) % 32, 0);
+    let cases = found.tests.iter().flat_map(|suite| &suite.cases);
+    let values = cases.flat_map(|case| case.inputs.iter().chain(case.outputs.iter().flatten()));
+    let data = values.filter_map(|value| match value {
+        // flatc writes an empty vector without its alignment.
+        TestData::Tensor { data, .. } if data.len > 0 => Some(offset(data)),
+        _ => None,
+    });
+    data.inspect(|offset| assert!(offset.is_multiple_of(16), "tensor data at {offset}")).count()
+}
+
+/// A `.bpte` with any one byte changed, or cut anywhere, is read or rejected, without a panic.
+pub fn survives_damage(path: &Path) {
+    let bytes = std::fs::read(path).unwrap();
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0xff;
+        let _ = read_bytes(&damaged);
+        let lost = bytes.len() - at;
+        // The last bytes may be padding.
+        let is_read = read_bytes(&bytes[..at]).is_ok();
+        assert!(!is_read || lost < 4, "it is read without its last {lost} bytes");
+    }
+}

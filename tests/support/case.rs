@@ -1,0 +1,154 @@
+//! Cases that are files: an input, and in its first comment lines how it is run where that is not the default of its folder.
+//!
+//! ```text
+//! # run: pte-emit %s -o %t/model.pte
+//! # run: pte-emit annotate --only headers %t/model.pte
+//! # exit: 1
+//! # warns: T-1, T-3
+//! ```
+//!
+//! As in LLVM's lit, `%s` is the input and `%t` an empty folder for outputs. The output of the last command is the case's; those
+//! before must succeed. `exit` is the exit status of the last command; `warns` lists the warnings that must appear, by rule.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::folder::Done;
+
+/// An input, and what its first lines say.
+pub struct Case {
+    /// The input.
+    pub input: PathBuf,
+    settings: Vec<(String, String)>,
+}
+
+/// The inputs of a folder (not those below it), in the order of their names.
+///
+/// # Panics
+/// If there are fewer than `at_least`: a folder that moved must not look like a folder without failures.
+pub fn inputs(folder: &Path, at_least: usize) -> Vec<Case> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| super::has_extension(path, &["yaml", "json"]));
+    paths.sort();
+    assert!(paths.len() >= at_least, "{} has {} inputs, expected {at_least} or more", folder.display(), paths.len());
+    paths.iter().map(|path| Case::read(path)).collect()
+}
+
+impl Case {
+    /// Reads the first lines of an input.
+    pub fn read(input: &Path) -> Case {
+        let bytes = fs::read(input).unwrap_or_else(|error| panic!("{}: {error}", input.display()));
+        let text = String::from_utf8_lossy(&bytes);
+        let head = text.lines().map_while(|line| line.strip_prefix("# "));
+        let setting = |line: &str| {
+            let (key, value) = line.split_once(": ")?;
+            ["run", "exit", "warns"].contains(&key).then(|| (key.to_owned(), value.trim().to_owned()))
+        };
+        Case { input: input.to_owned(), settings: head.filter_map(setting).collect() }
+    }
+
+    /// The file name without its extension.
+    pub fn name(&self) -> &str {
+        self.input.file_stem().unwrap().to_str().unwrap()
+    }
+
+    fn all(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.settings.iter().filter(move |(found, _)| found == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The commands of the case, or else these.
+    pub fn commands(&self, default: &[&str]) -> Vec<String> {
+        let own: Vec<String> = self.all("run").map(str::to_owned).collect();
+        if own.is_empty() { default.iter().map(|&command| command.to_owned()).collect() } else { own }
+    }
+
+    /// The exit status that the case has, or else this one.
+    pub fn exit(&self, default: i32) -> i32 {
+        self.all("exit").next().map_or(default, |status| status.parse().expect("`# exit:` has a number"))
+    }
+
+    /// The warnings that the case has.
+    pub fn warns(&self) -> BTreeSet<String> {
+        self.all("warns").flat_map(|list| list.split(", ")).map(str::to_owned).collect()
+    }
+
+    /// Runs the commands in the input's folder, where the input is called by its file name.
+    pub fn run(&self, default: &[&str]) -> Run {
+        let name = self.input.file_name().unwrap().to_str().unwrap();
+        run(&self.commands(default), name, self.input.parent().unwrap())
+    }
+
+    /// Runs the commands in a folder of their own, so that nothing is written beside the input.
+    pub fn run_apart(&self, default: &[&str]) -> Run {
+        let apart = tempfile::tempdir().unwrap();
+        run(&self.commands(default), self.input.to_str().unwrap(), apart.path())
+    }
+}
+
+/// How the commands of a case ended.
+pub struct Run {
+    /// The exit status of the last command; `None` for a signal.
+    pub code: Option<i32>,
+    /// The standard output of the last command, with `%t` for the folder of outputs.
+    pub stdout: String,
+    /// The standard error of the last command, with `%t` for the folder of outputs.
+    pub stderr: String,
+    /// The warnings of all commands: the ids of rules, and messages of those without one.
+    pub warnings: BTreeSet<String>,
+    outputs: TempDir,
+}
+
+/// Runs commands in a folder.
+pub fn run(commands: &[String], source: &str, folder: &Path) -> Run {
+    let outputs = tempfile::tempdir().unwrap();
+    let target = outputs.path().to_str().unwrap();
+    let mut warnings = BTreeSet::new();
+    let mut last = None;
+    for command in commands {
+        if let Some(done) = last.take() {
+            let Done { command, code, stderr, .. } = done;
+            assert_eq!(code, Some(0), "{command}\n{stderr}");
+        }
+        let mut words = command.split_whitespace().map(|word| word.replace("%s", source).replace("%t", target));
+        assert_eq!(words.next().as_deref(), Some("pte-emit"), "`{command}` runs pte-emit");
+        for folder in command.split_whitespace().filter_map(|word| word.strip_prefix("%t/")) {
+            fs::create_dir_all(outputs.path().join(folder).parent().unwrap()).unwrap();
+        }
+        let arguments: Vec<String> = words.collect();
+        let mut process = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        process.args(&arguments).current_dir(folder).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        let done = Done::of(&[command.trim_start_matches("pte-emit ")], process.output().unwrap());
+        warnings.extend(done.stderr.lines().filter_map(warning));
+        last = Some(done);
+    }
+    let Done { code, stdout, stderr, .. } = last.expect("a case has a command");
+    let stdout = String::from_utf8(stdout).expect("the output is UTF-8").replace(target, "%t");
+    Run { code, stdout, stderr: stderr.replace(target, "%t"), warnings, outputs }
+}
+
+/// `warning: model.yaml: invalid[T-1]: ...` -> `T-1`; `warning: MESSAGE` -> `MESSAGE`.
+fn warning(line: &str) -> Option<String> {
+    let message = line.strip_prefix("warning: ")?;
+    let id = message.split_once('[').and_then(|(_, rest)| rest.split_once("]: ")).map(|(id, _)| id);
+    Some(id.unwrap_or(message).to_owned())
+}
+
+impl Run {
+    /// Asserts that the last command ended with this status.
+    #[track_caller]
+    pub fn exits(&self, code: i32) {
+        assert_eq!(self.code, Some(code), "exit status\n{}{}", self.stdout, self.stderr);
+    }
+
+    /// The files below `%t`, by their paths there.
+    pub fn outputs(&self) -> Vec<(String, Vec<u8>)> {
+        let paths = super::files_below(self.outputs.path(), &[]);
+        let relative = |path: &PathBuf| path.strip_prefix(self.outputs.path()).unwrap().to_str().unwrap().to_owned();
+        paths.iter().map(|path| (relative(path), fs::read(path).unwrap())).collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! What the test targets share: cases that are files, runs of the command, snapshots, and properties of sources and files.
+#![allow(dead_code, reason = "each test target uses a part")]
+
+pub mod bundles;
+pub mod case;
+pub mod fields;
+pub mod files;
+pub mod folder;
+pub mod patch;
+pub mod program;
+pub mod properties;
+pub mod runner;
+pub mod snapshot;
+pub mod sources;
+pub mod texts;
+
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// The folder of the package.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+thread_local! {
+    /// Of the test that runs on this thread: the message of its panic, once there is one.
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// A test that fails by a panic.
+pub fn trial(name: impl Into<String>, test: impl FnOnce() + Send + 'static) -> Trial {
+    Trial::test(name, move || {
+        PANIC.set(Some(String::new()));
+        let result = panic::catch_unwind(AssertUnwindSafe(test));
+        let message = PANIC.take().unwrap_or_default();
+        result.map_err(|_| Failed::from(message))
+    })
+}
+
+/// Runs tests as the command line says. A panic of a test is shown once, with the other failures in the end.
+pub fn run(trials: Vec<Trial>) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let of_a_test = PANIC.with_borrow_mut(|kept| {
+            let Some(kept) = kept else { return false };
+            let message = info.payload_as_str().unwrap_or("a panic without a message");
+            let place = info.location().map(|place| format!("\n(at {place})")).unwrap_or_default();
+            *kept = format!("{message}{place}");
+            true
+        });
+        if !of_a_test {
+            print(info);
+        }
+    }));
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// All files below a folder with one of these extensions, hidden ones too, in the order of their paths.
+pub fn files_below(folder: &Path, extensions: &[&str]) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if extensions.is_empty() || has_extension(&path, extensions) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether a path has one of these extensions.
+pub fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    path.extension().is_some_and(|found| extensions.iter().any(|extension| found == *extension))
+}
