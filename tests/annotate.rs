@@ -158,7 +158,7 @@ fn the_command_answers_with_its_exit_code() {
     let coloured = folder.run(&["annotate", "add.pte", "--color", "always"]).exits(0);
     assert!(coloured.stdout.starts_with(b"\x1b[1mheader\x1b[0m\n"));
     folder.run(&["annotate", "no.pte"]).exits(3).says("no.pte");
-    folder.run(&["annotate", "text.yaml"]).exits(1).says("no .pte");
+    folder.run(&["annotate", "text.yaml"]).exits(1).says("expected a .pte");
     folder.run(&["annotate", "empty.pte"]).exits(0);
     folder.run(&["annotate", "odd.bin"]).exits(0);
     folder.run(&["annotate", "add.pte", "--range", "8..4"]).exits(2);

@@ -231,7 +231,7 @@ fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)])
             {
                 Ok(printed) => printed,
                 Err(error) => {
-                    differences += &format!("{name}: cannot be read: {error}\n");
+                    differences += &format!("{name}: cannot be read: {}\n", error.diagnostics()[0].message);
                     continue;
                 }
             };

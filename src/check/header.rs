@@ -1,5 +1,5 @@
-//! The first bytes of a file: identifier, extended header, and where they say that metadata and data are (section 1 of the
-//! paper, `H-`).
+//! The first bytes of a file: identifier, extended header, and where they say that metadata and data are (`H-`;
+//! docs/format.md, "Containers").
 //!
 //! Of a file on disk only these bytes are read before the metadata are.
 

@@ -1,8 +1,8 @@
 //! The rules as a table: each with a stable id, how bad it is to break it, why it exists, and what the real runtime does
 //! then. Who looks for it is in the files beside this one; docs/rules.md is printed from here.
 //!
-//! Ids are those of the paper `runtime-rules.md` where it has one (`H-4`, `T-9`); ours are `O-` (operators' arguments),
-//! `X-` (what a method does with its values) and `G-` (gaps of the paper's appendix A without an id of their own).
+//! Ids are stable. `O-` rules are about operators' arguments, `X-` rules about what a method does with its values, `G-` rules about
+//! what the runtime should reject and does not; the others about what it checks, or relies on without a check.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -56,7 +56,7 @@ impl Origin {
         match self {
             Origin::File(path) => {
                 let metadata = path.metadata()?;
-                if metadata.is_file() { Ok(metadata.len()) } else { Err(io::Error::other("it is no file")) }
+                if metadata.is_file() { Ok(metadata.len()) } else { Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a regular file")) }
             }
             Origin::Part { len, .. } => Ok(*len),
             Origin::Bytes(bytes) => Ok(bytes.len() as u64),

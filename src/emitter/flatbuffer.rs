@@ -1,4 +1,4 @@
-//! Writes a FlatBuffer in either of upstream's two orders (byte-layout.md): the `flatbuffers` crate does the bytes,
+//! Writes a FlatBuffer in either of upstream's two orders (docs/format.md, "FlatBuffer write order"): the `flatbuffers` crate does the bytes,
 //! this file decides in which order it is called.
 //!
 //! Children come before their parents, in ascending slot order, in both; that is the callers' part. Not here: which

@@ -1,4 +1,4 @@
-//! The element types: number, name in the schema, name in torch, size (runtime-rules.md, section 5).
+//! The element types: number, name in the schema, name in torch, size (docs/format.md, "Element types").
 //!
 //! A file may hold any number; what the runtime accepts is [`ScalarType::info`] being `Some`. Turning numbers into
 //! bytes of a type is [`crate::data::number`]'s work.

@@ -1,4 +1,4 @@
-//! Which data go where: constants, initial states, delegates' payloads, named data (runtime-rules.md, 9.2), and for each
+//! Which data go where: constants, initial states, delegates' payloads, named data (docs/format.md, "Segments"), and for each
 //! tensor its `data_buffer_idx`.
 //!
 //! Equal data share a place within each of these groups, as the exporter does it, never across groups.

@@ -1,4 +1,4 @@
-//! Which data go to which `.ptd`, under which keys, in which segments (runtime-rules.md, 9.3).
+//! Which data go to which `.ptd`, under which keys, in which segments (docs/format.md, "Ptd files").
 //!
 //! Knows no file names: a `.ptd` is known by its tag.
 

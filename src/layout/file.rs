@@ -1,4 +1,4 @@
-//! A finished file's frame: headers, where the segments begin, how long everything is (runtime-rules.md, section 1).
+//! A finished file's frame: headers, where the segments begin, how long everything is (docs/format.md, "Containers").
 //!
 //! The one part of the layout that needs the FlatBuffer's length.
 
@@ -6,7 +6,7 @@ use super::segments::{self, Segment};
 use crate::format::container::{FLAT_TENSOR_HEADER, PROGRAM_HEADER};
 use super::{Header, Options, align_up, lcm};
 
-/// Header bytes of a `.ptd` with padding (9.3).
+/// Header bytes of a `.ptd` with padding (docs/format.md, ".ptd header").
 const FLAT_TENSOR_HEADER_PADDED: u64 = 48;
 
 /// Frame of a file: the FlatBuffer with a header inserted behind its byte 8, padding, segments.

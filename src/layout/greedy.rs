@@ -1,4 +1,4 @@
-//! The exporter's greedy memory planner (runtime-rules.md, 10.4), exactly, without its quadratic cost.
+//! The exporter's greedy memory planner (docs/format.md, "Greedy planner"), exactly, without its quadratic cost.
 //!
 //! Sizes and lifetimes in, offsets out. What is to be planned and for how long it lives is [`super::memory`]'s business.
 
@@ -41,7 +41,7 @@ pub struct TooLarge(pub usize);
 /// pool that is used.
 ///
 /// `alignment` must be a multiple of 16: with less the exporter's algorithm meets tensors that are larger than what it
-/// placed before, and stops with an assertion (10.4, step 3).
+/// placed before, and stops with an assertion (docs/format.md, "Greedy planner").
 ///
 /// # Errors
 /// [`TooLarge`].

@@ -1,4 +1,4 @@
-//! How long each value of a method lives: from its first mention to its last, as the exporter sees it (10.2), and around
+//! How long each value of a method lives: from its first mention to its last, as the exporter sees it (docs/format.md, "Lifetimes"), and around
 //! loops, which the exporter has none of.
 //!
 //! Where values lie is [`super::memory`]'s business.
@@ -53,7 +53,7 @@ impl Lifetimes {
     }
 }
 
-/// The lifetimes of a method's values (10.2), which ask for this memory.
+/// The lifetimes of a method's values (docs/format.md, "Lifetimes"), which ask for this memory.
 pub(super) fn lifetimes(plan: &ExecutionPlan, wishes: &[Memory]) -> Lifetimes {
     let count = instructions(plan).count() as u32;
     let mut lifetimes = Lifetimes { spans: vec![None; plan.values().len()], end: count + 1, write_backs: Vec::new() };

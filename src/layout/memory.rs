@@ -1,4 +1,4 @@
-//! Where each tensor of a method lies in planned memory, and how large the pools are (runtime-rules.md, section 10).
+//! Where each tensor of a method lies in planned memory, and how large the pools are (docs/format.md, "Memory planner").
 //!
 //! Finds out what is to be planned; how long it lives is `super::lifetimes`' business, the algorithm `super::greedy`'s. Pure.
 
@@ -15,7 +15,7 @@ use crate::program::{
 /// The exporter's default alignment of planned tensors, in bytes.
 pub const DEFAULT_ALIGNMENT: u64 = 16;
 
-/// What the exporter adds behind each used pool of a method that calls an XNNPACK delegate (10.3).
+/// What the exporter adds behind each used pool of a method that calls an XNNPACK delegate (docs/format.md, "Sizes and padding").
 const XNNPACK_PADDING: u64 = 64;
 
 /// The planned memory of a method.
@@ -228,11 +228,11 @@ impl<'a> Planning<'a> {
         }
     }
 
-    /// The tensors to plan by device, the CPU first (10.5).
+    /// The tensors to plan by device, the CPU first (docs/format.md, "Pools and devices").
     fn automatic(&mut self) -> BTreeMap<Device, Vec<usize>> {
         let mut groups: BTreeMap<Device, Vec<usize>> = BTreeMap::new();
         for (value, tensor) in self.plan.tensors() {
-            // What has no bound is allocated by the runtime (10.1).
+            // What has no bound is allocated by the runtime (docs/format.md, "Planned tensors").
             if matches!(self.wishes[value], Memory::Auto { .. }) && tensor.shape_dynamism != 2 {
                 groups.entry(tensor.device()).or_default().push(value);
             }
@@ -355,7 +355,7 @@ impl<'a> Planning<'a> {
         let nothing_planned = self.places.iter().all(Option::is_none);
         let getter = self.plan.inputs.as_ref().is_none_or(Vec::is_empty) && instructions(self.plan).next().is_none();
         if nothing_planned && !getter {
-            // At least [0, 0] (10.5); a constant method has [0] (E-2).
+            // At least [0, 0] (docs/format.md, "Pools and devices"); a constant method has [0] (E-2).
             self.grow(1, 0);
         }
         let sizes = match &self.request.non_const_buffer_sizes {

@@ -21,7 +21,7 @@ pub struct Program {
     pub version: u32,
     /// The methods.
     pub execution_plan: Option<Vec<ExecutionPlan>>,
-    /// Keyed blobs for delegates (section 7.1); an empty list is present in the file, `None` is not.
+    /// Keyed blobs for delegates (docs/format.md, "Named data"); an empty list is present in the file, `None` is not.
     pub named_data: Option<Vec<NamedData>>,
     /// Keyed blobs and tensors that go to `.ptd` files and that no tensor of a method refers to.
     pub external_data: Vec<ExternalData>,
@@ -63,7 +63,7 @@ pub struct MemoryRequest {
     pub alignment: Option<u64>,
     /// Bytes added behind every used buffer. `None`: 64 if an XNNPACK delegate is called, as the exporter does.
     pub padding: Option<u64>,
-    /// Where planning starts in each pool, `[0]` being pool 0: room that is taken already (10.6).
+    /// Where planning starts in each pool, `[0]` being pool 0: room that is taken already (docs/format.md, "Submodules").
     pub reserved: Vec<u64>,
 }
 
@@ -288,7 +288,7 @@ pub enum Memory {
     Auto {
         /// `memory_id`, from 1.
         pool: Option<u32>,
-        /// The tensor keeps its bytes from one execution to the next: a mutable buffer (10.2).
+        /// The tensor keeps its bytes from one execution to the next: a mutable buffer (docs/format.md, "Lifetimes").
         persistent: bool,
     },
     /// Where another tensor lies, whose memory it shares: a view.
@@ -308,7 +308,7 @@ pub enum Memory {
 /// What few tensors need (table `ExtraTensorInfo`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExtraTensorInfo {
-    /// Never read by the runtime (5.1).
+    /// Never read by the runtime (docs/format.md, "Location of tensor data").
     pub mutable_data_segments_idx: u64,
     /// Name in the module; the key of external data.
     pub fully_qualified_name: Option<String>,

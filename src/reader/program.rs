@@ -366,7 +366,7 @@ impl Reader<'_> {
             }
         }
         let mutable = t.children(program::mutable_data_segments, &SUBSEGMENT_OFFSETS, |t| self.subsegments(&t))?;
-        // Only entry 0 is ever used (5.1).
+        // Only entry 0 is ever used (docs/format.md, "Location of tensor data").
         places.mutable = mutable.unwrap_or_default().into_iter().next().unwrap_or_default();
         Ok(places)
     }

@@ -1,4 +1,4 @@
-//! A `.bpte`: the tests of its program, and whether they fit it (section 8 of the paper, `B-`).
+//! A `.bpte`: the tests of its program, and whether they fit it (`B-`).
 //!
 //! Whether a method gives the expected outputs only running it can say.
 

@@ -1,7 +1,7 @@
 //! What the fields mean to the runtime: one file for each part of the three schemas, on tables whose structure holds.
 //!
 //! The tables are looked at as they are in the file, so that what is absent is told apart from what is empty or zero
-//! (appendix D of the paper). What instructions do with values at run time is the business of `super::semantics`.
+//! (docs/format.md, "Absent fields"). What instructions do with values at run time is the business of `super::semantics`.
 
 pub mod bundled;
 mod delegates;

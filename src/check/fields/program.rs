@@ -1,4 +1,4 @@
-//! A `.pte`: its methods, what each needs to be loaded, and the keyed data (section 3 of the paper, `P-`, `M-2x`).
+//! A `.pte`: its methods, what each needs to be loaded, and the keyed data (`P-`, `M-20` to `M-28`).
 
 use super::super::header::Frame;
 use super::super::path::Reporter;

@@ -1,4 +1,4 @@
-//! A tensor: its shape, its place in planned memory, and where its bytes come from (`T-`, section 5 of the paper).
+//! A tensor: its shape, its place in planned memory, and where its bytes come from (`T-`; docs/format.md, "Location of tensor data").
 
 use super::super::path::Reporter;
 use crate::format::flatbuffer::verify::Report;

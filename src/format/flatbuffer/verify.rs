@@ -1,7 +1,7 @@
 //! The FlatBuffer itself: whether every table, list and text that the schema leads to is where it can be read.
 //!
-//! One verifier for the three schemas, driven by the slot tables. It asks what FlatBuffers' own verifier asks (section 2 of
-//! the paper, `F-`) and what that one leaves open (`G-`). What the fields mean is the business of `super::fields`.
+//! One verifier for the three schemas, driven by the slot tables. It asks what FlatBuffers' own verifier asks (`F-`)
+//! and what that one leaves open (`G-`). What the fields mean is the business of `super::fields`.
 //! It recurses as deep as the schema nests, which no file can change, and its work is bounded by the file's size.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The stack of a kernel call: as it stands, or completed by the operator's schema (runtime-rules.md, E-8).
+//! The stack of a kernel call: as it stands, or completed by the operator's schema (E-8).
 
 use std::borrow::Cow;
 

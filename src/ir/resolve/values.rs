@@ -258,7 +258,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Some(Place::In { pool, offset: Some(offset) }) => Memory::At { pool, offset },
             Some(Place::In { pool, offset: None }) => Memory::Auto { pool: Some(pool), persistent },
             Some(Place::Auto) => Memory::Auto { pool: None, persistent },
-            // What has no bound is allocated when its size is known (10.1).
+            // What has no bound is allocated when its size is known (docs/format.md, "Planned tensors").
             None if constant || unplanned || written.dynamism == 2 => Memory::None,
             None => Memory::Auto { pool: None, persistent },
         }
