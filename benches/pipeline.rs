@@ -14,12 +14,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use pte_emit::cli::outputs::Outputs;
-use pte_emit::data::Origin;
+use pte_emit::data::{Origin, dedup};
+use pte_emit::format::Format;
 use pte_emit::ir::{decode, resolve, tree};
 use pte_emit::layout::{self, memory};
-use pte_emit::printer::{LargeData, PrintOptions, print_program};
+use pte_emit::printer::{LargeData, PrintOptions};
 use pte_emit::reader;
-use pte_emit::{Assembly, Options as AssembleOptions, Source, annotate, assemble, check, emitter, program};
+use pte_emit::{Assembly, Options as AssembleOptions, Source, annotate, assemble, check, emitter};
 use texts::{Case, interleaved, json, print, yaml};
 
 fn whole(text: &str) -> Vec<u8> {
@@ -35,8 +36,10 @@ fn pipeline(count: usize, rounds: usize) {
     let parsed = tree();
     let (document, _) = decode::decode(parsed.clone());
     let resolved = resolve::resolve(&document, Path::new("")).expect("the text is right");
-    let same = data::dedup::find(&resolved.program.blobs).expect("nothing is read");
-    let plan = layout::plan(&resolved.program, &same, &resolved.options).expect("it fits");
+    let same = dedup::find(&resolved.program.blobs).expect("nothing is read");
+    let mut options = layout::Options::default();
+    resolved.options.apply(&mut options);
+    let plan = layout::plan(&resolved.program, &same, &options).expect("it fits");
     let execution_plan = &resolved.program.plans()[0];
     let mut cases: Vec<Case<'_>> = vec![
         ("parse YAML (baseline)", Box::new(|| drop(black_box(tree())))),
@@ -47,11 +50,8 @@ fn pipeline(count: usize, rounds: usize) {
         ("copy of the tree", Box::new(|| drop(black_box(parsed.clone())))),
         ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, Path::new("")))))),
         ("plan memory", Box::new(|| drop(black_box(memory::plan(0, execution_plan))))),
-        ("plan all", Box::new(|| drop(black_box(layout::plan(&resolved.program, &same, &resolved.options))))),
-        (
-            "emit",
-            Box::new(|| drop(black_box(emitter::program::emit(&resolved.program, &plan, &resolved.options, None)))),
-        ),
+        ("plan all", Box::new(|| drop(black_box(layout::plan(&resolved.program, &same, &options))))),
+        ("emit", Box::new(|| drop(black_box(emitter::program::emit(&resolved.program, &plan, &options, None))))),
     ];
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
@@ -87,12 +87,17 @@ fn reading(count: usize, rounds: usize) {
             "annotate",
             Box::new(|| {
                 let options = annotate::Options::default();
-                annotate::annotate(&origin, format::Format::Program, &options, &mut io::sink()).expect("it is ours");
+                annotate::annotate(&origin, Format::Program, &options, &mut io::sink()).expect("it is ours");
             }),
         ),
         (
-            "print, and write anew to compare",
-            Box::new(|| drop(black_box(print_program(&origin, Path::new(""), &options).expect("it is ours")))),
+            "print, and assemble to compare",
+            Box::new(|| {
+                drop(black_box(
+                    pte_emit::print(&Source::of_origin("bench", origin.clone()), Path::new(""), &options)
+                        .expect("it is ours"),
+                ))
+            }),
         ),
     ];
     let times = interleaved(rounds, &mut cases);
@@ -108,11 +113,11 @@ fn write(assembly: &Assembly, folder: &Path) {
     let mut outputs = Outputs::new();
     let program = assembly.program_file().expect("it has methods");
     outputs
-        .write(&folder.join("out.pte"), program.size().expect("it is finite"), &|_| (), |out| program.write(out))
+        .write(&folder.join("out.pte"), program.size().expect("it is finite"), &|_| (), |out| program.write_out(out))
         .expect("there is room");
     for (_, file) in assembly.data_files() {
         outputs
-            .write(&folder.join("out.ptd"), file.size().expect("it is finite"), &|_| (), |out| file.write(out))
+            .write(&folder.join("out.ptd"), file.size().expect("it is finite"), &|_| (), |out| file.write_out(out))
             .expect("there is room");
     }
     outputs.commit().expect("nobody else is here");
@@ -197,7 +202,12 @@ fn weights(count: usize, rounds: usize) {
         ),
         (
             "print the .pte, referring to its weights",
-            Box::new(|| drop(black_box(print_program(&model, &folder.join("model"), &options).expect("it is ours")))),
+            Box::new(|| {
+                drop(black_box(
+                    pte_emit::print(&Source::of_origin("bench", model.clone()), &folder.join("model"), &options)
+                        .expect("it is ours"),
+                ))
+            }),
         ),
     ];
     let times = interleaved(rounds, &mut cases);

@@ -85,7 +85,8 @@ impl OutputFile<'_> {
     }
 
     /// Writes the file to a destination that may take blobs as a whole.
-    pub(crate) fn write_out(&self, out: &mut dyn Out) -> io::Result<()> {
+    #[doc(hidden)]
+    pub fn write_out(&self, out: &mut dyn Out) -> io::Result<()> {
         match self.overrides {
             None => self.emitted.write(out),
             Some(overrides) => overrides.write(out, |out| self.emitted.write(out)),

@@ -255,7 +255,7 @@ impl Resolved<'_> {
         let message = |error: LayoutError| {
             let mut message = Diagnostic::whole(error.message);
             message.at = self.origins.node(error.at);
-            let related = error.related.and_then(|(element, role)| Some((self.origins.node(element)?, role)));
+            let related = error.related.and_then(|related| Some((self.origins.node(related.0)?, related.1)));
             message.related.extend(related);
             message
         };

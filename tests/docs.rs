@@ -103,7 +103,7 @@ fn every_command_runs() {
 #[test]
 fn the_picture_is_true() {
     let text = std::fs::read_to_string(root().join("examples/linear.yaml")).unwrap();
-    let input = Source::yaml("linear.yaml", &text, &root().join("examples"));
+    let input = Source::yaml("linear.yaml", &text, root().join("examples"));
     let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let bytes = assembly.program_file().unwrap().to_vec().unwrap();
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();

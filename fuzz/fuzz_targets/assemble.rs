@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::emitter::File;
+use pte_emit::OutputFile;
 use pte_emit::{Source, Options as AssembleOptions};
 
 /// Data that are allowed, in bytes.
@@ -30,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn check(file: &File<'_>) {
+fn check(file: &OutputFile<'_>) {
     let bytes = file.to_vec().expect("no file is read");
     assert_eq!(Some(bytes.len() as u64), file.size());
 }

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::printer::{self, LargeData, PrintOptions};
+use pte_emit::printer::{LargeData, PrintOptions};
 use pte_emit::data::Origin;
 use pte_emit::{Assembly, Source, Options as AssembleOptions};
 
@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// What an assembly writes for a file of this kind; nothing if that would be large.
 fn written(assembly: &Assembly, kind: Option<&[u8]>) -> Option<Vec<u8>> {
-    let small = |file: &pte_emit::emitter::File<'_>| file.size().is_some_and(|size| size <= MAX_FILE);
+    let small = |file: &pte_emit::OutputFile<'_>| file.size().is_some_and(|size| size <= MAX_FILE);
     match kind {
         Some(b"BP") => Some(assembly.bundled().and_then(|made| made.file(&[], &[]).to_vec()).expect("no file is read")),
         Some(b"FT") => {

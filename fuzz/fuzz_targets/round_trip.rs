@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::printer::{self, LargeData, PrintOptions};
+use pte_emit::printer::{LargeData, PrintOptions};
 use pte_emit::data::Origin;
 use pte_emit::{Source, Options as AssembleOptions};
 
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
     let options =
         PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
     let origin = Origin::Bytes(made.as_slice().into());
-    let printed = printer::print(&origin, Path::new("no/such/folder"), &options).expect("what we write can be read");
+    let printed = pte_emit::print(&Source::of_origin("fuzz", origin.clone()), Path::new("no/such/folder"), &options).expect("what we write can be read");
     assert_eq!(printed.difference, None, "{}", printed.text);
     assert!(file(&printed.text).as_deref() == Some(&made[..]), "{}", printed.text);
 });

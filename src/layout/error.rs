@@ -10,7 +10,7 @@ pub struct LayoutError {
     /// What, and what was expected.
     pub message: String,
     /// What else is concerned, and what it is.
-    pub related: Option<(Element, String)>,
+    pub related: Option<Box<(Element, String)>>,
 }
 
 impl LayoutError {
@@ -21,7 +21,7 @@ impl LayoutError {
 
     /// Names a second place.
     pub fn with_related(mut self, at: Element, what: &str) -> LayoutError {
-        self.related = Some((at, what.to_owned()));
+        self.related = Some(Box::new((at, what.to_owned())));
         self
     }
 }

@@ -94,7 +94,8 @@ pub struct Vector<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Vector<'a, N> {
-    /// How many.
+    /// Number of items.
+    #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -140,7 +141,8 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// How many.
+    /// Number of tables.
+    #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.offsets.len()
     }
