@@ -6,13 +6,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::document::*;
-use super::shape::{self, Shape};
+use super::shape::{self, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document, frame, instruction, iota, jump_false, lie, literal_map, memory, method, r#move, named_data, patch, place, random, raw, tensor, test, test_tensor};
+use crate::format::words::MEMORY_FORMATS;
 use super::tree::{Key, Node, NodeId, Value};
 use crate::data::number::{Number, nan_of, number_word};
 use crate::data::random::Distribution;
 use crate::diagnostics::clipped;
 use crate::ir::Diagnostic;
-use crate::format::{ScalarType, words};
+use crate::format::ScalarType;
 use crate::format::path::Path;
 use crate::format::program::DEVICE_TYPE;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
@@ -58,6 +59,17 @@ impl<'a> Fields<'a> {
     fn take(&mut self, name: &str) -> Option<Node<'a>> {
         debug_assert!(self.shape.key(name).is_some(), "{} has no key {name}", self.shape.name);
         self.entries.iter_mut().find(|(key, _)| key.text == name)?.1.take()
+    }
+
+    /// A value and the words that it may be, by the grammar.
+    fn take_words(&mut self, name: &str) -> Option<(Node<'a>, &'static [&'static str])> {
+        let words = self.shape.key(name)?.form.words();
+        Some((self.take(name)?, words))
+    }
+
+    /// The alternatives of the grammar that are present.
+    fn alternatives(&self) -> Vec<&'static str> {
+        self.which(self.shape.one_of)
     }
 
     /// The keys of these that are there.
@@ -223,6 +235,12 @@ impl Decoder {
         found
     }
 
+    /// The position of a value among the words that the grammar allows for its key.
+    fn choice(&mut self, fields: &mut Fields<'_>, name: &str) -> Option<usize> {
+        let (node, words) = fields.take_words(name)?;
+        self.one_of(&node, words)
+    }
+
     /// A byte count: an integer, or one with K, M, G or T.
     fn size(&mut self, node: &Node<'_>) -> Option<u64> {
         if let Value::Text(text) = &node.value {
@@ -306,24 +324,24 @@ impl Decoder {
         let id = node.id;
         let mut fields = self.fields(node, &shape::DOCUMENT)?;
         let mut document = Document {
-            version: fields.take("version").and_then(|node| self.int(&node, "a version number")),
+            version: fields.take(document::version).and_then(|node| self.int(&node, "a version number")),
             ..Document::default()
         };
-        document.name = fields.take("name").and_then(|node| self.name(node));
-        if let Some(node) = fields.take("data") {
+        document.name = fields.take(document::name).and_then(|node| self.name(node));
+        if let Some(node) = fields.take(document::data) {
             for (key, value) in self.entries(node, "a map of names to data") {
                 if let Some(data) = self.data(value) {
                     document.data.push((word(key), data));
                 }
             }
         }
-        if let Some(node) = fields.take("methods") {
+        if let Some(node) = fields.take(document::methods) {
             let entries = self.entries(node, "a map of names to methods");
             document.methods =
                 Some(entries.into_iter().filter_map(|(key, node)| self.method(word(key), node)).collect());
         }
         document.named_data =
-            fields.take("named_data").inspect(|node| document.named_data_at = Some(node.id)).map(|node| {
+            fields.take(document::named_data).inspect(|node| document.named_data_at = Some(node.id)).map(|node| {
                 match node.value {
                     Value::Null => Vec::new(),
                     _ => {
@@ -332,17 +350,17 @@ impl Decoder {
                     }
                 }
             });
-        for node in fields.take("checkpoints").map_or(Vec::new(), |node| self.list(node, "a list of checkpoints")) {
+        for node in fields.take(document::checkpoints).map_or(Vec::new(), |node| self.list(node, "a list of checkpoints")) {
             document.checkpoints.extend(self.checkpoint(node));
         }
-        if let Some(node) = fields.take("layout") {
+        if let Some(node) = fields.take(document::layout) {
             document.layout = self.layout(node).unwrap_or_default();
         }
-        if let Some(node) = fields.take("raw") {
+        if let Some(node) = fields.take(document::raw) {
             document.raw = self.raw(node).unwrap_or_default();
         }
         if document.methods.is_none() && document.named_data.is_none() && document.checkpoints.is_empty() {
-            let known = fields.which(&["methods", "named_data", "checkpoints"]);
+            let known = fields.which(&[document::methods, document::named_data, document::checkpoints]);
             if known.is_empty() && !fields.slipped {
                 self.error(
                     id,
@@ -370,7 +388,7 @@ impl Decoder {
     fn raw<'a>(&mut self, node: Node<'a>) -> Option<Raw<'a>> {
         let mut fields = self.fields(node, &shape::RAW)?;
         let mut raw = Raw::default();
-        if let Some(node) = fields.take("set") {
+        if let Some(node) = fields.take(raw::set) {
             for (key, node) in self.entries(node, "a map of paths to what they are made to say") {
                 match Path::parse(&key.text) {
                     Ok(path) => raw.sets.extend(self.lie(node).map(|lie| (At { id: key.id, value: path }, lie))),
@@ -380,17 +398,17 @@ impl Decoder {
                 }
             }
         }
-        raw.fill = fields.take("fill").and_then(|node| self.int(&node, "a byte"));
-        for node in fields.take("patch").map_or(Vec::new(), |node| self.list(node, "a list of patches")) {
+        raw.fill = fields.take(raw::fill).and_then(|node| self.int(&node, "a byte"));
+        for node in fields.take(raw::patch).map_or(Vec::new(), |node| self.list(node, "a list of patches")) {
             let Some(mut patch) = self.fields(node, &shape::PATCH) else { continue };
-            let at = patch.take("at").and_then(|node| Some(At { id: node.id, value: self.int(&node, "an offset")? }));
-            let bytes = patch.take("bytes").and_then(|node| self.data(node));
+            let at = patch.take(patch::at).and_then(|node| Some(At { id: node.id, value: self.int(&node, "an offset")? }));
+            let bytes = patch.take(patch::bytes).and_then(|node| self.data(node));
             raw.patches.extend(at.zip(bytes));
         }
-        raw.truncate = fields.take("truncate").and_then(|node| self.int(&node, "a number of bytes"));
-        raw.append = fields.take("append").and_then(|node| self.data(node));
+        raw.truncate = fields.take(raw::truncate).and_then(|node| self.int(&node, "a number of bytes"));
+        raw.append = fields.take(raw::append).and_then(|node| self.data(node));
         let mut other = |name| fields.take(name).and_then(|node| self.raw(node)).map(Box::new);
-        (raw.ptd, raw.bpte) = (other("ptd"), other("bpte"));
+        (raw.ptd, raw.bpte) = (other(raw::ptd), other(raw::bpte));
         for inner in [&raw.ptd, &raw.bpte].into_iter().flatten() {
             if inner.ptd.is_some() || inner.bpte.is_some() {
                 self.error(fields.id, "there is one `ptd` and one `bpte`, in the outer `raw`", "write them there");
@@ -419,7 +437,7 @@ impl Decoder {
             },
             value @ Value::Map(_) => {
                 let mut fields = self.fields(Node { id, value }, &shape::LIE_MAP)?;
-                let same = fields.take("same_as").and_then(|node| match &node.value {
+                let same = fields.take(lie::same_as).and_then(|node| match &node.value {
                     Value::Text(text) => {
                         Path::parse(text).map_err(|error| self.error(node.id, error, "expected a path")).ok()
                     }
@@ -428,7 +446,7 @@ impl Decoder {
                         None
                     }
                 });
-                let bytes = fields.take("bytes").and_then(|node| self.data(node));
+                let bytes = fields.take(lie::bytes).and_then(|node| self.data(node));
                 match (same, bytes) {
                     (Some(path), None) => Lie::SameAs(path),
                     (None, Some(data)) => Lie::Bytes(data),
@@ -490,11 +508,11 @@ impl Decoder {
     fn method<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Method<'a>> {
         let mut fields = self.fields(node, &shape::METHOD)?;
         // Whether a name is there twice, the resolver sees when it makes its own index of names.
-        let values = fields.take("values").map_or(Vec::new(), |node| match node.value {
+        let values = fields.take(method::values).map_or(Vec::new(), |node| match node.value {
             Value::Map(entries) => entries,
             _ => self.entries(node, "a map of names to values"),
         });
-        let chains = match (fields.take("instructions"), fields.take("chains")) {
+        let chains = match (fields.take(method::instructions), fields.take(method::chains)) {
             (Some(_), Some(chains)) => {
                 self.error(chains.id, "a method has either `instructions` or `chains`", "drop one of the two");
                 Vec::new()
@@ -509,20 +527,20 @@ impl Decoder {
             (None, None) => vec![Chain::default()],
         };
         let delegates =
-            fields.take("delegates").map_or(Vec::new(), |node| self.entries(node, "a map of names to delegates"));
+            fields.take(method::delegates).map_or(Vec::new(), |node| self.entries(node, "a map of names to delegates"));
         let mut literals =
             |decoder: &mut Decoder, name| fields.take(name).map_or(Vec::new(), |node| decoder.literals(node));
         Some(Method {
             name,
-            inputs: literals(self, "inputs"),
-            outputs: literals(self, "outputs"),
+            inputs: literals(self, method::inputs),
+            outputs: literals(self, method::outputs),
             values: values.into_iter().filter_map(|(key, node)| self.declaration(word(key), node)).collect(),
             chains,
             delegates: delegates.into_iter().filter_map(|(key, node)| self.delegate(word(key), node)).collect(),
-            operators: fields.take("operators").map_or(Vec::new(), |node| self.words(node, "a list of operators")),
-            memory: fields.take("memory").and_then(|node| self.method_memory(node)).unwrap_or_default(),
-            container_meta: fields.take("container_meta").map(|node| self.container_meta(node)),
-            tests: fields.take("tests").map_or(Vec::new(), |node| {
+            operators: fields.take(method::operators).map_or(Vec::new(), |node| self.words(node, "a list of operators")),
+            memory: fields.take(method::memory).and_then(|node| self.method_memory(node)).unwrap_or_default(),
+            container_meta: fields.take(method::container_meta).map(|node| self.container_meta(node)),
+            tests: fields.take(method::tests).map_or(Vec::new(), |node| {
                 let tests = self.list(node, "a list of tests");
                 tests.into_iter().filter_map(|node| self.test(node)).collect()
             }),
@@ -543,20 +561,20 @@ impl Decoder {
             let node = fields.take(name).filter(|node| node.value != Value::Null)?;
             self.text(node, "a text, or null to leave it out").map(|word| word.value.into_owned())
         };
-        Some(ContainerMetadata { encoded_inp_str: text("inputs"), encoded_out_str: text("outputs") })
+        Some(ContainerMetadata { encoded_inp_str: text(container_meta::inputs), encoded_out_str: text(container_meta::outputs) })
     }
 
     fn method_memory(&mut self, node: Node<'_>) -> Option<MethodMemory> {
         let mut fields = self.fields(node, &shape::METHOD_MEMORY)?;
         let mut unplanned = |decoder: &mut Decoder, name| {
-            fields.take(name).and_then(|node| decoder.one_of(&node, &["planned", "unplanned"])) == Some(1)
+            decoder.choice(&mut fields, name) == Some(1)
         };
-        let (unplanned_inputs, unplanned_outputs) = (unplanned(self, "inputs"), unplanned(self, "outputs"));
-        let devices = fields.take("non_const_buffer_device").map(|node| {
+        let (unplanned_inputs, unplanned_outputs) = (unplanned(self, memory::inputs), unplanned(self, memory::outputs));
+        let devices = fields.take(memory::non_const_buffer_device).map(|node| {
             let items = self.list(node, "a list of {buffer_idx, device}");
             items.into_iter().filter_map(|item| self.buffer_device(item)).collect()
         });
-        let alignment = fields.take("alignment").and_then(|node| {
+        let alignment = fields.take(memory::alignment).and_then(|node| {
             let alignment = self.alignment(&node)?;
             if alignment < 16 {
                 self.error(node.id, format!("{alignment} is too small for planned memory"), "expected 16 or more");
@@ -564,15 +582,15 @@ impl Decoder {
             }
             Some(alignment)
         });
-        let reserved = fields.take("reserved").map_or(Vec::new(), |node| {
+        let reserved = fields.take(memory::reserved).map_or(Vec::new(), |node| {
             let items = self.list(node, "a list of sizes");
             items.iter().filter_map(|item| self.size(item)).collect()
         });
         Some(MethodMemory {
-            sizes: fields.take("non_const_buffer_sizes").map(|node| self.ints(node, "a size in bytes").value),
+            sizes: fields.take(memory::non_const_buffer_sizes).map(|node| self.ints(node, "a size in bytes").value),
             devices,
             alignment,
-            padding: fields.take("padding").and_then(|node| self.size(&node)),
+            padding: fields.take(memory::padding).and_then(|node| self.size(&node)),
             reserved,
             unplanned_inputs,
             unplanned_outputs,
@@ -581,8 +599,8 @@ impl Decoder {
 
     fn buffer_device(&mut self, node: Node<'_>) -> Option<NonConstBufferDevice> {
         let mut fields = self.fields(node, &shape::BUFFER_DEVICE)?;
-        let buffer_idx = fields.take("buffer_idx").and_then(|node| self.int(&node, "the number of a buffer"))?;
-        let (device_type, device_index) = fields.take("device").and_then(|node| self.device(node))?;
+        let buffer_idx = fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the number of a buffer"))?;
+        let (device_type, device_index) = fields.take(buffer_device::device).and_then(|node| self.device(node))?;
         Some(NonConstBufferDevice { buffer_idx, device_type, device_index })
     }
 
@@ -591,7 +609,7 @@ impl Decoder {
             let value = Declared::Other(self.literal(node)?);
             return Some(Declaration { name, index: None, value });
         };
-        if entries.iter().any(|(key, _)| key.text == "tensor") {
+        if entries.iter().any(|(key, _)| key.text == tensor::tensor) {
             return self.tensor(name, node);
         }
         // A slip in `tensor` is more likely than one in the other kinds.
@@ -605,7 +623,7 @@ impl Decoder {
         }
         let mut fields = self.fields(node, &shape::LITERAL_MAP)?;
         let index = fields
-            .take("index")
+            .take(literal_map::index)
             .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the number of a value")? }));
         let value = Declared::Other(self.literal_map(fields)?);
         Some(Declaration { name, index, value })
@@ -613,43 +631,44 @@ impl Decoder {
 
     fn tensor<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Declaration<'a>> {
         let mut fields = self.fields(node, &shape::TENSOR)?;
-        let scalar_type = fields.take("tensor").and_then(|node| self.dtype(&node));
+        let scalar_type = fields.take(tensor::tensor).and_then(|node| self.dtype(&node));
         let index = fields
-            .take("index")
+            .take(tensor::index)
             .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the number of a value")? }));
-        let view_of = fields.take("view_of").and_then(|node| self.text(node, "the name of a tensor"));
+        let view_of = fields.take(tensor::view_of).and_then(|node| self.text(node, "the name of a tensor"));
         if let Some(view_of) = &view_of {
-            for other in fields.which(&["data", "mutable", "memory", "external"]) {
+            for other in fields.which(&[tensor::data, tensor::mutable, tensor::memory, tensor::external]) {
                 let message = format!("a view has the memory and data of its base, and no `{other}` of its own");
                 self.error(view_of.id, message, format!("drop `{other}`, or `view_of`"));
             }
         }
-        let memory = fields.take("memory").and_then(|node| self.place(node));
-        let external = fields.take("external").and_then(|node| self.external(node));
+        let memory = fields.take(tensor::memory).and_then(|node| self.place(node));
+        let external = fields.take(tensor::external).and_then(|node| self.external(node));
         let mut flag =
             |decoder: &mut Decoder, name| fields.take(name).and_then(|node| decoder.bool(node)).unwrap_or(false);
-        let (mutable, requires_grad) = (flag(self, "mutable"), flag(self, "requires_grad"));
-        let mut named = |decoder: &mut Decoder, name, words| {
-            fields.take(name).and_then(|node| decoder.word_or_number(&node, words)).unwrap_or(0)
+        let (mutable, requires_grad) = (flag(self, tensor::mutable), flag(self, tensor::requires_grad));
+        let mut named = |decoder: &mut Decoder, name| {
+            let (node, words) = fields.take_words(name)?;
+            decoder.word_or_number(&node, words)
         };
-        let (dynamism, layout) =
-            (named(self, "dynamism", words::DYNAMISM), named(self, "layout", words::TENSOR_LAYOUTS));
+        let dynamism = named(self, tensor::dynamism).unwrap_or(0);
+        let layout = named(self, tensor::layout).unwrap_or(0);
         let tensor = Tensor {
-            sizes: fields.take("sizes").map(|node| self.ints(node, "a size")),
-            dim_order: fields.take("dim_order").map(|node| self.ints(node, "a dimension")),
+            sizes: fields.take(tensor::sizes).map(|node| self.ints(node, "a size")),
+            dim_order: fields.take(tensor::dim_order).map(|node| self.ints(node, "a dimension")),
             dynamism,
-            data: fields.take("data").and_then(|node| self.data(node)),
+            data: fields.take(tensor::data).and_then(|node| self.data(node)),
             view_of,
             mutable,
             memory,
             external,
-            name: fields.take("name").and_then(|node| self.text(node, "a name")),
-            device: fields.take("device").and_then(|node| self.device(node)),
+            name: fields.take(tensor::name).and_then(|node| self.text(node, "a name")),
+            device: fields.take(tensor::device).and_then(|node| self.device(node)),
             data_buffer_idx: fields
-                .take("data_buffer_idx")
+                .take(tensor::data_buffer_idx)
                 .and_then(|node| Some(At { id: node.id, value: self.int(&node, "a number")? })),
             storage_offset: fields
-                .take("storage_offset")
+                .take(tensor::storage_offset)
                 .and_then(|node| self.int(&node, "a number of elements"))
                 .unwrap_or(0),
             requires_grad,
@@ -669,12 +688,12 @@ impl Decoder {
     fn place(&mut self, node: Node<'_>) -> Option<Place> {
         if matches!(node.value, Value::Text(_)) {
             return self
-                .one_of(&node, &["auto", "none"])
+                .one_of(&node, shape::PLACE_WORDS)
                 .map(|position| if position == 0 { Place::Auto } else { Place::None });
         }
         let mut fields = self.fields(node, &shape::PLACE)?;
-        let pool = fields.take("pool").and_then(|node| self.int(&node, "the number of a pool, from 1"))?;
-        let offset = fields.take("offset").and_then(|node| self.int(&node, "an offset in bytes"));
+        let pool = fields.take(place::pool).and_then(|node| self.int(&node, "the number of a pool, from 1"))?;
+        let offset = fields.take(place::offset).and_then(|node| self.int(&node, "an offset in bytes"));
         Some(Place::In { pool, offset })
     }
 
@@ -721,11 +740,11 @@ impl Decoder {
             Value::Map(entries) => {
                 let mut fields = self.fields(Node { id, value: Value::Map(entries) }, &shape::LITERAL_MAP)?;
                 if fields.entries.len() == 1
-                    && let Some(index) = fields.take("index")
+                    && let Some(index) = fields.take(literal_map::index)
                 {
                     return Some(At { id, value: Literal::Index(self.int(&index, "the number of a value")?) });
                 }
-                if let Some(index) = fields.take("index") {
+                if let Some(index) = fields.take(literal_map::index) {
                     self.error(
                         index.id,
                         "a literal has no number of its own here",
@@ -739,53 +758,39 @@ impl Decoder {
     }
 
     fn literal_map<'a>(&mut self, mut fields: Fields<'a>) -> Option<At<Literal<'a>>> {
-        const KINDS: &[&str] = &[
-            "int",
-            "double",
-            "bool",
-            "string",
-            "null",
-            "dtype",
-            "memory_format",
-            "int_list",
-            "double_list",
-            "bool_list",
-            "tensor_list",
-            "optional_tensor_list",
-        ];
         let id = fields.id;
-        let which = fields.which(KINDS);
+        let which = fields.alternatives();
         let [kind] = which[..] else {
             if fields.slipped {
                 return None;
             }
             let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
-            let all = format!("tensor, {}", KINDS.join(", "));
+            let all = format!("{}, {}", tensor::tensor, fields.shape.one_of.join(", "));
             self.error(id, format!("a value has one kind, this one has {found}"), format!("expected one of {all}"));
             return None;
         };
         let node = fields.take(kind)?;
         let value = match kind {
-            "int" => Literal::Int(self.int(&node, "an integer")?),
-            "double" if matches!(node.value, Value::Bool(_)) => {
+            literal_map::int => Literal::Int(self.int(&node, "an integer")?),
+            literal_map::double if matches!(node.value, Value::Bool(_)) => {
                 self.expected(&node, "a number");
                 return None;
             }
-            "double" => Literal::Double(self.float(&node)?),
-            "bool" => Literal::Bool(self.bool(node)?),
-            "string" => Literal::String(self.text(node, "a text")?.value),
-            "null" => {
+            literal_map::double => Literal::Double(self.float(&node)?),
+            literal_map::bool => Literal::Bool(self.bool(node)?),
+            literal_map::string => Literal::String(self.text(node, "a text")?.value),
+            literal_map::null => {
                 if node.value != Value::Null {
                     self.expected(&node, "null");
                 }
                 Literal::Null
             }
-            "dtype" => Literal::Dtype(self.dtype(&node)?),
-            "memory_format" => Literal::MemoryFormat(self.one_of(&node, words::MEMORY_FORMATS)? as i64),
-            "int_list" => Literal::Typed(ListKind::Int, self.literals(node)),
-            "double_list" => Literal::Typed(ListKind::Double, self.literals(node)),
-            "bool_list" => Literal::Typed(ListKind::Bool, self.literals(node)),
-            "tensor_list" => Literal::Typed(ListKind::Tensor, self.literals(node)),
+            literal_map::dtype => Literal::Dtype(self.dtype(&node)?),
+            literal_map::memory_format => Literal::MemoryFormat(self.one_of(&node, MEMORY_FORMATS)? as i64),
+            literal_map::int_list => Literal::Typed(ListKind::Int, self.literals(node)),
+            literal_map::double_list => Literal::Typed(ListKind::Double, self.literals(node)),
+            literal_map::bool_list => Literal::Typed(ListKind::Bool, self.literals(node)),
+            literal_map::tensor_list => Literal::Typed(ListKind::Tensor, self.literals(node)),
             _ => Literal::Typed(ListKind::OptionalTensor, self.literals(node)),
         };
         Some(At { id, value })
@@ -795,8 +800,8 @@ impl Decoder {
         let mut fields = self.fields(node, &shape::CHAIN)?;
         let mut literals =
             |decoder: &mut Decoder, name| fields.take(name).map_or(Vec::new(), |node| decoder.literals(node));
-        let (inputs, outputs) = (literals(self, "inputs"), literals(self, "outputs"));
-        let instructions = fields.take("instructions").map_or(Vec::new(), |node| self.instructions(node));
+        let (inputs, outputs) = (literals(self, chain::inputs), literals(self, chain::outputs));
+        let instructions = fields.take(chain::instructions).map_or(Vec::new(), |node| self.instructions(node));
         Some(Chain { inputs, outputs, instructions })
     }
 
@@ -806,20 +811,19 @@ impl Decoder {
     }
 
     fn instruction<'a>(&mut self, node: Node<'a>) -> Option<Instruction<'a>> {
-        const KINDS: &[&str] = &["kernel", "delegate", "move", "jump_false", "free"];
         let id = node.id;
         let mut fields = self.fields(node, &shape::INSTRUCTION)?;
-        let label = fields.take("label").and_then(|node| self.text(node, "a name"));
-        let stacktrace = fields.take("stacktrace").map(|node| {
+        let label = fields.take(instruction::label).and_then(|node| self.text(node, "a name"));
+        let stacktrace = fields.take(instruction::stacktrace).map(|node| {
             let frames = self.list(node, "a list of frames");
             frames.into_iter().filter_map(|frame| self.frame(frame)).collect()
         });
-        let args = fields.take("args");
-        let out = fields.take("out");
-        let action = match fields.which(KINDS)[..] {
+        let args = fields.take(instruction::args);
+        let out = fields.take(instruction::out);
+        let action = match fields.alternatives()[..] {
             [] if label.is_some() && args.is_none() && out.is_none() => None,
-            ["kernel"] => {
-                let name = fields.take("kernel").and_then(|node| self.text(node, "an operator, such as aten::add.out"));
+            [instruction::kernel] => {
+                let name = fields.take(instruction::kernel).and_then(|node| self.text(node, "an operator, such as aten::add.out"));
                 if let Some(name) = name.as_ref().filter(|name| name.value.is_empty()) {
                     self.error(name.id, "an operator needs a name", "expected one such as aten::add.out");
                 }
@@ -834,7 +838,7 @@ impl Decoder {
                 if let Some(out) = out {
                     self.error(out.id, format!("`out` belongs to a kernel, not to `{kind}`"), "drop it");
                 }
-                if let Some(args) = args.as_ref().filter(|_| kind != "delegate") {
+                if let Some(args) = args.as_ref().filter(|_| kind != instruction::delegate) {
                     self.error(
                         args.id,
                         format!("`args` belong to a kernel or a delegate, not to `{kind}`"),
@@ -848,7 +852,7 @@ impl Decoder {
             ref several => {
                 let found = if several.is_empty() { "none".to_owned() } else { several.join(" and ") };
                 let message = format!("an instruction does one thing, this one has {found}");
-                self.error(id, message, format!("expected one of {}", KINDS.join(", ")));
+                self.error(id, message, format!("expected one of {}", fields.shape.one_of.join(", ")));
                 return None;
             }
         };
@@ -857,20 +861,20 @@ impl Decoder {
 
     fn action<'a>(&mut self, kind: &str, node: Node<'a>, args: Option<Node<'a>>) -> Option<Action<'a>> {
         match kind {
-            "delegate" => {
+            instruction::delegate => {
                 let delegate = self.name_or_number(node, "the name of a delegate")?;
                 Some(Action::Delegate { delegate, args: args.map_or(Vec::new(), |node| self.literals(node)) })
             }
-            "move" => {
+            instruction::move_ => {
                 let mut fields = self.fields(node, &shape::MOVE)?;
-                let from = fields.take("from").and_then(|node| self.literal(node));
-                let to = fields.take("to").and_then(|node| self.literal(node));
+                let from = fields.take(r#move::from).and_then(|node| self.literal(node));
+                let to = fields.take(r#move::to).and_then(|node| self.literal(node));
                 Some(Action::Move { from: from?, to: to? })
             }
-            "jump_false" => {
+            instruction::jump_false => {
                 let mut fields = self.fields(node, &shape::JUMP_FALSE)?;
-                let cond = fields.take("cond").and_then(|node| self.literal(node));
-                let to = fields.take("to").and_then(|node| self.name_or_number(node, "a label"));
+                let cond = fields.take(jump_false::cond).and_then(|node| self.literal(node));
+                let to = fields.take(jump_false::to).and_then(|node| self.name_or_number(node, "a label"));
                 Some(Action::JumpFalse { cond: cond?, to: to? })
             }
             _ => Some(Action::Free(self.literal(node)?)),
@@ -888,39 +892,39 @@ impl Decoder {
 
     fn frame(&mut self, node: Node<'_>) -> Option<Frame> {
         let mut fields = self.fields(node, &shape::FRAME)?;
-        let lineno = fields.take("lineno").and_then(|node| self.int(&node, "a line number")).unwrap_or(0);
+        let lineno = fields.take(frame::lineno).and_then(|node| self.int(&node, "a line number")).unwrap_or(0);
         let mut text =
             |name| fields.take(name).and_then(|node| self.text(node, "a text")).map(|word| word.value.into_owned());
-        Some(Frame { filename: text("filename"), lineno, name: text("name"), context: text("context") })
+        Some(Frame { filename: text(frame::filename), lineno, name: text(frame::name), context: text(frame::context) })
     }
 
     fn delegate<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Delegate<'a>> {
         let mut fields = self.fields(node, &shape::DELEGATE)?;
-        let backend = fields.take("backend").and_then(|node| self.text(node, "the name of a backend"));
-        let data = fields.take("data").and_then(|node| self.data(node));
-        let specs = fields.take("compile_specs").map_or(Vec::new(), |node| self.list(node, "a list of {key, value}"));
+        let backend = fields.take(delegate::backend).and_then(|node| self.text(node, "the name of a backend"));
+        let data = fields.take(delegate::data).and_then(|node| self.data(node));
+        let specs = fields.take(delegate::compile_specs).map_or(Vec::new(), |node| self.list(node, "a list of {key, value}"));
         let compile_specs = specs.into_iter().filter_map(|node| self.compile_spec(node)).collect();
-        let inline = fields.take("inline").and_then(|node| self.bool(node));
+        let inline = fields.take(delegate::inline).and_then(|node| self.bool(node));
         Some(Delegate { name, backend: backend?.value, data: data?, compile_specs, inline })
     }
 
     fn compile_spec<'a>(&mut self, node: Node<'a>) -> Option<(Cow<'a, str>, Data<'a>)> {
         let mut fields = self.fields(node, &shape::COMPILE_SPEC)?;
-        let key = fields.take("key").and_then(|node| self.text(node, "a name"));
-        let value = fields.take("value").and_then(|node| self.data(node));
+        let key = fields.take(compile_spec::key).and_then(|node| self.text(node, "a name"));
+        let value = fields.take(compile_spec::value).and_then(|node| self.data(node));
         Some((key?.value, value?))
     }
 
     fn checkpoint<'a>(&mut self, node: Node<'a>) -> Option<Checkpoint<'a>> {
         let mut fields = self.fields(node, &shape::CHECKPOINT)?;
-        let include = fields.take("include").map(|node| self.patterns(node));
-        let exclude = fields.take("exclude").map_or(Vec::new(), |node| self.patterns(node));
+        let include = fields.take(checkpoint::include).map(|node| self.patterns(node));
+        let exclude = fields.take(checkpoint::exclude).map_or(Vec::new(), |node| self.patterns(node));
         let mut rename = Vec::new();
-        for (key, node) in fields.take("rename").map_or(Vec::new(), |node| self.entries(node, "a map of beginnings")) {
+        for (key, node) in fields.take(checkpoint::rename).map_or(Vec::new(), |node| self.entries(node, "a map of beginnings")) {
             rename.extend(self.text(node, "what takes its place").map(|to| (word(key), to)));
         }
-        let tag = fields.take("external").and_then(|node| self.external(node)).and_then(|tag| tag.value);
-        let safetensors = fields.take("safetensors").and_then(|node| self.text(node, "the name of a file"))?;
+        let tag = fields.take(checkpoint::external).and_then(|node| self.external(node)).and_then(|tag| tag.value);
+        let safetensors = fields.take(checkpoint::safetensors).and_then(|node| self.text(node, "the name of a file"))?;
         Some(Checkpoint { safetensors, include, exclude, rename, tag })
     }
 
@@ -947,17 +951,17 @@ impl Decoder {
             });
         }
         let mut fields = self.fields(node, &shape::NAMED_DATA)?;
-        let align = fields.take("align").and_then(|node| self.multiple(&node));
-        let external = fields.take("external").and_then(|node| self.external(node));
-        let scalar_type = fields.take("tensor").and_then(|node| self.dtype(&node));
-        let sizes = fields.take("sizes").map(|node| self.ints(node, "a size"));
-        let dim_order = fields.take("dim_order").map(|node| self.ints(node, "a dimension"));
+        let align = fields.take(named_data::align).and_then(|node| self.multiple(&node));
+        let external = fields.take(named_data::external).and_then(|node| self.external(node));
+        let scalar_type = fields.take(named_data::tensor).and_then(|node| self.dtype(&node));
+        let sizes = fields.take(named_data::sizes).map(|node| self.ints(node, "a size"));
+        let dim_order = fields.take(named_data::dim_order).map(|node| self.ints(node, "a dimension"));
         if scalar_type.is_none()
             && let Some(id) = sizes.as_ref().map(|sizes| sizes.id).or(dim_order.as_ref().map(|order| order.id))
         {
             self.error(id, "sizes without an element type", "give the element type with `tensor`");
         }
-        let data = fields.take("data").and_then(|node| self.data(node))?;
+        let data = fields.take(named_data::data).and_then(|node| self.data(node))?;
         if align.is_some() && data.align.is_some() {
             self.error(data.id, "`align` is given twice", "drop one of the two");
         }
@@ -987,13 +991,11 @@ impl Decoder {
                 return None;
             }
         }
-        const KINDS: &[&str] =
-            &["hex", "base64", "text", "numbers", "fill", "iota", "random", "file", "npy", "safetensors", "ptd", "pte"];
         let mut fields = self.fields(node, &shape::DATA)?;
-        let align = fields.take("align").and_then(|node| self.multiple(&node));
-        let dtype = fields.take("dtype").and_then(|node| self.dtype(&node));
-        let copy = fields.take("copy").and_then(|node| self.int(&node, "a number")).unwrap_or(0);
-        let which = fields.which(KINDS);
+        let align = fields.take(data_map::align).and_then(|node| self.multiple(&node));
+        let dtype = fields.take(data_map::dtype).and_then(|node| self.dtype(&node));
+        let copy = fields.take(data_map::copy).and_then(|node| self.int(&node, "a number")).unwrap_or(0);
+        let which = fields.alternatives();
         let [kind] = which[..] else {
             if fields.slipped {
                 return None;
@@ -1002,13 +1004,18 @@ impl Decoder {
             self.error(
                 id,
                 format!("data come from one source, these from {found}"),
-                format!("expected one of {}", KINDS.join(", ")),
+                format!("expected one of {}", fields.shape.one_of.join(", ")),
             );
             return None;
         };
         let value = fields.take(kind)?;
         let source = self.source(kind, value, &mut fields);
-        let owned = [("safetensors", "tensor"), ("ptd or pte", "key"), ("file", "offset"), ("file or fill", "size")];
+        let owned = [
+            ("safetensors", data_map::tensor),
+            ("ptd or pte", data_map::key),
+            ("file", data_map::offset),
+            ("file or fill", data_map::size),
+        ];
         for (owner, name) in owned {
             if let Some(node) = fields.take(name) {
                 self.error(node.id, format!("`{name}` belongs to {owner}, not to {kind}"), "drop it");
@@ -1019,31 +1026,31 @@ impl Decoder {
 
     fn source<'a>(&mut self, kind: &str, value: Node<'a>, fields: &mut Fields<'a>) -> Option<DataSource<'a>> {
         Some(match kind {
-            "hex" => DataSource::Bytes(self.hex(value)?),
-            "base64" => DataSource::Bytes(self.base64(value)?),
-            "text" => DataSource::Bytes(self.text(value, "a text")?.value.into_owned().into_bytes()),
-            "numbers" => DataSource::Numbers(self.list(value, "a list of numbers")),
-            "fill" => {
-                let count = fields.take("size").and_then(|node| self.size(&node));
+            data_map::hex => DataSource::Bytes(self.hex(value)?),
+            data_map::base64 => DataSource::Bytes(self.base64(value)?),
+            data_map::text => DataSource::Bytes(self.text(value, "a text")?.value.into_owned().into_bytes()),
+            data_map::numbers => DataSource::Numbers(self.list(value, "a list of numbers")),
+            data_map::fill => {
+                let count = fields.take(data_map::size).and_then(|node| self.size(&node));
                 DataSource::Fill(self.number(&value)?, count)
             }
-            "iota" => {
+            data_map::iota => {
                 let mut inner = self.fields(value, &shape::IOTA)?;
                 let mut number =
                     |name, default| inner.take(name).map_or(Some(Number::Int(default)), |node| self.number(&node));
-                DataSource::Iota(number("start", 0)?, number("step", 1)?)
+                DataSource::Iota(number(iota::start, 0)?, number(iota::step, 1)?)
             }
-            "random" => self.random(value)?,
-            "file" => {
-                let offset = fields.take("offset").and_then(|node| self.size(&node)).unwrap_or(0);
-                let size = fields.take("size").and_then(|node| self.size(&node));
+            data_map::random => self.random(value)?,
+            data_map::file => {
+                let offset = fields.take(data_map::offset).and_then(|node| self.size(&node)).unwrap_or(0);
+                let size = fields.take(data_map::size).and_then(|node| self.size(&node));
                 DataSource::File { path: self.text(value, "the path of a file")?, offset, size }
             }
-            "npy" => DataSource::Npy(self.text(value, "the path of a .npy file")?),
+            data_map::npy => DataSource::Npy(self.text(value, "the path of a .npy file")?),
             _ => {
                 let (name, what) = match kind {
-                    "safetensors" => ("tensor", "the name of a tensor"),
-                    _ => ("key", "a key"),
+                    data_map::safetensors => (data_map::tensor, "the name of a tensor"),
+                    _ => (data_map::key, "a key"),
                 };
                 let inner = fields.take(name).and_then(|node| self.text(node, what));
                 if inner.is_none() {
@@ -1052,8 +1059,8 @@ impl Decoder {
                 }
                 let path = self.text(value, "the path of a file");
                 match kind {
-                    "safetensors" => DataSource::Safetensors(path?, inner?),
-                    "ptd" => DataSource::Ptd(path?, inner?),
+                    data_map::safetensors => DataSource::Safetensors(path?, inner?),
+                    data_map::ptd => DataSource::Ptd(path?, inner?),
                     _ => DataSource::Pte(path?, inner?),
                 }
             }
@@ -1062,9 +1069,12 @@ impl Decoder {
 
     fn random<'a>(&mut self, node: Node<'a>) -> Option<DataSource<'a>> {
         let mut fields = self.fields(node, &shape::RANDOM)?;
-        let seed = fields.take("seed").and_then(|node| self.int(&node, "a seed"));
-        let normal = fields.take("distribution").and_then(|node| self.one_of(&node, &["uniform", "normal"])) == Some(1);
-        let (wrong, owner) = if normal { (["low", "high"], "uniform") } else { (["mean", "std"], "normal") };
+        let seed = fields.take(random::seed).and_then(|node| self.int(&node, "a seed"));
+        let normal = self.choice(&mut fields, random::distribution) == Some(1);
+        let (wrong, owner) = match normal {
+            true => ([random::low, random::high], "uniform"),
+            false => ([random::mean, random::std], "normal"),
+        };
         for name in wrong {
             if let Some(node) = fields.take(name) {
                 self.error(node.id, format!("`{name}` belongs to the distribution {owner}"), "drop it");
@@ -1072,10 +1082,10 @@ impl Decoder {
         }
         let mut number = |name| fields.take(name).and_then(|node| self.number(&node));
         let kind = if normal {
-            let (mean, std) = (number("mean").map_or(0.0, Number::to_f64), number("std").map_or(1.0, Number::to_f64));
+            let (mean, std) = (number(random::mean).map_or(0.0, Number::to_f64), number(random::std).map_or(1.0, Number::to_f64));
             RandomKind::Fixed(Distribution::Normal { mean, std })
         } else {
-            RandomKind::Uniform(number("low"), number("high"))
+            RandomKind::Uniform(number(random::low), number(random::high))
         };
         Some(DataSource::Random(seed?, kind))
     }
@@ -1130,7 +1140,7 @@ impl Decoder {
             let items = decoder.list(node, "a list of values");
             Some(At { id, value: items.into_iter().filter_map(|item| decoder.test_value(item)).collect() })
         };
-        let (inputs, outputs) = (values(self, "inputs"), values(self, "outputs"));
+        let (inputs, outputs) = (values(self, test::inputs), values(self, test::outputs));
         let mut float = |name| {
             let node = fields.take(name)?;
             let number = self.float(&node)?;
@@ -1139,7 +1149,7 @@ impl Decoder {
             }
             Some(number)
         };
-        let (atol, rtol) = (float("atol"), float("rtol"));
+        let (atol, rtol) = (float(test::atol), float(test::rtol));
         Some(Test { inputs: inputs?, outputs, atol, rtol })
     }
 
@@ -1151,8 +1161,8 @@ impl Decoder {
             Value::Text(text) => TestValue::Text(text.clone()),
             Value::Map(entries) if entries.iter().any(|(key, _)| key.text == "data") => {
                 let mut fields = self.fields(node, &shape::TEST_TENSOR)?;
-                let sizes = fields.take("sizes").map(|node| self.ints(node, "a size"));
-                TestValue::Tensor(sizes, fields.take("data").and_then(|node| self.data(node))?)
+                let sizes = fields.take(test_tensor::sizes).map(|node| self.ints(node, "a size"));
+                TestValue::Tensor(sizes, fields.take(test_tensor::data).and_then(|node| self.data(node))?)
             }
             _ => TestValue::Tensor(None, self.data(node)?),
         };
