@@ -113,10 +113,10 @@ impl<P> Diagnostic<P> {
     }
 }
 
-/// Whether an error comes from the system, and not from what was read.
+/// Whether an error comes from the system, and not from what was read: a file that ends too early is wrong.
 pub fn is_io(error: &io::Error) -> bool {
-    use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, Other};
-    !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge)
+    use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, Other, UnexpectedEof};
+    !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge | UnexpectedEof)
 }
 
 /// `3 arguments`, `1 argument`.

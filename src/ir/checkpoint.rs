@@ -76,7 +76,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let index: Index = match text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()))
         {
             Ok(index) => index,
-            Err(error) => return self.unreadable(named.id, path, &error),
+            Err(error) => return self.malformed(named.id, path, error),
         };
         let mut files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (tensor, file) in index.weight_map {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -344,20 +344,27 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.folder.join(path)
     }
 
-    pub(super) fn unreadable<T>(&mut self, at: NodeId, path: &Path, error: &dyn std::fmt::Display) -> Option<T> {
+    pub(super) fn unreadable<T>(&mut self, at: NodeId, path: &Path, error: &io::Error) -> Option<T> {
         // Libraries tell of their parsers in many lines; the first says what is wrong.
-        let error = error.to_string();
-        let error = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it cannot be read");
-        self.fail(Diagnostic::error(at, format!("cannot use {}: {error}", path.display())).label("this file"))
+        let text = error.to_string();
+        let text = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it cannot be read");
+        let message = format!("cannot use {}: {text}", path.display());
+        self.fail(Diagnostic { at: Some(at), ..Diagnostic::of_io(message, error) }.label("this file"))
+    }
+
+    /// An error about the content of a file.
+    pub(super) fn malformed<T>(&mut self, at: NodeId, path: &Path, what: impl Into<String>) -> Option<T> {
+        self.unreadable(at, path, &io::Error::new(io::ErrorKind::InvalidData, what.into()))
     }
 
     /// A file that can be opened, and its length. Not a pipe or a device, which might never end.
     pub(super) fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
         match path.metadata() {
-            Ok(metadata) if !metadata.is_file() => return self.unreadable(at, path, &"it is no file"),
+            Ok(metadata) if !metadata.is_file() => return self.malformed(at, path, "it is no file"),
             Ok(_) => {}
             Err(error) => {
-                let missing = Diagnostic::error(at, format!("cannot read {}: {error}", path.display()));
+                let message = format!("cannot read {}: {error}", path.display());
+                let missing = Diagnostic { at: Some(at), ..Diagnostic::of_io(message, &error) };
                 return self.fail(missing.label("paths are relative to the text"));
             }
         }
@@ -415,11 +422,11 @@ impl<'d, 'a> Finder<'d, 'a> {
             _ => u64::MAX,
         };
         if !whole || header > length || header > safetensors::MAX_HEADER {
-            return self.unreadable(at, &path, &"it is no .npy file");
+            return self.malformed(at, &path, "it is no .npy file");
         }
         let mut text = Vec::new();
         if file.take(header).read_to_end(&mut text).is_err() || !has_countable_shape(&text) {
-            return self.unreadable(at, &path, &"its shape is larger than can be counted");
+            return self.malformed(at, &path, "its shape is larger than can be counted");
         }
         let parsed = File::open(&path).and_then(|file| npyz::NpyFile::new(std::io::BufReader::new(file).take(header)));
         let npy = match parsed {
@@ -433,12 +440,12 @@ impl<'d, 'a> Finder<'d, 'a> {
             } else {
                 "are of no type we know"
             };
-            return self.unreadable(at, &path, &format!("its elements, {descr}, {what}"));
+            return self.malformed(at, &path, format!("its elements, {descr}, {what}"));
         };
         let sizes: Option<Vec<i32>> = npy.shape().iter().map(|size| i32::try_from(*size).ok()).collect();
         let len = sizes.as_ref().and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
         let (Some(sizes), Some(len)) = (sizes, len.filter(|len| header.checked_add(*len) == Some(length))) else {
-            return self.unreadable(at, &path, &format!("its {length} bytes are not what its header says"));
+            return self.malformed(at, &path, format!("its {length} bytes are not what its header says"));
         };
         self.check_tensor(at, &path.display().to_string(), (scalar_type, &sizes), wanted)?;
         let mut order = contiguous(sizes.len()).into_owned();
@@ -470,7 +477,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         };
         let found = match header.find(&name.value, info) {
             Ok(found) => found,
-            Err(error) => return self.unreadable(at, &path, &error),
+            Err(error) => return self.malformed(at, &path, error),
         };
         let safetensors::Found { scalar_type, sizes, offset, len } = found;
         let what = format!("tensor `{}` of {}", name.value, path.display());

@@ -5,14 +5,14 @@
 //! [`Blob`]s, and where they go is the [`crate::layout::Plan`]'s business.
 
 pub mod element;
+mod ints;
 pub mod test_cases;
 
 use std::borrow::Cow;
 
-use smallvec::SmallVec;
-
 use crate::data::{Blob, BlobId};
 use crate::format::ScalarType;
+pub use ints::{Args, Ints, Sizes};
 
 /// A program: the methods of a model and the data they need (table `Program`).
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -211,13 +211,6 @@ impl Tensor {
         self.extra_tensor_info.as_ref().is_some_and(|extra| extra.location == 1)
     }
 }
-
-/// The size of each dimension. Most tensors have few: these are in the tensor itself, since reading a program is to a good
-/// part asking for memory.
-pub type Sizes = SmallVec<[i32; 4]>;
-
-/// The indices of a call's values: six in the instruction itself, as most kernels need no more.
-pub type Args = SmallVec<[i32; 6]>;
 
 /// Bytes of a tensor of this type and these sizes; see [`Tensor::nbytes`].
 pub fn nbytes(scalar_type: ScalarType, sizes: &[i32]) -> Option<u64> {

@@ -114,9 +114,9 @@ fn always(plan: &mut ExecutionPlan, at: usize, to: i32) {
 
 /// What each edit of the plain program breaks.
 const BROKEN: &[(&str, Edit, Expected)] = &[
-    ("one argument too few", |p| _ = args(p, 0).pop(), &[("O-1", "instructions[0]")]),
+    ("one argument too few", |p| args(p, 0).truncate(1), &[("O-1", "instructions[0]")]),
     ("one argument too many", |p| args(p, 1).push(0), &[("O-1", "instructions[1]")]),
-    ("no arguments", |p| args(p, 1).clear(), &[("O-1", "instructions[1]"), ("X-2", "outputs[0]")]),
+    ("no arguments", |p| args(p, 1).truncate(0), &[("O-1", "instructions[1]"), ("X-2", "outputs[0]")]),
     (
         "an Int for a tensor",
         |p| {
@@ -304,7 +304,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
     ),
     (
         "a delegate without arguments",
-        |p| instructions(p).push(Instruction::DelegateCall { delegate_index: 0, args: Some(Args::new()) }),
+        |p| instructions(p).push(Instruction::DelegateCall { delegate_index: 0, args: Some(Args::default()) }),
         &[("O-9", "instructions[2].args")],
     ),
     (
