@@ -30,6 +30,7 @@
 //!
 //! The command line is the default feature `cli`; without it none of its dependencies is compiled.
 
+mod builder;
 mod error;
 mod pipeline;
 mod source;
@@ -60,6 +61,7 @@ mod golden;
 
 pub use annotate::{Only as AnnotatePart, Options as AnnotateOptions};
 pub use assembly::{Assembly, EmittedFile, OutputFile};
+pub use builder::{Argument, Element, MethodBuilder, Value};
 pub use check::{Finding, Findings, Place as Location, Profile, Rule, Severity as RuleSeverity};
 pub use data::{Blob, BlobId};
 pub use diagnostics::{Diagnostic, Report, Severity};

@@ -1,0 +1,29 @@
+//! Builds `y = relu(x @ weight.T + bias)` without YAML, and writes `linear.pte`: `cargo run --example library -- FOLDER`.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use pte_emit::program::Program;
+use pte_emit::{Error, MethodBuilder, Options, ScalarType};
+
+const FLOAT: ScalarType = ScalarType::FLOAT;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = std::env::args_os().nth(1).map(PathBuf::from).unwrap_or_default();
+    let files = linear()?.to_files(&Options::default())?;
+    files.program_file().expect("a program").write(&mut File::create(folder.join("linear.pte"))?)?;
+    Ok(())
+}
+
+/// The program, in as many lines as the model has parts.
+pub fn linear() -> Result<Program, Error> {
+    let mut forward = MethodBuilder::new("forward");
+    let weight = forward.constant(&[3, 4], &[1.0f32, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0, 3.0, 1.0, 1.0, 1.0, 1.0]);
+    let bias = forward.constant(&[3], &[0.1f32, 0.2, 0.3]);
+    let x = forward.input(FLOAT, &[1, 4]);
+    let wt = forward.call("aten::permute_copy.out", &[weight.into(), [1, 0].into()], FLOAT, &[4, 3]);
+    let mm = forward.call("aten::addmm.out", &[bias.into(), x.into(), wt.into()], FLOAT, &[1, 3]);
+    let y = forward.call("aten::relu.out", &[mm.into()], FLOAT, &[1, 3]);
+    forward.output(y);
+    Program::from_methods([forward])
+}
