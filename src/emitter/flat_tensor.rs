@@ -5,7 +5,6 @@ use std::io;
 use super::encoding::FieldEncodings;
 use super::flatbuffer::{FlatBuffer, Slot, Writer};
 use super::program::segments;
-use super::size;
 use crate::format::flat_tensor as schema;
 use crate::format::flat_tensor::*;
 use crate::format::serializer::Serializer;
@@ -14,11 +13,9 @@ use crate::layout::{ExternalFile, Strings};
 /// The FlatBuffer of a `.ptd`, without its header, with `encodings` of its fields.
 ///
 /// # Errors
-/// More than fits a FlatBuffer (2 GiB), said before it is built.
+/// More than fits a FlatBuffer (2 GiB).
 pub fn emit(file: &ExternalFile, serializer: Serializer, encodings: Option<&FieldEncodings>) -> io::Result<FlatBuffer> {
-    let size = size::of_flat_tensor(file);
-    size::check(size, "the metadata of the .ptd")?;
-    let mut w = Writer::new(serializer, Strings::Separate, size as usize, encodings);
+    let mut w = Writer::new(serializer, Strings::Separate, encodings);
     let segments = segments(&mut w, &file.segments);
     let mut entries = Vec::with_capacity(file.named_data.len());
     for entry in &file.named_data {
@@ -43,5 +40,5 @@ pub fn emit(file: &ExternalFile, serializer: Serializer, encodings: Option<&Fiel
     let entries = w.tables(Some(&entries));
     let slots = [(flat_tensor::segments, segments), (flat_tensor::named_data, entries)];
     let root = w.table(&FLAT_TENSOR, &slots);
-    Ok(w.finish(root, schema::IDENTIFIER))
+    w.finish(root, schema::IDENTIFIER, "the metadata of the .ptd")
 }

@@ -4,12 +4,17 @@
 //! Children come before their parents, in ascending slot order, in both; that is the callers' part. Not here: which
 //! tables there are (`super::program`, `super::flat_tensor`).
 
+use std::io;
+
 use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
 
-use crate::format::{Kind, Table};
-use crate::format::serializer::{EmptyVector, Serializer, SlotOrder};
-use crate::layout::Strings;
 use super::encoding::{FieldEncoding, FieldEncodings};
+use crate::data::Blob;
+use crate::format::container::MAX_FLATBUFFER;
+use crate::format::serializer::{EmptyVector, Serializer, SlotOrder};
+use crate::format::{Kind, Table};
+use crate::layout::Strings;
+use crate::layout::options::MAX_FORCED_ALIGNMENT;
 
 /// Something written already, to be referred to.
 pub type Offset = WIPOffset<UnionWIPOffset>;
@@ -68,6 +73,8 @@ pub struct Writer<'f> {
     /// Fields that are encoded otherwise than by default. With it the place of each table is recorded.
     encodings: Option<&'f FieldEncodings>,
     tables: Vec<u32>,
+    /// Something did not fit, and was left out: the FlatBuffer is not finished.
+    too_large: bool,
 }
 
 /// A finished FlatBuffer: the builder fills its room from the end, and what is before `start` was not needed.
@@ -88,10 +95,22 @@ impl std::ops::Deref for FlatBuffer {
 }
 
 impl<'f> Writer<'f> {
-    /// Starts a FlatBuffer; `capacity` is an estimate of its size in bytes. With `encodings`, even empty ones, the places of its tables
-    /// are recorded in [`FlatBuffer::tables`].
-    pub fn new(serializer: Serializer, strings: Strings, capacity: usize, encodings: Option<&'f FieldEncodings>) -> Writer<'f> {
-        Writer { builder: FlatBufferBuilder::with_capacity(capacity), serializer, strings, encodings, tables: Vec::new() }
+    /// Starts a FlatBuffer. With `encodings`, even empty ones, the places of its tables are recorded in [`FlatBuffer::tables`].
+    pub fn new(serializer: Serializer, strings: Strings, encodings: Option<&'f FieldEncodings>) -> Writer<'f> {
+        let builder = FlatBufferBuilder::with_capacity(1 << 16);
+        Writer { builder, serializer, strings, encodings, tables: Vec::new(), too_large: false }
+    }
+
+    /// Whether so many bytes fit, with what alignment and length may add; if not, nothing more is written.
+    fn fits(&mut self, bytes: usize) -> bool {
+        let used = self.builder.unfinished_data().len() as u64;
+        self.too_large |= used.saturating_add(bytes as u64) > MAX_FLATBUFFER - ROOM;
+        !self.too_large
+    }
+
+    /// What a field that leads to something left out holds.
+    fn left_out() -> Slot {
+        Slot::Child(Some(WIPOffset::new(0)))
     }
 
     /// Writes a table of `slots`, each with its number, ascending.
@@ -139,6 +158,9 @@ impl<'f> Writer<'f> {
     }
 
     fn write(&mut self, slots: &[(u16, Slot)], is_written: impl Fn(&(u16, Slot)) -> bool) -> Offset {
+        if !self.fits(0) {
+            return WIPOffset::new(0);
+        }
         let start = self.builder.start_table();
         match self.serializer.facts().slots {
             SlotOrder::Ascending => {
@@ -170,6 +192,9 @@ impl<'f> Writer<'f> {
 
     /// Writes a string.
     pub fn string(&mut self, text: &str) -> Slot {
+        if !self.fits(text.len()) {
+            return Writer::left_out();
+        }
         let offset = match self.strings {
             Strings::Separate => self.builder.create_string(text),
             Strings::Shared => self.builder.create_shared_string(text),
@@ -185,6 +210,9 @@ impl<'f> Writer<'f> {
     /// Writes a vector of numbers if there is one.
     pub fn vector<T: Push<Output: 'static> + Copy>(&mut self, items: Option<&[T]>) -> Slot {
         let Some(items) = items else { return Slot::Child(None) };
+        if !self.fits(size_of_val(items)) {
+            return Writer::left_out();
+        }
         if items.is_empty() && self.serializer.facts().empty_vector == EmptyVector::LengthOnly {
             return self.bare_length();
         }
@@ -199,6 +227,9 @@ impl<'f> Writer<'f> {
     /// Writes a vector of bytes whose first is at a multiple of `alignment`, a power of two up to
     /// [`crate::layout::MAX_FORCED_ALIGNMENT`].
     pub fn aligned_bytes(&mut self, bytes: &[u8], alignment: u64) -> Slot {
+        if !self.fits(bytes.len()) {
+            return Writer::left_out();
+        }
         if bytes.is_empty() && self.serializer.facts().empty_vector == EmptyVector::LengthOnly {
             return self.bare_length();
         }
@@ -224,6 +255,17 @@ impl<'f> Writer<'f> {
         Slot::Child(Some(offset))
     }
 
+    /// Writes the bytes of a blob, which are read only if they fit.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn aligned_blob(&mut self, blob: &Blob, alignment: u64) -> io::Result<Slot> {
+        match self.fits(usize::try_from(blob.len).unwrap_or(usize::MAX)) {
+            true => Ok(self.aligned_bytes(&blob.to_vec()?, alignment)),
+            false => Ok(Writer::left_out()),
+        }
+    }
+
     fn bytes_at<const ALIGNMENT: usize>(&mut self, bytes: &[u8]) -> Offset {
         // The crate takes a vector's alignment from its item's type. The bytes then go in by blocks, the last one first:
         // one by one takes twenty times as long.
@@ -239,13 +281,25 @@ impl<'f> Writer<'f> {
         Slot::Child(Some(WIPOffset::new(self.builder.push(0u32).value())))
     }
 
-    /// Ends the buffer with its root table and the file identifier.
-    pub fn finish(mut self, root: Offset, identifier: &str) -> FlatBuffer {
+    /// Ends the buffer with its root table and the file identifier. `what` is its name in messages.
+    ///
+    /// # Errors
+    /// More than a FlatBuffer holds (2 GiB).
+    pub fn finish(mut self, root: Offset, identifier: &str, what: &str) -> io::Result<FlatBuffer> {
+        if self.too_large {
+            let message = format!(
+                "{what} exceeds the {MAX_FLATBUFFER} bytes of a FlatBuffer; store constants and payloads in segments"
+            );
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
         self.builder.finish(root, Some(identifier));
         let (bytes, start) = self.builder.collapse();
-        FlatBuffer { bytes, start, tables: self.tables }
+        Ok(FlatBuffer { bytes, start, tables: self.tables })
     }
 }
+
+/// More than the largest alignment, a vtable, a length and the root of a FlatBuffer take together.
+const ROOM: u64 = 4 * MAX_FORCED_ALIGNMENT;
 
 /// An item type of one byte that asks for an alignment. It is never pushed.
 struct Aligned<const ALIGNMENT: usize>;

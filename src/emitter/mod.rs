@@ -8,7 +8,6 @@ pub mod flatbuffer;
 mod out;
 pub mod program;
 pub mod safetensors;
-mod size;
 
 use std::io::{self, Write};
 
@@ -16,8 +15,8 @@ pub use out::{Out, Stream};
 
 use crate::data::Blob;
 use crate::layout::file::Placement;
-use flatbuffer::FlatBuffer;
 use crate::layout::segments::Segment;
+use flatbuffer::FlatBuffer;
 
 /// A file ready to be written: metadata in memory, data still where they are.
 #[derive(Debug)]

@@ -6,10 +6,9 @@ use std::io;
 
 use super::encoding::FieldEncodings;
 use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
-use super::size;
 use crate::format::program as schema;
 use crate::format::program::*;
-use crate::layout::{DelegateData, Storage, Options, Plan, Segment};
+use crate::layout::{DelegateData, Options, Plan, Segment, Storage};
 use crate::program::{
     BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction, Program,
     Tensor,
@@ -18,14 +17,17 @@ use crate::program::{
 /// The FlatBuffer of `program`, without extended header, with `encodings` of its fields.
 ///
 /// # Errors
-/// A program too large for a FlatBuffer (2 GiB), said before it is built; inline data that cannot be read.
-pub fn emit(program: &Program, plan: &Plan, options: &Options, encodings: Option<&FieldEncodings>) -> io::Result<FlatBuffer> {
-    let size = size::of_program(program, plan);
-    size::check(size, "the program without its segments")?;
-    let w = Writer::new(options.builder, options.strings, size as usize, encodings);
+/// A program too large for a FlatBuffer (2 GiB); inline data that cannot be read.
+pub fn emit(
+    program: &Program,
+    plan: &Plan,
+    options: &Options,
+    encodings: Option<&FieldEncodings>,
+) -> io::Result<FlatBuffer> {
+    let w = Writer::new(options.builder, options.strings, encodings);
     let mut emitter = Emitter { w, program, plan, options };
     let root = emitter.program()?;
-    Ok(emitter.w.finish(root, schema::IDENTIFIER))
+    emitter.w.finish(root, schema::IDENTIFIER, "the program without its segments")
 }
 
 struct Emitter<'a> {
@@ -67,8 +69,10 @@ impl Emitter<'_> {
     fn buffers(&mut self) -> io::Result<Slot> {
         let mut buffers = Vec::with_capacity(self.plan.constant_buffer.len());
         for blob in &self.plan.constant_buffer {
-            let bytes = blob.map_or(Ok(Vec::new()), |id| self.program.blob(id).to_vec())?;
-            let storage = self.w.aligned_bytes(&bytes, self.options.tensor_alignment);
+            let storage = match blob {
+                Some(id) => self.w.aligned_blob(self.program.blob(*id), self.options.tensor_alignment)?,
+                None => self.w.aligned_bytes(&[], self.options.tensor_alignment),
+            };
             buffers.push(self.w.table(&BUFFER, &[(buffer::storage, storage)]));
         }
         Ok(self.w.tables(Some(&buffers)))
@@ -77,8 +81,7 @@ impl Emitter<'_> {
     fn inline_delegates(&mut self) -> io::Result<Slot> {
         let mut entries = Vec::with_capacity(self.plan.inline_delegates.len());
         for id in &self.plan.inline_delegates {
-            let bytes = self.program.blob(*id).to_vec()?;
-            let data = self.w.aligned_bytes(&bytes, self.options.delegate_alignment);
+            let data = self.w.aligned_blob(self.program.blob(*id), self.options.delegate_alignment)?;
             entries.push(self.w.table(&BACKEND_DELEGATE_INLINE_DATA, &[(backend_delegate_inline_data::data, data)]));
         }
         Ok(self.w.tables(Some(&entries)))

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::Out;
 use crate::data::Blob;
-use crate::program::{Program, contiguous, is_dim_order, nbytes};
 use crate::format::safetensors::TYPES;
+use crate::program::{Program, contiguous, is_dim_order, nbytes};
 
 /// A file ready to be written.
 #[derive(Debug)]
