@@ -9,6 +9,7 @@ use super::encoding::FieldEncodings;
 use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
+use crate::format::table::Union;
 use crate::format::serializer::Serializer;
 use crate::layout::Strings;
 use crate::program;
@@ -74,7 +75,7 @@ fn values(w: &mut Writer<'_>, values: &[TestData]) -> io::Result<Slot> {
 }
 
 fn value(w: &mut Writer<'_>, value: &TestData) -> io::Result<Offset> {
-    let (tag, member) = match value {
+    let (kind, member) = match value {
         TestData::Tensor { scalar_type, sizes, dim_order, data } => {
             let sizes = w.vector(Some(sizes));
             let data = w.aligned_blob(data, DATA_ALIGNMENT)?;
@@ -85,14 +86,14 @@ fn value(w: &mut Writer<'_>, value: &TestData) -> io::Result<Offset> {
                 (tensor::data, data),
                 (tensor::dim_order, dim_order),
             ];
-            (1, w.table(&TENSOR, &slots))
+            (ValueType::Tensor, w.table(&TENSOR, &slots))
         }
-        TestData::Int(n) => (2, w.table(&INT, &[(int::int_val, Slot::Long(*n))])),
-        TestData::Bool(b) => (3, w.table(&BOOL, &[(bool_::bool_val, Slot::Byte((*b).into()))])),
-        TestData::Double(x) => (4, w.table(&DOUBLE, &[(double::double_val, Slot::Double(*x))])),
+        TestData::Int(n) => (ValueType::Int, w.table(&INT, &[(int::int_val, Slot::Long(*n))])),
+        TestData::Bool(b) => (ValueType::Bool, w.table(&BOOL, &[(bool_::bool_val, Slot::Byte((*b).into()))])),
+        TestData::Double(x) => (ValueType::Double, w.table(&DOUBLE, &[(double::double_val, Slot::Double(*x))])),
         TestData::Null | TestData::String(_) => unreachable!("refused by `check`"),
     };
-    Ok(w.table(&VALUE, &[(value::val_type, Slot::Byte(tag)), (value::val, Slot::Child(Some(member)))]))
+    Ok(w.table(&VALUE, &[(value::val_type, Slot::Byte(kind.tag())), (value::val, Slot::Child(Some(member)))]))
 }
 
 /// Refuses what has no place in the format (B-7, B-10), and data that the runtime would read beyond the end (B-9).

@@ -8,6 +8,7 @@ use super::encoding::FieldEncodings;
 use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
 use crate::format::program as schema;
 use crate::format::program::*;
+use crate::format::table::Union;
 use crate::layout::{DelegateData, Options, Plan, Segment, Storage};
 use crate::program::{
     BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction, Program,
@@ -283,38 +284,33 @@ impl Emitter<'_> {
     }
 
     fn instruction(&mut self, instruction: &Instruction) -> Offset {
-        let (tag, table) = match instruction {
+        let (kind, table) = match instruction {
             Instruction::KernelCall { op_index, args } => {
                 let args = self.w.vector(args.as_deref());
-                (
-                    1,
-                    self.w.table(
-                        &KERNEL_CALL,
-                        &[(kernel_call::op_index, Slot::Int(*op_index)), (kernel_call::args, args)],
-                    ),
-                )
+                let slots = [(kernel_call::op_index, Slot::Int(*op_index)), (kernel_call::args, args)];
+                (InstructionType::KernelCall, self.w.table(&KERNEL_CALL, &slots))
             }
             Instruction::DelegateCall { delegate_index, args } => {
                 let args = self.w.vector(args.as_deref());
                 let slots = [(delegate_call::delegate_index, Slot::Int(*delegate_index)), (delegate_call::args, args)];
-                (2, self.w.table(&DELEGATE_CALL, &slots))
+                (InstructionType::DelegateCall, self.w.table(&DELEGATE_CALL, &slots))
             }
             Instruction::MoveCall { move_from, move_to } => {
                 let slots = [(move_call::move_from, Slot::Int(*move_from)), (move_call::move_to, Slot::Int(*move_to))];
-                (3, self.w.table(&MOVE_CALL, &slots))
+                (InstructionType::MoveCall, self.w.table(&MOVE_CALL, &slots))
             }
             Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
                 let slots = [
                     (jump_false_call::cond_value_index, Slot::Int(*cond_value_index)),
                     (jump_false_call::destination_instruction, Slot::Int(*destination_instruction)),
                 ];
-                (4, self.w.table(&JUMP_FALSE_CALL, &slots))
+                (InstructionType::JumpFalseCall, self.w.table(&JUMP_FALSE_CALL, &slots))
             }
             Instruction::FreeCall { value_index } => {
-                (5, self.w.table(&FREE_CALL, &[(free_call::value_index, Slot::Int(*value_index))]))
+                (InstructionType::FreeCall, self.w.table(&FREE_CALL, &[(free_call::value_index, Slot::Int(*value_index))]))
             }
         };
-        self.union(&INSTRUCTION, tag, table)
+        self.union(&INSTRUCTION, kind.tag(), table)
     }
 
     fn frame_list(&mut self, frames: Option<&[Frame]>) -> Offset {

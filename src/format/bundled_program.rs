@@ -2,7 +2,7 @@
 
 use super::Kind::{AlignedBytes, Bool, Bytes, Double, Enum as Named, Ints, Long, Tables, Text, UInt, Union, UnionTag};
 use super::scalar_type::SCALAR_TYPE;
-use super::table::tables;
+use super::table::{tables, unions};
 
 /// The file identifier at bytes 4..8 (rule H-30).
 pub const IDENTIFIER: &str = "BP08";
@@ -32,5 +32,7 @@ tables! {
     DOUBLE = double "Double" { double_val: Double }
 }
 
-/// Members of the union `ValueUnion`, from tag 1.
-pub static VALUE_UNION: &[&super::Table] = &[&TENSOR, &INT, &BOOL, &DOUBLE];
+unions! {
+    /// Members of the union `ValueUnion`.
+    ValueType VALUE_UNION { Tensor TENSOR, Int INT, Bool BOOL, Double DOUBLE }
+}

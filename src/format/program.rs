@@ -5,7 +5,7 @@ use super::Kind::{
     Tables, Text, UInt, ULong, ULongs, Union, UnionTag,
 };
 use super::scalar_type::SCALAR_TYPE;
-use super::table::{Enum, tables};
+use super::table::{Enum, tables, unions};
 
 /// The file identifier at bytes 4..8 (rule H-13).
 pub const IDENTIFIER: &str = "ET12";
@@ -117,21 +117,27 @@ tables! {
     }
 }
 
-/// Members of the union `KernelTypes`, from tag 1.
-pub static KERNEL_TYPES: &[&super::Table] = &[
-    &NULL,
-    &INT,
-    &BOOL,
-    &DOUBLE,
-    &TENSOR,
-    &STRING,
-    &INT_LIST,
-    &DOUBLE_LIST,
-    &BOOL_LIST,
-    &TENSOR_LIST,
-    &OPTIONAL_TENSOR_LIST,
-];
-
-/// Members of the union `InstructionArguments`, from tag 1.
-pub static INSTRUCTION_ARGUMENTS: &[&super::Table] =
-    &[&KERNEL_CALL, &DELEGATE_CALL, &MOVE_CALL, &JUMP_FALSE_CALL, &FREE_CALL];
+unions! {
+    /// Members of the union `KernelTypes`.
+    KernelType KERNEL_TYPES {
+        Null NULL,
+        Int INT,
+        Bool BOOL,
+        Double DOUBLE,
+        Tensor TENSOR,
+        String STRING,
+        IntList INT_LIST,
+        DoubleList DOUBLE_LIST,
+        BoolList BOOL_LIST,
+        TensorList TENSOR_LIST,
+        OptionalTensorList OPTIONAL_TENSOR_LIST,
+    }
+    /// Members of the union `InstructionArguments`.
+    InstructionType INSTRUCTION_ARGUMENTS {
+        KernelCall KERNEL_CALL,
+        DelegateCall DELEGATE_CALL,
+        MoveCall MOVE_CALL,
+        JumpFalseCall JUMP_FALSE_CALL,
+        FreeCall FREE_CALL,
+    }
+}

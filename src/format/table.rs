@@ -109,6 +109,54 @@ macro_rules! tables {
 }
 pub(crate) use tables;
 
+/// The members of a union: an enum whose variants have tags from 1 on, in the order of the schema.
+pub trait Union: Copy + 'static {
+    /// The tables of the members, from tag 1 on.
+    const MEMBERS: &'static [&'static Table];
+
+    /// The member with this tag.
+    fn of_tag(tag: u8) -> Option<Self>;
+
+    /// The tag of the member.
+    fn tag(self) -> u8;
+
+    /// The table of the member.
+    fn table(self) -> &'static Table {
+        Self::MEMBERS[usize::from(self.tag()) - 1]
+    }
+}
+
+/// Declares unions: for each an enum, and the tables of its members for slot tables.
+macro_rules! unions {
+    ($( $(#[$doc:meta])* $union:ident $members:ident { $( $variant:ident $table:ident ),* $(,)? } )*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum $union {
+            $( $variant ),*
+        }
+
+        $(#[$doc])*
+        pub static $members: &[&$crate::format::Table] = <$union as $crate::format::table::Union>::MEMBERS;
+
+        impl $crate::format::table::Union for $union {
+            const MEMBERS: &'static [&'static $crate::format::Table] = &[$( &$table ),*];
+
+            #[inline]
+            fn of_tag(tag: u8) -> Option<$union> {
+                const ALL: &[$union] = &[$( $union::$variant ),*];
+                ALL.get(usize::from(tag).checked_sub(1)?).copied()
+            }
+
+            #[inline]
+            fn tag(self) -> u8 {
+                self as u8 + 1
+            }
+        }
+    )*};
+}
+pub(crate) use unions;
+
 #[cfg(test)]
 mod tests {
     use crate::format::{Kind, program};

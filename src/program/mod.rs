@@ -12,6 +12,8 @@ use std::borrow::Cow;
 
 use crate::data::{Blob, BlobId};
 use crate::format::ScalarType;
+use crate::format::program::KernelType;
+use crate::format::table::Union;
 pub use ints::{Args, Ints, Sizes};
 
 /// A program: the methods of a model and the data they need (table `Program`).
@@ -124,25 +126,29 @@ pub enum EValue {
 }
 
 impl EValue {
-    /// The kind as the schema calls it.
+    /// The kind in the terms of the schema.
     pub fn kind(&self) -> &'static str {
-        crate::format::program::KERNEL_TYPES[usize::from(self.tag()) - 1].name
+        self.member().table().name
     }
 
     /// The tag in the union `KernelTypes`.
     pub fn tag(&self) -> u8 {
+        self.member().tag()
+    }
+
+    fn member(&self) -> KernelType {
         match self {
-            EValue::Null => 1,
-            EValue::Int(_) => 2,
-            EValue::Bool(_) => 3,
-            EValue::Double(_) => 4,
-            EValue::Tensor(_) => 5,
-            EValue::String(_) => 6,
-            EValue::IntList(_) => 7,
-            EValue::DoubleList(_) => 8,
-            EValue::BoolList(_) => 9,
-            EValue::TensorList(_) => 10,
-            EValue::OptionalTensorList(_) => 11,
+            EValue::Null => KernelType::Null,
+            EValue::Int(_) => KernelType::Int,
+            EValue::Bool(_) => KernelType::Bool,
+            EValue::Double(_) => KernelType::Double,
+            EValue::Tensor(_) => KernelType::Tensor,
+            EValue::String(_) => KernelType::String,
+            EValue::IntList(_) => KernelType::IntList,
+            EValue::DoubleList(_) => KernelType::DoubleList,
+            EValue::BoolList(_) => KernelType::BoolList,
+            EValue::TensorList(_) => KernelType::TensorList,
+            EValue::OptionalTensorList(_) => KernelType::OptionalTensorList,
         }
     }
 }

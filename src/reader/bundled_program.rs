@@ -92,15 +92,15 @@ impl Reader<'_> {
     }
 
     fn value(&self, t: TableRef<'_, '_>) -> Result<TestData> {
-        let (tag, table) = t.member(value::val_type, value::val, VALUE_UNION, "kind of value")?;
+        let (kind, table) = t.member(value::val_type, value::val, "kind of value")?;
         let Some(v) = table else {
             return t.wrong(value::val, "the value is missing");
         };
-        Ok(match tag {
-            1 => self.tensor(v)?,
-            2 => TestData::Int(v.i64(int::int_val)?),
-            3 => TestData::Bool(v.bool(bool_::bool_val)?),
-            _ => TestData::Double(v.f64(double::double_val)?),
+        Ok(match kind {
+            ValueType::Tensor => self.tensor(v)?,
+            ValueType::Int => TestData::Int(v.i64(int::int_val)?),
+            ValueType::Bool => TestData::Bool(v.bool(bool_::bool_val)?),
+            ValueType::Double => TestData::Double(v.f64(double::double_val)?),
         })
     }
 

@@ -493,24 +493,27 @@ struct Values<'p> {
 
 impl Values<'_> {
     fn evalue(&mut self, t: TableRef<'_, '_>) -> Result<EValue> {
-        let (tag, table) = t.member(evalue::val_type, evalue::val, KERNEL_TYPES, "kind of value")?;
+        let (kind, table) = t.member(evalue::val_type, evalue::val, "kind of value")?;
         self.value += 1;
         let Some(v) = table else {
             // None needs no table (M-3).
-            return if tag == 1 { Ok(EValue::Null) } else { t.wrong(evalue::val, "the value is missing") };
+            return match kind {
+                KernelType::Null => Ok(EValue::Null),
+                _ => t.wrong(evalue::val, "the value is missing"),
+            };
         };
-        Ok(match tag {
-            1 => EValue::Null,
-            2 => EValue::Int(v.i64(int::int_val)?),
-            3 => EValue::Bool(v.bool(bool_::bool_val)?),
-            4 => EValue::Double(v.f64(double::double_val)?),
-            5 => EValue::Tensor(self.tensor(v)?),
-            6 => EValue::String(v.text(string::string_val)?),
-            7 => EValue::IntList(v.i64s(int_list::items)?),
-            8 => EValue::DoubleList(v.f64s(double_list::items)?),
-            9 => EValue::BoolList(v.bools(bool_list::items)?),
-            10 => EValue::TensorList(v.i32s(tensor_list::items)?),
-            _ => EValue::OptionalTensorList(v.i32s(optional_tensor_list::items)?),
+        Ok(match kind {
+            KernelType::Null => EValue::Null,
+            KernelType::Int => EValue::Int(v.i64(int::int_val)?),
+            KernelType::Bool => EValue::Bool(v.bool(bool_::bool_val)?),
+            KernelType::Double => EValue::Double(v.f64(double::double_val)?),
+            KernelType::Tensor => EValue::Tensor(self.tensor(v)?),
+            KernelType::String => EValue::String(v.text(string::string_val)?),
+            KernelType::IntList => EValue::IntList(v.i64s(int_list::items)?),
+            KernelType::DoubleList => EValue::DoubleList(v.f64s(double_list::items)?),
+            KernelType::BoolList => EValue::BoolList(v.bools(bool_list::items)?),
+            KernelType::TensorList => EValue::TensorList(v.i32s(tensor_list::items)?),
+            KernelType::OptionalTensorList => EValue::OptionalTensorList(v.i32s(optional_tensor_list::items)?),
         })
     }
 
@@ -573,22 +576,21 @@ impl Values<'_> {
 }
 
 fn instruction(t: TableRef<'_, '_>) -> Result<Instruction> {
-    let (tag, table) =
-        t.member(instruction::instr_args_type, instruction::instr_args, INSTRUCTION_ARGUMENTS, "instruction")?;
+    let (kind, table) = t.member(instruction::instr_args_type, instruction::instr_args, "instruction")?;
     let Some(a) = table else {
         return t.wrong(instruction::instr_args, "the instruction is missing");
     };
-    Ok(match tag {
-        1 => Instruction::KernelCall { op_index: a.i32(kernel_call::op_index)?, args: a.i32s(kernel_call::args)? },
-        2 => Instruction::DelegateCall {
+    Ok(match kind {
+        InstructionType::KernelCall => Instruction::KernelCall { op_index: a.i32(kernel_call::op_index)?, args: a.i32s(kernel_call::args)? },
+        InstructionType::DelegateCall => Instruction::DelegateCall {
             delegate_index: a.i32(delegate_call::delegate_index)?,
             args: a.i32s(delegate_call::args)?,
         },
-        3 => Instruction::MoveCall { move_from: a.i32(move_call::move_from)?, move_to: a.i32(move_call::move_to)? },
-        4 => Instruction::JumpFalseCall {
+        InstructionType::MoveCall => Instruction::MoveCall { move_from: a.i32(move_call::move_from)?, move_to: a.i32(move_call::move_to)? },
+        InstructionType::JumpFalseCall => Instruction::JumpFalseCall {
             cond_value_index: a.i32(jump_false_call::cond_value_index)?,
             destination_instruction: a.i32(jump_false_call::destination_instruction)?,
         },
-        _ => Instruction::FreeCall { value_index: a.i32(free_call::value_index)? },
+        InstructionType::FreeCall => Instruction::FreeCall { value_index: a.i32(free_call::value_index)? },
     })
 }

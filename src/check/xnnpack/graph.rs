@@ -66,7 +66,7 @@ impl Graph {
     }
 
     fn value(&mut self, t: TableRef<'_, '_>) -> Result<()> {
-        let (tag, member) = t.member(value::xvalue_union_type, value::xvalue_union, VALUES, "kind of value")?;
+        let (tag, member) = t.tagged(value::xvalue_union_type, value::xvalue_union, VALUES, "kind of value")?;
         let Some(member) = member else { return t.wrong(value::xvalue_union, "the value is missing") };
         let (tensor, quantized) = match tag {
             1 => (Some(member), None),
@@ -124,7 +124,7 @@ impl Graph {
 
     fn quantization(&mut self, t: &TableRef<'_, '_>, dims: &[u64]) -> Result<()> {
         use quantized_tensor_value as q;
-        let (tag, member) = t.member(q::quant_params_type, q::quant_params, QUANT_PARAMS, "kind of quantization")?;
+        let (tag, member) = t.tagged(q::quant_params_type, q::quant_params, QUANT_PARAMS, "kind of quantization")?;
         let Some(member) = member else { return t.wrong(q::quant_params, "the parameters are missing") };
         // Scales are floats, those of groups bfloat16.
         let (scale, dim, buffer, count, each) = match tag {
@@ -169,7 +169,7 @@ impl Graph {
     }
 
     fn node(&mut self, t: TableRef<'_, '_>) -> Result<()> {
-        let (tag, member) = t.member(node::xnode_union_type, node::xnode_union, NODES, "operation")?;
+        let (tag, member) = t.tagged(node::xnode_union_type, node::xnode_union, NODES, "operation")?;
         let Some(member) = member else { return t.wrong(node::xnode_union, "the operation is missing") };
         t.child(node::output_min_max, &OUTPUT_MIN_MAX)?;
         let table: &Table = NODES[usize::from(tag) - 1];

@@ -8,6 +8,7 @@ use std::{fmt, io};
 
 use super::Budget;
 use crate::format::Table;
+use crate::format::table::Union;
 
 /// Why bytes cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -393,12 +394,25 @@ impl<'b, 'a> TableRef<'b, 'a> {
         }
     }
 
-    /// The member of a union: its number, and its table unless that is absent. `what` is what its members are.
+    /// The member of a union, and its table unless that is absent. `what` is what its members are.
     ///
     /// # Errors
-    /// A number that is not in `members`, or something that is no table.
+    /// A tag without a member, or something that is no table.
     #[inline(always)]
-    pub fn member(
+    pub fn member<U: Union>(&self, type_slot: u16, slot: u16, what: &str) -> Result<(U, Option<TableRef<'b, 'a>>)> {
+        let (tag, table) = self.tagged(type_slot, slot, U::MEMBERS, what)?;
+        match U::of_tag(tag) {
+            Some(member) => Ok((member, table)),
+            None => self.wrong(type_slot, format!("there is no {what} with the number {tag}")),
+        }
+    }
+
+    /// The tag of a union with these members, and the table of the member unless that is absent.
+    ///
+    /// # Errors
+    /// As [`TableRef::member`].
+    #[inline(always)]
+    pub fn tagged(
         &self,
         type_slot: u16,
         slot: u16,
