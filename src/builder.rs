@@ -16,7 +16,9 @@ use crate::ir::document::{
 };
 use crate::ir::{self, tree::NodeId};
 use crate::pipeline::{Options, emit, plan};
+use crate::format::program::tensor;
 use crate::program::Program;
+use crate::program::attributes::TENSOR_ATTRIBUTES;
 
 /// A method in the making.
 ///
@@ -176,7 +178,7 @@ impl MethodBuilder {
             scalar_type,
             sizes: Some(at(sizes.to_vec())),
             dim_order: None,
-            dynamism: 0,
+            attributes: Vec::new(),
             data: None,
             view_of: None,
             mutable: false,
@@ -185,9 +187,6 @@ impl MethodBuilder {
             name: None,
             device: None,
             data_buffer_idx: None,
-            storage_offset: 0,
-            requires_grad: false,
-            layout: 0,
         };
         let value_of_tensor = Declared::Tensor(Box::new(tensor));
         self.method.values.push(Declaration { name: at(value.name()), index: None, value: value_of_tensor });
@@ -201,7 +200,8 @@ impl MethodBuilder {
 
     /// Makes the sizes of a tensor the upper bounds of sizes that may change from one execution to the next.
     pub fn dynamic(&mut self, tensor: Value) {
-        self.tensor_mut(tensor).dynamism = 1;
+        let dynamism = TENSOR_ATTRIBUTES.iter().position(|attribute| attribute.slot == tensor::shape_dynamism);
+        self.tensor_mut(tensor).attributes.extend(dynamism.map(|attribute| (attribute, 1)));
     }
 
     /// Adds a kernel call with one tensor as its result; the out argument and defaults follow from the operator's schema.

@@ -229,6 +229,7 @@ fn describe(form: &Form) -> String {
         Form::Alignment => "an alignment".into(),
         Form::Dtype => "an element type".into(),
         Form::Option(option) => format!("{}; default: {}", option.expected(), option.default),
+        Form::WordOrInt(words) => format!("{} or an integer", describe(&Form::OneOf(words))),
         Form::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
         Form::List(item) => format!("a list: {}", describe(item)),
         Form::Map(value) => format!("a map: {}", describe(value)),

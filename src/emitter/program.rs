@@ -10,6 +10,7 @@ use crate::format::program as schema;
 use crate::format::program::*;
 use crate::format::table::Union;
 use crate::layout::{DelegateData, Options, Plan, Segment, Storage};
+use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
     BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction, Program,
     Tensor,
@@ -230,21 +231,24 @@ impl Emitter<'_> {
             self.w.table(&ALLOCATION_DETAILS, &slots)
         });
         let extra = t.extra_tensor_info.as_ref().map(|extra| self.extra_tensor_info(extra));
-        self.w.table(
-            &TENSOR,
-            &[
-                (tensor::scalar_type, Slot::Byte(t.scalar_type.0 as u8)),
-                (tensor::storage_offset, Slot::Int(t.storage_offset)),
-                (tensor::sizes, sizes),
-                (tensor::dim_order, dim_order),
-                (tensor::requires_grad, Slot::Byte(u8::from(t.requires_grad))),
-                (tensor::data_buffer_idx, Slot::UInt(self.plan.buffer_index[method][index])),
-                (tensor::allocation_info, Slot::Child(allocation)),
-                (tensor::layout, Slot::Byte(t.layout as u8)),
-                (tensor::shape_dynamism, Slot::Byte(t.shape_dynamism as u8)),
-                (tensor::extra_tensor_info, Slot::Child(extra)),
-            ],
-        )
+        let mut slots = vec![
+            (tensor::scalar_type, Slot::Byte(t.scalar_type.0 as u8)),
+            (tensor::sizes, sizes),
+            (tensor::dim_order, dim_order),
+            (tensor::data_buffer_idx, Slot::UInt(self.plan.buffer_index[method][index])),
+            (tensor::allocation_info, Slot::Child(allocation)),
+            (tensor::extra_tensor_info, Slot::Child(extra)),
+        ];
+        slots.extend(TENSOR_ATTRIBUTES.iter().map(|attribute| {
+            let value = (attribute.get)(t);
+            let content = match attribute.kind {
+                AttributeKind::Bool | AttributeKind::Byte(_) => Slot::Byte(value as u8),
+                AttributeKind::Int => Slot::Int(value),
+            };
+            (attribute.slot, content)
+        }));
+        slots.sort_unstable_by_key(|(slot, _)| *slot);
+        self.w.table(&TENSOR, &slots)
     }
 
     fn extra_tensor_info(&mut self, extra: &ExtraTensorInfo) -> Offset {

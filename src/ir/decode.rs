@@ -17,6 +17,7 @@ use crate::format::ScalarType;
 use crate::format::path::Path;
 use crate::format::program::DEVICE_TYPE;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
+use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
 
 /// Makes a document of a tree, as far as possible, and says what is wrong with the rest.
@@ -644,19 +645,21 @@ impl Decoder {
         }
         let memory = fields.take(tensor::memory).and_then(|node| self.place(node));
         let external = fields.take(tensor::external).and_then(|node| self.external(node));
-        let mut flag =
-            |decoder: &mut Decoder, name| fields.take(name).and_then(|node| decoder.bool(node)).unwrap_or(false);
-        let (mutable, requires_grad) = (flag(self, tensor::mutable), flag(self, tensor::requires_grad));
-        let mut named = |decoder: &mut Decoder, name| {
-            let (node, words) = fields.take_words(name)?;
-            decoder.word_or_number(&node, words)
-        };
-        let dynamism = named(self, tensor::dynamism).unwrap_or(0);
-        let layout = named(self, tensor::layout).unwrap_or(0);
+        let mutable = fields.take(tensor::mutable).and_then(|node| self.bool(node)).unwrap_or(false);
+        let mut attributes = Vec::new();
+        for (index, attribute) in TENSOR_ATTRIBUTES.iter().enumerate() {
+            let Some(node) = fields.take(attribute.key) else { continue };
+            let value = match attribute.kind {
+                AttributeKind::Bool => self.bool(node).map(i32::from),
+                AttributeKind::Int => self.int(&node, "a number of elements"),
+                AttributeKind::Byte(words) => self.word_or_number(&node, words).map(i32::from),
+            };
+            attributes.extend(value.map(|value| (index, value)));
+        }
         let tensor = Tensor {
             sizes: fields.take(tensor::sizes).map(|node| self.ints(node, "a size")),
             dim_order: fields.take(tensor::dim_order).map(|node| self.ints(node, "a dimension")),
-            dynamism,
+            attributes,
             data: fields.take(tensor::data).and_then(|node| self.data(node)),
             view_of,
             mutable,
@@ -667,12 +670,6 @@ impl Decoder {
             data_buffer_idx: fields
                 .take(tensor::data_buffer_idx)
                 .and_then(|node| Some(At { id: node.id, value: self.int(&node, "a number")? })),
-            storage_offset: fields
-                .take(tensor::storage_offset)
-                .and_then(|node| self.int(&node, "a number of elements"))
-                .unwrap_or(0),
-            requires_grad,
-            layout,
             scalar_type: scalar_type?,
         };
         Some(Declaration { name, index, value: Declared::Tensor(Box::new(tensor)) })

@@ -155,8 +155,6 @@ pub struct Tensor<'a> {
     pub sizes: Option<At<Vec<i32>>>,
     /// Dimension order.
     pub dim_order: Option<At<Vec<u8>>>,
-    /// Dynamism by number.
-    pub dynamism: i8,
     /// Data.
     pub data: Option<Data<'a>>,
     /// The tensor whose memory it shares.
@@ -171,14 +169,10 @@ pub struct Tensor<'a> {
     pub name: Option<Word<'a>>,
     /// Device type and index.
     pub device: Option<(i8, i8)>,
+    /// Attributes as indices of [`TENSOR_ATTRIBUTES`](crate::program::attributes::TENSOR_ATTRIBUTES), with their values.
+    pub attributes: Vec<(usize, i32)>,
     /// The number of external data that are not given.
     pub data_buffer_idx: Option<At<u32>>,
-    /// Storage offset.
-    pub storage_offset: i32,
-    /// Requires a gradient.
-    pub requires_grad: bool,
-    /// Layout by number.
-    pub layout: i8,
 }
 
 /// A place in memory as written.

@@ -39,6 +39,7 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         ]}),
         Form::Option(option) => of_option(option),
         Form::OneOf(words) => json!({"enum": words}),
+        Form::WordOrInt(words) => json!({"anyOf": [{"enum": words}, {"type": "integer"}]}),
         Form::List(item) => json!({"type": "array", "items": of(item, definitions)}),
         Form::Map(value) => json!({"type": "object", "additionalProperties": of(value, definitions)}),
         Form::Either(forms) => json!({"anyOf": forms.iter().map(|form| of(form, definitions)).collect::<Vec<_>>()}),

@@ -54,6 +54,8 @@ pub enum Form {
     Option(&'static OptionSpec),
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// One of these words, or an integer.
+    WordOrInt(&'static [&'static str]),
     /// A list.
     List(&'static Form),
     /// A map with names of the user's.
@@ -70,7 +72,7 @@ impl Form {
     /// The words among the values of the form; none if there are none.
     pub fn words(&self) -> &'static [&'static str] {
         match self {
-            Form::OneOf(words) => words,
+            Form::OneOf(words) | Form::WordOrInt(words) => words,
             Form::Either(forms) => forms.iter().map(Form::words).find(|words| !words.is_empty()).unwrap_or_default(),
             _ => &[],
         }
@@ -117,7 +119,8 @@ macro_rules! shapes {
     (@text $key:ident $text:literal) => { $text };
 }
 
-use crate::format::words::{DYNAMISM, MEMORY_FORMATS, TENSOR_LAYOUTS};
+use crate::format::words::MEMORY_FORMATS;
+use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::layout::options::{OPTIONS, OptionSpec};
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
 
@@ -164,11 +167,10 @@ shapes! {
         container_meta: Either(&[Form::Shape(&CONTAINER_META), Null]), "How containers were flattened; computed for plain inputs and outputs, null leaves it out.";
         tests: List(&Form::Shape(&TEST)), "Inputs and the outputs they must give.";
     }
-    TENSOR = tensor "A tensor." required [tensor] one of [] {
+    TENSOR_BASE = tensor "A tensor." required [tensor] one of [] {
         tensor: Dtype, "Element type.";
         sizes: SIZES, "Size of each dimension; for a dynamic tensor the upper bound. Taken from nested data if left out.";
         dim_order: SIZES, "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
-        dynamism: Either(&[OneOf(DYNAMISM), Int]), "Whether the sizes may change.";
         data: SOURCE, "Constant content, or the initial state of a mutable tensor.";
         mutable: Bool, "The tensor keeps its content from one execution to the next.";
         memory: Either(&[OneOf(PLACE_WORDS), Form::Shape(&PLACE)]), "Place in planned memory.";
@@ -176,9 +178,6 @@ shapes! {
         external: Either(&[Bool, Text]), "The data go to a .ptd: true, or the tag that names it.";
         name: Text, "Fully qualified name; the key of external data.";
         device: Text, "cpu, cuda, cuda:1.";
-        storage_offset: Int, "In elements; the runtime takes 0 only.";
-        requires_grad: Bool, "As torch had it.";
-        layout: Either(&[OneOf(TENSOR_LAYOUTS), Int]), "strided or sparse.";
         data_buffer_idx: UInt, "With `external` and no data: the number in the file, which nobody reads; counted.";
         index: UInt, "Number of the value; computed in the exporter's order.";
     }
@@ -334,6 +333,32 @@ shapes! {
         bytes: SOURCE, "What is written there.";
     }
 }
+
+/// A tensor: the keys of [`TENSOR_BASE`], and the rows of the table of attributes.
+pub static TENSOR: Shape = Shape { keys: &TENSOR_KEYS, ..TENSOR_SHAPE };
+
+const TENSOR_SHAPE: Shape = Shape { name: "tensor", doc: "A tensor.", keys: &[], required: &[tensor::tensor], one_of: &[] };
+
+static TENSOR_KEYS: [Key; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()] = {
+    let mut keys = [const { key("", Form::Null, "") }; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()];
+    let mut index = 0;
+    while index < keys.len() {
+        keys[index] = if index < TENSOR_BASE.keys.len() {
+            let base = &TENSOR_BASE.keys[index];
+            Key { name: base.name, form: base.form, doc: base.doc }
+        } else {
+            let attribute = &TENSOR_ATTRIBUTES[index - TENSOR_BASE.keys.len()];
+            let form = match attribute.kind {
+                AttributeKind::Bool => Form::Bool,
+                AttributeKind::Int => Form::Int,
+                AttributeKind::Byte(words) => Form::WordOrInt(words),
+            };
+            Key { name: attribute.key, form, doc: attribute.doc }
+        };
+        index += 1;
+    }
+    keys
+};
 
 /// The keys of `layout:`, which are the rows of the table of layout options.
 pub static LAYOUT: Shape = Shape {

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use super::data::DataPrinter;
 use super::yaml::{self, Fields};
 use crate::data::number;
-use crate::format::words;
+use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::format::ScalarType;
 use crate::operators::{self, ArgKind, Base, Role, Signature};
 use crate::program::{
@@ -685,12 +685,21 @@ impl<'p> MethodPrinter<'p> {
         if *order != *contiguous(sizes.len()) {
             yaml::list(fields.key("dim_order"), order, yaml::number);
         }
-        let word = |words: &[&str], number: i8| {
+        let word = |words: &[&str], number: i32| {
             let word = usize::try_from(number).ok().and_then(|number| words.get(number));
             word.map_or_else(|| number.to_string(), |word| (*word).to_owned())
         };
-        if tensor.shape_dynamism != 0 {
-            fields.key("dynamism").push_str(&word(words::DYNAMISM, tensor.shape_dynamism));
+        for attribute in TENSOR_ATTRIBUTES {
+            let value = (attribute.get)(tensor);
+            if value == 0 {
+                continue;
+            }
+            let text = match attribute.kind {
+                AttributeKind::Bool => "true".to_owned(),
+                AttributeKind::Int => value.to_string(),
+                AttributeKind::Byte(words) => word(words, value),
+            };
+            fields.key(attribute.key).push_str(&text);
         }
         let planned = tensor.memory != Memory::None;
         let has_data = matches!(tensor.data, TensorData::Blob(_));
@@ -719,15 +728,6 @@ impl<'p> MethodPrinter<'p> {
             if (extra.device_type, extra.device_index) != (0, 0) {
                 fields.key("device").push_str(&device(extra.device_type, extra.device_index));
             }
-        }
-        if tensor.storage_offset != 0 {
-            yaml::number(tensor.storage_offset, fields.key("storage_offset"));
-        }
-        if tensor.requires_grad {
-            fields.key("requires_grad").push_str("true");
-        }
-        if tensor.layout != 0 {
-            fields.key("layout").push_str(&word(words::TENSOR_LAYOUTS, tensor.layout));
         }
         if let TensorData::Elsewhere(Some(number)) = tensor.data
             && (self.hints.external || self.hints.everything)

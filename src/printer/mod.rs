@@ -28,6 +28,7 @@ use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
 use crate::format::serializer::Serializer;
 use crate::layout::Options;
+use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
 use crate::program::{EValue, ExecutionPlan, Program, TensorData};
 use crate::raw::{FileOverrides, residue};
@@ -325,16 +326,8 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
                 TensorData::Blob(id) => Some(program.blob(*id).len),
                 _ => None,
             };
-            (a.scalar_type, a.storage_offset, &a.sizes, &a.dim_order, a.requires_grad, a.layout, a.shape_dynamism)
-                == (
-                    b.scalar_type,
-                    b.storage_offset,
-                    &b.sizes,
-                    &b.dim_order,
-                    b.requires_grad,
-                    b.layout,
-                    b.shape_dynamism,
-                )
+            (a.scalar_type, &a.sizes, &a.dim_order) == (b.scalar_type, &b.sizes, &b.dim_order)
+                && TENSOR_ATTRIBUTES.iter().all(|attribute| (attribute.get)(a) == (attribute.get)(b))
                 && tag(a) == tag(b)
                 && has_data(&a.data) == has_data(&b.data)
                 && of(&a.data).is_none_or(|len| Some(len) == b.nbytes())

@@ -4,6 +4,7 @@
 //! Emitter, reader, printer, checker all speak it. It knows nothing of YAML and nothing of byte offsets: data are
 //! [`Blob`]s, and where they go is the [`crate::layout::Plan`]'s business.
 
+pub mod attributes;
 pub mod element;
 mod ints;
 pub mod test_cases;
@@ -178,21 +179,33 @@ pub struct Tensor {
     pub extra_tensor_info: Option<Box<ExtraTensorInfo>>,
 }
 
-impl Tensor {
-    /// A tensor of this type and these sizes, contiguous, planned, without data.
-    pub fn new(scalar_type: ScalarType, sizes: &[i32]) -> Tensor {
-        let dim_order = contiguous(sizes.len());
+impl Default for Tensor {
+    /// A tensor of `uint8` whose lists are absent, without data and without planned memory.
+    fn default() -> Tensor {
         Tensor {
-            scalar_type,
+            scalar_type: ScalarType(0),
             storage_offset: 0,
-            sizes: Some(sizes.into()),
-            dim_order: Some(dim_order),
+            sizes: None,
+            dim_order: None,
             requires_grad: false,
             data: TensorData::None,
-            memory: Memory::Auto { pool: None, persistent: false },
+            memory: Memory::None,
             layout: 0,
             shape_dynamism: 0,
             extra_tensor_info: None,
+        }
+    }
+}
+
+impl Tensor {
+    /// A tensor of this type and these sizes, contiguous, planned, without data.
+    pub fn new(scalar_type: ScalarType, sizes: &[i32]) -> Tensor {
+        Tensor {
+            scalar_type,
+            sizes: Some(sizes.into()),
+            dim_order: Some(contiguous(sizes.len())),
+            memory: Memory::Auto { pool: None, persistent: false },
+            ..Tensor::default()
         }
     }
 

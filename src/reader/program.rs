@@ -15,6 +15,7 @@ use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef, Table
 use crate::format::container::{ExtendedHeader, HEAD, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE};
 use crate::format::program as schema;
 use crate::format::program::*;
+use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
     BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction,
     Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, Tensor, TensorData,
@@ -540,16 +541,20 @@ impl Values<'_> {
         };
         let mut found = Tensor {
             scalar_type: ScalarType(t.i8(tensor::scalar_type)?),
-            storage_offset: t.i32(tensor::storage_offset)?,
             sizes: t.i32s(tensor::sizes)?,
             dim_order: t.bytes(tensor::dim_order)?.map(crate::program::dim_order),
-            requires_grad: t.bool(tensor::requires_grad)?,
-            data: TensorData::None,
             memory,
-            layout: t.i8(tensor::layout)?,
-            shape_dynamism: t.i8(tensor::shape_dynamism)?,
             extra_tensor_info: extra,
+            ..Tensor::default()
         };
+        for attribute in TENSOR_ATTRIBUTES {
+            let value = match attribute.kind {
+                AttributeKind::Bool => t.bool(attribute.slot)?.into(),
+                AttributeKind::Byte(_) => t.i8(attribute.slot)?.into(),
+                AttributeKind::Int => t.i32(attribute.slot)?,
+            };
+            (attribute.set)(&mut found, value);
+        }
         let index = t.u32(tensor::data_buffer_idx)?;
         found.data = if found.is_external() {
             TensorData::Elsewhere(Some(index))

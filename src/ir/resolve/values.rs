@@ -6,6 +6,7 @@ use crate::ir::Diagnostic;
 use crate::ir::data::{self, Want};
 use crate::ir::document::{self, Declaration, Declared, Literal, Place, Word};
 use crate::layout::memory::MAX_POOLS;
+use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{
     BackendDelegate, CompileSpec, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData, contiguous, dim_order,
 };
@@ -155,7 +156,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 "only external tensors without data may state it",
             );
         }
-        if written.storage_offset != 0 {
+        for (attribute, value) in &written.attributes {
+            (TENSOR_ATTRIBUTES[*attribute].set)(&mut tensor, *value);
+        }
+        if tensor.storage_offset != 0 {
             let warning = Diagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
             self.diagnostics.push(warning.label("the runtime refuses it"));
         }
@@ -200,11 +204,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), dim_order));
         tensor.sizes = Some(sizes.into());
-        tensor.storage_offset = written.storage_offset;
-        tensor.requires_grad = written.requires_grad;
-        tensor.layout = written.layout;
-        tensor.shape_dynamism = written.dynamism;
-        tensor.memory = self.memory(written, known);
+        tensor.memory = self.memory(written, known, tensor.shape_dynamism == 2);
         if let Some(view_of) = &written.view_of {
             self.share(declaration, view_of, &mut tensor);
         }
@@ -248,7 +248,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    pub(super) fn memory(&self, written: &document::Tensor<'a>, known: Known) -> Memory {
+    pub(super) fn memory(&self, written: &document::Tensor<'a>, known: Known, unbound: bool) -> Memory {
         let constant = (written.data.is_some() || written.external.is_some()) && !written.mutable;
         let unplanned = (known.is_input && self.method.memory.unplanned_inputs)
             || (known.is_output && self.method.memory.unplanned_outputs);
@@ -259,7 +259,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Some(Place::In { pool, offset: None }) => Memory::Auto { pool: Some(pool), persistent },
             Some(Place::Auto) => Memory::Auto { pool: None, persistent },
             // What has no bound is allocated when its size is known (docs/format.md, "Planned tensors").
-            None if constant || unplanned || written.dynamism == 2 => Memory::None,
+            None if constant || unplanned || unbound => Memory::None,
             None => Memory::Auto { pool: None, persistent },
         }
     }

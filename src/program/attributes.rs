@@ -1,0 +1,71 @@
+//! The attributes of a tensor: fields of its table that are plain numbers, one row each.
+//!
+//! Emitter, reader, printer and decoder go through the rows, so that an attribute is added by its slot in [`crate::format::program`], its
+//! field in [`Tensor`] with a default, and a row here.
+
+use super::Tensor;
+use crate::format::program::tensor;
+use crate::format::words::{DYNAMISM, TENSOR_LAYOUTS};
+
+/// An attribute of a tensor.
+pub struct TensorAttribute {
+    /// Key in the YAML.
+    pub key: &'static str,
+    /// Slot in the table `Tensor`.
+    pub slot: u16,
+    /// Type of the number.
+    pub kind: AttributeKind,
+    /// One sentence about it.
+    pub doc: &'static str,
+    /// Reads it.
+    pub get: fn(&Tensor) -> i32,
+    /// Writes a value of its type.
+    pub set: fn(&mut Tensor, i32),
+}
+
+/// Type of an attribute.
+#[derive(Debug, Clone, Copy)]
+pub enum AttributeKind {
+    /// `bool`, as 0 or 1.
+    Bool,
+    /// `i32`.
+    Int,
+    /// `i8`, of which the first numbers have these words in the YAML.
+    Byte(&'static [&'static str]),
+}
+
+/// The attributes, in the order in which they are printed.
+pub static TENSOR_ATTRIBUTES: &[TensorAttribute] = &[
+    TensorAttribute {
+        key: "dynamism",
+        slot: tensor::shape_dynamism,
+        kind: AttributeKind::Byte(DYNAMISM),
+        doc: "Whether the sizes may change.",
+        get: |tensor| tensor.shape_dynamism.into(),
+        set: |tensor, value| tensor.shape_dynamism = value as i8,
+    },
+    TensorAttribute {
+        key: "storage_offset",
+        slot: tensor::storage_offset,
+        kind: AttributeKind::Int,
+        doc: "In elements; the runtime takes 0 only.",
+        get: |tensor| tensor.storage_offset,
+        set: |tensor, value| tensor.storage_offset = value,
+    },
+    TensorAttribute {
+        key: "requires_grad",
+        slot: tensor::requires_grad,
+        kind: AttributeKind::Bool,
+        doc: "As torch had it.",
+        get: |tensor| tensor.requires_grad.into(),
+        set: |tensor, value| tensor.requires_grad = value != 0,
+    },
+    TensorAttribute {
+        key: "layout",
+        slot: tensor::layout,
+        kind: AttributeKind::Byte(TENSOR_LAYOUTS),
+        doc: "strided or sparse.",
+        get: |tensor| tensor.layout.into(),
+        set: |tensor, value| tensor.layout = value as i8,
+    },
+];
