@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use super::document::*;
 use super::shape::{self, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document, frame, instruction, iota, jump_false, lie, literal_map, memory, method, r#move, named_data, patch, place, random, raw, tensor, test, test_tensor};
+use crate::format::program::InstructionType;
+use crate::format::table::Union;
 use crate::format::words::MEMORY_FORMATS;
 use super::tree::{Key, Node, NodeId, Value};
 use crate::data::number::{Number, nan_of, number_word};
@@ -819,31 +821,18 @@ impl Decoder {
         let out = fields.take(instruction::out);
         let action = match fields.alternatives()[..] {
             [] if label.is_some() && args.is_none() && out.is_none() => None,
-            [instruction::kernel] => {
-                let name = fields.take(instruction::kernel).and_then(|node| self.text(node, "an operator, such as aten::add.out"));
-                if let Some(name) = name.as_ref().filter(|name| name.value.is_empty()) {
-                    self.error(name.id, "an operator needs a name", "expected one such as aten::add.out");
+            [key] => {
+                let kind = instruction_type(key);
+                if let Some(out) = out.as_ref().filter(|_| kind != InstructionType::KernelCall) {
+                    self.error(out.id, format!("`out` belongs to a kernel, not to `{key}`"), "drop it");
                 }
-                let args = args.map_or(Vec::new(), |node| self.literals(node));
-                let out = out.map(|node| match node.value {
-                    Value::Text(value) => vec![At { id: node.id, value }],
-                    _ => self.words(node, "a name, or a list of names"),
-                });
-                Some(Action::Kernel { name: name?, args, out })
-            }
-            [kind] => {
-                if let Some(out) = out {
-                    self.error(out.id, format!("`out` belongs to a kernel, not to `{kind}`"), "drop it");
+                let takes_args = matches!(kind, InstructionType::KernelCall | InstructionType::DelegateCall);
+                if let Some(args) = args.as_ref().filter(|_| !takes_args) {
+                    let message = format!("`args` belong to a kernel or a delegate, not to `{key}`");
+                    self.error(args.id, message, "drop them");
                 }
-                if let Some(args) = args.as_ref().filter(|_| kind != instruction::delegate) {
-                    self.error(
-                        args.id,
-                        format!("`args` belong to a kernel or a delegate, not to `{kind}`"),
-                        "drop them",
-                    );
-                }
-                let node = fields.take(kind)?;
-                Some(self.action(kind, node, args)?)
+                let node = fields.take(key)?;
+                Some(self.action(kind, node, args, out)?)
             }
             _ if fields.slipped => return None,
             ref several => {
@@ -856,26 +845,44 @@ impl Decoder {
         Some(Instruction { label, stacktrace, action })
     }
 
-    fn action<'a>(&mut self, kind: &str, node: Node<'a>, args: Option<Node<'a>>) -> Option<Action<'a>> {
-        match kind {
-            instruction::delegate => {
-                let delegate = self.name_or_number(node, "the name of a delegate")?;
-                Some(Action::Delegate { delegate, args: args.map_or(Vec::new(), |node| self.literals(node)) })
+    fn action<'a>(
+        &mut self,
+        kind: InstructionType,
+        node: Node<'a>,
+        args: Option<Node<'a>>,
+        out: Option<Node<'a>>,
+    ) -> Option<Action<'a>> {
+        Some(match kind {
+            InstructionType::KernelCall => {
+                let name = self.text(node, "an operator, such as aten::add.out");
+                if let Some(name) = name.as_ref().filter(|name| name.value.is_empty()) {
+                    self.error(name.id, "an operator needs a name", "expected one such as aten::add.out");
+                }
+                let args = args.map_or(Vec::new(), |node| self.literals(node));
+                let out = out.map(|node| match node.value {
+                    Value::Text(value) => vec![At { id: node.id, value }],
+                    _ => self.words(node, "a name, or a list of names"),
+                });
+                Action::Kernel { name: name?, args, out }
             }
-            instruction::move_ => {
+            InstructionType::DelegateCall => {
+                let delegate = self.name_or_number(node, "the name of a delegate")?;
+                Action::Delegate { delegate, args: args.map_or(Vec::new(), |node| self.literals(node)) }
+            }
+            InstructionType::MoveCall => {
                 let mut fields = self.fields(node, &shape::MOVE)?;
                 let from = fields.take(r#move::from).and_then(|node| self.literal(node));
                 let to = fields.take(r#move::to).and_then(|node| self.literal(node));
-                Some(Action::Move { from: from?, to: to? })
+                Action::Move { from: from?, to: to? }
             }
-            instruction::jump_false => {
+            InstructionType::JumpFalseCall => {
                 let mut fields = self.fields(node, &shape::JUMP_FALSE)?;
                 let cond = fields.take(jump_false::cond).and_then(|node| self.literal(node));
                 let to = fields.take(jump_false::to).and_then(|node| self.name_or_number(node, "a label"));
-                Some(Action::JumpFalse { cond: cond?, to: to? })
+                Action::JumpFalse { cond: cond?, to: to? }
             }
-            _ => Some(Action::Free(self.literal(node)?)),
-        }
+            InstructionType::FreeCall => Action::Free(self.literal(node)?),
+        })
     }
 
     fn name_or_number<'a>(&mut self, node: Node<'a>, what: &str) -> Option<At<NameOrNumber<'a>>> {
@@ -1165,6 +1172,16 @@ impl Decoder {
         };
         Some(At { id, value })
     }
+}
+
+// The alternatives of an instruction are in the order of the union.
+const _: () = assert!(shape::INSTRUCTION_KINDS == <InstructionType as Union>::MEMBERS.len());
+
+/// The member of the union of instructions that a key of the YAML stands for.
+fn instruction_type(key: &str) -> InstructionType {
+    let position = shape::INSTRUCTION.one_of.iter().position(|other| *other == key);
+    let tag = position.and_then(|position| u8::try_from(position + 1).ok());
+    tag.and_then(InstructionType::of_tag).expect("the keys and the members are as many")
 }
 
 fn word(key: Key<'_>) -> Word<'_> {

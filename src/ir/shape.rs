@@ -334,6 +334,9 @@ shapes! {
     }
 }
 
+/// Number of kinds of instructions.
+pub const INSTRUCTION_KINDS: usize = INSTRUCTION.one_of.len();
+
 /// A tensor: the keys of [`TENSOR_BASE`], and the rows of the table of attributes.
 pub static TENSOR: Shape = Shape { keys: &TENSOR_KEYS, ..TENSOR_SHAPE };
 
