@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::format::scalar_type::Encoding;
 use crate::program::{TensorData, TensorLayout, contiguous, is_dim_order};
 use crate::reader::flat_tensor::Entry;
 use crate::data::Origin;
-use crate::reader::{self, safetensors};
+use crate::reader::{self, npy, safetensors};
 
 /// What the bytes are for.
 #[derive(Debug, Clone, Copy)]
@@ -413,43 +413,39 @@ impl<'d, 'a> Finder<'d, 'a> {
         let (mut file, length) = self.open(at, &path)?;
         let mut head = [0; 12];
         let whole = file.read_exact(&mut head).is_ok();
-        // The header's length must be believed only as far as the file goes.
-        let header = match head {
-            [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, low, high, ..] => {
-                10 + u64::from(u16::from_le_bytes([low, high]))
-            }
-            [0x93, b'N', b'U', b'M', b'P', b'Y', _, _, a, b, c, d] => 12 + u64::from(u32::from_le_bytes([a, b, c, d])),
-            _ => u64::MAX,
+        let (start, len) = match head {
+            [0x93, b'N', b'U', b'M', b'P', b'Y', 1, 0, low, high, ..] => (10, u16::from_le_bytes([low, high]).into()),
+            [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, 0, a, b, c, d] => (12, u32::from_le_bytes([a, b, c, d]).into()),
+            _ => (0, u64::MAX),
         };
+        let header = len.saturating_add(start);
+        // The header's length must be believed only as far as the file goes.
         if !whole || header > length || header > safetensors::MAX_HEADER {
             return self.malformed(at, &path, "it is no .npy file");
         }
         let mut text = Vec::new();
-        if file.take(header).read_to_end(&mut text).is_err() || !has_countable_shape(&text) {
-            return self.malformed(at, &path, "its shape is larger than can be counted");
+        if let Err(error) = file.seek(SeekFrom::Start(start)).and_then(|_| file.take(len).read_to_end(&mut text)) {
+            return self.unreadable(at, &path, &error);
         }
-        let parsed = File::open(&path).and_then(|file| npyz::NpyFile::new(std::io::BufReader::new(file).take(header)));
-        let npy = match parsed {
-            Ok(npy) => npy,
-            Err(error) => return self.unreadable(at, &path, &error),
+        let Some(npy) = str::from_utf8(&text).ok().and_then(npy::parse) else {
+            let message = "its header is not a Python dict of `descr`, `fortran_order` and `shape`";
+            return self.malformed(at, &path, message);
         };
-        let Some(scalar_type) = npy_type(&npy.dtype()) else {
-            let descr = npy.dtype().descr();
-            let what = if descr.contains('>') {
-                "lie with the high byte first; save it little-endian"
-            } else {
-                "are of no type we know"
+        let Some(scalar_type) = npy.element().and_then(npy_type) else {
+            let what = match npy.element() {
+                Some((">", _)) => "lie with the high byte first; save it little-endian",
+                _ => "are of no type we know",
             };
-            return self.malformed(at, &path, format!("its elements, {descr}, {what}"));
+            return self.malformed(at, &path, format!("its elements, {}, {what}", clipped(npy.descr)));
         };
-        let sizes: Option<Vec<i32>> = npy.shape().iter().map(|size| i32::try_from(*size).ok()).collect();
+        let sizes: Option<Vec<i32>> = npy.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
         let len = sizes.as_ref().and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
         let (Some(sizes), Some(len)) = (sizes, len.filter(|len| header.checked_add(*len) == Some(length))) else {
             return self.malformed(at, &path, format!("its {length} bytes are not what its header says"));
         };
         self.check_tensor(at, &path.display().to_string(), (scalar_type, &sizes), wanted)?;
         let mut order = contiguous(sizes.len()).into_owned();
-        if npy.order() == npyz::Order::Fortran {
+        if npy.fortran_order {
             order.reverse();
         }
         let blob = Blob::new(len, Source::File { path: path.into(), offset: header });
@@ -548,27 +544,13 @@ fn entries_of(program: &crate::program::Program) -> Vec<Entry> {
     named.chain(tensors).collect()
 }
 
-/// Whether the product of the numbers after `shape` in a .npy header can be counted: the library that parses the header
-/// multiplies them without a check.
-fn has_countable_shape(header: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(header);
-    let shape = text.split("shape").nth(1).unwrap_or_default();
-    let shape = shape.split(')').next().unwrap_or_default();
-    let mut numbers = shape.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
-    // Elements of up to 2^16 bytes.
-    numbers.try_fold(1u64 << 16, |product, digits| product.checked_mul(digits.parse::<u64>().ok()?.max(1))).is_some()
-}
-
-fn npy_type(dtype: &npyz::DType) -> Option<ScalarType> {
-    let npyz::DType::Plain(plain) = dtype else { return None };
-    // `<f4`: order, kind, bytes. Only one-byte elements may have the other order.
-    let text = plain.to_string();
-    let (order, kind) = text.split_at(1);
+/// Type of the elements `<f4`: byte order, then kind and number of bytes. Only one-byte elements may have the other order.
+fn npy_type((order, kind): (&str, &str)) -> Option<ScalarType> {
     let name = match kind {
         "b1" => "bool",
         "u1" => "uint8",
         "i1" => "int8",
-        _ if order == ">" => return None,
+        _ if order != "<" => return None,
         "u2" => "uint16",
         "u4" => "uint32",
         "u8" => "uint64",

@@ -5,5 +5,6 @@
 
 pub mod bundled_program;
 pub mod flat_tensor;
+pub mod npy;
 pub mod program;
 pub mod safetensors;
