@@ -218,6 +218,18 @@ mod tests {
     }
 
     #[test]
+    fn rows_become_columns() {
+        // Sizes [2, 3]: rows 1 2 3 and 4 5 6.
+        let read = |at: u64, out: &mut [u8]| {
+            out.copy_from_slice(&[1, 2, 3, 4, 5, 6][at as usize..at as usize + out.len()]);
+            Ok(())
+        };
+        let mut out = [0; 6];
+        Reorder::new(1, &[2, 3], &[0, 1], &[1, 0]).read(&read, 0, &mut out).unwrap();
+        assert_eq!(out, [1, 4, 2, 5, 3, 6]);
+    }
+
+    #[test]
     fn any_part_is_the_same_as_of_the_whole() {
         let cases: &[(&[u64], &[u8], &[u8])] = &[
             (&[2, 3, 4, 5], &[0, 1, 2, 3], &[0, 2, 3, 1]),

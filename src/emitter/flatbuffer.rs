@@ -330,3 +330,6 @@ impl Push for Block<'_> {
         dst[..BLOCK].copy_from_slice(self.0);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -379,3 +379,6 @@ pub(super) fn segments(w: &mut Writer<'_>, segments: &[Segment]) -> Slot {
     }
     w.tables(Some(&tables))
 }
+
+#[cfg(test)]
+mod tests;

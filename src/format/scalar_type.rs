@@ -136,6 +136,7 @@ mod tests {
 
     #[test]
     fn the_number_is_the_position() {
+        assert_eq!(INFO.len(), 30);
         for (position, info) in INFO.iter().enumerate() {
             assert_eq!(usize::try_from(info.code).unwrap(), position);
             assert_eq!(ScalarType::parse(info.name), Some(ScalarType(info.code)));
@@ -144,5 +145,14 @@ mod tests {
         assert_eq!(ScalarType::parse("torch.long"), Some(ScalarType::LONG));
         assert_eq!(ScalarType(30).info().map(|i| i.name), None);
         assert_eq!(ScalarType(-1).info().map(|i| i.name), None);
+    }
+
+    #[test]
+    fn an_element_has_the_bytes_of_its_type() {
+        // docs/format.md, "Element types".
+        let size = |name: &str| ScalarType::parse(name).unwrap().info().unwrap().size;
+        let names = ["bool", "qint8", "float8_e5m2", "quint4x2", "bfloat16", "bits16", "complex32", "qint32", "uint64"];
+        assert_eq!(names.map(size), [1, 1, 1, 1, 2, 2, 4, 4, 8]);
+        assert_eq!(["complex64", "complex128", "float64"].map(size), [8, 16, 8]);
     }
 }

@@ -286,3 +286,6 @@ impl<'a> Collector<'a> {
         Some(offsets)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -156,3 +156,120 @@ fn split(mut entries: Vec<Entry>, shards: &Shards) -> Vec<(Option<String>, Vec<E
     let tag = |number| (count > 1).then(|| format!("{}-{number:05}-of-{count:05}", shards.name));
     files.into_iter().zip(1..).map(|((_, entries), number)| (tag(number), entries)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::resolve::tests::assembled;
+
+    fn entry(key: &str, blob: u32, size: u64) -> Entry {
+        Entry {
+            key: key.into(),
+            at: Element::ExternalData(blob as usize),
+            blob: BlobId(blob),
+            size,
+            alignment: 1,
+            layout: None,
+        }
+    }
+
+    fn add(external: &mut External, tag: Option<&str>, entry: Entry) -> Result<(u32, bool), String> {
+        external.add(tag.map(str::to_owned), entry).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn a_key_may_come_again_with_the_same_bytes() {
+        let mut external = External::default();
+        assert_eq!(add(&mut external, None, entry("k", 5, 4)), Ok((0, false)));
+        assert_eq!(add(&mut external, None, entry("other", 6, 4)), Ok((1, false)));
+        assert_eq!(add(&mut external, None, entry("k", 5, 4)), Ok((0, true)));
+        let files = external.finish(&Options::default()).unwrap();
+        assert_eq!(files[0].named_data.len(), 2);
+    }
+
+    #[test]
+    fn a_key_with_other_bytes_another_layout_or_another_tag_is_an_error() {
+        let mut external = External::default();
+        add(&mut external, None, entry("k", 5, 4)).unwrap();
+        let layout =
+            Some(TensorLayout { scalar_type: crate::format::ScalarType(0), sizes: vec![4], dim_order: vec![0] });
+        let (bytes, tag) =
+            (add(&mut external, None, entry("k", 6, 4)), add(&mut external, Some("t"), entry("k", 5, 4)));
+        let layout = add(&mut external, None, Entry { layout, ..entry("k", 5, 4) });
+        let errors: Vec<String> = [bytes, layout, tag].into_iter().map(Result::unwrap_err).collect();
+        assert_eq!(errors.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "three messages");
+        assert_eq!(external.find("k"), Some((Element::ExternalData(5), BlobId(5))));
+    }
+
+    #[test]
+    fn keys_stay_in_their_order_and_equal_bytes_share_a_segment_with_the_alignment_of_the_first() {
+        // docs/format.md, "Ptd files"
+        let mut external = External::default();
+        for (key, blob, alignment) in [("b", 1, 64), ("c", 2, 1), ("a", 1, 4096)] {
+            add(&mut external, None, Entry { alignment, ..entry(key, blob, 10) }).unwrap();
+        }
+        let [file] = &*external.finish(&Options::default()).unwrap() else { panic!("one file") };
+        let keys: Vec<_> = file.named_data.iter().map(|data| (&*data.key, data.segment_index)).collect();
+        assert_eq!(keys, [("b", 0), ("c", 1), ("a", 0)]);
+        let segments: Vec<_> = file.segments.iter().map(|segment| (segment.offset, segment.alignment)).collect();
+        assert_eq!(segments, [(0, 64), (128, 1)]);
+    }
+
+    #[test]
+    fn files_do_not_share_segments() {
+        let mut external = External::default();
+        add(&mut external, Some("one"), entry("a", 1, 4)).unwrap();
+        add(&mut external, Some("two"), entry("b", 1, 4)).unwrap();
+        let files = external.finish(&Options::default()).unwrap();
+        assert_eq!(files.iter().map(|file| file.segments.len()).collect::<Vec<_>>(), [1, 1]);
+    }
+
+    #[test]
+    fn keys_of_constants_come_before_those_of_other_external_data() {
+        let yaml = "named_data: {a: {data: {text: a}, external: true}}
+methods: {f: {values: {w: {tensor: int8, data: [1], external: true, name: z}}, outputs: [w]}}\n";
+        let plan = assembled(yaml).plan;
+        let keys: Vec<_> = plan.external[0].named_data.iter().map(|data| &*data.key).collect();
+        assert_eq!(keys, ["z", "a"]);
+    }
+
+    /// Tag and keys of each file, for entries of these keys, blobs and sizes.
+    fn shards(max_bytes: u64, entries: &[(&str, u32, u64)]) -> Vec<(Option<String>, Vec<String>)> {
+        let mut external = External::default();
+        for (key, blob, size) in entries {
+            add(&mut external, None, entry(key, *blob, *size)).unwrap();
+        }
+        let shards = Some(Shards { max_bytes, name: "m".into() });
+        let files = external.finish(&Options { shards, ..Options::default() }).unwrap();
+        files.into_iter().map(|file| (file.tag, file.named_data.into_iter().map(|data| data.key).collect())).collect()
+    }
+
+    #[test]
+    fn a_file_is_closed_when_the_next_buffer_would_exceed_the_size() {
+        let found = shards(10, &[("d", 4, 11), ("b", 2, 6), ("a", 1, 4), ("c", 3, 1)]);
+        let expected = [
+            (Some("m-00001-of-00003".into()), vec!["a".into(), "b".into()]),
+            (Some("m-00002-of-00003".into()), vec!["c".into()]),
+            (Some("m-00003-of-00003".into()), vec!["d".into()]),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn keys_with_equal_bytes_stay_together() {
+        let found = shards(10, &[("a", 1, 6), ("b", 2, 6), ("c", 1, 6)]);
+        let keys: Vec<_> = found.into_iter().map(|(_, keys)| keys).collect();
+        assert_eq!(keys, [vec!["a", "c"], vec!["b"]]);
+    }
+
+    #[test]
+    fn a_single_file_has_no_tag_and_tagged_files_are_not_split() {
+        assert_eq!(shards(10, &[("a", 1, 4), ("b", 2, 6)]), [(None, vec!["a".into(), "b".into()])]);
+        let mut external = External::default();
+        add(&mut external, Some("t"), entry("a", 1, 6)).unwrap();
+        add(&mut external, Some("t"), entry("b", 2, 6)).unwrap();
+        let shards = Some(Shards { max_bytes: 10, name: "m".into() });
+        let files = external.finish(&Options { shards, ..Options::default() }).unwrap();
+        assert_eq!((files.len(), files[0].is_shard), (1, false));
+    }
+}

@@ -326,3 +326,6 @@ pub(super) fn instructions(plan: &ExecutionPlan) -> impl Iterator<Item = &Instru
 pub(super) fn value_at(plan: &ExecutionPlan, index: i32) -> Option<&EValue> {
     plan.values().get(usize::try_from(index).ok()?)
 }
+
+#[cfg(test)]
+mod tests;

@@ -451,3 +451,6 @@ fn default_padding(plan: &ExecutionPlan) -> u64 {
         .any(|i| matches!(i, Instruction::DelegateCall { delegate_index, .. } if xnnpack(*delegate_index)));
     if called { XNNPACK_PADDING } else { 0 }
 }
+
+#[cfg(test)]
+mod tests;

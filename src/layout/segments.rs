@@ -77,4 +77,42 @@ mod tests {
         assert_eq!(segment.push(BlobId(0), u64::MAX - 7, 16), Some(0));
         assert_eq!(segment.push(BlobId(0), 1, 16), None);
     }
+
+    #[test]
+    fn pieces_start_at_multiples_of_their_alignment_and_the_last_is_not_padded() {
+        // W-9
+        let mut segment = Segment::default();
+        let offsets = [(3, 16), (0, 16), (5, 1)].map(|(size, alignment)| segment.push(BlobId(0), size, alignment));
+        assert_eq!((offsets, segment.size), ([Some(0), Some(16), Some(16)], 21));
+    }
+
+    #[test]
+    fn a_segment_alignment_need_not_be_a_power_of_two() {
+        // W-6: multiples of 48, and of lcm(48, 64) = 192.
+        let mut segments =
+            [(10, 1), (10, 64), (10, 1)].map(|(size, alignment)| Segment::of(BlobId(0), size, alignment));
+        place(&mut segments, 48).unwrap();
+        assert_eq!(segments.map(|segment| segment.offset), [0, 192, 240]);
+    }
+
+    #[test]
+    fn a_segment_without_bytes_may_have_the_offset_of_the_next() {
+        // W-7
+        let mut segments = [(0, 1), (7, 1)].map(|(size, alignment)| Segment::of(BlobId(0), size, alignment));
+        place(&mut segments, 128).unwrap();
+        assert_eq!(segments.map(|segment| segment.offset), [0, 0]);
+    }
+
+    #[test]
+    fn offsets_beyond_64_bits_are_not_computed() {
+        let mut segments =
+            [(u64::MAX - 64, 1), (1, 1)].map(|(size, alignment)| Segment::of(BlobId(0), size, alignment));
+        assert_eq!(place(&mut segments, 128), None);
+        assert_eq!(place(&mut [Segment::of(BlobId(0), 1, u64::MAX)], 2), None);
+    }
+
+    #[test]
+    fn no_segments_take_no_bytes() {
+        assert_eq!(total(&[]), 0);
+    }
 }

@@ -599,3 +599,6 @@ fn instruction(t: TableRef<'_, '_>) -> Result<Instruction> {
         InstructionType::FreeCall => Instruction::FreeCall { value_index: a.i32(free_call::value_index)? },
     })
 }
+
+#[cfg(test)]
+mod tests;

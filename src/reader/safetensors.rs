@@ -98,3 +98,61 @@ pub fn read(origin: &Origin) -> io::Result<Program> {
     }
     Ok(program)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with this JSON and so many bytes behind it.
+    fn file(json: &str, data: usize) -> Origin {
+        let bytes = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), &vec![7; data]].concat();
+        Origin::Bytes(bytes.into())
+    }
+
+    fn entry(dtype: &str, shape: &str, start: u64, end: u64) -> String {
+        format!(r#"{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{start},{end}]}}"#)
+    }
+
+    #[test]
+    fn tensors_are_in_the_order_of_their_bytes() {
+        let (a, b, c) = (entry("F32", "[2]", 3, 11), entry("I8", "[2,1]", 0, 2), entry("U8", "[1]", 2, 3));
+        let program = read(&file(&format!(r#"{{"a":{a},"b":{b},"c":{c}}}"#), 11)).unwrap();
+        let found: Vec<_> =
+            program.external_data.iter().map(|data| (&*data.key, program.blob(data.data).len)).collect();
+        assert_eq!(found, [("b", 2), ("c", 1), ("a", 8)]);
+        let layout = program.external_data[0].tensor_layout.clone().unwrap();
+        assert_eq!((layout.scalar_type.0, layout.sizes, layout.dim_order), (1, vec![2, 1], vec![0, 1]));
+    }
+
+    #[test]
+    fn bytes_count_from_the_end_of_the_json() {
+        let json = format!(r#"{{"a":{}}}"#, entry("U8", "[3]", 0, 3));
+        assert_eq!(header(&file(&json, 3)).unwrap().data_start, 8 + json.len() as u64);
+        assert_eq!(read(&file(&json, 3)).unwrap().blobs[0].to_vec().unwrap(), [7, 7, 7]);
+    }
+
+    #[test]
+    fn a_file_shorter_than_its_header_states_is_an_error() {
+        let json = format!(r#"{{"a":{}}}"#, entry("U8", "[3]", 0, 3));
+        assert!(read(&file(&json, 2)).is_err());
+        assert!(header(&Origin::Bytes(1000u64.to_le_bytes().to_vec().into())).is_err());
+        assert!(header(&Origin::Bytes([0; 3].into())).is_err());
+    }
+
+    #[test]
+    fn a_header_beyond_its_largest_size_is_not_read() {
+        let size = MAX_HEADER + 1;
+        assert!(header(&Origin::Bytes(size.to_le_bytes().to_vec().into())).is_err());
+    }
+
+    #[test]
+    fn a_type_or_size_that_no_program_has_and_other_bytes_than_the_sizes_give_are_errors() {
+        let of = |dtype: &str, shape: &str, end: u64| {
+            read(&file(&format!(r#"{{"a":{}}}"#, entry(dtype, shape, 0, end)), end as usize))
+        };
+        assert!(of("I16", "[2]", 4).is_ok());
+        assert!(of("I16", "[2]", 5).is_err());
+        assert!(of("F8_E8M0", "[2]", 2).is_err());
+        assert!(of("I8", "[0,4294967296]", 0).is_err());
+    }
+}

@@ -251,3 +251,96 @@ impl ObjectKind {
 pub fn member(members: &[&'static Table], tag: u8) -> Option<&'static Table> {
     members.get(usize::from(tag).checked_sub(1)?).copied()
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::format::program;
+
+    /// A FlatBuffer by hand, with the identifier `TEST`: a vtable of these entries behind its two sizes, a root table of these bytes
+    /// behind its offset to the vtable, and what else there is. The table is at [`table_at`].
+    pub(crate) fn buffer(entries: &[u16], fields: &[u8], rest: &[u8]) -> Vec<u8> {
+        let (size, at) = (4 + 2 * entries.len(), table_at(entries.len()));
+        let mut bytes = (at as u32).to_le_bytes().to_vec();
+        bytes.extend(b"TEST");
+        bytes.resize(at - size, 0);
+        for word in [size as u16, 4 + fields.len() as u16].iter().chain(entries) {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend((size as u32).to_le_bytes());
+        bytes.extend(fields);
+        bytes.extend(rest);
+        bytes
+    }
+
+    /// Offset of the table of [`buffer`]: a multiple of 8.
+    pub(crate) fn table_at(entries: usize) -> usize {
+        (8 + 4 + 2 * entries).next_multiple_of(8)
+    }
+
+    #[test]
+    fn an_offset_leads_to_four_bytes_inside() {
+        let offset = |offset: u32| follow(&[&offset.to_le_bytes()[..], &[0; 8]].concat(), 0);
+        assert_eq!([0, 4, 8, 9, u32::MAX].map(offset), [None, Some(4), Some(8), None, None]);
+        assert_eq!(follow(&[1, 0, 0], 0), None);
+        assert_eq!(follow(&[0; 8], usize::MAX), None);
+    }
+
+    #[test]
+    fn numbers_beyond_the_end_are_absent() {
+        let bytes = [1, 2, 3, 4, 5];
+        assert_eq!((u32_at(&bytes, 1), u32_at(&bytes, 2)), (Some(0x0504_0302), None));
+        assert_eq!((u16_at(&bytes, 3), u16_at(&bytes, 4), u16_at(&bytes, usize::MAX)), (Some(0x0504), None, None));
+    }
+
+    #[test]
+    fn a_vtable_may_be_before_or_behind_its_table() {
+        let bytes = buffer(&[4], &[7, 0, 0, 0], &[]);
+        let at = table_at(1);
+        let vtable = Vtable::of(&bytes, at).unwrap();
+        assert_eq!((vtable.at, vtable.size, vtable.inline), (at - 6, 6, 8));
+        // A table at 0 whose vtable is at 4.
+        let behind = [&(-4i32).to_le_bytes()[..], &[6, 0, 8, 0, 4, 0]].concat();
+        assert_eq!(Vtable::of(&behind, 0).map(|vtable| vtable.at), Some(4));
+    }
+
+    #[test]
+    fn a_vtable_outside_of_the_bytes_is_absent() {
+        for back in [1, i32::MAX, i32::MIN, -4, -5] {
+            let bytes = [&back.to_le_bytes()[..], &[0, 0]].concat();
+            assert!(Vtable::of(&bytes, 0).is_none(), "{back}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_absent_if_the_vtable_ends_before_it_or_has_a_zero() {
+        let bytes = buffer(&[0, 4], &[7, 0, 0, 0], &[]);
+        let vtable = Vtable::of(&bytes, table_at(2)).unwrap();
+        assert_eq!([0, 1, 2, usize::MAX / 4].map(|slot| vtable.offset(&bytes, slot)), [None, Some(4), None, None]);
+    }
+
+    #[test]
+    fn a_budget_is_spent_as_far_as_it_reaches() {
+        let budget = Budget::of(10);
+        let all = budget.left();
+        assert!(budget.spend(all - 1));
+        assert!(!budget.spend(2));
+        assert_eq!((budget.left(), budget.spent()), (1, all - 1));
+        budget.exhaust();
+        assert!(!budget.spend(1) && budget.spend(0));
+    }
+
+    #[test]
+    fn a_tag_selects_the_member_counted_from_1() {
+        let name = |tag| member(program::KERNEL_TYPES, tag).map(|table| table.name);
+        assert_eq!([0, 1, 11, 12, 255].map(name), [None, Some("Null"), Some("OptionalTensorList"), None, None]);
+    }
+
+    #[test]
+    fn a_slot_takes_the_bytes_of_its_kind() {
+        let width = |kind| SlotContent::of(kind).size();
+        let kinds =
+            [Kind::Bool, Kind::UnionTag, Kind::Short, Kind::UInt, Kind::Text, Kind::Longs, Kind::Long, Kind::Double];
+        assert_eq!(kinds.map(width), [1, 1, 2, 4, 4, 4, 8, 8]);
+    }
+}

@@ -454,3 +454,6 @@ impl<'b, 'a> TableRef<'b, 'a> {
         Ok(Some(items))
     }
 }
+
+#[cfg(test)]
+mod tests;

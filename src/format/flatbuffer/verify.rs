@@ -255,3 +255,6 @@ impl Verifier<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -158,3 +158,65 @@ impl<'a> Tables<'a> {
         (0..tables.len()).filter_map(move |index| tables.get(index))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::flatbuffer::tests::{buffer, table_at};
+
+    /// A table with a number in slot 0 and a vector of two items of 4 bytes in slot 1.
+    fn bytes() -> Vec<u8> {
+        let vector = [2u32, 5, u32::MAX].map(u32::to_le_bytes).concat();
+        buffer(&[4, 8], &[&7u32.to_le_bytes()[..], &4u32.to_le_bytes()].concat(), &vector)
+    }
+
+    #[test]
+    fn fields_are_where_the_vtable_puts_them() {
+        let bytes = bytes();
+        let table = Table::root(&bytes).unwrap();
+        assert_eq!((table.at, table.place(0), table.place(1), table.place(2)), (table_at(2), Some(20), Some(24), None));
+        assert_eq!((table.i32(0), table.near(1), table.near(2)), (7, 24, 16));
+        assert!(table.has(1) && !table.has(2));
+    }
+
+    #[test]
+    fn an_absent_field_is_0_or_no_vector() {
+        let bytes = bytes();
+        let table = Table::root(&bytes).unwrap();
+        assert_eq!((table.i64(9), table.f64(9)), (0, 0.0));
+        assert!(
+            table.i32s(9).is_none() && table.child(9).is_none() && table.tables(9).is_none() && table.text(9).is_none()
+        );
+    }
+
+    #[test]
+    fn items_of_a_vector_are_read_by_index() {
+        let bytes = bytes();
+        let items = Table::root(&bytes).unwrap().i32s(1).unwrap();
+        assert_eq!((items.len(), items.at, items.place(1)), (2, 32, 36));
+        assert_eq!((items.get(1), items.get(2)), (Some(-1), None));
+        assert!(items.iter().eq([5, -1]));
+    }
+
+    #[test]
+    fn what_does_not_end_inside_is_absent() {
+        let bytes = bytes();
+        let cut = &bytes[..bytes.len() - 1];
+        let table = Table::root(cut).unwrap();
+        assert!(table.i32s(1).is_none());
+        // 8 bytes of slot 1 are there, of slot 1 of a shorter cut only 4.
+        assert_eq!((table.u64(1), Table::root(&bytes[..28]).unwrap().u64(1)), (4 | 2 << 32, 0));
+        assert!(Table::root(&bytes[..18]).is_none());
+    }
+
+    #[test]
+    fn of_tables_those_that_are_none_are_left_out() {
+        // Three items: an offset to a table, none, one beyond the end. The word behind them leads to the table, too.
+        let rest = [&[3u32, 20, 0, 999, 8].map(u32::to_le_bytes).concat()[..], &[4, 0, 4, 0, 4, 0, 0, 0]].concat();
+        let bytes = buffer(&[4], &4u32.to_le_bytes(), &rest);
+        let tables = Table::root(&bytes).unwrap().tables(0).unwrap();
+        assert_eq!((tables.len(), tables.iter().count()), (3, 1));
+        assert_eq!(tables.get(0).map(|table| table.at), Some(48));
+        assert!(tables.get(1).is_none() && tables.get(3).is_none());
+    }
+}

@@ -204,3 +204,111 @@ fn same(a: ObjectKind, b: ObjectKind) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Field;
+    use crate::format::flatbuffer::tests::buffer;
+    use crate::format::program::*;
+
+    /// Name of the kind, offset and size of each object, in the order of their offsets.
+    fn objects(bytes: &[u8], root: &'static Table) -> Vec<(&'static str, u32, u32)> {
+        let objects = Objects::find(bytes, root);
+        let mut list = Vec::new();
+        objects.in_order(|id, _| {
+            let object = &objects.list[id as usize];
+            let what = match object.what {
+                ObjectKind::Vtable(_) => "vtable",
+                ObjectKind::Table(table) => table.name,
+                ObjectKind::Tables(_) => "tables",
+                ObjectKind::Scalars(_) => "numbers",
+                ObjectKind::Text => "text",
+            };
+            list.push((what, object.at, object.size));
+        });
+        list
+    }
+
+    /// A table `FrameList` at 16 with a vector of offsets at 24, all to one empty table behind its vtable.
+    fn list(count: u32) -> Vec<u8> {
+        let mut rest = count.to_le_bytes().to_vec();
+        (0..count).for_each(|index| rest.extend((4 * (count - index) + 4).to_le_bytes()));
+        rest.extend([4, 0, 4, 0, 4, 0, 0, 0]);
+        buffer(&[4], &4u32.to_le_bytes(), &rest)
+    }
+
+    #[test]
+    fn every_object_is_found_once_with_its_size() {
+        let expected =
+            [("vtable", 10, 6), ("FrameList", 16, 8), ("tables", 24, 12), ("vtable", 36, 4), ("Frame", 40, 4)];
+        assert_eq!(objects(&list(2), &FRAME_LIST), expected);
+    }
+
+    #[test]
+    fn parents_come_before_their_children_and_referrers_are_counted() {
+        let found = Objects::find(&list(3), &FRAME_LIST).list;
+        assert_eq!((found[0].parent, found[0].at), (NONE, 16));
+        let frame = found.iter().find(|object| object.at == 44).unwrap();
+        assert_eq!((frame.referrers, found[frame.parent as usize].at, frame.step), (3, 24, 0));
+    }
+
+    #[test]
+    fn a_string_takes_its_length_and_its_terminator() {
+        let bytes = buffer(&[4], &4u32.to_le_bytes(), b"\x03\0\0\0abc\0");
+        assert_eq!(objects(&bytes, &OPERATOR)[2], ("text", 24, 8));
+    }
+
+    #[test]
+    fn an_object_beyond_the_end_takes_what_is_there() {
+        let bytes = buffer(&[4], &4u32.to_le_bytes(), b"\xff\xff\xff\xffabc\0");
+        let found = Objects::find(&bytes, &OPERATOR).list;
+        let text = found.iter().find(|object| object.at == 24).unwrap();
+        assert_eq!((text.size, text.overrun, found[0].overrun), (8, true, false));
+    }
+
+    #[test]
+    fn a_table_without_a_vtable_takes_what_its_schemas_need_at_most() {
+        let mut bytes = buffer(&[4], &[1, 0, 0, 0], &[0; 100]);
+        bytes[16..20].copy_from_slice(&1000u32.to_le_bytes());
+        let found = Objects::find(&bytes, &FREE_CALL).list;
+        assert_eq!((found.len(), found[0].size, found[0].overrun), (1, 64, true));
+    }
+
+    #[test]
+    fn what_an_unknown_tag_selects_is_not_followed() {
+        let union = |tag: u8| {
+            let bytes = buffer(&[4, 8], &[tag, 0, 0, 0, 8, 0, 0, 0], &[4, 0, 4, 0, 4, 0, 0, 0]);
+            objects(&bytes, &EVALUE).len()
+        };
+        // Vtable and table, and those of the value.
+        assert_eq!([union(0), union(1), union(2), union(12)], [2, 4, 4, 2]);
+    }
+
+    #[test]
+    fn a_vtable_of_two_kinds_of_tables_is_mixed() {
+        static BOTH: Table = Table {
+            name: "Both",
+            fields: &[
+                Field { name: "a", kind: Kind::Table(&FREE_CALL) },
+                Field { name: "b", kind: Kind::Table(&MOVE_CALL) },
+            ],
+        };
+        // Two tables at 28 and 32 with the vtable at 36.
+        let rest = [&(-8i32).to_le_bytes()[..], &(-4i32).to_le_bytes(), &[4, 0, 4, 0]].concat();
+        let bytes = buffer(&[4, 8], &[8, 0, 0, 0, 8, 0, 0, 0], &rest);
+        let mixed = |id: &&Object| matches!(id.what, ObjectKind::Vtable(_)) && id.mixed;
+        let found = Objects::find(&bytes, &BOTH).list;
+        assert_eq!(found.iter().filter(mixed).map(|object| object.at).collect::<Vec<_>>(), [36]);
+    }
+
+    #[test]
+    fn the_walk_of_many_references_to_the_same_bytes_is_abandoned() {
+        let normal = Objects::find(&list(1000), &FRAME_LIST).list;
+        assert!(normal.iter().all(|object| !object.abandoned));
+        // Words of 400, each the length of a vector, an item of others, and the head of a table: 400 vectors of 400 items.
+        let rest = [400u32; 3000].map(u32::to_le_bytes).concat();
+        let found = Objects::find(&buffer(&[0, 0, 0, 4], &400u32.to_le_bytes(), &rest), &CHAIN).list;
+        assert!(found[0].abandoned);
+    }
+}

@@ -225,3 +225,6 @@ fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64
     Diagnostic::error(at, format!("the data have {found} bytes, {scalar_type} {sizes:?} has {expected}"))
         .label(format!("expected {expected}"))
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
