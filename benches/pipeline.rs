@@ -1,10 +1,7 @@
-//! How fast texts become bytes, each stage and the whole, and bytes become text, beside a baseline of the same run: the
-//! bare parse of the same text into the same tree by the YAML library, or a plain copy of the same bytes. `cargo bench`
-//! prints times and ratios; docs/performance.md keeps them.
-//!
-//! No test: a slow machine is not a bug.
+//! Times of each stage from YAML to bytes and back, with ratios to a baseline of the same run: parsing the same YAML into the same tree, or
+//! copying the same bytes. docs/performance.md has the figures. There are no thresholds.
 
-mod texts;
+mod input;
 mod verifier;
 
 use std::fs::{self, File};
@@ -13,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use input::{Case, interleaved, json, print, yaml};
 use pte_emit::cli::outputs::Outputs;
 use pte_emit::data::{Origin, dedup};
 use pte_emit::format::Format;
@@ -21,30 +19,29 @@ use pte_emit::layout::{self, memory};
 use pte_emit::printer::{LargeData, PrintOptions};
 use pte_emit::reader;
 use pte_emit::{Assembly, Options as AssembleOptions, Source, annotate, assemble, check, emitter};
-use texts::{Case, interleaved, json, print, yaml};
 
 fn whole(text: &str) -> Vec<u8> {
     let input = Source::yaml("bench", text, Path::new(""));
     let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
-    assembly.program_file().expect("it has methods").to_vec().expect("it reads no files")
+    assembly.program_file().expect("it has methods").to_vec().expect("no data files")
 }
 
 fn pipeline(count: usize, rounds: usize) {
     let yaml = yaml(count);
     let json = json(&yaml);
-    let tree = || tree::parse(&yaml).expect("the text is ours");
+    let tree = || tree::parse(&yaml).expect("valid YAML");
     let parsed = tree();
     let (document, _) = decode::decode(parsed.clone());
-    let resolved = resolve::resolve(&document, Path::new("")).expect("the text is right");
-    let same = dedup::find(&resolved.program.blobs).expect("nothing is read");
+    let resolved = resolve::resolve(&document, Path::new("")).expect("valid names");
+    let same = dedup::find(&resolved.program.blobs).expect("no data files");
     let mut options = layout::Options::default();
     resolved.options.apply(&mut options);
-    let plan = layout::plan(&resolved.program, &same, &options).expect("it fits");
+    let plan = layout::plan(&resolved.program, &same, &options).expect("a valid plan");
     let execution_plan = &resolved.program.plans()[0];
     let mut cases: Vec<Case<'_>> = vec![
         ("parse YAML (baseline)", Box::new(|| drop(black_box(tree())))),
         ("whole run from YAML", Box::new(|| drop(black_box(whole(&yaml))))),
-        ("parse JSON", Box::new(|| drop(black_box(tree::parse(&json).expect("ours"))))),
+        ("parse JSON", Box::new(|| drop(black_box(tree::parse(&json).expect("valid JSON"))))),
         ("whole run from JSON", Box::new(|| drop(black_box(whole(&json))))),
         ("decode, from a copy of the tree", Box::new(|| drop(black_box(decode::decode(parsed.clone()))))),
         ("copy of the tree", Box::new(|| drop(black_box(parsed.clone())))),
@@ -57,7 +54,7 @@ fn pipeline(count: usize, rounds: usize) {
     let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
     let bytes = whole(&yaml).len();
     let title = format!(
-        "{count} instructions, {} tensors: {:.1} MB of YAML, {:.1} MB of JSON, {:.1} MB of program; ratio to the bare parse of the YAML",
+        "{count} instructions, {} tensors: {:.1} MB of YAML, {:.1} MB of JSON, {:.1} MB of program; ratio to parsing the YAML",
         count + 1,
         yaml.len() as f64 / 1e6,
         json.len() as f64 / 1e6,
@@ -66,16 +63,16 @@ fn pipeline(count: usize, rounds: usize) {
     print(&title, times[0], &rows);
 }
 
-/// A program of so many instructions, read and printed, beside a copy of its bytes in memory and the `flatbuffers` crate's
-/// verifier, which reads without keeping anything.
+/// Reading, checking, annotating and printing a program of `count` instructions, compared with a copy of its bytes and with the verifier of
+/// the `flatbuffers` crate.
 fn reading(count: usize, rounds: usize) {
     let bytes = whole(&yaml(count));
     let origin = Origin::Bytes(bytes.as_slice().into());
     let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
     let mut cases: Vec<Case<'_>> = vec![
         ("copy in memory (baseline)", Box::new(|| drop(black_box(bytes.clone())))),
-        ("verify, by the flatbuffers crate", Box::new(|| verifier::verify(black_box(&bytes)).expect("it is ours"))),
-        ("read", Box::new(|| drop(black_box(reader::program::read(&origin).expect("it is ours"))))),
+        ("verify, by the flatbuffers crate", Box::new(|| verifier::verify(black_box(&bytes)).expect("a valid file"))),
+        ("read", Box::new(|| drop(black_box(reader::program::read(&origin).expect("a valid file"))))),
         (
             "check",
             Box::new(|| {
@@ -87,7 +84,7 @@ fn reading(count: usize, rounds: usize) {
             "annotate",
             Box::new(|| {
                 let options = annotate::Options::default();
-                annotate::annotate(&origin, Format::Program, &options, &mut io::sink()).expect("it is ours");
+                annotate::annotate(&origin, Format::Program, &options, &mut io::sink()).expect("a valid file");
             }),
         ),
         (
@@ -95,7 +92,7 @@ fn reading(count: usize, rounds: usize) {
             Box::new(|| {
                 drop(black_box(
                     pte_emit::print(&Source::of_origin("bench", origin.clone()), Path::new(""), &options)
-                        .expect("it is ours"),
+                        .expect("a valid file"),
                 ))
             }),
         ),
@@ -106,8 +103,7 @@ fn reading(count: usize, rounds: usize) {
     print(&title, times[0], &rows);
 }
 
-/// Writes all files of an assembly: the program, and one data file. To a folder of its own, so that every case replaces
-/// what it wrote the last time.
+/// Writes all files of an assembly: the program, and one data file. Each case has its own folder, so that it overwrites its own output.
 fn write(assembly: &Assembly, folder: &Path) {
     fs::create_dir_all(folder).expect("there is room");
     let mut outputs = Outputs::new();
@@ -120,10 +116,10 @@ fn write(assembly: &Assembly, folder: &Path) {
             .write(&folder.join("out.ptd"), file.size().expect("it is finite"), &|_| (), |out| file.write_out(out))
             .expect("there is room");
     }
-    outputs.commit().expect("nobody else is here");
+    outputs.commit().expect("a private folder");
 }
 
-/// Weights on their way through files: `count` tensors of 4 MiB.
+/// Assembling, splitting, checking and printing files with `count` tensors of 4 MiB.
 fn weights(count: usize, rounds: usize) {
     const SIZE: usize = 4 << 20;
     let folder = tempfile::tempdir().expect("there is room");
@@ -132,7 +128,7 @@ fn weights(count: usize, rounds: usize) {
     let mut state = 1u64;
     let mut text = String::from("methods:\n  forward:\n    values:\n");
     for i in 0..count {
-        // No two tensors are equal, and none can be stored in less: a generator by Marsaglia.
+        // xorshift64: all tensors differ.
         let mut next = || {
             state ^= state << 13;
             state ^= state >> 7;
@@ -161,17 +157,17 @@ fn weights(count: usize, rounds: usize) {
     let options = PrintOptions { explicit: false, large_data: LargeData::Refer, file: "out.pte".into() };
     let mut cases: Vec<Case<'_>> = vec![
         (
-            "copy, in pieces of 1 MiB (baseline)",
+            "copy, in blocks of 1 MiB (baseline)",
             Box::new(|| {
-                let mut from = File::open(folder.join("weights.bin")).expect("it is ours");
+                let mut from = File::open(folder.join("weights.bin")).expect("a valid file");
                 let mut to = File::create(folder.join("copy.bin")).expect("there is room");
-                let mut piece = vec![0; 1 << 20];
+                let mut block = vec![0; 1 << 20];
                 loop {
-                    let read = from.read(&mut piece).expect("it is ours");
+                    let read = from.read(&mut block).expect("a valid file");
                     if read == 0 {
                         break;
                     }
-                    to.write_all(&piece[..read]).expect("there is room");
+                    to.write_all(&block[..read]).expect("there is room");
                 }
             }),
         ),
@@ -179,16 +175,16 @@ fn weights(count: usize, rounds: usize) {
             "copy, by the system",
             Box::new(|| {
                 let mut to = File::create(folder.join("system.bin")).expect("there is room");
-                io::copy(&mut File::open(folder.join("weights.bin")).expect("it is ours"), &mut to).expect("room");
+                io::copy(&mut File::open(folder.join("weights.bin")).expect("a valid file"), &mut to).expect("room");
             }),
         ),
-        ("text and weights to .pte", Box::new(|| write(&assembled(&AssembleOptions::default()), &folder.join("one")))),
-        ("text and weights to .pte and .ptd", Box::new(|| write(&assembled(&split), &folder.join("two")))),
+        ("YAML and weights to .pte", Box::new(|| write(&assembled(&AssembleOptions::default()), &folder.join("one")))),
+        ("YAML and weights to .pte and .ptd", Box::new(|| write(&assembled(&split), &folder.join("two")))),
         (
             ".pte split into .pte and .ptd",
             Box::new(|| {
                 write(
-                    &assemble(&Source::of_origin("bench", model.clone()), &split).expect("it is ours"),
+                    &assemble(&Source::of_origin("bench", model.clone()), &split).expect("a valid file"),
                     &folder.join("split"),
                 )
             }),
@@ -196,7 +192,7 @@ fn weights(count: usize, rounds: usize) {
         (
             "check the .pte",
             Box::new(|| {
-                let findings = check::file(&model, &check::Options::default()).expect("it is ours");
+                let findings = check::file(&model, &check::Options::default()).expect("a valid file");
                 assert!(!black_box(findings).has_errors());
             }),
         ),
@@ -205,7 +201,7 @@ fn weights(count: usize, rounds: usize) {
             Box::new(|| {
                 drop(black_box(
                     pte_emit::print(&Source::of_origin("bench", model.clone()), &folder.join("model"), &options)
-                        .expect("it is ours"),
+                        .expect("a valid file"),
                 ))
             }),
         ),
@@ -215,7 +211,7 @@ fn weights(count: usize, rounds: usize) {
     print(&format!("{} MiB of weights in {count} tensors, from file to file", (count * SIZE) >> 20), times[0], &rows);
 }
 
-/// Lifetimes that are hard in different ways.
+/// Memory planning for different patterns of lifetimes.
 fn planner(count: usize, rounds: usize) {
     use pte_emit::format::ScalarType;
     use pte_emit::program::{Chain, EValue, ExecutionPlan, Instruction, Tensor};
@@ -246,38 +242,42 @@ fn planner(count: usize, rounds: usize) {
         ("a chain, various sizes", plan_of(&|i| (i, i + 1), &various)),
         ("all alive at once, equal sizes", plan_of(&|_| (0, count), &|_| 64)),
         ("all alive at once, various sizes", plan_of(&|_| (0, count), &various)),
-        ("one inside the other", plan_of(&|i| (i / 2, count - i / 2), &various)),
+        ("nested", plan_of(&|i| (i / 2, count - i / 2), &various)),
         ("random lifetimes, equal sizes", plan_of(&random, &|_| 64)),
         ("random lifetimes, various sizes", plan_of(&random, &various)),
         ("short random lifetimes, various sizes", plan_of(&|i| (i, (i + scatter(i, 4) % 200).min(count)), &various)),
-        ("without a size, all alive", plan_of(&|_| (0, count), &|_| 0)),
+        ("all alive at once, size 0", plan_of(&|_| (0, count), &|_| 0)),
     ];
     let text = yaml(count);
     let mut cases: Vec<Case<'_>> =
         vec![("parse YAML of as many tensors (baseline)", Box::new(|| drop(black_box(tree::parse(&text)))))];
     for (name, plan) in &plans {
-        cases.push((name, Box::new(move || drop(black_box(memory::plan(0, plan).expect("it fits"))))));
+        cases.push((name, Box::new(move || drop(black_box(memory::plan(0, plan).expect("a valid plan"))))));
     }
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
-    print(&format!("planning the memory of {count} tensors; ratio to parsing a text with as many"), times[0], &rows);
+    print(
+        &format!("planning the memory of {count} tensors; ratio to parsing YAML with as many tensors"),
+        times[0],
+        &rows,
+    );
 }
 
 fn main() {
-    // `cargo test --benches` only asks whether it runs.
+    // `cargo test --benches` runs it with small inputs.
     let quick = std::env::args().any(|arg| arg == "--test");
     if quick {
         pipeline(100, 1);
         reading(100, 1);
         return weights(2, 1);
     }
-    // `cargo bench --bench pipeline -- 100000` measures programs of that many instructions alone.
+    // `cargo bench --bench pipeline -- 100000` measures only programs of that many instructions.
     let counts: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
-    // `-- --yaml 100000` and `-- --json 100000` print the text, for measuring the command on it.
-    let asked = |what: &str| std::env::args().any(|arg| arg == what);
-    if asked("--yaml") || asked("--json") {
-        let texts = counts.iter().map(|count| yaml(*count));
-        return texts.for_each(|text| print!("{}", if asked("--json") { json(&text) } else { text }));
+    // `-- --yaml 100000` and `-- --json 100000` print the source, for measuring the command.
+    let has_flag = |flag: &str| std::env::args().any(|arg| arg == flag);
+    if has_flag("--yaml") || has_flag("--json") {
+        let sources = counts.iter().map(|count| yaml(*count));
+        return sources.for_each(|text| print!("{}", if has_flag("--json") { json(&text) } else { text }));
     }
     if counts.is_empty() {
         for (count, rounds) in [(1_000, 31), (10_000, 11), (100_000, 5)] {

@@ -1,13 +1,12 @@
-//! The command itself on weights of many gigabytes, on thousands of texts, and on texts of a million instructions: whether what
-//! a byte and an instruction cost stays the same, and how much memory is needed. The baseline is a plain copy of the same bytes in
-//! the same folder, in turn with the others.
+//! Time and peak memory of the command for gigabytes of weights, a thousand inputs, and a million instructions. The baseline is a copy of the
+//! same bytes in the same folder, interleaved with the other cases.
 //!
-//! Needs three times the room of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- bytes`,
-//! `-- fixtures` and `-- instructions` run one part. No test: a slow machine is not a bug.
+//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- bytes`, `-- fixtures`
+//! and `-- instructions` run one part. There are no thresholds.
 
-// What the other benchmark uses of it, this one need not.
+// Shared with the other benchmark.
 #[allow(dead_code)]
-mod texts;
+mod input;
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -16,16 +15,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use input::{Case, interleaved, json, print, yaml};
 use pte_emit::{Options as AssembleOptions, Source, assemble};
-use texts::{Case, interleaved, json, print, yaml};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Bytes of each tensor.
+/// Size of each tensor in bytes.
 const TENSOR: u64 = 4 * MIB;
 
-/// Runs the command, and gives its peak memory in bytes, as far as the system tells it.
+/// Runs the command. Returns its peak memory in bytes, 0 if the system does not report it.
 fn pte_emit(folder: &Path, arguments: &[&str]) -> u64 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
     let mut child =
@@ -33,7 +32,7 @@ fn pte_emit(folder: &Path, arguments: &[&str]) -> u64 {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     loop {
-        // The last look before the end is late enough: memory is not needed at the end only.
+        // Sampling misses at most the last millisecond.
         peak = peak.max(peak_of(&fs::read_to_string(&status).unwrap_or_default()));
         if let Some(done) = child.try_wait().expect("it is ours") {
             assert!(done.success(), "{arguments:?}");
@@ -48,8 +47,8 @@ fn peak_of(status: &str) -> u64 {
     line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
-/// A `.safetensors` of so many bytes; so many tensors in a row are equal. With 0 they are all different, and holes but for their
-/// first bytes.
+/// Writes a `.safetensors` with `bytes` bytes of data; `repeated` consecutive tensors are equal. With 0 all are different, and sparse except
+/// for their first bytes.
 fn safetensors(path: &Path, bytes: u64, repeated: u64) {
     let count = (bytes / TENSOR).max(1);
     let size = bytes.min(TENSOR);
@@ -73,7 +72,7 @@ fn safetensors(path: &Path, bytes: u64, repeated: u64) {
         return;
     }
     for i in 0..count {
-        // A generator by Marsaglia, which never gives two tensors the same bytes.
+        // xorshift64: different seeds yield different bytes.
         let mut state = 1 + i / repeated;
         for _ in 0..size / 8 {
             state ^= state << 13;
@@ -85,7 +84,7 @@ fn safetensors(path: &Path, bytes: u64, repeated: u64) {
     file.flush().expect("there is room");
 }
 
-/// A text that takes each tensor of a file into a program; without comparing them, if each is a copy of its own.
+/// Writes YAML of a program with all tensors of a file. Without `compare`, each has its own `copy` number, which disables deduplication.
 fn program(path: &Path, weights: &str, bytes: u64, compare: bool) {
     let mut text = String::from("methods:\n  forward:\n    values:\n");
     let count = bytes / TENSOR;
@@ -97,7 +96,7 @@ fn program(path: &Path, weights: &str, bytes: u64, compare: bool) {
     fs::write(path, text).expect("there is room");
 }
 
-/// Assembles a text, but for writing its files.
+/// Assembles a source without writing its files.
 fn planned(folder: &Path, name: &str) {
     let text = fs::read_to_string(folder.join(name)).expect("it was written");
     let input = Source::yaml(name, &text, folder);
@@ -113,7 +112,7 @@ fn weights(bytes: u64, rounds: usize) {
     let peak = Cell::new(0);
     let run = |arguments: &[&str]| {
         peak.set(peak.get().max(pte_emit(folder, arguments)));
-        // Each case makes its file anew, as the baseline does.
+        // Each case creates its file, as the baseline does.
         fs::remove_file(folder.join(arguments[2])).expect("it was written");
     };
     let copy = |name: &str| {
@@ -123,10 +122,10 @@ fn weights(bytes: u64, rounds: usize) {
     let mut cases: Vec<Case<'_>> = vec![
         ("std::fs::copy (baseline)", Box::new(|| copy("w.safetensors"))),
         (".safetensors to .ptd", Box::new(|| run(&["w.safetensors", "-o", "w.ptd", "-q"]))),
-        ("text and .safetensors to .pte", Box::new(|| run(&["compare.yaml", "-o", "w.pte", "-q"]))),
-        ("the same without looking for equal data", Box::new(|| run(&["trust.yaml", "-o", "w.pte", "-q"]))),
-        ("the text alone, planned but not written", Box::new(|| planned(folder, "trust.yaml"))),
-        ("the same, and looking for equal data", Box::new(|| planned(folder, "compare.yaml"))),
+        ("YAML and .safetensors to .pte", Box::new(|| run(&["compare.yaml", "-o", "w.pte", "-q"]))),
+        ("the same without deduplication", Box::new(|| run(&["trust.yaml", "-o", "w.pte", "-q"]))),
+        ("the YAML, planned but not written", Box::new(|| planned(folder, "trust.yaml"))),
+        ("the same, with deduplication", Box::new(|| planned(folder, "compare.yaml"))),
     ];
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
@@ -135,23 +134,23 @@ fn weights(bytes: u64, rounds: usize) {
     drop(cases);
     println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
 
-    // The second half of each pair is the first one again; half of the bytes are left to be written.
+    // Pairs of equal tensors: half of the bytes are written.
     safetensors(&folder.join("w.safetensors"), bytes, 2);
     let mut cases: Vec<Case<'_>> = vec![
         ("std::fs::copy (baseline)", Box::new(|| copy("w.safetensors"))),
         (".safetensors to .ptd", Box::new(|| run(&["w.safetensors", "-o", "w.ptd", "-q"]))),
-        ("text and .safetensors to .pte", Box::new(|| run(&["compare.yaml", "-o", "w.pte", "-q"]))),
+        ("YAML and .safetensors to .pte", Box::new(|| run(&["compare.yaml", "-o", "w.pte", "-q"]))),
     ];
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
-    print(&format!("{} MiB of weights, each tensor there twice", bytes / MIB), times[0], &rows);
+    print(&format!("{} MiB of weights, each tensor duplicated", bytes / MIB), times[0], &rows);
     drop(cases);
     println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
 }
 
-/// What a byte costs, from few to very many; the source is a file of holes.
+/// Time per byte for increasing sizes; the input is a sparse file.
 fn bytes(largest: u64) {
-    println!("\nwhat a byte costs: a .safetensors, which is mostly holes, to a .ptd without any");
+    println!("\ntime per byte: a sparse .safetensors to a .ptd");
     let folder = tempfile::tempdir().expect("there is room");
     let folder = folder.path();
     let mut size = MIB;
@@ -180,12 +179,12 @@ fn bytes(largest: u64) {
     }
 }
 
-/// A thousand texts, which are the examples again and again.
+/// A thousand inputs: the examples, repeated.
 fn fixtures(rounds: usize) {
     let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples"));
     let folder = tempfile::tempdir().expect("there is room");
     let folder = folder.path();
-    let mut texts = Vec::new();
+    let mut names = Vec::new();
     let list = |folder: &Path| {
         let mut files: Vec<_> =
             fs::read_dir(folder).expect("it is ours").map(|entry| entry.expect("ours").path()).collect();
@@ -198,7 +197,7 @@ fn fixtures(rounds: usize) {
     for file in list(&examples.join("data")) {
         fs::copy(&file, folder.join("data").join(file.file_name().expect("it has one"))).expect("there is room");
     }
-    // Those that make one file each, so that a thousand texts are a thousand files.
+    // Examples with one output, so that a thousand inputs are a thousand files.
     let sources: Vec<String> = list(examples)
         .iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
@@ -208,9 +207,9 @@ fn fixtures(rounds: usize) {
     for (number, text) in sources.iter().cycle().take(1000).enumerate() {
         let name = format!("fixture{number:04}.yaml");
         fs::write(folder.join(&name), text).expect("there is room");
-        texts.push(name);
+        names.push(name);
     }
-    let mut arguments: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let mut arguments: Vec<&str> = names.iter().map(String::as_str).collect();
     arguments.extend(["-o", "out/", "-q"]);
     let peak = Cell::new(pte_emit(folder, &arguments));
     let mut cases: Vec<Case<'_>> = vec![
@@ -231,11 +230,9 @@ fn fixtures(rounds: usize) {
     println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
 }
 
-/// What an instruction costs, from few to very many.
+/// Time per instruction for increasing counts.
 fn instructions(largest: usize) {
-    println!(
-        "\nwhat an instruction costs: a chain of operators, text to .pte, by the command; start of the process included"
-    );
+    println!("\ntime per instruction: a chain of operators, source to .pte, including the start of the process");
     let folder = tempfile::tempdir().expect("there is room");
     let folder = folder.path();
     let mut count = 1000;
@@ -268,22 +265,22 @@ fn instructions(largest: usize) {
 }
 
 fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    // `cargo bench -- --test` only asks whether it runs.
+    let parts: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    // `cargo bench -- --test` runs it with small inputs.
     let quick = std::env::args().any(|argument| argument == "--test");
-    let wanted = |part: &str| asked.is_empty() || asked.iter().any(|asked| asked == part);
-    if wanted("weights") {
+    let requested = |part: &str| parts.is_empty() || parts.iter().any(|other| other == part);
+    if requested("weights") {
         for size in if quick { vec![8 * MIB] } else { vec![GIB, 4 * GIB] } {
             weights(size, if quick { 1 } else { 5 });
         }
     }
-    if wanted("bytes") {
+    if requested("bytes") {
         bytes(if quick { MIB } else { 16 * GIB });
     }
-    if wanted("fixtures") {
+    if requested("fixtures") {
         fixtures(if quick { 1 } else { 9 });
     }
-    if wanted("instructions") {
+    if requested("instructions") {
         instructions(if quick { 1000 } else { 1_000_000 });
     }
 }

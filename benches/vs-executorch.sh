@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The same weights into the same kind of file by ExecuTorch's own exporter and by pte-emit, side by side: time and peak memory.
-# Installs torch and executorch into a virtual environment where there is room (about 3 GB); measures nothing where there is not.
+# Compares time and peak memory of ExecuTorch's exporter and pte-emit for a program with the same weights.
+# Installs torch and executorch into a virtual environment (about 3 GB); skips the comparison if the disk is too full.
 #
-#   benches/vs-executorch.sh [FOLDER]     FOLDER keeps the environment for the next time; by default a temporary one
+#   benches/vs-executorch.sh [FOLDER]     FOLDER keeps the environment for later runs; temporary by default
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ folder=$(cd "$folder" && pwd)
 if [ ! -x "$folder/venv/bin/python" ]; then
     free=$(df -Pk "$folder" | awk 'NR == 2 { print $4 }')
     if [ "$free" -lt 8000000 ]; then
-        echo "$folder has $((free / 1000)) MB; the exporter and the weights need 8000"
+        echo "$folder has $((free / 1000)) MB; the exporter and the weights need 8000 MB"
         exit 0
     fi
     python3 -m venv "$folder/venv"
@@ -26,7 +26,7 @@ pte_emit=$(cd "$(dirname "$target/release/pte-emit")" && pwd)/pte-emit
 work="$folder/work"
 rm -rf "$work" && mkdir -p "$work"
 
-# Linear layers of 4 MiB each: as a .safetensors, and as the text that makes the same program of them.
+# Linear layers of 4 MiB each: a .safetensors, and the YAML of the same program.
 cat > "$work/make.py" <<'PY'
 import sys
 import torch
@@ -42,7 +42,7 @@ lines += ["    inputs: [x0]", f"    outputs: [x{count}]", "    instructions:"]
 lines += [f"      - {{kernel: aten::linear.out, args: [x{i}, w{i}, null], out: x{i + 1}}}" for i in range(count)]
 open(f"{folder}/w{count}.yaml", "w").write("\n".join(lines) + "\n")
 PY
-# The exporter's way: the module, its graph, the program, the file. What it says of itself is not wanted.
+# The exporter: module, graph, program, file.
 cat > "$work/export.py" <<'PY'
 import sys
 import time
@@ -77,7 +77,7 @@ written = time.time()
 print(f"    of it: import {imported - start:.2f} s, export and lowering {lowered - imported:.2f} s, writing the file {written - lowered:.2f} s")
 PY
 
-measured() { # a name and a command
+measured() { # arguments: name, command
     local name=$1
     shift
     "$folder/venv/bin/python" - "$name" "$@" <<'PY'

@@ -1,46 +1,46 @@
-//! Messages about a source: severity, byte span, what was found, what was expected, what to do.
+//! Messages about a source: severity, byte span, value found, value expected, help.
 //!
-//! How they look on a terminal is the command line's business; [`std::fmt::Display`] gives one line a message.
+//! [`std::fmt::Display`] formats one line per message; src/cli/render.rs draws them with the source line.
 
 use std::fmt;
 use std::io;
 use std::ops::Range;
 
-/// How severe a message is.
+/// Severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Severity {
-    /// There is no output.
+    /// The stage has failed; there is no output.
     Error,
-    /// There is output, but it may not be what was intended.
+    /// There is output, but probably not the intended one.
     Warning,
 }
 
-/// Bytes of the source.
+/// Byte range of the source.
 pub type Span = Range<usize>;
 
-/// A message about a source. `P` is a position in the source: a byte span, or what a stage can turn into one.
+/// Message about a source. `P` is the type of positions: byte spans, or node ids of a stage that are mapped to spans later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic<P = Span> {
-    /// How severe it is.
+    /// Severity.
     pub severity: Severity,
-    /// Position in the source; `None` if it concerns no single position.
+    /// Position in the source; `None` if it concerns the source as a whole.
     pub at: Option<P>,
-    /// The problem, with the value found.
+    /// Problem, with the value found.
     pub message: String,
-    /// The value expected at the position; may be empty.
+    /// Expectation at the position; may be empty.
     pub label: String,
-    /// Other positions, and their roles.
+    /// Related positions with labels.
     pub related: Vec<(P, String)>,
-    /// What to do.
+    /// Suggested fix.
     pub help: Option<String>,
-    /// The kind of the I/O error that is the cause; `None` if the source is wrong.
+    /// Kind of the I/O error that is the cause; `None` if the source is invalid.
     pub io: Option<io::ErrorKind>,
 }
 
 impl<P> Diagnostic<P> {
-    /// An error about the source as a whole.
+    /// Error about the source as a whole.
     pub fn whole(message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic {
             severity: Severity::Error,
@@ -53,79 +53,78 @@ impl<P> Diagnostic<P> {
         }
     }
 
-    /// An error at a position.
+    /// Error at a position.
     pub fn error(at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { at: Some(at), ..Diagnostic::whole(message) }
     }
 
-    /// A warning at a position.
+    /// Warning at a position.
     pub fn warning(at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(at, message) }
     }
 
-    /// An error of reading data; one whose kind says that the data are wrong, not that they cannot be read, is a plain error.
+    /// Error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
     pub fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
         Diagnostic { io: is_io(error).then_some(error.kind()), ..Diagnostic::whole(message) }
     }
 
-    /// Adds what was expected.
+    /// Adds the expectation.
     pub fn label(mut self, label: impl Into<String>) -> Diagnostic<P> {
         self.label = label.into();
         self
     }
 
-    /// Adds what to do.
+    /// Adds a suggested fix.
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic<P> {
         self.help = Some(help.into());
         self
     }
 
-    /// Suggests the nearest of the known names, if one is near.
-    pub fn suggest<'n>(self, wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Diagnostic<P> {
-        match nearest(wrong, known) {
+    /// Suggests the nearest of the known names, if the edit distance is small.
+    pub fn suggest<'n>(self, unknown: &str, known: impl IntoIterator<Item = &'n str>) -> Diagnostic<P> {
+        match nearest(unknown, known) {
             Some(name) => self.help(format!("did you mean `{name}`?")),
             None => self,
         }
     }
 
-    /// As [`Diagnostic::suggest`], unless there are many messages already: looking through long lists of names for each
-    /// of them would take for ever.
+    /// Does the same as [`Diagnostic::suggest`] for the first `2 * SHOWN` of `messages` only: the search is slow for long lists of names.
     pub fn suggest_among<'n>(
         self,
         messages: usize,
-        wrong: &str,
+        unknown: &str,
         known: impl IntoIterator<Item = &'n str>,
     ) -> Diagnostic<P> {
-        if messages < 2 * SHOWN { self.suggest(wrong, known) } else { self }
+        if messages < 2 * SHOWN { self.suggest(unknown, known) } else { self }
     }
 
-    /// Adds another position.
-    pub fn related(mut self, at: P, role: impl Into<String>) -> Diagnostic<P> {
-        self.related.push((at, role.into()));
+    /// Adds a related position.
+    pub fn related(mut self, at: P, label: impl Into<String>) -> Diagnostic<P> {
+        self.related.push((at, label.into()));
         self
     }
 
-    /// The same message with its positions mapped; positions without a counterpart are dropped.
+    /// Maps the positions of a message; positions without a counterpart are dropped.
     pub fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
         let Diagnostic { severity, at, message, label, related, help, io } = self;
-        let related = related.into_iter().filter_map(|(at, role)| Some((position(at)?, role))).collect();
+        let related = related.into_iter().filter_map(|(at, label)| Some((position(at)?, label))).collect();
         Diagnostic { severity, at: at.and_then(position), message, label, related, help, io }
     }
 }
 
-/// Whether an error comes from the system, and not from what was read: a file that ends too early is wrong.
+/// Returns true if an error is one of the operating system, false if the data are invalid; data that end too early are invalid.
 pub fn is_io(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, Other, UnexpectedEof};
     !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge | UnexpectedEof)
 }
 
-/// `3 arguments`, `1 argument`.
-pub fn counted(count: impl Into<u64>, what: &str) -> String {
+/// Formats a count with a noun: `3 arguments`, `1 argument`.
+pub fn counted(count: impl Into<u64>, noun: &str) -> String {
     let count = count.into();
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A text of the user's for a message: long ones are cut.
+/// Truncates a string of the source to 60 characters, for a message.
 pub fn clipped(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((at, _)) => format!("{}...", &text[..at]),
@@ -133,21 +132,21 @@ pub fn clipped(text: &str) -> String {
     }
 }
 
-/// The name nearest to `wrong`, if it is near enough to be a slip.
-pub fn nearest<'n>(wrong: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let length = wrong.chars().count();
+/// Returns the known name nearest to `unknown`, if it is likely a typo: an edit distance of up to a third of the length.
+pub fn nearest<'n>(unknown: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let length = unknown.chars().count();
     let allowed = (length / 3).max(1).min(length.saturating_sub(1));
     known
         .into_iter()
-        // Only names of about the same length can be near: this keeps long lists of names cheap.
-        .filter(|name| name.len().abs_diff(wrong.len()) <= allowed)
-        .map(|name| (strsim::damerau_levenshtein(wrong, name), name))
+        // Names of another length are not near: skipping them keeps long lists of names cheap.
+        .filter(|name| name.len().abs_diff(unknown.len()) <= allowed)
+        .map(|name| (strsim::damerau_levenshtein(unknown, name), name))
         .filter(|(distance, _)| *distance <= allowed)
         .min()
         .map(|(_, name)| name)
 }
 
-/// Number of messages about one source that are shown.
+/// Maximum number of messages that are shown for a source.
 pub const SHOWN: usize = 20;
 
 /// Messages about one source.
@@ -155,25 +154,25 @@ pub const SHOWN: usize = 20;
 pub struct Report {
     /// Name of the source.
     pub name: String,
-    /// The messages.
+    /// Messages.
     pub diagnostics: Vec<Diagnostic>,
-    /// The source, if a message has a position in it.
+    /// Content of the source; empty if no message has a position in it.
     pub text: String,
 }
 
 impl Report {
-    /// Messages about `text`.
+    /// Creates a report of messages about `text`.
     pub fn new(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Report {
-        let shown = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
-        Report { name: name.to_owned(), diagnostics, text: if shown { text.to_owned() } else { String::new() } }
+        let has_position = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
+        Report { name: name.to_owned(), diagnostics, text: if has_position { text.to_owned() } else { String::new() } }
     }
 
-    /// Whether there is an error among the messages.
+    /// Returns true if a message is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Line and column of a byte, both from 1; columns count characters.
+    /// Returns the line and column of a byte offset, both from 1; columns count characters.
     pub fn line_column(&self, at: usize) -> (usize, usize) {
         let at = at.min(self.text.len());
         let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
@@ -183,7 +182,7 @@ impl Report {
 }
 
 impl fmt::Display for Report {
-    /// One line a message: `model.yaml:9:48: error: unknown value`.
+    /// Formats one line per message: `model.yaml:9:48: error: unknown value`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, diagnostic) in self.diagnostics.iter().take(SHOWN).enumerate() {
             if number > 0 {

@@ -1,10 +1,10 @@
-//! The error of all stages.
+//! Error type of all stages.
 
 use std::{fmt, io};
 
 use crate::diagnostics::{Diagnostic, Report, Severity};
 
-/// Why there is no output: one or several messages about a source.
+/// Error of a stage: one or more messages about a source.
 ///
 /// ```
 /// use pte_emit::{Options, Source, assemble};
@@ -25,30 +25,30 @@ impl Error {
         Error { report: Box::new(report) }
     }
 
-    /// An error about a source as a whole.
+    /// Error about a source as a whole.
     pub(crate) fn input(name: &str, message: impl Into<String>) -> Error {
         Error::new(Report::new(name, "", vec![Diagnostic::whole(message)]))
     }
 
-    /// A failed operation on a file.
-    pub(crate) fn io(name: &str, what: &str, error: &io::Error) -> Error {
-        let message = if what.is_empty() { error.to_string() } else { format!("{what}: {error}") };
+    /// Error of an operation on a file; `operation` may be empty.
+    pub(crate) fn io(name: &str, operation: &str, error: &io::Error) -> Error {
+        let message = if operation.is_empty() { error.to_string() } else { format!("{operation}: {error}") };
         Error::new(Report::new(name, "", vec![Diagnostic::of_io(message, error)]))
     }
 
-    /// The messages, errors and warnings, in the order of the source.
+    /// Returns the messages, errors and warnings, in the order of the source.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.report.diagnostics
     }
 
-    /// The kind of the I/O error, if the cause is one: a file that cannot be opened, read or written. `None` if the input is
-    /// wrong.
+    /// Returns the kind of the I/O error that is the cause: a file that cannot be opened, read or written. `None` if the input is
+    /// invalid.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         let errors = self.report.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
         errors.filter_map(|diagnostic| diagnostic.io).next()
     }
 
-    /// The messages with the source that they are about.
+    /// Returns the messages with their source.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -62,7 +62,7 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What `unwrap` shows.
+        // `unwrap` shows the messages, not the fields.
         write!(f, "\n{self}")
     }
 }

@@ -1,8 +1,8 @@
-//! Files under `tests/golden`: those that ExecuTorch wrote, and snapshots of our own output, which `BLESS=1 cargo test` writes.
+//! Files under `tests/golden` for unit tests: reference files of ExecuTorch, and snapshots, which `BLESS=1 cargo test` writes.
 
 use std::path::{Path, PathBuf};
 
-/// The path of a file or folder that ExecuTorch wrote. It is never blessed.
+/// Path of a reference file or folder of ExecuTorch. It is never blessed.
 pub fn upstream(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/upstream").join(name)
 }

@@ -1,12 +1,14 @@
-//! pte-emit turns readable YAML (or JSON) into ExecuTorch `.pte` programs and `.ptd` weight files, byte for byte what ExecuTorch's own
-//! exporter writes for the same program, and such files into YAML; it validates and explains them.
+//! Assembler for ExecuTorch: YAML (or JSON) becomes `.pte` programs and `.ptd` weights, byte for byte what ExecuTorch's own exporter
+//! writes for the same program. Prints such files as YAML, validates them, and explains every byte.
+//!
+//! docs/yaml-reference.md describes the YAML.
 //!
 //! ```text
 //! source --parse--> Document --resolve--> Resolved --plan--> Planned --emit--> Assembly --write--> files
 //! binary file ------------read----------> Resolved
 //! ```
 //!
-//! [`assemble`] is that line as a function; each stage can be called alone. [`print`](print()), [`check`] and [`annotate`] read files.
+//! [`assemble`] runs all stages; each can be called alone. [`print`](print()), [`check`] and [`annotate`] work on binary files.
 //!
 //! ```
 //! use pte_emit::{Options, Source, assemble};
@@ -28,26 +30,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The command line is the default feature `cli`; without it none of its dependencies is compiled.
+//! Features: `cli` (default) is the command line and its dependencies; `internals` exposes the internal modules to the tests of this
+//! package, without any stability guarantee.
 
 mod builder;
 mod error;
 mod pipeline;
 mod source;
 
-/// Declares the rooms: private to the crate, and public with the feature `internals`, by which this package's own tests, benchmarks and
-/// fuzz targets reach them. Nothing of that feature is promised to stay.
-macro_rules! rooms {
-    ($( $room:ident )*) => {$(
+/// Declares internal modules: private, or public with the feature `internals` for the tests, benchmarks and fuzz targets of this package.
+macro_rules! internal_modules {
+    ($( $module:ident )*) => {$(
         #[cfg(feature = "internals")]
         #[doc(hidden)]
-        pub mod $room;
+        pub mod $module;
         #[cfg(not(feature = "internals"))]
-        mod $room;
+        mod $module;
     )*};
 }
 
-rooms! {
+internal_modules! {
     annotate assembly check data delegate diagnostics emitter format ir layout operators printer raw reader recover transform
 }
 
@@ -58,6 +60,11 @@ pub mod program;
 
 #[cfg(test)]
 mod golden;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub use annotate::{Only as AnnotatePart, Options as AnnotateOptions};
 pub use assembly::{Assembly, EmittedFile, OutputFile};
@@ -78,10 +85,10 @@ pub use pipeline::{
 pub use printer::{LargeData, PrintOptions, Printed};
 pub use source::Source;
 
-/// Assembles a source: YAML, or a binary file that is written anew.
+/// Assembles a source: YAML, or a binary file that is rewritten with other options. Runs all stages from [`parse`] or [`read`] to [`emit`].
 ///
 /// # Errors
-/// All mistakes in the source, and data that cannot be read.
+/// All errors in the source; data files that cannot be read.
 pub fn assemble(source: &Source<'_>, options: &Options) -> Result<Assembly, Error> {
     let resolved = if source.is_text() { resolve(parse(source)?)? } else { read(source)? };
     emit(plan(resolved, options)?)

@@ -1,4 +1,4 @@
-//! The stages from a source to its files, one function each. [`crate::assemble`] is all of them in a row.
+//! Stages from a source to its files, one function each. [`crate::assemble`] runs all of them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,11 +28,10 @@ use crate::recover;
 use crate::source::{Content, Source};
 use crate::transform;
 
-/// Data beyond this total are an error unless [`Options::max_size`] says otherwise: a typo such as `sizes: [1000000, 1000000]`
-/// must not fill a disk. In bytes.
+/// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
 pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
 
-/// Options of assembling; they replace what the source states.
+/// Options of [`crate::assemble`] and [`plan`]. They override those of the source.
 ///
 /// ```
 /// use pte_emit::Options;
@@ -45,17 +44,17 @@ pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Layout options, which replace those of the source.
+    /// Layout options, which override those of the source.
     pub layout: OptionOverrides,
     /// Store all constants in a `.ptd`.
     pub external_data: bool,
-    /// Store all external data that the files of `with` have in the program.
+    /// Store the data of the files in `with` in the program.
     pub internal_data: bool,
     /// `.ptd` files with data that the program refers to.
     pub with: Vec<PathBuf>,
     /// Fail if the data exceed this total size in bytes; `None` is [`DEFAULT_MAX_SIZE`].
     pub max_size: Option<u64>,
-    /// How the `.ptd` without a tag is split into several.
+    /// Splits the `.ptd` without a tag into several files.
     pub shards: Option<Shards>,
 }
 
@@ -74,14 +73,14 @@ impl fmt::Debug for Document<'_> {
     }
 }
 
-/// A program with everything else that a source states: the result of [`resolve`] and of [`read`].
+/// Program, tests and options of a source: the result of [`resolve`] and of [`read`].
 #[derive(Debug)]
 pub struct Resolved<'s> {
-    /// The program.
+    /// Program.
     pub program: Program,
-    /// The tests of its methods.
+    /// Tests of its methods.
     pub tests: Vec<MethodTests>,
-    /// The name that the source gives to its outputs, without an extension.
+    /// File name of the outputs without an extension, if the source has one (`name:`).
     pub name: Option<String>,
     layout: layout::Options,
     overrides: Overrides,
@@ -91,20 +90,20 @@ pub struct Resolved<'s> {
     messages: Vec<Diagnostic>,
 }
 
-/// A program whose every byte has its offset: the result of [`plan`].
+/// Program with the offsets of all its data: the result of [`plan`].
 #[derive(Debug)]
 pub struct Planned<'s> {
     resolved: Resolved<'s>,
     plan: Plan,
 }
 
-/// The documents of a YAML stream, with variables substituted: the result of [`documents`].
+/// Documents of a YAML stream with variables substituted: the result of [`documents`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Documents<'s> {
-    /// One source for each document.
+    /// Sources, one per document.
     pub sources: Vec<Source<'s>>,
-    /// The definitions that the YAML uses.
+    /// Names of the definitions that the YAML uses.
     pub used: BTreeSet<String>,
 }
 
@@ -120,25 +119,25 @@ pub struct Documents<'s> {
 /// ```
 ///
 /// # Errors
-/// Undefined names.
+/// Undefined variables without a default.
 pub fn documents<'s>(source: Source<'s>, definitions: &BTreeMap<String, String>) -> Result<Documents<'s>, Error> {
     let text = source.text().unwrap_or_default();
     let filled = ir::template::fill(text, definitions);
     let (filled, used) = filled
         .map_err(|errors| Error::new(Report::new(source.name(), text, errors.into_iter().map(Into::into).collect())))?;
     let used = used.into_iter().map(str::to_owned).collect();
-    let texts = match &*ir::template::documents(&filled) {
+    let documents = match &*ir::template::documents(&filled) {
         [Cow::Borrowed(whole)] if whole.len() == text.len() => None,
         several => Some(several.iter().map(|text| text.to_string()).collect::<Vec<_>>()),
     };
-    let sources = match texts {
-        Some(texts) => texts.into_iter().map(|text| source.with_text(text)).collect(),
+    let sources = match documents {
+        Some(documents) => documents.into_iter().map(|text| source.with_text(text)).collect(),
         None => vec![source],
     };
     Ok(Documents { sources, used })
 }
 
-/// The JSON Schema of the YAML, for editors that complete and check while one types.
+/// Returns the JSON Schema of the YAML, for completion and validation in editors.
 ///
 /// ```
 /// assert!(pte_emit::json_schema().contains("https://json-schema.org"));
@@ -147,27 +146,27 @@ pub fn json_schema() -> String {
     format!("{:#}\n", ir::json_schema::schema())
 }
 
-/// Reads YAML or JSON: keys and kinds of nodes are checked, no name is looked up.
+/// Parses YAML or JSON. Validates keys and kinds of nodes; names are not resolved.
 ///
 /// # Errors
-/// All mistakes that are found; for text that is no YAML the first one.
+/// All unknown keys and values of a wrong kind; the first syntax error.
 pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
     let Some(text) = source.text() else {
-        return Err(Error::input(source.name(), "this is a binary file, expected YAML or JSON"));
+        return Err(Error::input(source.name(), "expected YAML or JSON, found a binary file"));
     };
     let syntax = |error: ir::tree::SyntaxError| Error::new(Report::new(source.name(), text, vec![error.into()]));
     let (document, messages) = ir::decode::decode(ir::tree::parse(text).map_err(syntax)?);
     if messages.iter().any(|message| message.severity == Severity::Error) {
-        // Names of what could not be read would be reported as unknown.
+        // Resolving would report names of undecoded nodes as unknown.
         return Err(Error::new(Report::new(source.name(), text, ir::located(text, messages))));
     }
     Ok(Document { name: source.name(), text, folder: source.folder(), document, messages })
 }
 
-/// Looks up names, numbers values as the exporter does, opens data files.
+/// Resolves names, numbers values in the order of the exporter, opens data files.
 ///
 /// # Errors
-/// All mistakes that are found.
+/// All unknown names and invalid values; data files that cannot be opened.
 pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
     let Document { name, text, folder, document, mut messages } = document;
     let resolved = ir::resolve::resolve(&document, folder);
@@ -188,14 +187,14 @@ pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
     })
 }
 
-/// Reads a binary file, with the layout that it was found in: a `.pte`, a `.ptd`, the program and the tests of a `.bpte`, or the
-/// tensors of a `.safetensors`. Weights are not read.
+/// Reads a binary file and its layout options: a `.pte`, a `.ptd`, the program and the tests of a `.bpte`, or the tensors of a
+/// `.safetensors`. Weights are not read.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// A file that cannot be read or is malformed.
 pub fn read<'s>(source: &'s Source<'_>) -> Result<Resolved<'s>, Error> {
     let Content::Binary(origin) = source.content() else {
-        return Err(Error::input(source.name(), "this is text, expected a .pte, .ptd, .bpte or .safetensors file"));
+        return Err(Error::input(source.name(), "expected a .pte, .ptd, .bpte or .safetensors file, found YAML"));
     };
     let mut resolved = read_origin(origin).map_err(|error| Error::io(source.name(), "", &error))?;
     resolved.source.0 = source.name();
@@ -224,7 +223,7 @@ fn read_origin<'s>(origin: &Origin) -> io::Result<Resolved<'s>> {
 }
 
 impl From<Program> for Resolved<'_> {
-    /// A program that was made without a source, to be laid out by default. One without a list of methods makes a `.ptd`.
+    /// Wraps a program built without a source, with default layout options. One without a list of methods is emitted as a `.ptd`.
     fn from(program: Program) -> Self {
         Resolved {
             has_methods: program.execution_plan.is_some(),
@@ -250,8 +249,8 @@ impl Resolved<'_> {
         Error::io(self.source.0, "", error)
     }
 
-    /// Messages for elements of the program, in the order of the source.
-    fn placed(&self, errors: Vec<LayoutError>) -> Vec<Diagnostic> {
+    /// Converts errors of the layout to messages, in the order of the source.
+    fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<Diagnostic> {
         let message = |error: LayoutError| {
             let mut message = Diagnostic::whole(error.message);
             message.at = self.origins.node(error.at);
@@ -265,26 +264,26 @@ impl Resolved<'_> {
     }
 }
 
-/// Moves data to where the options put them, and gives every byte of the files its offset. Data are read only where equal ones
-/// are to be stored once.
+/// Moves data into or out of `.ptd` files as requested, plans memory and assigns offsets. Data are read only as far as deduplication
+/// needs them.
 ///
 /// # Errors
-/// Data that are too large in total, that cannot be read or are not in the files of [`Options::with`], contradicting memory plans
-/// and offsets that do not fit their fields.
+/// Data that exceed [`Options::max_size`], that cannot be read or are missing in the files of [`Options::with`]; contradictory memory
+/// plans; offsets that do not fit their fields.
 pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned<'s>, Error> {
     options.layout.apply(&mut resolved.layout);
     resolved.layout.shards = options.shards.clone();
     if let Err(error) = check_size(&resolved.program, options.max_size.unwrap_or(DEFAULT_MAX_SIZE)) {
-        return Err(resolved.error(resolved.placed(vec![error])));
+        return Err(resolved.error(resolved.layout_messages(vec![error])));
     }
     let same = move_data(&mut resolved, options).map_err(|error| resolved.io(&error))?;
     match layout::plan(&resolved.program, &same, &resolved.layout) {
         Ok(plan) => Ok(Planned { resolved, plan }),
-        Err(errors) => Err(resolved.error(resolved.placed(errors))),
+        Err(errors) => Err(resolved.error(resolved.layout_messages(errors))),
     }
 }
 
-/// Externalizes and internalizes; returns for each blob the first one with the same bytes.
+/// Moves data into or out of `.ptd` files. Returns for each blob the first one with the same bytes.
 fn move_data(resolved: &mut Resolved<'_>, options: &Options) -> io::Result<Vec<BlobId>> {
     let Resolved { program, origins, .. } = resolved;
     if options.internal_data || !options.with.is_empty() {
@@ -298,11 +297,10 @@ fn move_data(resolved: &mut Resolved<'_>, options: &Options) -> io::Result<Vec<B
     Ok(same)
 }
 
-/// Writes the metadata of all files, with the field overrides of `raw:` if the source has some. The data are read when the files are
-/// written.
+/// Builds the metadata of all files and applies the field overrides of `raw:`. Data are read when the files are written.
 ///
 /// # Errors
-/// Overrides of fields that do not exist, metadata beyond 2 GiB, data inside the FlatBuffer that cannot be read.
+/// Overrides of unknown fields; metadata larger than 2 GiB; data inside the FlatBuffer that cannot be read.
 pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     let Planned { mut resolved, plan } = planned;
     let program = std::mem::take(&mut resolved.program);
@@ -319,8 +317,9 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     let mut errors: Vec<Diagnostic> =
         outcome.errors.into_iter().map(|remark| field(remark.number, remark.message, Severity::Error)).collect();
     errors.extend(assembly.patches_beyond_the_end().into_iter().map(|(number, patch, size)| {
-        let end = format!("{} at offset {}", diagnostics::counted(patch.bytes.len() as u64, "byte"), patch.at);
-        let mut diagnostic = Diagnostic::whole(format!("{end} go beyond the file, which has {size} bytes"));
+        let patch =
+            format!("patch of {} at offset {}", diagnostics::counted(patch.bytes.len() as u64, "byte"), patch.at);
+        let mut diagnostic = Diagnostic::whole(format!("{patch} exceeds the file size of {size} bytes"));
         diagnostic.at = origins.patch(number);
         diagnostic
     }));
@@ -331,7 +330,7 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     let warnings = outcome.warnings.into_iter().map(|remark| field(remark.number, remark.message, Severity::Warning));
     let mut messages = std::mem::take(&mut resolved.messages);
     messages.extend(warnings);
-    // In the order of the source, whatever stage found them.
+    // Messages of all stages in the order of the source.
     messages.sort_by_key(|message| message.at);
     let (name, text) = resolved.source;
     assembly.warnings = Report::new(name, text, ir::located(text, messages));
@@ -339,20 +338,20 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     Ok(assembly)
 }
 
-/// Prints a binary file as YAML that reproduces it byte for byte, and assembles that YAML to make sure. Paths in the YAML are relative
-/// to `folder`.
+/// Prints a binary file as YAML that reproduces it byte for byte, and assembles that YAML to verify it; see
+/// [`Printed`]. Paths in the YAML are relative to `folder`.
 ///
 /// # Errors
-/// A file that cannot be read, or is of none of the formats.
+/// A file that cannot be read, or is of an unknown format.
 pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Result<Printed, Error> {
     let Content::Binary(origin) = source.content() else {
-        return Err(Error::input(source.name(), "this is text, expected a .pte, .ptd or .bpte file"));
+        return Err(Error::input(source.name(), "expected a .pte, .ptd or .bpte file, found YAML"));
     };
     printer::print(origin, printer::Printer { folder, options, assemble: &assemble_printed })
         .map_err(|error| Error::io(source.name(), "", &error))
 }
 
-/// Assembles printed YAML. Data that are in one file are not too large for another.
+/// Assembles printed YAML, without a size limit: its data exist already.
 fn assemble_printed(yaml: &str, folder: &Path) -> Option<Assembly> {
     let options = Options { max_size: Some(u64::MAX), ..Options::default() };
     crate::assemble(&Source::yaml("dump", yaml, folder), &options).ok()
@@ -362,18 +361,18 @@ fn assemble_printed(yaml: &str, folder: &Path) -> Option<Assembly> {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct CheckOptions {
-    /// The runtime that the file is for.
+    /// Runtime build that the file is for.
     pub profile: Profile,
     /// `.ptd` files with data that the program refers to.
     pub with: Vec<PathBuf>,
-    /// Whether to read constants and initial states.
+    /// Validate constants and initial states, too; only metadata by default.
     pub data: bool,
-    /// Operators beyond those that the runtime registers.
+    /// Custom operators, in addition to those that the runtime registers.
     pub operators: OperatorSet,
 }
 
-/// Validates a binary file, or the files that YAML becomes: one list of findings for each file, the program first. Of a binary file only
-/// the metadata are read, unless [`CheckOptions::data`] is set.
+/// Validates a binary file, or the files that YAML assembles to. Returns one list of findings per file, the program first. Reads only
+/// metadata, unless [`CheckOptions::data`] is set.
 ///
 /// ```
 /// use pte_emit::{CheckOptions, Source, check};
@@ -384,7 +383,7 @@ pub struct CheckOptions {
 /// ```
 ///
 /// # Errors
-/// A file that cannot be read; YAML with mistakes.
+/// A file that cannot be read; invalid YAML. Findings are not errors.
 pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
     let unreadable = |error: io::Error| Error::io(source.name(), "", &error);
     let open = |path: &PathBuf| {
@@ -403,7 +402,7 @@ pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings
     }
 }
 
-/// Writes what every byte of a `.pte`, `.ptd` or `.bpte` is, also of a malformed one.
+/// Explains every byte of a `.pte`, `.ptd` or `.bpte`, also of a malformed one.
 ///
 /// ```
 /// use pte_emit::{AnnotateOptions, Source, annotate};
@@ -414,7 +413,7 @@ pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings
 /// ```
 ///
 /// # Errors
-/// A file that cannot be read or is of none of the formats; errors of `out`.
+/// A file that cannot be read or is of an unknown format; errors of `out`.
 pub fn annotate(source: &Source<'_>, options: &AnnotateOptions, out: &mut dyn io::Write) -> Result<(), Error> {
     let name = source.name();
     let io = |error: io::Error| Error::io(name, "", &error);
@@ -425,7 +424,7 @@ pub fn annotate(source: &Source<'_>, options: &AnnotateOptions, out: &mut dyn io
     annotate::annotate(origin, format, options, out).map_err(io)
 }
 
-/// An error if the data exceed a limit in bytes, at the largest of them.
+/// Returns an error at the largest data if the total exceeds `limit` bytes.
 fn check_size(program: &Program, limit: u64) -> Result<(), LayoutError> {
     let total = program.blobs.iter().fold(0u64, |sum, blob| sum.saturating_add(blob.len));
     if total <= limit {
@@ -442,6 +441,6 @@ fn check_size(program: &Program, limit: u64) -> Result<(), LayoutError> {
     let external = program.external_data.iter().enumerate();
     let external = external.map(|(number, data)| (Element::ExternalData(number), data.data));
     let largest = tensors.chain(named).chain(external).max_by_key(|(_, blob)| program.blob(*blob).len);
-    let message = format!("the data have {total} bytes, more than the {limit} that --max-size allows");
+    let message = format!("the data have {total} bytes in total, more than --max-size ({limit})");
     Err(LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message))
 }

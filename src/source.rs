@@ -1,4 +1,4 @@
-//! An input: YAML, JSON, or a binary file of one of the formats, with its name and the folder that its references are relative to.
+//! Input of the library: YAML, JSON, or a binary file, with its name and the folder that its paths are relative to.
 
 use std::borrow::Cow;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::data::Origin;
 use crate::error::Error;
 use crate::format::{Format, container};
 
-/// An input to assemble, print or check.
+/// Input of the library: YAML, JSON, or a binary file.
 ///
 /// ```
 /// use pte_emit::Source;
@@ -31,7 +31,7 @@ pub(crate) enum Content<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// YAML or JSON. `name` is its name in messages; paths in it are relative to `folder`.
+    /// Source of YAML or JSON. `name` is used in messages; paths in the YAML are relative to `folder`.
     pub fn yaml(
         name: impl Into<Cow<'a, str>>,
         text: impl Into<Cow<'a, str>>,
@@ -40,7 +40,7 @@ impl<'a> Source<'a> {
         Source { name: name.into(), folder: folder.into(), content: Content::Text(text.into()) }
     }
 
-    /// A `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is its name in messages.
+    /// Source of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
     pub fn binary(name: impl Into<Cow<'a, str>>, bytes: &[u8]) -> Source<'a> {
         Source::of_origin(name, Origin::Bytes(bytes.into()))
     }
@@ -50,11 +50,11 @@ impl<'a> Source<'a> {
         Source { name: name.into(), folder: PathBuf::new(), content: Content::Binary(origin) }
     }
 
-    /// A file on disk. One that begins like a binary format is one, of which only what is needed is read; everything else is
-    /// YAML, with paths relative to the file's folder.
+    /// Opens a file. Binary formats are recognized by their first bytes, and read lazily; all other files are read as YAML, with paths
+    /// relative to the folder of the file.
     ///
     /// # Errors
-    /// A file that cannot be read, or that is neither of a known format nor UTF-8.
+    /// A file that cannot be read; one that is neither of a known format nor UTF-8.
     pub fn open(path: &Path) -> Result<Source<'static>, Error> {
         let name = path.display().to_string();
         let unreadable = |error: io::Error| Error::io(&name, "cannot read the file", &error);
@@ -67,7 +67,7 @@ impl<'a> Source<'a> {
         Source::from_bytes(name.clone(), fs::read(path).map_err(unreadable)?, folder)
     }
 
-    /// Bytes of unknown kind: those that begin like a binary format are one, everything else is YAML.
+    /// Source of bytes of unknown format: a binary format is recognized by its first bytes, everything else is YAML.
     ///
     /// # Errors
     /// Bytes that are neither of a known format nor UTF-8.
@@ -83,22 +83,22 @@ impl<'a> Source<'a> {
         Ok(Source { name: name.into(), folder, content: Content::Text(text.into()) })
     }
 
-    /// Name in messages.
+    /// Returns the name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Folder that paths in the source are relative to.
+    /// Returns the folder that paths in the source are relative to.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether the source is YAML or JSON.
+    /// Returns true for YAML or JSON, false for a binary file.
     pub fn is_text(&self) -> bool {
         matches!(self.content, Content::Text(_))
     }
 
-    /// The YAML or JSON; `None` for a binary file.
+    /// Returns the YAML or JSON; `None` for a binary file.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) => Some(text),
@@ -106,7 +106,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The same source with other text.
+    /// Returns a source with the same name and folder.
     pub(crate) fn with_text(&self, text: String) -> Source<'a> {
         Source { content: Content::Text(text.into()), ..self.clone() }
     }

@@ -1,8 +1,7 @@
-//! `annotate` on files that are damaged, at random or by hand, and on parts of files; its options and exit status; the page about
-//! it in docs/. Each byte must have exactly one owner, whatever the file.
+//! `annotate` of malformed files and of parts of files; its options and exit status; docs/annotate.md. Each byte has exactly one owner in
+//! any file.
 //!
-//! Whole outputs are kept in `tests/golden/snapshots/annotate`; tests/golden.rs and tests/examples.rs ask the same of all files that
-//! the repository has.
+//! `tests/golden/snapshots/annotate` has snapshots; tests/golden.rs and tests/examples.rs test all files of the repository.
 
 use std::fs;
 use std::process::Stdio;
@@ -21,13 +20,13 @@ use support::properties::{annotation, every_byte_has_one_owner};
 use support::root;
 use support::sources::example;
 
-fn text_of(bytes: &[u8]) -> String {
+fn lines_of(bytes: &[u8]) -> String {
     annotation(&Origin::Bytes(bytes.into()), "pte", &Options::default())
 }
 
-/// The page about the command shows what it prints.
+/// docs/annotate.md shows the output of the command.
 #[test]
-fn the_page_is_true() {
+fn the_docs_show_the_output() {
     let path = root().join("docs/annotate.md");
     let page = fs::read_to_string(&path).unwrap();
     let bytes = example("linear.yaml", "pte");
@@ -36,19 +35,19 @@ fn the_page_is_true() {
     let segments = Options { only: Some(Only::Segments), ..Options::default() };
     let (before, _) = page.split_once("<!-- annotate --range 0..0x40 -->\n").unwrap();
     let (_, after) = page.split_once("<!-- end -->").unwrap();
-    let renewed = format!(
+    let updated = format!(
         "{before}<!-- annotate --range 0..0x40 -->\n```text\n{}```\n<!-- annotate --only segments -->\n```text\n{}```\n<!-- end -->{after}",
         annotation(&origin, "pte", &range),
         annotation(&origin, "pte", &segments)
     );
     if std::env::var_os("BLESS").is_some() {
-        return fs::write(path, renewed).unwrap();
+        return fs::write(path, updated).unwrap();
     }
-    assert_eq!(page, renewed, "`BLESS=1 cargo test` renews the page");
+    assert_eq!(page, updated, "`BLESS=1 cargo test` updates the page");
 }
 
-/// Files that damage makes.
-fn damaged() -> Vec<(&'static str, Vec<u8>)> {
+/// Files to mutate, with their extensions.
+fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let mut files = Vec::new();
     for name in ["linear.yaml", "named_data_delegate.yaml"] {
         files.push(("pte", example(name, "pte")));
@@ -59,7 +58,7 @@ fn damaged() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn config() -> Config {
-    // PROPTEST_CASES asks for more.
+    // Overridden by PROPTEST_CASES.
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(600);
     let persistence = FileFailurePersistence::Direct("proptest-regressions/annotate.txt");
     Config { cases, failure_persistence: Some(Box::new(persistence)), ..Config::default() }
@@ -69,13 +68,13 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn damaged_files_are_explained(
+    fn mutated_files_are_explained(
         which in any::<prop::sample::Index>(),
         patches in prop::collection::vec((any::<prop::sample::Index>(), patch()), 0..6),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
         thread_local! {
-            static FILES: Vec<(&'static str, Vec<u8>)> = damaged();
+            static FILES: Vec<(&'static str, Vec<u8>)> = seeds();
         }
         let (extension, mut bytes) = FILES.with(|files| which.get(files).clone());
         for (at, patch) in patches {
@@ -91,7 +90,7 @@ proptest! {
     }
 }
 
-/// Bytes that somebody who means harm would write.
+/// Random bytes, and offsets likely to be followed.
 fn patch() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         any::<u8>().prop_map(|byte| vec![byte]),
@@ -103,10 +102,10 @@ fn patch() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Each word of the file is a table, since it leads back to one vtable, a vector as long as the file, and an offset to another
-/// such word: following everything would take as many steps as the square of the file's size.
+/// Each word of the file is a table (with the same vtable), a vector as long as the file, and an offset to another such word: following all
+/// offsets would take time quadratic in the file size.
 #[test]
-fn lists_in_lists_take_little_time_and_little_text() {
+fn overlapping_vectors_take_linear_time_and_output() {
     const VTABLE: u32 = 8;
     let size = 1u32 << 18;
     let mut bytes: Vec<u8> = (0..size / 4).flat_map(|word| (4 * word).wrapping_sub(VTABLE).to_le_bytes()).collect();
@@ -122,13 +121,13 @@ fn lists_in_lists_take_little_time_and_little_text() {
             let start = std::time::Instant::now();
             annotate::annotate(&origin, format, &Options::default(), &mut out).unwrap();
             assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
-            assert!(out.len() < 200 * bytes.len(), "{} bytes of text", out.len());
+            assert!(out.len() < 200 * bytes.len(), "{} bytes of output", out.len());
         }
     }
 }
 
 #[test]
-fn ranges_and_parts_are_what_is_asked_for() {
+fn ranges_and_parts_select_blocks() {
     let bytes = example("linear.yaml", "pte");
     let origin = Origin::Bytes(bytes.into());
     let part = |only| annotation(&origin, "pte", &Options { only: Some(only), ..Options::default() });
@@ -145,22 +144,22 @@ fn ranges_and_parts_are_what_is_asked_for() {
 }
 
 #[test]
-fn the_command_answers_with_its_exit_code() {
+fn exit_statuses() {
     let folder = Folder::new(&[("text.yaml", "methods: {}\n")]);
     let bytes = example("add.yaml", "pte");
     folder.write("add.pte", &bytes);
     folder.write("empty.pte", b"");
-    let mut damaged = bytes.clone();
-    damaged[4] = b'X';
-    folder.write("odd.bin", &damaged);
-    let done = folder.run(&["annotate", "add.pte"]).exits(0).says_nothing();
-    assert_eq!(String::from_utf8(done.stdout).unwrap(), text_of(&bytes));
+    let mut malformed = bytes.clone();
+    malformed[4] = b'X';
+    folder.write("malformed.bin", &malformed);
+    let done = folder.run(&["annotate", "add.pte"]).exits(0).stderr_is_empty();
+    assert_eq!(String::from_utf8(done.stdout).unwrap(), lines_of(&bytes));
     let coloured = folder.run(&["annotate", "add.pte", "--color", "always"]).exits(0);
     assert!(coloured.stdout.starts_with(b"\x1b[1mheader\x1b[0m\n"));
-    folder.run(&["annotate", "no.pte"]).exits(3).says("no.pte");
-    folder.run(&["annotate", "text.yaml"]).exits(1).says("expected a .pte");
+    folder.run(&["annotate", "no.pte"]).exits(3).stderr_contains("no.pte");
+    folder.run(&["annotate", "text.yaml"]).exits(1).stderr_contains("expected a .pte");
     folder.run(&["annotate", "empty.pte"]).exits(0);
-    folder.run(&["annotate", "odd.bin"]).exits(0);
+    folder.run(&["annotate", "malformed.bin"]).exits(0);
     folder.run(&["annotate", "add.pte", "--range", "8..4"]).exits(2);
     let piped = folder.run_with_stdin(&["annotate", "-", "--range", "..0x8", "--json"], &bytes).exits(0);
     let regions: Vec<Value> = serde_json::from_slice(&piped.stdout).unwrap();
@@ -168,7 +167,7 @@ fn the_command_answers_with_its_exit_code() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let folder = Folder::new(&[]);
     folder.write("model.pte", example("linear.yaml", "pte"));
     let mut child =

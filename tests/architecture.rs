@@ -1,17 +1,16 @@
-//! The rooms of `src/` and the floors they stand on (docs/architecture.md): a room uses rooms below it, and no file uses a file that uses
-//! it.
+//! Layers of the top-level modules in `src/`: a module depends only on modules of lower layers, and files have no cyclic dependencies.
 //!
-//! The paths in the code are read as text: `use` lines and path expressions that begin with `crate::`, `super::`, `self::` or the name of a
-//! child module. Comments and unit tests do not count. A name that a `mod.rs` re-exports counts for the file that defines it.
+//! Dependencies are paths in the code that begin with `crate::`, `super::`, `self::` or the name of a child module, in `use` lines and
+//! expressions. Comments and unit tests are ignored. A name that a `mod.rs` re-exports counts for the file that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A room: its floor, and rooms of the same floor that it may use in addition to all rooms below.
-const ROOMS: &[(&str, u32, &[&str])] = &[
+/// Top-level modules with their layers, and modules of the same layer that they may depend on.
+const LAYERS: &[(&str, u32, &[&str])] = &[
     ("cli", 7, &[]),
-    // The facade: lib.rs, pipeline.rs, source.rs, builder.rs and error.rs.
+    // Public API: lib.rs, pipeline.rs, source.rs, builder.rs and error.rs.
     ("facade", 6, &[]),
     ("annotate", 5, &[]),
     ("check", 5, &[]),
@@ -35,7 +34,7 @@ const ROOMS: &[(&str, u32, &[&str])] = &[
 /// Files directly under `src/` that belong to the facade.
 const FACADE: &[&str] = &["lib", "pipeline", "source", "builder", "error"];
 
-/// A file of `src/`.
+/// File of `src/`.
 struct Module {
     /// Path from `src/`, for messages.
     file: String,
@@ -46,7 +45,8 @@ struct Module {
 }
 
 impl Module {
-    fn room(&self) -> &str {
+    /// Name of the top-level module.
+    fn top(&self) -> &str {
         match self.path.first() {
             None => "facade",
             Some(first) if FACADE.contains(&first.as_str()) => "facade",
@@ -68,9 +68,9 @@ fn modules() -> Vec<Module> {
         }
         Module { path: steps, code: code(&fs::read_to_string(path).unwrap()), file }
     };
-    // The command's main function and unit tests in files of their own belong to no room.
-    let others = |file: &str| matches!(file, "main.rs" | "golden.rs") || file.ends_with("/tests.rs");
-    files.iter().map(module).filter(|module| !others(&module.file)).collect()
+    // Not in a layer: the main function of the command, and unit tests in files of their own.
+    let ignored = |file: &str| matches!(file, "main.rs" | "golden.rs") || file.ends_with("/tests.rs");
+    files.iter().map(module).filter(|module| !ignored(&module.file)).collect()
 }
 
 fn visit(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -105,7 +105,7 @@ fn code(text: &str) -> String {
     out
 }
 
-/// All paths in code, each as its steps: `crate::data::{Blob, number}` is two.
+/// All paths in code, each as a list of names: `crate::data::{Blob, number}` is two paths.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let bytes = code.as_bytes();
     let mut found = Vec::new();
@@ -127,7 +127,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Reads the path at a position into `found`; returns where it ends.
+/// Parses the path at a position into `found`; returns its end.
 fn path(code: &str, mut at: usize, prefix: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
     let bytes = code.as_bytes();
     let depth = prefix.len();
@@ -164,11 +164,11 @@ fn path(code: &str, mut at: usize, prefix: &mut Vec<String>, found: &mut Vec<Vec
     at
 }
 
-/// The edges between files: from, to, and the path that makes it.
+/// Dependencies between files: from, to, and a path of the code.
 fn edges(modules: &[Module]) -> BTreeMap<(usize, usize), String> {
     let index: BTreeMap<&[String], usize> =
         modules.iter().enumerate().map(|(number, module)| (module.path.as_slice(), number)).collect();
-    // What each file re-exports: the name, and the file that defines it.
+    // Re-exports: file and name, with the file that defines it.
     let mut exports: BTreeMap<(usize, String), usize> = BTreeMap::new();
     let mut reexported: BTreeSet<(usize, Vec<String>)> = BTreeSet::new();
     for (number, module) in modules.iter().enumerate() {
@@ -203,7 +203,7 @@ fn edges(modules: &[Module]) -> BTreeMap<(usize, usize), String> {
     edges
 }
 
-/// The path from the crate's root; `None` for one that leads out of the crate.
+/// Path from the root of the crate; `None` for a path out of the crate.
 fn absolute(module: &Module, path: &[String], index: &BTreeMap<&[String], usize>) -> Option<Vec<String>> {
     let mut base = module.path.clone();
     let mut rest = path;
@@ -229,35 +229,35 @@ fn absolute(module: &Module, path: &[String], index: &BTreeMap<&[String], usize>
     Some(base)
 }
 
-/// The file of the longest beginning of a path.
+/// File of the longest prefix of a path.
 fn longest(path: &[String], index: &BTreeMap<&[String], usize>) -> Option<usize> {
     (0..=path.len()).rev().find_map(|len| index.get(&path[..len]).copied())
 }
 
 #[test]
-fn rooms_use_rooms_below() {
+fn modules_depend_on_lower_layers() {
     let modules = modules();
-    let row = |room: &str| {
-        let row = ROOMS.iter().find(|(name, ..)| *name == room);
-        row.unwrap_or_else(|| panic!("the room `{room}` is not in the table"))
+    let row = |module: &str| {
+        let row = LAYERS.iter().find(|(name, ..)| *name == module);
+        row.unwrap_or_else(|| panic!("the module `{module}` is not in the table"))
     };
-    let mut wrong = Vec::new();
+    let mut violations = Vec::new();
     for ((from, to), path) in edges(&modules) {
         let (from, to) = (&modules[from], &modules[to]);
-        let ((_, floor, beside), (name, below, _)) = (row(from.room()), row(to.room()));
-        if from.room() != *name && below >= floor && !beside.contains(name) {
-            wrong.push(format!("{} uses `{path}` of {}", from.file, to.file));
+        let ((_, layer, siblings), (name, lower, _)) = (row(from.top()), row(to.top()));
+        if from.top() != *name && lower >= layer && !siblings.contains(name) {
+            violations.push(format!("{} uses `{path}` of {}", from.file, to.file));
         }
     }
-    assert!(wrong.is_empty(), "{} edges are not in the table:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(violations.is_empty(), "{} dependencies on higher layers:\n{}", violations.len(), violations.join("\n"));
 }
 
 #[test]
-fn no_files_use_each_other() {
+fn dependencies_are_acyclic() {
     let modules = modules();
     let edges = edges(&modules);
-    assert!(edges.len() > 200, "the edges of {} files are found: {}", modules.len(), edges.len());
-    // Files that reach each other over any number of edges.
+    assert!(edges.len() > 200, "{} files have only {} dependencies", modules.len(), edges.len());
+    // Transitive closure.
     let mut reach: Vec<Vec<bool>> = vec![vec![false; modules.len()]; modules.len()];
     edges.keys().for_each(|(from, to)| reach[*from][*to] = true);
     for middle in 0..modules.len() {
@@ -275,11 +275,11 @@ fn no_files_use_each_other() {
     let lines: Vec<String> = circular
         .map(|((from, to), path)| format!("{} -> {}: `{path}`", modules[*from].file, modules[*to].file))
         .collect();
-    assert!(lines.is_empty(), "files use each other:\n{}", lines.join("\n"));
+    assert!(lines.is_empty(), "cyclic dependencies:\n{}", lines.join("\n"));
 }
 
 #[test]
-fn paths_are_read_from_code() {
+fn paths_are_parsed() {
     let code = code(
         "use crate::data::{self, Blob, number::{encode, Number}}; // crate::raw\nlet x = super::wide(\"crate::ir\");\n",
     );

@@ -1,5 +1,5 @@
-//! Bundled programs (`.bpte`) that ExecuTorch's devtools wrote, or that are damaged: what is read from them, and why they cannot
-//! be read. Random tests are written and read again.
+//! Bundled programs (`.bpte`) written by ExecuTorch's devtools, malformed ones with their errors, and random tests that are written and
+//! read again.
 //!
 //! tests/golden.rs compares the files that devtools wrote with their sources.
 
@@ -13,7 +13,7 @@ use pte_emit::program::{contiguous, nbytes};
 
 mod support;
 
-use support::bundles::{read_bytes, text_of};
+use support::bundles::{formatted, read_bytes};
 use support::root;
 
 fn bytes_of(reference: &str) -> Vec<u8> {
@@ -30,31 +30,31 @@ fn devtools_make_tests_contiguous() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_name_the_field_and_the_value() {
     let good = bytes_of("addmul/model.bpte");
-    let said = |change: &dyn Fn(&mut Vec<u8>)| {
+    let error = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = good.clone();
         change(&mut bytes);
         let message = read_bytes(&bytes).unwrap_err().to_string();
         message.rsplit_once(" (at byte").map_or(message.clone(), |(message, _)| message.to_owned())
     };
-    // The first test's input, which is written first and so lies last: dim order, data and sizes, each behind its length.
+    // The input of the first test is written first, so it is stored last: dim_order, data and sizes, each after its length.
     let first = 1.5409961f32.to_le_bytes();
     let data = good.windows(4).rposition(|window| window == first).unwrap();
     let (order, length, sizes) = (data - 12, data - 4, data + 28);
     let root = u32::from_le_bytes(good[..4].try_into().unwrap()) as usize;
     let vtable = root - u32::from_le_bytes(good[root..root + 4].try_into().unwrap()) as usize;
     let messages = [
-        said(&|bytes| bytes[4] = b'E'),
-        said(&|bytes| bytes[vtable + 8..vtable + 10].fill(0)),
-        said(&|bytes| bytes[length] = 8),
-        said(&|bytes| bytes[length] = 17),
-        said(&|bytes| bytes[length + 3] = 1),
-        said(&|bytes| bytes[sizes] = 3),
-        said(&|bytes| bytes[sizes + 3] = 0xff),
-        said(&|bytes| bytes[order + 4] = 1),
-        said(&|bytes| bytes[order + 5] = 2),
-        said(&|bytes| bytes[order] = 1),
+        error(&|bytes| bytes[4] = b'E'),
+        error(&|bytes| bytes[vtable + 8..vtable + 10].fill(0)),
+        error(&|bytes| bytes[length] = 8),
+        error(&|bytes| bytes[length] = 17),
+        error(&|bytes| bytes[length + 3] = 1),
+        error(&|bytes| bytes[sizes] = 3),
+        error(&|bytes| bytes[sizes + 3] = 0xff),
+        error(&|bytes| bytes[order + 4] = 1),
+        error(&|bytes| bytes[order + 5] = 2),
+        error(&|bytes| bytes[order] = 1),
     ];
     let expected = [
         "the file identifier is \"EP08\", not \"BP08\"",
@@ -107,11 +107,11 @@ fn method_tests() -> impl Strategy<Value = Vec<MethodTests>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
-    fn random_tests_come_back(tests in method_tests(), program in prop::collection::vec(any::<u8>(), 0..99), flatc in any::<bool>()) {
+    fn random_tests_round_trip(tests in method_tests(), program in prop::collection::vec(any::<u8>(), 0..99), flatc in any::<bool>()) {
         let order = if flatc { Serializer::Flatc } else { Serializer::Exir };
         let bytes = emit(&program, &tests, order, None).unwrap();
         let found = read_bytes(&bytes).unwrap();
         prop_assert_eq!(found.program.to_vec().unwrap(), program);
-        prop_assert_eq!(text_of(&found.tests), text_of(&tests));
+        prop_assert_eq!(formatted(&found.tests), formatted(&tests));
     }
 }

@@ -1,7 +1,7 @@
-//! `check` on files that are damaged at random, under other profiles, and as a command: its exit status and options.
+//! `check` of randomly mutated files, with other profiles, and as a command: its exit status and options.
 //!
-//! What it finds in files with one known defect is kept in `tests/golden/snapshots/check`; tests/golden.rs and tests/examples.rs ask
-//! that it accepts what ExecuTorch and the assembler wrote, tests/mutants.rs whether the runtime agrees.
+//! `tests/golden/snapshots/check` has its findings in files with one known defect; tests/golden.rs and tests/examples.rs test that it accepts
+//! the files of ExecuTorch and of the assembler, tests/mutants.rs that the runtime agrees.
 
 use std::process::Command;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ mod support;
 
 use support::{files_below, properties, root, sources};
 
-/// The program of a source below the root of the repository.
+/// Program of a source of the repository.
 fn program_of(source: &str) -> Vec<u8> {
     sources::assembled(&root().join(source)).program_file().unwrap().to_vec().unwrap()
 }
@@ -34,7 +34,7 @@ fn a_profile_decides_which_rules_count() {
     assert!(rejects(large, Profile::Bits32) && !rejects(large, Profile::Strict));
 }
 
-/// Small files of all formats to be broken at random.
+/// Small files of all formats, to be mutated.
 static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let paths = files_below(&root().join("tests/golden/upstream"), &["pte", "ptd", "bpte"]);
     let seeds = paths.iter().map(|path| std::fs::read(path).unwrap()).filter(|bytes| bytes.len() < 20_000);
@@ -43,51 +43,51 @@ static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     seeds
 });
 
-/// Numbers that are likely to meet an unchecked sum or index.
-const ODD: &[u32] = &[0, 1, 2, 3, 4, 8, 64, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffc, u32::MAX];
+/// Numbers that trigger overflows and invalid indices in unchecked code.
+const EDGE_CASES: &[u32] = &[0, 1, 2, 3, 4, 8, 64, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffc, u32::MAX];
 
-/// A change: a place as a fraction of the file, and what is written there.
+/// Change to a file; offsets are fractions of its length.
 #[derive(Debug, Clone)]
 enum Mutation {
     Flip(u16, u8),
     Word(u16, usize),
     Copy(u16, u16, u8),
-    Cut(u16),
+    Truncate(u16),
 }
 
 fn mutation() -> impl Strategy<Value = Mutation> {
     prop_oneof![
         8 => (any::<u16>(), 1..=255u8).prop_map(|(at, bits)| Mutation::Flip(at, bits)),
-        8 => (any::<u16>(), 0..ODD.len()).prop_map(|(at, word)| Mutation::Word(at, word)),
+        8 => (any::<u16>(), 0..EDGE_CASES.len()).prop_map(|(at, word)| Mutation::Word(at, word)),
         4 => (any::<u16>(), any::<u16>(), 1..32u8).prop_map(|(from, to, length)| Mutation::Copy(from, to, length)),
-        1 => any::<u16>().prop_map(Mutation::Cut),
+        1 => any::<u16>().prop_map(Mutation::Truncate),
     ]
 }
 
 fn apply(bytes: &mut Vec<u8>, mutation: &Mutation) {
     let last = bytes.len().saturating_sub(1);
-    let place = |fraction: u16| last * usize::from(fraction) / usize::from(u16::MAX);
+    let offset = |fraction: u16| last * usize::from(fraction) / usize::from(u16::MAX);
     match *mutation {
         Mutation::Flip(at, bits) => {
-            let at = place(at);
+            let at = offset(at);
             bytes.get_mut(at).into_iter().for_each(|byte| *byte ^= bits);
         }
         Mutation::Word(at, word) => {
-            let at = place(at) & !3;
-            let word = ODD[word].to_le_bytes();
+            let at = offset(at) & !3;
+            let word = EDGE_CASES[word].to_le_bytes();
             bytes.iter_mut().skip(at).zip(word).for_each(|(byte, new)| *byte = new);
         }
         Mutation::Copy(from, to, length) => {
-            let (from, to) = (place(from), place(to));
+            let (from, to) = (offset(from), offset(to));
             let piece: Vec<u8> = bytes.iter().skip(from).take(length.into()).copied().collect();
             bytes.iter_mut().skip(to).zip(piece).for_each(|(byte, new)| *byte = new);
         }
-        Mutation::Cut(at) => bytes.truncate(place(at)),
+        Mutation::Truncate(at) => bytes.truncate(offset(at)),
     }
 }
 
 fn config() -> Config {
-    // PROPTEST_CASES asks for more.
+    // Overridden by PROPTEST_CASES.
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(4000);
     let persistence = FileFailurePersistence::Direct("proptest-regressions/check.txt");
     Config { cases, failure_persistence: Some(Box::new(persistence)), ..Config::default() }
@@ -97,16 +97,16 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn broken_files_are_answered(seed in any::<usize>(), mutations in prop::collection::vec(mutation(), 1..4)) {
+    fn mutated_files_do_not_panic(seed in any::<usize>(), mutations in prop::collection::vec(mutation(), 1..4)) {
         let mut bytes = SEEDS[seed % SEEDS.len()].clone();
         mutations.iter().for_each(|mutation| apply(&mut bytes, mutation));
         properties::check_answers(&bytes);
     }
 }
 
-/// The output is kept in `tests/golden/snapshots/commands`.
+/// `tests/golden/snapshots/commands` has snapshots of the output.
 #[test]
-fn the_command_answers_with_its_exit_status() {
+fn exit_statuses() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8]| {
         std::fs::write(folder.path().join(name), bytes).unwrap();

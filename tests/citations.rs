@@ -1,5 +1,5 @@
-//! Comments cite rules and facts by id (`T-9`, `W-6`) and sections of docs/format.md by title. Every citation has to lead
-//! to a definition in docs/rules.md or docs/format.md.
+//! Comments cite rules and facts by id (`T-9`, `W-6`) and sections of docs/format.md by title. Every citation must have
+//! a definition in docs/rules.md or docs/format.md.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(root().join("docs").join(name)).unwrap()
 }
 
-/// Number of the line, path and content of all Rust sources but this one, line by line.
+/// Line number, path and content of all lines in Rust sources except this one.
 fn lines() -> Vec<(usize, PathBuf, String)> {
     let mut folders = vec![root().join("src"), root().join("tests"), root().join("benches")];
     let mut lines = Vec::new();
@@ -71,7 +71,7 @@ fn defined() -> BTreeSet<String> {
 }
 
 #[test]
-fn ids_are_recognised() {
+fn ids_are_recognized() {
     let line = "(rules H-3 to H-6, `P-K3`; I-7b) UTF-8, SHA-256, [A-Z0-9]+, M-2x, x-1, T-, E-1-2, -5";
     assert_eq!(ids(line).collect::<Vec<_>>(), ["H-3", "H-6", "P-K3", "I-7b"]);
 }

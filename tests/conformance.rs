@@ -1,10 +1,8 @@
-//! One test per example, and per source of `tests/golden/upstream/bytes`, in the real ExecuTorch runtime: it is assembled, loaded
-//! and run, and its outputs are compared with those that its tests expect; with the weights inside the program and outside, and
-//! through every loader.
+//! One test per example, and per source of `tests/golden/upstream/bytes`, in the real ExecuTorch runtime: it is assembled, loaded and
+//! executed, and its outputs are compared with the expected ones; with internal and external weights, and with every loader.
 //!
-//! The tests of a method run in their order on one loaded method, so that a mutable tensor keeps its content from one to the next.
-//! They are ignored by default, since they fetch the runtime from a package index: `cargo test --test conformance -- --ignored`;
-//! with a name in front of `--` those whose name contains it.
+//! The tests of a method run in order on one loaded method: mutable tensors keep their content. They are ignored by default, since they
+//! download the runtime from a package index: `cargo test --test conformance -- --ignored`; a name before `--` selects tests.
 
 use std::fs;
 use std::io;
@@ -25,7 +23,7 @@ use support::case::{Case, inputs};
 use support::runner::{self, Mode, Value};
 use support::{files, root, trial};
 
-/// How every source is assembled and loaded: with the constants outside or not, and the options of the loader.
+/// Variants of each test: external constants or not, options of loading.
 const VARIANTS: [(bool, Mode); 5] = [
     (false, Mode { verify: "full", loader: "file" }),
     (false, Mode { verify: "full", loader: "buffer" }),
@@ -39,8 +37,8 @@ fn main() -> ExitCode {
     let upstream = inputs(&root().join("tests/golden/upstream/bytes"), 28);
     let upstream = upstream.into_iter().map(|case| test("upstream/bytes", case, false));
     let ours = [
-        trial("elements_are_found_in_any_order", elements_are_found_in_any_order),
-        trial("differences_are_noticed", differences_are_noticed),
+        trial("coordinates_depend_on_the_dim_order", coordinates_depend_on_the_dim_order),
+        trial("differences_are_reported", differences_are_reported),
     ];
     support::run(examples.chain(upstream).chain(ours).collect())
 }
@@ -52,8 +50,8 @@ fn test(folder: &str, case: Case, must_compare: bool) -> Trial {
     let name = format!("{folder}/{}", case.name());
     let test = trial(name, move || {
         for (external_data, mode) in VARIANTS {
-            let outside = if external_data { ", --external-data" } else { "" };
-            let variant = format!("{} verification, {}{outside}", mode.verify, mode.loader);
+            let external = if external_data { ", --external-data" } else { "" };
+            let variant = format!("{} verification, {}{external}", mode.verify, mode.loader);
             match compare_outputs(&RUNNER, &case.input, external_data, mode) {
                 Ok(compared) => assert!(compared > 0 || !must_compare, "{variant}: no test compares an output"),
                 Err(failures) => panic!("{variant}:\n{}", failures.join("\n")),
@@ -63,7 +61,10 @@ fn test(folder: &str, case: Case, must_compare: bool) -> Trial {
     test.with_ignored_flag(true)
 }
 
-/// Assembles a source, runs its tests, and returns the number of outputs that were compared, or all failures.
+/// Assembles a source, runs its tests, and returns the number of compared outputs.
+///
+/// # Errors
+/// All failures.
 fn compare_outputs(runner: &Path, path: &Path, external_data: bool, mode: Mode) -> Result<usize, Vec<String>> {
     let text = fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
     let name = path.display().to_string();
@@ -83,14 +84,14 @@ fn compare_outputs(runner: &Path, path: &Path, external_data: bool, mode: Mode) 
     let script = script(&assembly).map_err(|error| vec![error.to_string()])?;
     let answers = runner::run(runner, &pte, &ptds, mode, &script).map_err(|failure| vec![failure])?;
     let mut check = Check { answers: answers.into_iter(), failures: Vec::new(), compared: 0 };
-    // What is behind a missing answer has none either.
+    // After a missing answer, all others are missing, too.
     if let Err(missing) = check.program(&assembly) {
         check.failures.push(missing);
     }
     if check.failures.is_empty() { Ok(check.compared) } else { Err(check.failures) }
 }
 
-/// A constant that stayed in the program, although all were sent out.
+/// Message about a constant that is stored in the program in spite of `external_data`.
 fn constant_inside(assembly: &Assembly) -> Option<String> {
     assembly.program.plans().iter().find_map(|plan| {
         let inside = plan.tensors().find(|(_, tensor)| {
@@ -101,7 +102,7 @@ fn constant_inside(assembly: &Assembly) -> Option<String> {
     })
 }
 
-/// Every method's name, in the order of the program.
+/// Names of all methods, in the order of the program.
 fn methods(assembly: &Assembly) -> impl Iterator<Item = &str> {
     assembly.program.plans().iter().map(|plan| plan.name.as_deref().unwrap_or_default())
 }
@@ -110,7 +111,7 @@ fn cases<'a>(assembly: &'a Assembly, method: &str) -> &'a [TestCase] {
     assembly.tests.iter().find(|tests| tests.method == method).map_or(&[], |tests| &tests.cases)
 }
 
-/// Loads every method, and runs its tests. [`Check::program`] reads the answers in the same order.
+/// Script that loads every method and runs its tests. [`Check::program`] reads the answers in the same order.
 fn script(assembly: &Assembly) -> io::Result<String> {
     let mut lines = vec!["methods".to_owned()];
     for method in methods(assembly) {
@@ -127,7 +128,7 @@ fn script(assembly: &Assembly) -> io::Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// Reads the runner's answers beside what was asked.
+/// Compares the answers of the runner with the expected ones.
 struct Check {
     answers: std::vec::IntoIter<String>,
     failures: Vec<String>,
@@ -136,16 +137,16 @@ struct Check {
 
 impl Check {
     fn answer(&mut self) -> Result<String, String> {
-        self.answers.next().ok_or_else(|| "the runner says nothing more".to_owned())
+        self.answers.next().ok_or_else(|| "missing answer of the runner".to_owned())
     }
 
-    /// Notes it if the next answer is not `wanted`; says whether it was.
-    fn expect(&mut self, wanted: &str, what: &str) -> Result<bool, String> {
+    /// Compares the next answer; adds a failure and returns false if it differs.
+    fn expect(&mut self, expected: &str, context: &str) -> Result<bool, String> {
         let answer = self.answer()?;
-        if answer != wanted {
-            self.failures.push(format!("{what}: expected `{wanted}`, the runner says `{answer}`"));
+        if answer != expected {
+            self.failures.push(format!("{context}: expected `{expected}`, found `{answer}`"));
         }
-        Ok(answer == wanted)
+        Ok(answer == expected)
     }
 
     fn program(&mut self, assembly: &Assembly) -> Result<(), String> {
@@ -161,7 +162,7 @@ impl Check {
                 let before = self.failures.len();
                 self.case(case, &what)?;
                 if !loaded {
-                    // These failures are all the same one.
+                    // Failures of the tests follow from the failed load.
                     self.failures.truncate(before);
                 }
             }
@@ -177,21 +178,21 @@ impl Check {
         let answer = self.answer()?;
         let count = answer.strip_prefix("outputs ").and_then(|count| count.parse::<usize>().ok());
         let Some(count) = count else {
-            self.failures.push(format!("{what}: the runner has no outputs: `{answer}`"));
+            self.failures.push(format!("{what}: expected outputs, found `{answer}`"));
             return Ok(());
         };
-        let wanted = case.outputs.as_ref();
-        if let Some(wanted) = wanted.filter(|wanted| wanted.len() != count) {
-            self.failures.push(format!("{what}: expected {} outputs, found {count}", wanted.len()));
+        let outputs = case.outputs.as_ref();
+        if let Some(outputs) = outputs.filter(|outputs| outputs.len() != count) {
+            self.failures.push(format!("{what}: expected {} outputs, found {count}", outputs.len()));
         }
         for number in 0..count {
             let answer = self.answer()?;
             let Some(value) = answer.strip_prefix(&format!("output {number} ")).and_then(runner::read) else {
-                self.failures.push(format!("{what}: `{answer}` is no output"));
+                self.failures.push(format!("{what}: `{answer}` is not an output"));
                 continue;
             };
-            // What a failed execution left behind says nothing.
-            let Some(expected) = wanted.and_then(|wanted| wanted.get(number)).filter(|_| executed) else { continue };
+            // Outputs of a failed execution are not compared.
+            let Some(expected) = outputs.and_then(|outputs| outputs.get(number)).filter(|_| executed) else { continue };
             self.compared += 1;
             if let Err(failure) = compare(expected, &value, case) {
                 self.failures.push(format!("{what}, output {number}: {failure}"));
@@ -230,7 +231,7 @@ fn compare(expected: &TestData, found: &Value, case: &TestCase) -> Result<(), St
     if same { Ok(()) } else { Err(format!("expected {expected:?}, found {found:?}")) }
 }
 
-/// Both in the order of memory.
+/// Compares the elements of two tensors, both in memory order.
 fn compare_elements(
     scalar_type: ScalarType,
     sizes: &[i32],
@@ -263,7 +264,7 @@ fn compare_elements(
     Ok(())
 }
 
-/// Two infinities, and two that are no numbers, are the same.
+/// Returns true if two numbers are within the tolerance; equal infinities and two NaNs are.
 fn near(expected: f64, found: f64, case: &TestCase) -> bool {
     let tolerance = case.atol + case.rtol * expected.abs();
     expected == found
@@ -271,7 +272,7 @@ fn near(expected: f64, found: f64, case: &TestCase) -> bool {
         || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
 }
 
-/// Where the element is that lies at `position` in memory.
+/// Coordinates of the element at `position` in memory.
 fn coordinates(mut position: usize, sizes: &[i32], dim_order: &[u8]) -> Vec<usize> {
     let mut at = vec![0; sizes.len()];
     for &dimension in dim_order.iter().rev() {
@@ -283,14 +284,14 @@ fn coordinates(mut position: usize, sizes: &[i32], dim_order: &[u8]) -> Vec<usiz
     at
 }
 
-fn elements_are_found_in_any_order() {
+fn coordinates_depend_on_the_dim_order() {
     assert_eq!(coordinates(5, &[2, 3], &[0, 1]), [1, 2]);
     assert_eq!(coordinates(5, &[2, 3], &[1, 0]), [1, 2]);
     assert_eq!(coordinates(1, &[2, 3], &[1, 0]), [1, 0]);
     assert_eq!(coordinates(0, &[], &[]), [0; 0]);
 }
 
-fn differences_are_noticed() {
+fn differences_are_reported() {
     let case = TestCase { inputs: Vec::new(), outputs: None, atol: 0.5, rtol: 0.0 };
     assert!(near(1.0, 1.5, &case) && !near(1.0, 1.75, &case));
     assert!(near(f64::NAN, f64::NAN, &case) && !near(f64::NAN, 1.0, &case) && !near(1.0, f64::NAN, &case));

@@ -1,7 +1,7 @@
-//! The docs are true: every YAML block of README.md and docs/ assembles without a warning, every `sh` block runs, and the
-//! tables of keys are those of the grammar (`BLESS=1 cargo test` renews them).
+//! Tests of README.md and docs/: every YAML block assembles without a warning, every `sh` block runs, generated tables and rules are up
+//! to date (`BLESS=1 cargo test --test docs` updates them), the table of dependencies matches Cargo.toml.
 //!
-//! Not here: that texts do in the runtime what the docs say; see tests/conformance.rs for the examples.
+//! The Rust block of README.md is a documentation test of src/lib.rs; tests/conformance.rs runs the examples in the real runtime.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +24,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Fenced blocks of a language, with the line they begin in.
+/// Fenced blocks of a language, with their line numbers.
 fn blocks(page: &str, language: &str) -> Vec<(usize, String)> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, String, bool)> = None;
@@ -63,8 +63,8 @@ fn every_yaml_block_assembles() {
     assert!(count >= 11, "{count} blocks of YAML");
 }
 
-/// Commands run one block after the other in a folder that has the examples, with the built binary as `pte-emit` and as
-/// `cargo run --release --`. `cargo test` is what is running already.
+/// Runs the blocks in sequence in a folder with the examples, with the built binary for `pte-emit` and `cargo run --release --`.
+/// `cargo test` is skipped: it is running already.
 #[test]
 fn every_command_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn every_command_runs() {
         for (line, block) in blocks(&text, "sh") {
             let script = block.replace("cargo run --release --", "pte-emit").replace("cargo test\n", "true\n");
             if script.contains("cargo ") {
-                // What builds or measures is run by .ci/run, which names the same commands.
+                // .ci/run runs the commands that build or measure.
                 let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
                 for command in block.lines().filter(|command| command.starts_with("cargo ")) {
                     assert!(ci.contains(command), "{}:{line}: .ci/run does not run `{command}`", page.display());
@@ -99,9 +99,8 @@ fn every_command_runs() {
     assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
 }
 
-/// The picture at the top of the README shows the bytes of an example.
 #[test]
-fn the_picture_is_true() {
+fn the_picture_shows_the_bytes_of_an_example() {
     let text = std::fs::read_to_string(root().join("examples/linear.yaml")).unwrap();
     let input = Source::yaml("linear.yaml", &text, root().join("examples"));
     let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -118,6 +117,7 @@ fn the_picture_is_true() {
     assert!(readme.contains(&format!("then at {base:04x}")));
 }
 
+/// Copies a folder.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -131,11 +131,11 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn the_tables_of_keys_are_those_of_the_grammar() {
+fn the_tables_of_keys_are_up_to_date() {
     let path = root().join("docs/yaml-reference.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let shapes = shapes();
-    let mut renewed = String::new();
+    let mut updated = String::new();
     let mut rest = text.as_str();
     let mut described = Vec::new();
     while let Some((before, after)) = rest.split_once("<!-- keys of ") {
@@ -143,13 +143,13 @@ fn the_tables_of_keys_are_those_of_the_grammar() {
         let (_, after) = after.split_once("<!-- end -->").expect("the table ends");
         let shape =
             shapes.iter().find(|shape| shape.name == name).unwrap_or_else(|| panic!("no shape is called {name}"));
-        renewed += &format!("{before}<!-- keys of {name} -->\n{}<!-- end -->", table(shape));
+        updated += &format!("{before}<!-- keys of {name} -->\n{}<!-- end -->", table(shape));
         described.push(name);
         rest = after;
     }
-    renewed += rest;
+    updated += rest;
     for shape in &shapes {
-        // A progression is small enough to be told in words.
+        // `iota` has two keys, which the table of `data_map` describes.
         assert!(
             described.contains(&shape.name) || shape.name == "iota",
             "docs/yaml-reference.md leaves out {}",
@@ -157,23 +157,23 @@ fn the_tables_of_keys_are_those_of_the_grammar() {
         );
     }
     if std::env::var_os("BLESS").is_some() {
-        return std::fs::write(path, renewed).unwrap();
+        return std::fs::write(path, updated).unwrap();
     }
-    assert_eq!(text, renewed, "`BLESS=1 cargo test` renews the tables");
+    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the tables");
 }
 
 #[test]
-fn the_rules_are_those_of_the_table() {
+fn the_rules_are_up_to_date() {
     let path = root().join("docs/rules.md");
     let text = std::fs::read_to_string(&path).unwrap();
-    let (before, after) = text.split_once("<!-- rules -->\n").expect("the page has a place for the rules");
-    let (_, after) = after.split_once("<!-- end -->").expect("the place ends");
+    let (before, after) = text.split_once("<!-- rules -->\n").expect("docs/rules.md has the marker `rules`");
+    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
     let rules: String = rules::RULES.iter().map(describe_rule).collect();
-    let renewed = format!("{before}<!-- rules -->\n{rules}<!-- end -->{after}");
+    let updated = format!("{before}<!-- rules -->\n{rules}<!-- end -->{after}");
     if std::env::var_os("BLESS").is_some() {
-        return std::fs::write(path, renewed).unwrap();
+        return std::fs::write(path, updated).unwrap();
     }
-    assert_eq!(text, renewed, "`BLESS=1 cargo test` renews the rules");
+    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the rules");
 }
 
 fn describe_rule(rule: &Rule) -> String {
@@ -190,7 +190,7 @@ fn describe_rule(rule: &Rule) -> String {
     )
 }
 
-/// All shapes that a text can have, found from the root.
+/// All shapes that are reachable from the document.
 fn shapes() -> Vec<&'static Shape> {
     fn visit(form: &Form, found: &mut Vec<&'static Shape>) {
         match form {
@@ -209,7 +209,7 @@ fn shapes() -> Vec<&'static Shape> {
 }
 
 fn table(shape: &Shape) -> String {
-    let mut table = String::from("\n| key | holds | |\n|---|---|---|\n");
+    let mut table = String::from("\n| key | type | description |\n|---|---|---|\n");
     for key in shape.keys {
         let required = if shape.required.contains(&key.name) { " (required)" } else { "" };
         table += &format!("| `{}`{required} | {} | {} |\n", key.name, describe(&key.form), key.doc);
@@ -222,9 +222,9 @@ fn describe(form: &Form) -> String {
         Form::Null => "null".into(),
         Form::Bool => "true or false".into(),
         Form::Int => "an integer".into(),
-        Form::UInt => "an integer from 0".into(),
+        Form::UInt => "a non-negative integer".into(),
         Form::Number => "a number".into(),
-        Form::Text => "a text".into(),
+        Form::Text => "a string".into(),
         Form::Size => "a byte count (`4096`, `4K`)".into(),
         Form::Alignment => "an alignment".into(),
         Form::Dtype => "an element type".into(),
@@ -237,4 +237,27 @@ fn describe(form: &Form) -> String {
         Form::Named(name, _) => format!("*{name}*"),
         Form::Either(forms) => forms.iter().map(describe).collect::<Vec<_>>().join(" or "),
     }
+}
+
+/// Rows of README.md are the dependencies in Cargo.toml, in alphabetical order; optional ones are marked `cli`.
+#[test]
+fn the_table_of_dependencies_is_up_to_date() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut expected = Vec::new();
+    let mut section = "";
+    for line in manifest.lines() {
+        match line.split_once(" = ") {
+            _ if line.starts_with('[') => section = line.trim_matches(['[', ']']),
+            Some((name, value)) if section.ends_with("dependencies") && section != "dev-dependencies" => {
+                expected.push((name.to_owned(), value.contains("optional = true")));
+            }
+            _ => {}
+        }
+    }
+    expected.sort();
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, table) = readme.split_once("\n| crate | purpose |\n|---|---|\n").expect("README.md has the table");
+    let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let found: Vec<_> = rows.map(|(name, purpose)| (name.to_owned(), purpose.starts_with("`cli`: "))).collect();
+    assert_eq!(found, expected);
 }

@@ -1,8 +1,7 @@
-//! `dump`: rare layouts have their keys in the printed source, long sources are reproduced without a second look, damaged files are
-//! answered; weights are split out and put back; `git diff` shows source.
+//! `dump`: irregular layouts are printed with their keys, long sources round-trip, mutated files do not panic; weights are moved to a `.ptd`
+//! and back; `git diff` shows YAML.
 //!
-//! That every file and every source of the repository is reproduced is asked in tests/golden.rs, tests/examples.rs and
-//! tests/malformed.rs; what single bytes are read as, in tests/reader.rs.
+//! tests/golden.rs, tests/examples.rs and tests/malformed.rs test that all files and sources of the repository are reproduced.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +14,7 @@ use pte_emit::{Options as AssembleOptions, Source, assemble};
 mod support;
 
 use support::properties::{first_file as bytes, print, print_options, survives_dump};
-use support::{files_below, root, texts};
+use support::{files_below, mutation, root};
 
 #[test]
 fn tests_are_stripped_without_touching_the_program() {
@@ -31,9 +30,9 @@ fn tests_are_stripped_without_touching_the_program() {
     );
 }
 
-/// A person's text stays a person's text: no hints where none are needed.
+/// Computed keys are not printed where the default reproduces the file.
 #[test]
-fn the_text_is_short() {
+fn printed_yaml_is_short() {
     for name in ["add", "linear", "stateful_init", "index", "conv_dyn", "conv_xnn", "topk", "cat"] {
         let printed =
             print(&root().join(format!("tests/golden/upstream/bytes/{name}/model.pte")), false, LargeData::Refer)
@@ -44,9 +43,9 @@ fn the_text_is_short() {
     }
 }
 
-/// Long texts are not assembled to see whether they are right, so here they are.
+/// `dump` does not assemble long sources for comparison by default; this test does.
 #[test]
-fn long_texts_come_back_bit_for_bit() {
+fn long_sources_round_trip() {
     const COUNT: usize = 1200;
     let mut text = String::from("methods:\n  forward:\n    values:\n      x: {tensor: float32, sizes: [2, 3]}\n");
     for i in 0..COUNT {
@@ -74,21 +73,20 @@ fn long_texts_come_back_bit_for_bit() {
     assert_eq!(printed.difference, None);
     assert!(printed.text.len() > 1 << 19 && !printed.text.contains("index:"));
     assert!(bytes(&printed.text) == file);
-    // What is no part of the program's meaning is compared in long files, too.
-    let mut odd = file;
-    let end = u64::from_le_bytes(odd[16..24].try_into().unwrap()) as usize;
-    odd[end] = 1;
-    let origin = Origin::Bytes(odd.as_slice().into());
+    // Padding is compared in long files, too.
+    let mut padded = file;
+    let end = u64::from_le_bytes(padded[16..24].try_into().unwrap()) as usize;
+    padded[end] = 1;
+    let origin = Origin::Bytes(padded.as_slice().into());
     let printed =
         pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &print_options()).unwrap();
     assert_eq!(printed.difference, None);
     assert!(printed.text.ends_with(&format!("raw:\n  patch:\n    - {{at: {end:#x}, bytes: {{hex: \"01\"}}}}\n")));
 }
 
-/// What no default explains is said: each of these is made by a text, or from one by changing its bytes, and the words
-/// that the dump must find are beside it.
+/// Irregular layouts: files of sources, some with changed bytes, and the expected keys in the printed YAML.
 #[test]
-fn odd_layouts_have_words() {
+fn irregular_layouts_are_printed() {
     let model = |data: &str, rest: &str| {
         format!(
             "methods:\n  forward:\n    values:\n      a: {{tensor: uint8, sizes: [5], data: {data}}}\n      b: {{tensor: uint8, \
@@ -179,21 +177,21 @@ fn odd_layouts_have_words() {
         ("bytes: {hex: \"0707\"}", changed(&|file| file[gap..gap + 2].fill(7))),
         ("at: 0x24, bytes: {hex: \"01\"}", changed(&|file| file[36] = 1)),
     ];
-    for (words, file) in files {
+    for (expected, file) in files {
         for explicit in [false, true] {
             let options = PrintOptions { explicit, large_data: LargeData::Inline, file: String::new() };
             let origin = Origin::Bytes(file.as_slice().into());
             let printed =
                 pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options).unwrap();
-            assert_eq!(printed.difference, None, "{words}:\n{}", printed.text);
-            assert!(printed.text.contains(words), "{words}:\n{}", printed.text);
-            assert!(bytes(&printed.text) == file, "{words}:\n{}", printed.text);
+            assert_eq!(printed.difference, None, "{expected}:\n{}", printed.text);
+            assert!(printed.text.contains(expected), "{expected}:\n{}", printed.text);
+            assert!(bytes(&printed.text) == file, "{expected}:\n{}", printed.text);
         }
     }
 }
 
 #[test]
-fn odd_data_files_have_words() {
+fn irregular_ptd_layouts_are_printed() {
     let text = |entry: &str, layout: &str| {
         let tensor = "tensor: uint8, sizes: [5], data: {hex: \"0102030405\"}";
         format!("named_data:\n  w: {{{tensor}}}\n  v: {{{tensor}}}\n  b: {{hex: \"07\"{entry}}}\n{layout}")
@@ -217,14 +215,14 @@ fn odd_data_files_have_words() {
         ("align: 512", bytes(&text(", align: 512", ""))),
         ("ptd_builder: exir", bytes(&text("", "layout: {ptd_builder: exir}\n"))),
     ];
-    for (words, file) in files {
+    for (expected, file) in files {
         let origin = Origin::Bytes(file.as_slice().into());
         let printed =
             pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &print_options())
                 .unwrap();
-        assert_eq!(printed.difference, None, "{words}:\n{}", printed.text);
-        assert!(printed.text.contains(words), "{words}:\n{}", printed.text);
-        assert!(bytes(&printed.text) == file, "{words}:\n{}", printed.text);
+        assert_eq!(printed.difference, None, "{expected}:\n{}", printed.text);
+        assert!(printed.text.contains(expected), "{expected}:\n{}", printed.text);
+        assert!(bytes(&printed.text) == file, "{expected}:\n{}", printed.text);
     }
 }
 
@@ -239,7 +237,7 @@ fn extracted_data_are_files() {
 }
 
 #[test]
-fn weights_split_out_and_put_back_give_the_same_file() {
+fn externalizing_and_internalizing_reproduces_the_file() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["linear", "multi", "conv_dyn", "conv_xnn", "stateful_init", "add", "topk", "bf16", "channels_last"] {
         let original = root().join(format!("tests/golden/upstream/bytes/{name}/model.pte"));
@@ -272,9 +270,9 @@ fn weights_split_out_and_put_back_give_the_same_file() {
     }
 }
 
-/// What is stored twice stays so on the way out and back.
+/// Equal data that are stored separately stay separate.
 #[test]
-fn copies_split_out_and_put_back_give_the_same_file() {
+fn externalizing_and_internalizing_keeps_copies() {
     let folder = tempfile::tempdir().unwrap();
     let text = "methods:\n  forward:\n    values:\n      a: {tensor: float32, data: [1, 2], name: a}\n      b: {tensor: float32, \
                 sizes: [2], data: {hex: \"0000803f00000040\", copy: 1}, name: b}\n      y: {tensor: float32, sizes: [2]}\n    \
@@ -283,7 +281,7 @@ fn copies_split_out_and_put_back_give_the_same_file() {
         (folder.path().join("o.pte"), folder.path().join("s.pte"), folder.path().join("s.ptd"));
     std::fs::write(&original, bytes(text)).unwrap();
     let run = |path: &Path, overrides: AssembleOptions| {
-        assemble(&Source::of_origin("o", Origin::File(path.into())), &overrides).expect("it is ours")
+        assemble(&Source::of_origin("o", Origin::File(path.into())), &overrides).expect("a valid file")
     };
     let split = run(&original, {
         let mut options = AssembleOptions::default();
@@ -302,7 +300,7 @@ fn copies_split_out_and_put_back_give_the_same_file() {
 }
 
 #[test]
-fn a_missing_key_is_told() {
+fn a_missing_key_is_an_error() {
     let path = root().join("tests/golden/upstream/bytes/lora_tags/model.pte");
     let with = vec![root().join("tests/golden/upstream/bytes/lora_tags/first.ptd")];
     let overrides = {
@@ -318,9 +316,9 @@ fn a_missing_key_is_told() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// A few bytes of a file are changed: it is printed, or refused, and what is printed without a remark is exact.
+    /// A mutated file is printed or rejected; without a reported difference, the YAML reproduces it.
     #[test]
-    fn broken_files_are_answered(
+    fn mutated_files_are_printed_or_rejected(
         file in any::<prop::sample::Index>(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
@@ -339,9 +337,9 @@ proptest! {
     }
 }
 
-/// What random texts have found.
+/// Regressions found by random mutations.
 #[test]
-fn odd_texts_come_back() {
+fn sources_with_edge_cases_round_trip() {
     let text = |list: &str| {
         format!(
             "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [2]}}, y: {{tensor: float32, sizes: [2]}}, \
@@ -350,7 +348,7 @@ fn odd_texts_come_back() {
     };
     for list in ["{tensor_list: [x, {index: -1}]}", "{optional_tensor_list: [x, null]}"] {
         let text = text(list);
-        assert!(assemble(&Source::yaml("odd", &text, Path::new("")), &AssembleOptions::default()).is_ok());
+        assert!(assemble(&Source::yaml("edge", &text, Path::new("")), &AssembleOptions::default()).is_ok());
         survives_dump(&text, Path::new("")).unwrap();
     }
 }
@@ -358,17 +356,17 @@ fn odd_texts_come_back() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
     #[test]
-    fn random_texts_come_back(text in any::<usize>(), mutations in prop::collection::vec(texts::mutation(), 1..4)) {
-        let (folder, mutated) = texts::mutated(text, &mutations);
+    fn mutated_sources_round_trip(source in any::<usize>(), mutations in prop::collection::vec(mutation::mutation(), 1..4)) {
+        let (folder, mutated) = mutation::mutated(source, &mutations);
         if let Err(problem) = survives_dump(&mutated, folder) {
-            return Err(TestCaseError::fail(format!("{problem}\nfrom the text\n{mutated}")));
+            return Err(TestCaseError::fail(format!("{problem}\nfrom the source\n{mutated}")));
         }
     }
 }
 
-/// docs/dump.md tells how; these are its lines.
+/// The commands of docs/dump.md.
 #[test]
-fn git_diff_shows_text() {
+fn git_diff_shows_yaml() {
     let folder = tempfile::tempdir().unwrap();
     let binary = env!("CARGO_BIN_EXE_pte-emit");
     let git = |args: &[&str]| {

@@ -1,8 +1,7 @@
-//! One test per example, named by its file: it is short and says what it shows, is assembled without a warning and always to the
-//! same bytes, reads the same by another YAML parser, is valid by the JSON Schema, and its files pass our other commands.
+//! One test per example, named by its file: it is short and has a description, assembles without a warning and always to the same bytes, is
+//! parsed to the same tree by another YAML parser, is valid by the JSON Schema, and its files pass the other commands.
 //!
-//! `cargo test --test examples linear` runs those whose name contains the word. Whether the examples compute what they say is asked
-//! in tests/conformance.rs.
+//! `cargo test --test examples linear` runs those whose name contains the word. tests/conformance.rs executes the examples.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +37,7 @@ fn test(case: Case) -> Trial {
 
 fn example(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
-    says_what_it_shows(&text);
+    has_a_description(&text);
     properties::parsers_agree(&text);
     properties::valid_by_schema(&text);
     properties::survives_dump(&text, &folder()).unwrap_or_else(|problem| panic!("dump: {problem}"));
@@ -47,9 +46,9 @@ fn example(path: &Path) {
     assert!(assembly.program_file().is_some(), "it has no methods");
     properties::check_accepts(&assembly);
     let files = sources::files(&assembly);
-    // No diff of bytes on failure: it would fill the screen.
-    assert!(files == sources::files(&sources::assembled(path)), "it is assembled to other bytes the second time");
-    assert!(files == elsewhere(&text), "it is assembled to other bytes in another folder");
+    // `assert!`: a diff of bytes would be too long.
+    assert!(files == sources::files(&sources::assembled(path)), "assembling again yields other bytes");
+    assert!(files == in_another_folder(&text), "assembling in another folder yields other bytes");
     let written = tempfile::tempdir().unwrap();
     for (number, (extension, bytes)) in files.into_iter().enumerate() {
         let file = written.path().join(format!("{number}.{extension}"));
@@ -59,32 +58,38 @@ fn example(path: &Path) {
     }
 }
 
-fn says_what_it_shows(text: &str) {
+fn has_a_description(text: &str) {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some(SCHEMA_LINE));
-    assert!(lines.next().is_some_and(|line| line.starts_with("# ") && line.len() > 20), "no line says what it shows");
-    assert!(text.is_ascii() && text.ends_with('\n') && !text.contains(" \n"), "it is not plain ASCII");
+    assert!(
+        lines.next().is_some_and(|line| line.starts_with("# ") && line.len() > 20),
+        "the second line is not a description"
+    );
+    assert!(
+        text.is_ascii() && text.ends_with('\n') && !text.contains(" \n"),
+        "it is not ASCII, has trailing spaces, or no newline at the end"
+    );
     assert!(text.len() < 64 << 10, "it has {} bytes", text.len());
 }
 
-/// The files of a source by another name in another folder, where its data are.
-fn elsewhere(text: &str) -> Vec<(&'static str, Vec<u8>)> {
-    let elsewhere = tempfile::tempdir().unwrap();
+/// Assembles a source with another name in another folder.
+fn in_another_folder(text: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let copy_of_folder = tempfile::tempdir().unwrap();
     for data in files_below(&folder().join("data"), &[]) {
-        let copy = elsewhere.path().join(data.strip_prefix(folder()).unwrap());
+        let copy = copy_of_folder.path().join(data.strip_prefix(folder()).unwrap());
         fs::create_dir_all(copy.parent().unwrap()).unwrap();
         fs::copy(data, copy).unwrap();
     }
-    sources::files(&sources::assembly("other.yaml", text, elsewhere.path()))
+    sources::files(&sources::assembly("other.yaml", text, copy_of_folder.path()))
 }
 
 fn data_are_small_and_used() {
-    let texts: Vec<String> = examples().iter().map(|case| fs::read_to_string(&case.input).unwrap()).collect();
+    let sources: Vec<String> = examples().iter().map(|case| fs::read_to_string(&case.input).unwrap()).collect();
     let data = files_below(&folder().join("data"), &[]);
     assert!(!data.is_empty());
     for path in data {
         assert!(fs::metadata(&path).unwrap().len() < 64 << 10, "{} is large", path.display());
         let name = path.strip_prefix(folder()).unwrap().to_str().unwrap();
-        assert!(texts.iter().any(|text| text.contains(name)), "no example reads {name}");
+        assert!(sources.iter().any(|source| source.contains(name)), "no example reads {name}");
     }
 }

@@ -1,5 +1,5 @@
-//! What goes wrong around us: no room, sources that shrink, interruptions, another process with the same target. Always a clear
-//! error or a whole file, never a torn one, and never is the old one lost.
+//! Failures of the environment: full disks, data files that shrink, signals, concurrent processes with the same output. The output is
+//! complete or unchanged, and errors are reported.
 #![cfg(unix)]
 
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ mod support;
 
 use support::folder::{Done, Folder};
 
-/// A text with so many bytes of weights, which are a file of holes.
+/// Writes a source with this many bytes of weights, which are a sparse file.
 fn model(folder: &Folder, bytes: u64) {
     File::create(folder.path().join("weights.bin")).unwrap().set_len(bytes).unwrap();
     let elements = bytes / 4;
@@ -26,7 +26,7 @@ fn model(folder: &Folder, bytes: u64) {
     );
 }
 
-/// The command by way of a shell, which limits it.
+/// Runs the command with a limit of the shell.
 fn limited(folder: &Folder, limit: &str, arguments: &str) -> Done {
     let command = folder.command(&[]);
     let line = format!("{limit}; exec {} {arguments}", command.get_program().to_str().unwrap());
@@ -36,24 +36,24 @@ fn limited(folder: &Folder, limit: &str, arguments: &str) -> Done {
 }
 
 #[test]
-fn a_full_disk_is_told_and_the_old_output_stays() {
+fn a_full_disk_is_reported_and_the_old_output_is_unchanged() {
     let folder = Folder::new(&[("model.pte", "old")]);
     model(&folder, 8 << 20);
-    // A limit for files, in blocks of half a KiB or more; who ignores the signal gets the error.
+    // A limit of the file size in blocks; with the signal ignored, writing fails.
     for limit in ["trap '' XFSZ; ulimit -f 1024", "trap '' XFSZ; ulimit -f 1"] {
-        limited(&folder, limit, "model.yaml -o model.pte").exits(3).says("model.pte: File too large");
+        limited(&folder, limit, "model.yaml -o model.pte").exits(3).stderr_contains("model.pte: File too large");
         assert_eq!(folder.read("model.pte"), b"old");
         assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
     }
     if cfg!(target_os = "linux") {
-        folder.run(&["model.yaml", "-o", "/dev/full"]).exits(3).says("/dev/full: No space left on device");
+        folder.run(&["model.yaml", "-o", "/dev/full"]).exits(3).stderr_contains("/dev/full: No space left on device");
     }
 }
 
-/// Data are turned and converted in blocks: there is not room for half of them.
+/// Data are permuted and converted in blocks: the limit is less than half of their size.
 #[test]
 #[cfg(target_os = "linux")]
-fn large_data_need_little_memory() {
+fn converting_large_data_needs_little_memory() {
     let folder = Folder::new(&[]);
     let (rows, columns) = (1u64 << 14, 1u64 << 12);
     File::create(folder.path().join("weights.bin")).unwrap().set_len(8 * rows * columns).unwrap();
@@ -63,30 +63,33 @@ fn large_data_need_little_memory() {
     let file = File::options().write(true).open(folder.path().join("weights.npy")).unwrap();
     file.set_len(npy.len() as u64 + 8 * rows * columns).unwrap();
     for (name, tensor) in [
-        ("turned.yaml", "tensor: int64, data: {npy: weights.npy}".to_owned()),
+        ("permuted.yaml", "tensor: int64, data: {npy: weights.npy}".to_owned()),
         (
             "converted.yaml",
             format!("tensor: bfloat16, sizes: [{}], data: {{file: weights.bin, dtype: float32}}", 2 * rows * columns),
         ),
     ] {
         folder.write(name, format!("methods: {{forward: {{values: {{w: {{{tensor}}}}}, outputs: [w]}}}}"));
-        // 512 MiB of weights; the limit, in KiB, is for the program itself, too.
+        // 512 MiB of weights; the limit in KiB includes the program.
         limited(&folder, "ulimit -v 250000", &format!("{name} -o /dev/null -q")).exits(0);
     }
 }
 
 #[test]
-fn a_folder_that_takes_no_file_is_told() {
+fn an_output_folder_that_cannot_be_written_is_reported() {
     let folder = Folder::new(&[]);
     model(&folder, 64);
     if cfg!(target_os = "linux") {
-        folder.run(&["model.yaml", "-o", "/proc/model.pte"]).exits(3).says("/proc/model.pte: ");
+        folder.run(&["model.yaml", "-o", "/proc/model.pte"]).exits(3).stderr_contains("/proc/model.pte: ");
     }
-    folder.run(&["model.yaml", "-o", "model.yaml/model.pte"]).exits(3).says("model.yaml/model.pte: there is no folder");
+    folder
+        .run(&["model.yaml", "-o", "model.yaml/model.pte"])
+        .exits(3)
+        .stderr_contains("model.yaml/model.pte: folder model.yaml does not exist");
 }
 
 #[test]
-fn a_source_that_shrinks_is_told() {
+fn a_data_file_that_shrinks_is_reported() {
     let folder = Folder::new(&[("model.pte", "old")]);
     model(&folder, 3 << 20);
     let text = String::from_utf8(folder.read("model.yaml")).unwrap();
@@ -103,7 +106,7 @@ fn a_source_that_shrinks_is_told() {
     assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
 }
 
-/// Sends a signal to the command after each of many moments.
+/// Sends a signal to the command after increasing delays.
 fn interrupted(signal: &str, leftovers: bool) {
     let folder = Folder::new(&[]);
     model(&folder, 48 << 20);
@@ -129,27 +132,27 @@ fn interrupted(signal: &str, leftovers: bool) {
         }
         assert_eq!(names, ["model.pte", "model.yaml", "weights.bin", "whole.pte"], "{signal} after {} ms", 2 * moment);
     }
-    assert!(interrupted > 0, "{signal} always came too late");
+    assert!(interrupted > 0, "{signal} was always too late");
 }
 
 #[test]
-fn who_is_interrupted_leaves_nothing() {
+fn an_interrupted_command_leaves_no_files() {
     interrupted("-INT", false);
     interrupted("-TERM", false);
 }
 
 #[test]
-fn who_is_killed_loses_nothing() {
+fn a_killed_command_does_not_corrupt_outputs() {
     interrupted("-KILL", true);
 }
 
 #[test]
-fn two_processes_with_one_target_make_one_whole_file() {
+fn concurrent_processes_with_one_output_write_a_complete_file() {
     let folder = Folder::new(&[]);
     model(&folder, 16 << 20);
     let other = String::from_utf8(folder.read("model.yaml")).unwrap().replace("forward", "backward");
     folder.write("other.yaml", other);
-    let made = ["model", "other"].map(|name| {
+    let outputs = ["model", "other"].map(|name| {
         folder.run(&[&format!("{name}.yaml"), "-o", "one.pte"]).exits(0);
         folder.read("one.pte")
     });
@@ -158,13 +161,13 @@ fn two_processes_with_one_target_make_one_whole_file() {
         for mut child in [start("model.yaml"), start("other.yaml")] {
             assert!(child.wait().unwrap().success());
         }
-        assert!(made.contains(&folder.read("one.pte")));
+        assert!(outputs.contains(&folder.read("one.pte")));
         assert_eq!(folder.names(), ["model.yaml", "one.pte", "other.yaml", "weights.bin"]);
     }
 }
 
 #[test]
-fn what_was_reserved_and_is_not_needed_is_given_back() {
+fn unused_preallocated_space_is_freed() {
     let folder = Folder::new(&[]);
     let (mut outputs, target) = (Outputs::new(), folder.path().join("short"));
     outputs.write(&target, 4 << 20, &|_| (), |out| out.write_all(b"all")).unwrap();

@@ -1,9 +1,9 @@
-//! One test per golden case, named by its path below `tests/golden`: sources that must become the files that ExecuTorch wrote
-//! (`upstream/`), these files as input of our commands, and inputs whose output is kept (`snapshots/`). Damaged files that a fuzzer
-//! found are named by their path in the repository.
+//! One test per golden case, named by its path below `tests/golden`: sources that must assemble to files written by ExecuTorch
+//! (`upstream/`), these files as input of the commands, and inputs with snapshots of the output (`snapshots/`). Seeds of the fuzzer are
+//! named by their path in the repository.
 //!
 //! `cargo test --test golden -- --list` lists the cases, `cargo test --test golden errors/anchor` runs those whose name contains
-//! the words, `BLESS=1 cargo test --test golden` writes snapshots. tests/golden/README.md says what is in the folders.
+//! the words, `BLESS=1 cargo test --test golden` writes snapshots. tests/golden/README.md describes the folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,12 +36,12 @@ fn snapshots_folder() -> PathBuf {
 
 // --------------------------------------------------------------------------------------------------------------- upstream
 
-/// A folder of sources with the files that ExecuTorch wrote.
+/// Folder of sources with files written by ExecuTorch.
 struct Family {
     name: &'static str,
-    /// The extension of what a source becomes by default.
+    /// Extension of the default output.
     extension: &'static str,
-    /// The number of sources, or a few less.
+    /// Minimum number of sources.
     at_least: usize,
 }
 
@@ -51,11 +51,11 @@ const FAMILIES: [Family; 3] = [
     Family { name: "bundled", extension: "bpte", at_least: 8 },
 ];
 
-/// What ExecuTorch calls the `.ptd` of constants without a tag; `pte-emit -o NAME.pte` calls it `NAME.ptd`.
+/// ExecuTorch's name of the `.ptd` of constants without a tag; `pte-emit -o NAME.pte` names it `NAME.ptd`.
 const DEFAULT_PTD: &str = "_default_external_constant.ptd";
 
-/// No source becomes this file, and no dump reproduces it: devtools made the tensors of the tests contiguous, which those of the
-/// method are not. tests/bundled.rs reads it.
+/// File without a source, which `dump` does not reproduce: devtools converted the tensors of the tests to contiguous ones, unlike those of
+/// the method. tests/bundled.rs reads it.
 const DEVTOOLS: &str = "bundled/channels_last/devtools.bpte";
 
 impl Family {
@@ -67,7 +67,7 @@ impl Family {
         inputs(&self.folder(), self.at_least)
     }
 
-    /// Runs a source by its commands, or by the default one: its files go to a folder of its name.
+    /// Runs the commands of a source; the default one writes to a folder with the name of the source.
     fn run(&self, source: &Case) -> Run {
         let run = source.run_apart(&[&self.default_command(source)]);
         run.exits(0);
@@ -79,7 +79,7 @@ impl Family {
     }
 }
 
-/// The files that a run wrote, by the paths of the files that ExecuTorch wrote.
+/// Outputs of a run, with the paths of the corresponding files written by ExecuTorch.
 fn outputs(run: &Run) -> Vec<(String, Vec<u8>)> {
     let mut files = run.outputs();
     let names: BTreeSet<String> = files.iter().map(|(name, _)| name.clone()).collect();
@@ -92,7 +92,7 @@ fn outputs(run: &Run) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Sources become the files that ExecuTorch wrote, with the warnings that their first lines name.
+/// Sources assemble to the files written by ExecuTorch, with the warnings in their first lines.
 fn upstream() -> Vec<Trial> {
     let mut trials = Vec::new();
     for family in &FAMILIES {
@@ -104,7 +104,7 @@ fn upstream() -> Vec<Trial> {
                 properties::survives_dump(&sources::read(&source.input), &family.folder()).unwrap();
                 if family.name == "bytes" {
                     properties::valid_by_schema(&fs::read_to_string(&source.input).unwrap());
-                    assert_equal(family, &as_json_elsewhere(family, &source));
+                    assert_equal(family, &as_json_in_another_folder(family, &source));
                 }
             }));
         }
@@ -124,24 +124,24 @@ fn assert_equal(family: &Family, run: &Run) {
     }
 }
 
-/// Runs a source as JSON with another name in another folder, where only its data are.
-fn as_json_elsewhere(family: &Family, source: &Case) -> Run {
-    let elsewhere = tempfile::tempdir().unwrap();
+/// Runs a source converted to JSON, with another name, in another folder.
+fn as_json_in_another_folder(family: &Family, source: &Case) -> Run {
+    let folder = tempfile::tempdir().unwrap();
     for data in files_below(&family.folder(), &["bin"]) {
-        let copy = elsewhere.path().join(data.strip_prefix(family.folder()).unwrap());
+        let copy = folder.path().join(data.strip_prefix(family.folder()).unwrap());
         fs::create_dir_all(copy.parent().unwrap()).unwrap();
         fs::copy(data, copy).unwrap();
     }
     let document: serde_yaml::Value = serde_yaml::from_str(&fs::read_to_string(&source.input).unwrap()).unwrap();
-    // Not by way of a JSON value: that would sort the keys, and their order is that of the values.
-    fs::write(elsewhere.path().join("other.json"), serde_json::to_string_pretty(&document).unwrap()).unwrap();
-    let run = run(&source.commands(&[&family.default_command(source)]), "other.json", elsewhere.path());
+    // Not through a JSON value, which would sort the keys: their order is significant.
+    fs::write(folder.path().join("other.json"), serde_json::to_string_pretty(&document).unwrap()).unwrap();
+    let run = run(&source.commands(&[&family.default_command(source)]), "other.json", folder.path());
     run.exits(0);
     run
 }
 
-/// The first bytes of a `.ptd` on ExecuTorch's page about the format: `a * x + b`, segments aligned to 16. The page shows three
-/// rows; the fourth is the padding of the header and the beginning of the FlatBuffer.
+/// First bytes of the `.ptd` in ExecuTorch's documentation of the format: `a * x + b`, segments aligned to 16. The page shows three rows;
+/// the fourth is the padding of the header and the start of the FlatBuffer.
 const FORMAT_PAGE: &str = "
     44 00 00 00  46 54 30 31  46 48 30 31  28 00 00 00
     30 00 00 00  00 00 00 00  00 01 00 00  00 00 00 00
@@ -160,7 +160,7 @@ fn ptd_begins_as_the_format_page_shows() {
     assert_eq!(first_difference(&ptd[..64], &page), None);
 }
 
-/// The offset at which two files differ first, with the rows around it; `None` if they are equal.
+/// Offset of the first difference of two files, with the rows around it; `None` if they are equal.
 fn first_difference(found: &[u8], expected: &[u8]) -> Option<String> {
     if found == expected {
         return None;
@@ -178,7 +178,7 @@ fn first_difference(found: &[u8], expected: &[u8]) -> Option<String> {
     Some(message)
 }
 
-/// The files that ExecuTorch wrote are explained, validated and printed without a loss.
+/// Files written by ExecuTorch are annotated, validated, and reproduced by `dump`.
 fn reference_files() -> Vec<Trial> {
     let files = files_below(&upstream_folder(), &["pte", "ptd", "bpte"]);
     assert!(files.len() >= 93, "{} files", files.len());
@@ -191,28 +191,28 @@ fn reference_files() -> Vec<Trial> {
 
 fn reference_file(path: &Path) {
     let extension = path.extension().unwrap().to_str().unwrap();
-    // From the disk, where data are not read into memory.
+    // From disk, so that data are not read into memory.
     properties::every_byte_has_one_owner(&Origin::File(path.into()), extension);
     if !path.ends_with(DEVTOOLS) {
         properties::dump_reproduces(path);
     }
-    // `bytes/add/model.pte` is what `bytes/add.yaml` becomes.
+    // `bytes/add.yaml` is the source of `bytes/add/model.pte`.
     let source = path.parent().unwrap().with_extension("yaml");
     let mut warns = if source.exists() { Case::read(&source).warns() } else { BTreeSet::new() };
-    // Warnings without a rule are about the source.
+    // Warnings without a rule concern the source.
     warns.retain(|warning| RULES.iter().any(|rule| rule.id == warning));
     properties::check_finds(path, &warns);
     match extension {
         "pte" => {
             properties::check_needs_no_data(path);
             if path.starts_with(upstream_folder().join("bytes")) {
-                properties::is_written_again(path);
+                properties::is_reemitted(path);
             }
         }
         "ptd" => properties::data_have_their_sizes(path),
         _ => {
             if !path.ends_with(DEVTOOLS) {
-                bundles::holds_what_the_source_says(path, &source);
+                bundles::matches_its_source(path, &source);
             }
             let tensors = bundles::is_aligned(path);
             assert!(tensors > 0 || source.file_stem().unwrap() == "empty", "no tensor has data");
@@ -223,7 +223,7 @@ fn reference_file(path: &Path) {
 
 // -------------------------------------------------------------------------------------------------------------- snapshots
 
-/// Inputs with one mistake each: the whole message is kept. Those called `warn_*` are assembled, with a warning.
+/// Inputs with one error each, and snapshots of the messages. `warn_*` are assembled, with a warning.
 fn errors() -> Vec<Trial> {
     let test = |case: Case| {
         trial(format!("snapshots/errors/{}", case.name()), move || {
@@ -321,7 +321,7 @@ fn check_case(rule: &str, name: &str, run: &Run) {
     snapshot::check(&format!("{name}.stderr"), &run.stderr);
 }
 
-/// Commands whose whole output is kept.
+/// Commands with snapshots of their output.
 fn commands() -> Vec<Trial> {
     let test = |case: Case| {
         trial(format!("snapshots/commands/{}", case.name()), move || {
@@ -336,7 +336,7 @@ fn commands() -> Vec<Trial> {
 
 // ------------------------------------------------------------------------------------------------------------- fuzz seeds
 
-/// Damaged files that the fuzzer kept because each reaches code that the others do not: taken for each of the formats.
+/// Seeds of the fuzzer, malformed files with different coverage, read as each of the formats.
 fn fuzz_seeds() -> Vec<Trial> {
     let seeds = files_below(&root().join("fuzz/seeds"), &[]);
     assert!(seeds.len() >= 156, "{} seeds", seeds.len());
@@ -352,10 +352,10 @@ fn fuzz_seeds() -> Vec<Trial> {
     seeds.into_iter().map(test).collect()
 }
 
-// ------------------------------------------------------------------------------------------------------ the cases together
+// --------------------------------------------------------------------------------------------------------- completeness
 
-/// Rules without a case here: those about operators and data flow, and data that cannot be read, are broken in the unit tests of
-/// `check`. A rule that gets a case is taken from the list.
+/// Rules without a case here: those of operators, data flow and unreadable data are tested by the unit tests of `check`. A rule with a case
+/// must not be in the list.
 const TESTED_IN_SRC: [&str; 25] = [
     "T-42", "O-3", "O-4", "O-6", "O-8", "O-5", "O-10", "O-11", "O-12", "X-1", "X-2", "X-5", "X-6", "X-8", "X-9",
     "X-11", "X-12", "X-13", "X-14", "X-15", "X-16", "X-17", "X-18", "X-20", "X-19",
@@ -380,7 +380,7 @@ fn every_rule_has_a_case() {
     assert!(unknown.is_empty(), "cases of unknown rules: {unknown:?}");
 }
 
-/// A file that no source becomes would be compared with nothing.
+/// Every reference file is the output of a source, so that it is compared.
 fn every_reference_file_is_compared() {
     let mut compared = BTreeSet::from([DEVTOOLS.to_owned()]);
     let mut found = BTreeSet::new();
@@ -400,7 +400,7 @@ fn every_reference_file_is_compared() {
     pretty_assertions::assert_eq!(found, compared);
 }
 
-/// A snapshot that no case writes any more hides that its input was lost.
+/// Detects snapshots whose input is missing.
 fn every_snapshot_has_a_case() {
     let outputs = |case: &str| ["stdout", "stderr"].map(|extension| format!("{case}.{extension}"));
     let mut expected: BTreeSet<String> = ["random/expected.txt", "schema/rejected.txt"].map(str::to_owned).into();
@@ -426,10 +426,10 @@ fn every_snapshot_has_a_case() {
     assert!(left.is_empty(), "snapshots without a case: {left:?}");
 }
 
-/// Snapshots are the only files that tests write; none of them can be below `upstream`.
+/// Tests only write snapshots; none of them can be below `upstream`.
 fn upstream_is_never_blessed() {
     for name in ["../upstream/bytes/add/model.pte", "errors/../../upstream/bytes/add.yaml", "/tmp/snapshot", ""] {
-        assert!(!snapshot::is_name(name), "`{name}` is no snapshot");
+        assert!(!snapshot::is_name(name), "`{name}` is not the name of a snapshot");
     }
     assert!(snapshot::is_name("upstream/x") && snapshot::path("upstream/x").starts_with(snapshots_folder()));
 }

@@ -1,4 +1,4 @@
-//! The library where it answers otherwise than the command, which does more before and after.
+//! Behaviour of the library that differs from that of the command.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 #[path = "../examples/library.rs"]
 mod example;
 
-/// The command splits a file into its documents; the library takes one.
+/// `assemble` takes one document; the command splits a file with `documents`.
 #[test]
 fn a_second_document_is_an_error() {
     let text = "methods: {}\n---\nmethods: {}\n";

@@ -1,9 +1,8 @@
-//! One test per malformed example, named by its file: it has one defect, `check` finds it by the rule that the first line names, no
-//! command panics over its files, `dump` reproduces them as far as `tests/golden/snapshots/malformed` says, and, with `--ignored`,
-//! the real runtime answers as the first line says (`BLESS=1 cargo test --test malformed -- --ignored` writes its answers there).
+//! One test per malformed example, named by its file: it has one defect, which `check` reports by the rule in the first line; no command
+//! panics; `dump` reproduces its files, except for the reasons in `tests/golden/snapshots/malformed`; with `--ignored`, the real runtime
+//! answers as in the first line (`BLESS=1 cargo test --test malformed -- --ignored` writes its answers there).
 //!
-//! `cargo test --test malformed segment` runs those whose name contains the word. All that `check` says of them is kept by
-//! tests/golden.rs.
+//! `cargo test --test malformed segment` runs those whose name contains the word. tests/golden.rs has snapshots of the findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,7 +27,7 @@ use support::runner::{self, Mode};
 use support::{files, properties, root, snapshot, sources, trial};
 
 fn main() -> ExitCode {
-    let mut tests = vec![trial("every_defect_is_another", every_defect_is_another)];
+    let mut tests = vec![trial("every_defect_is_unique", every_defect_is_unique)];
     for case in cases() {
         let path = case.input.clone();
         tests.push(trial(case.name().to_owned(), move || example(&Example::read(&path))));
@@ -45,16 +44,16 @@ fn cases() -> Vec<Case> {
     inputs(&root().join("examples/malformed"), 271)
 }
 
-/// How the runtime loads a file: the words of the first line, and the options of the runner.
+/// Names of the loading modes in the first line, and the options of the runner.
 const MODES: [(&str, Mode); 2] =
     [("verified", Mode { verify: "full", loader: "file" }), ("unverified", Mode { verify: "minimal", loader: "file" })];
 
-/// A malformed example.
+/// Malformed example.
 struct Example {
     path: PathBuf,
     name: String,
     text: String,
-    /// The first line: the rule, the defect, and the runtime's answers, in the order of `MODES`; none of a `.bpte`.
+    /// First line: the rule, the defect, and the answers of the runtime in the order of `MODES`; no answers for a `.bpte`.
     rule: String,
     defect: String,
     answers: Option<[String; 2]>,
@@ -70,7 +69,7 @@ impl Example {
             [rule, defect, verified, unverified] => {
                 let answer = |(part, (mode, _)): (&str, (&str, Mode))| {
                     let answer = part.strip_prefix(mode).and_then(|part| part.strip_prefix(": "));
-                    answer.unwrap_or_else(|| panic!("{name}: `{part}` is no answer")).to_owned()
+                    answer.unwrap_or_else(|| panic!("{name}: `{part}` is not an answer")).to_owned()
                 };
                 let [first, second] = MODES;
                 (rule, defect, Some([answer((verified, first)), answer((unverified, second))]))
@@ -88,12 +87,12 @@ impl Example {
         sources::assembly(&self.name, &self.text, self.folder())
     }
 
-    /// Whether it is about the bundle around a program.
+    /// Returns true if the defect is in the `.bpte` around a program.
     fn is_bundle(&self) -> bool {
         self.answers.is_none()
     }
 
-    /// The files it becomes, by the names they are given here.
+    /// Assembled files with their names.
     fn files(&self) -> Vec<(String, Vec<u8>)> {
         let assembly = self.assemble();
         if self.is_bundle() {
@@ -107,7 +106,7 @@ impl Example {
 }
 
 fn example(example: &Example) {
-    says_what_is_wrong(example);
+    has_a_valid_first_line(example);
     properties::parsers_agree(&example.text);
     properties::valid_by_schema(&example.text);
     let files = example.files();
@@ -115,17 +114,20 @@ fn example(example: &Example) {
     if files[0].0 == "model.pte" {
         properties::check_finds_the_same_in_metadata(&files[0].1);
     }
-    the_commands_answer(example);
+    commands_do_not_panic(example);
     is_dumped_and_assembled_again(example, &files);
 }
 
-fn says_what_is_wrong(example: &Example) {
+fn has_a_valid_first_line(example: &Example) {
     let Example { name, text, rule, answers, .. } = example;
     assert!(rules::find(rule).is_some(), "unknown rule {rule}");
-    assert!(text.is_ascii() && text.ends_with('\n') && !text.contains(" \n"), "it is not plain ASCII");
+    assert!(
+        text.is_ascii() && text.ends_with('\n') && !text.contains(" \n"),
+        "it is not ASCII, has trailing spaces, or no newline at the end"
+    );
     assert!(text.len() <= 2000, "it has {} bytes", text.len());
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    assert!(name.bytes().all(is_plain), "the name has other characters than lower-case letters, digits and _");
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    assert!(name.bytes().all(is_allowed), "the name has other characters than lower-case letters, digits and _");
     for answer in answers.iter().flatten().flat_map(|answers| answers.split(" or ")) {
         let known = match answer.split_once(' ') {
             None => ["accepts", "crashes"].contains(&answer),
@@ -134,11 +136,11 @@ fn says_what_is_wrong(example: &Example) {
                     && error.bytes().all(|byte| byte.is_ascii_alphanumeric())
             }
         };
-        assert!(known, "`{answer}` is no answer of the runtime");
+        assert!(known, "`{answer}` is not an answer of the runtime");
     }
 }
 
-fn every_defect_is_another() {
+fn every_defect_is_unique() {
     let mut defects = BTreeMap::new();
     for case in cases() {
         let Example { name, rule, defect, .. } = Example::read(&case.input);
@@ -148,7 +150,7 @@ fn every_defect_is_another() {
     }
 }
 
-/// The findings of `check` in these files: the program with its data, then each of the data.
+/// Findings of `check` in these files: each `.ptd`, then the program with its data.
 fn findings(files: &[(String, Vec<u8>)]) -> Vec<Findings> {
     let origin = |bytes: &[u8]| Origin::Bytes(bytes.into());
     let with: Vec<DataFile> =
@@ -157,7 +159,7 @@ fn findings(files: &[(String, Vec<u8>)]) -> Vec<Findings> {
     let options = Options { with, ..Options::default() };
     let (name, bytes) = &files[0];
     findings.push(match name.as_str() {
-        // Without its identifier only its name makes a file a .bpte.
+        // Without an identifier, a .bpte is recognized only by its extension.
         "model.bpte" => check::bundled_program(bytes, &options),
         _ => check::file(&origin(bytes), &options).unwrap(),
     });
@@ -168,38 +170,41 @@ fn check_finds_the_defect(example: &Example, files: &[(String, Vec<u8>)]) {
     let findings = findings(files);
     let all = || findings.iter().flat_map(Findings::list);
     let found: BTreeSet<&str> = all().map(|finding| finding.rule.id).collect();
-    assert!(found.contains(example.rule.as_str()), "check: {} is not found, but {found:?}", example.rule);
-    let loud = all().any(|finding| finding.rule.severity < Severity::Note);
+    assert!(found.contains(example.rule.as_str()), "check: {} is not reported, but {found:?}", example.rule);
+    let reported = all().any(|finding| finding.rule.severity < Severity::Note);
     let accepted = example.answers.as_ref().is_some_and(|answers| answers.iter().all(|answer| answer == "accepts"));
-    assert!(loud || accepted, "check: the runtime does not accept it, but nothing is an error or a warning");
+    assert!(reported || accepted, "check: the runtime rejects it, but there is no error or warning");
 }
 
-/// Runs the command, which may fail, but must not panic.
+/// Runs the command; asserts that it does not panic.
 #[track_caller]
-fn ends(folder: &Folder, arguments: &[&str]) -> Done {
+fn runs(folder: &Folder, arguments: &[&str]) -> Done {
     let done = folder.run(arguments);
     assert!(matches!(done.code, Some(0..=3)), "pte-emit {} ends with {:?}\n{}", done.command, done.code, done.stderr);
     done
 }
 
-/// It is assembled, with a warning if `check` has one, and its files are checked, explained and joined.
-fn the_commands_answer(example: &Example) {
+/// Assembles the example, with the warnings of `check`; validates, annotates and joins its files.
+fn commands_do_not_panic(example: &Example) {
     let folder = Folder::new(&[]);
     let target = if example.is_bundle() { "model.bpte" } else { "model.pte" };
-    let written = ends(&folder, &[example.path.to_str().unwrap(), "-o", target]).exits(0);
+    let written = runs(&folder, &[example.path.to_str().unwrap(), "-o", target]).exits(0);
     let names = folder.names();
     let files: Vec<&str> = names.iter().map(String::as_str).collect();
     assert!(files.contains(&target), "{files:?}");
     let data = files.iter().filter(|file| file.ends_with(".ptd"));
     let with: Vec<&str> = data.flat_map(|file| ["--with", file]).collect();
-    let checked = ends(&folder, &[&["check", "--data"], with.as_slice(), &files].concat());
-    let loud = checked.code == Some(1) || checked.stderr.contains("warning");
-    assert!(!loud || written.stderr.contains("warning: "), "check finds errors, but it is written without a warning");
+    let checked = runs(&folder, &[&["check", "--data"], with.as_slice(), &files].concat());
+    let reported = checked.code == Some(1) || checked.stderr.contains("warning");
+    assert!(
+        !reported || written.stderr.contains("warning: "),
+        "check finds errors, but it is written without a warning"
+    );
     for file in &files {
-        ends(&folder, &["annotate", file]);
+        runs(&folder, &["annotate", file]);
     }
     if !with.is_empty() {
-        ends(&folder, &[&[target, "-o", "joined.pte", "--internal-data"], with.as_slice()].concat());
+        runs(&folder, &[&[target, "-o", "joined.pte", "--internal-data"], with.as_slice()].concat());
     }
 }
 
@@ -207,22 +212,21 @@ fn options(explicit: bool) -> PrintOptions {
     PrintOptions { explicit, large_data: LargeData::Inline, file: "file".into() }
 }
 
-/// A file of that name, as an assembly writes it.
+/// File of an assembly with the extension of `name`.
 fn file(assembly: &Assembly, name: &str) -> std::io::Result<Vec<u8>> {
     match assembly.data_files().next() {
         _ if name.ends_with(".bpte") => assembly.bundled()?.file(&[], &[]).to_vec(),
         Some((_, data)) if name.ends_with(".ptd") => data.to_vec(),
-        _ => assembly.program_file().ok_or_else(|| std::io::Error::other("there are no methods"))?.to_vec(),
+        _ => assembly.program_file().ok_or_else(|| std::io::Error::other("no methods"))?.to_vec(),
     }
 }
 
-/// What `dump` prints assembles to the same file, byte for byte; for files where it does not, or that `dump` cannot read, the reason
-/// is kept.
+/// `dump` of the files assembles to the same bytes. A snapshot has the reason for files that `dump` cannot read or reproduce.
 fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)]) {
     let mut differences = String::new();
     for (name, bytes) in files {
         let origin = Origin::Bytes(bytes.as_slice().into());
-        // What comes of these is of no interest, as long as they end without a panic.
+        // These must not panic; their results are not compared.
         let _ = pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options(true));
         let _ = assemble(&Source::of_origin(name, origin.clone()), &AssembleOptions::default())
             .map(|assembly| file(&assembly, name));
@@ -240,8 +244,8 @@ fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)])
         match (again, printed.difference) {
             (Some(Ok(again)), None) if again == *bytes => {}
             (_, Some(difference)) => differences += &format!("{name}: {difference}\n"),
-            (Some(_), None) => panic!("{name}: dump says that it is exact, but the bytes differ"),
-            (None, None) => panic!("{name}: dump says that it is exact, but the source is rejected"),
+            (Some(_), None) => panic!("{name}: dump reports no difference, but the bytes differ"),
+            (None, None) => panic!("{name}: dump reports no difference, but the source is rejected"),
         }
     }
     snapshot::check(&format!("malformed/{}.txt", example.name), &differences);
@@ -251,21 +255,21 @@ fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)])
 
 static RUNNER: LazyLock<PathBuf> = LazyLock::new(runner::locate);
 
-/// The runtime is fetched from a package index when the first of these tests is run.
+/// The first of these tests downloads the runtime from a package index.
 fn in_the_real_runtime(example: &Example) {
-    let said = example.answers.as_ref().expect("a .pte has answers");
+    let expected = example.answers.as_ref().expect("a .pte has answers");
     let folder = tempfile::tempdir().unwrap();
     let assembly = example.assemble();
     let (pte, ptds) = files::write(&assembly, folder.path()).unwrap();
     let plans = assembly.program.plans();
     let answer = |mode| answer(&RUNNER, &pte, &ptds, mode, plans).unwrap_or_else(|error| panic!("{error}"));
     if snapshot::blessing() {
-        let mut answers = MODES.iter().zip(said).map(|((_, mode), said)| {
-            // An answer that depends on what memory held may differ from run to run.
+        let mut answers = MODES.iter().zip(expected).map(|((_, mode), expected)| {
+            // Answers that depend on uninitialized memory are not deterministic.
             let found: BTreeSet<String> = (0..5).map(|_| answer(*mode)).collect();
-            let known: BTreeSet<&str> = said.split(" or ").collect();
+            let known: BTreeSet<&str> = expected.split(" or ").collect();
             match found.iter().all(|answer| known.contains(answer.as_str())) {
-                true => said.clone(),
+                true => expected.clone(),
                 false => found.into_iter().collect::<Vec<_>>().join(" or "),
             }
         });
@@ -275,14 +279,17 @@ fn in_the_real_runtime(example: &Example) {
         let text = format!("# {rule} | {defect} | verified: {verified} | unverified: {unverified}\n{rest}");
         return fs::write(&example.path, text).unwrap();
     }
-    for ((level, mode), said) in MODES.into_iter().zip(said) {
+    for ((level, mode), expected) in MODES.into_iter().zip(expected) {
         let found = answer(mode);
-        assert!(said.split(" or ").any(|said| said == found), "{level}: `{found}`, expected `{said}` (first line)");
+        assert!(
+            expected.split(" or ").any(|answer| answer == found),
+            "{level}: `{found}`, expected `{expected}` (first line)"
+        );
     }
 }
 
-/// The first error of the runtime when every method that it lists is loaded and executed; the source's methods if it lists none.
-/// Inputs are those of the program before the overrides, zeros as far as they are tensors.
+/// First error of the runtime when all methods that it lists (by default those of the source) are loaded and executed. Inputs are those of
+/// the program before the overrides; tensors are zeros.
 fn answer(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, plans: &[ExecutionPlan]) -> Result<String, String> {
     let ask = |script: &str| -> Result<Option<Vec<String>>, String> {
         let ended = runner::start(runner, pte, ptds, mode, script)?;
@@ -293,7 +300,7 @@ fn answer(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, plans: &[Exec
         return Ok(error);
     }
     let listed =
-        answers.get(1).and_then(|answer| answer.strip_prefix("methods")).ok_or("the runner names no methods")?;
+        answers.get(1).and_then(|answer| answer.strip_prefix("methods")).ok_or("the runner lists no methods")?;
     let mut names: Vec<String> = listed.split_whitespace().map(str::to_owned).collect();
     if names.is_empty() {
         // The overrides may have removed the names.
@@ -307,7 +314,7 @@ fn answer(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, plans: &[Exec
         }
         script += "execute\n";
         let Some(answers) = ask(&script)? else { return Ok("crashes".into()) };
-        // An input that is refused is missing when the method is executed.
+        // A rejected input is reported by `execute`.
         let steps = answers.iter().filter(|answer| !answer.starts_with("input "));
         if let Some(error) = steps.filter_map(|answer| error(answer)).next() {
             return Ok(error);
@@ -327,7 +334,7 @@ fn error(answer: &str) -> Option<String> {
     }
 }
 
-/// Something for each input; None for what has no zero.
+/// Value for each input; None for kinds without a zero.
 fn method_inputs(plan: &ExecutionPlan) -> Vec<TestData> {
     let values = plan.inputs.iter().flatten();
     let value = |index: &i32| plan.values().get(usize::try_from(*index).ok()?);

@@ -1,10 +1,8 @@
-//! The judge of the judge: files with bytes changed are shown to `check` and to the real ExecuTorch runtime. Whatever
-//! crashes the runtime, with full or with minimal verification, must be refused; what it loads and runs to the same
-//! result as the unchanged file may be refused only by a rule, and is counted by rule.
+//! Mutation tests of `check`: mutated files run through `check` and the real ExecuTorch runtime. `check` must reject all mutants that crash
+//! the runtime with full or minimal verification. Rejected mutants that run with an unchanged result are counted by rule.
 //!
-//! By default a sample, which takes about a minute. `PTE_EMIT_MUTANTS=all` runs all of them, `PTE_EMIT_MUTANTS_OF` only
-//! those of files whose name contains it, and `PTE_EMIT_MUTANTS_LISTS` names a folder for lists of those that crash;
-//! docs/mutants.md has the figures. What well-formed files do in the runtime is the business of `conformance.rs`.
+//! Runs a sample by default, in about a minute. `PTE_EMIT_MUTANTS=all` runs all mutants, `PTE_EMIT_MUTANTS_OF` those of files whose name
+//! contains it, `PTE_EMIT_MUTANTS_LISTS` is a folder for lists of crashing mutants. docs/mutants.md has the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -25,15 +23,14 @@ mod support;
 
 use support::{fields, files_below, root, runner};
 
-/// How the runtime loads: the verification, and whether each load is memory of its own or all is one piece.
+/// Options of the driver: verification and loader.
 const LEVELS: [(&str, &str); 2] = [("full", "apart"), ("minimal", "apart")];
 
-/// About so many mutants are tried if not all are.
+/// Approximate number of mutants in a sample.
 const SAMPLE: usize = 24_000;
 
-/// Crashes that check does not foresee, each with the reason: a part of the file's name, a part of the place's kind, and
-/// how the outcome begins. A mutant is excused if one of its changes is in such a place; how many are is printed. This
-/// list may only become shorter.
+/// Known crashes that `check` accepts: substring of the file name, substring of the kind of a changed byte, prefix of the outcome, reason. The
+/// number of these mutants is printed.
 const OPEN: &[(&str, &str, &str, &str)] = &[(
     "buffer_names",
     "Tensor vtable: allocation_info",
@@ -41,17 +38,17 @@ const OPEN: &[(&str, &str, &str, &str)] = &[(
     "the caller may give memory to state that has a name",
 )];
 
-/// Something that mutants are made of.
+/// File to mutate.
 struct Base {
     name: String,
     bytes: Vec<u8>,
-    /// The program that uses it, if it is a `.ptd`.
+    /// Program that uses it, if it is a `.ptd`.
     program: Option<Vec<u8>>,
-    /// The `.ptd` files that it is used with.
+    /// Other `.ptd` files of the program.
     data: Vec<Vec<u8>>,
 }
 
-/// Bytes to change, and where to end.
+/// Bytes to change, and length to truncate to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Mutation {
     changes: Vec<(usize, u8)>,
@@ -68,7 +65,7 @@ impl Mutation {
         bytes
     }
 
-    /// As the driver reads it.
+    /// Formats the mutation for the driver.
     fn line(&self) -> String {
         let mut words: Vec<String> = self.changes.iter().map(|(offset, byte)| format!("{offset}={byte}")).collect();
         words.extend(self.length.map(|length| format!("<{length}")));
@@ -76,7 +73,7 @@ impl Mutation {
     }
 }
 
-/// splitmix64: the same mutants every time.
+/// Generator splitmix64, for reproducible mutants.
 struct Random(u64);
 
 impl Random {
@@ -97,10 +94,9 @@ impl Random {
     }
 }
 
-/// All mutants of a file: every byte of the metadata in three ways; then, by chance, pairs of bytes, numbers that are
-/// likely to be wrong, pieces copied over others, and early ends.
+/// All mutants of a file: every byte of the metadata in three ways; pseudorandom pairs of bytes, boundary values, copied ranges, truncations.
 fn mutations(bytes: &[u8], names: &[fields::Name], random: &mut Random) -> Vec<Mutation> {
-    let places: Vec<usize> = (0..names.len()).filter(|at| names[*at].kind != fields::DATA).collect();
+    let offsets: Vec<usize> = (0..names.len()).filter(|at| names[*at].kind != fields::DATA).collect();
     let mut found = BTreeSet::new();
     let mut add = |changes: Vec<(usize, u8)>, length: Option<usize>| {
         let changes: BTreeMap<usize, u8> = changes.into_iter().filter(|(at, byte)| bytes[*at] != *byte).collect();
@@ -108,16 +104,16 @@ fn mutations(bytes: &[u8], names: &[fields::Name], random: &mut Random) -> Vec<M
             found.insert(Mutation { changes: changes.into_iter().collect(), length });
         }
     };
-    for at in &places {
+    for at in &offsets {
         for byte in [bytes[*at] ^ 0xff, bytes[*at] ^ 1, 0] {
             add(vec![(*at, byte)], None);
         }
     }
     let write =
         |at: usize, value: &[u8]| -> Vec<(usize, u8)> { (at..names.len()).zip(value.iter().copied()).collect() };
-    for _ in 0..places.len() / 2 {
+    for _ in 0..offsets.len() / 2 {
         let mut one = || {
-            let at = random.pick(&places);
+            let at = random.pick(&offsets);
             let few = [
                 0,
                 1,
@@ -140,8 +136,8 @@ fn mutations(bytes: &[u8], names: &[fields::Name], random: &mut Random) -> Vec<M
         };
         add(vec![one(), one()], None);
     }
-    for _ in 0..places.len() / 2 {
-        let at = random.pick(&places);
+    for _ in 0..offsets.len() / 2 {
+        let at = random.pick(&offsets);
         let (two, four, eight) = (at & !1, at & !3, at & !7);
         let nearby = |random: &mut Random, value: u64| match random.below(3) {
             0 => random.pick(&[
@@ -178,7 +174,7 @@ fn mutations(bytes: &[u8], names: &[fields::Name], random: &mut Random) -> Vec<M
             2 => write(eight, &nearby(random, old(eight, 8)).to_le_bytes()),
             _ => {
                 let len = random.pick(&[2, 4, 8, 16]);
-                let from = random.pick(&places) & !(len - 1);
+                let from = random.pick(&offsets) & !(len - 1);
                 write(at & !(len - 1), &bytes[from..bytes.len().min(from + len)])
             }
         };
@@ -186,7 +182,7 @@ fn mutations(bytes: &[u8], names: &[fields::Name], random: &mut Random) -> Vec<M
     }
     for _ in 0..32 {
         let length = random.below(bytes.len());
-        // A driver for files of fewer bytes than an identifier would be for no file.
+        // The driver needs at least a header.
         add(Vec::new(), Some(length.max(64)).filter(|length| *length < bytes.len()));
     }
     found.into_iter().collect()
@@ -200,7 +196,7 @@ fn shown(path: &Path) -> String {
     path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap_or(path).display().to_string()
 }
 
-/// The files that ExecuTorch wrote, those that our examples become, and each `.ptd` with the program it belongs to.
+/// Files of ExecuTorch and of the assembled examples; each `.ptd` with its program.
 fn bases() -> Vec<Base> {
     let mut bases = Vec::new();
     let mut add = |name: &str, program: Vec<u8>, data: Vec<(String, Vec<u8>)>| {
@@ -222,10 +218,10 @@ fn bases() -> Vec<Base> {
         }
     }
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let mut texts: Vec<PathBuf> = fs::read_dir(&examples).unwrap().map(|entry| entry.unwrap().path()).collect();
-    texts.retain(|path| path.extension().is_some_and(|e| e == "yaml"));
-    texts.sort();
-    for path in texts {
+    let mut sources: Vec<PathBuf> = fs::read_dir(&examples).unwrap().map(|entry| entry.unwrap().path()).collect();
+    sources.retain(|path| path.extension().is_some_and(|e| e == "yaml"));
+    sources.sort();
+    for path in sources {
         let name = shown(&path);
         let text = fs::read_to_string(&path).unwrap();
         let input = Source::yaml(&name, &text, &examples);
@@ -243,21 +239,21 @@ fn bases() -> Vec<Base> {
             (assembly.program_file().unwrap().to_vec().unwrap(), data)
         };
         let (program, data) = assemble(false);
-        let outside = assemble(true);
-        if outside.0 != program {
-            add(&format!("{name} --external-data"), outside.0, outside.1);
+        let external = assemble(true);
+        if external.0 != program {
+            add(&format!("{name} --external-data"), external.0, external.1);
         }
         add(&name, program, data);
     }
     bases.sort_by_key(|base| base.bytes.len());
-    // The same bytes under two names are one base.
+    // Equal files are tested once.
     let mut seen = BTreeSet::new();
     bases.retain(|base| seen.insert((base.bytes.clone(), base.program.clone(), base.data.clone())));
     bases
 }
 
-/// What the runtime says of each mutant; the first answer is about the unchanged file.
-fn ask_runtime(driver: &Path, base: &Base, level: (&str, &str), mutations: &[Mutation]) -> Vec<String> {
+/// Outcome of each mutant in the runtime; the first one is that of the unmodified file.
+fn run_in_runtime(driver: &Path, base: &Base, level: (&str, &str), mutations: &[Mutation]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
@@ -276,7 +272,7 @@ fn ask_runtime(driver: &Path, base: &Base, level: (&str, &str), mutations: &[Mut
     for (number, data) in base.data.iter().enumerate() {
         command.arg("--data").arg(write(&number.to_string(), data));
     }
-    // What is not initialised is to be seen: glibc fills what it gives out.
+    // glibc fills allocations, to detect the use of uninitialized memory.
     command.env("MALLOC_PERTURB_", "165");
     let output = command.stdin(Stdio::from(lines)).stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success(), "{}: the driver ended with {}", base.name, output.status);
@@ -285,7 +281,7 @@ fn ask_runtime(driver: &Path, base: &Base, level: (&str, &str), mutations: &[Mut
         let (number, answer) = line.split_once(' ').unwrap();
         answers[number.parse::<usize>().unwrap()] = answer.to_owned();
     }
-    assert!(answers.iter().all(|answer| !answer.is_empty()), "{}: the driver left some out", base.name);
+    assert!(answers.iter().all(|answer| !answer.is_empty()), "{}: missing outcomes of the driver", base.name);
     answers
 }
 
@@ -293,13 +289,13 @@ fn crashed(answer: &str) -> bool {
     ["signal", "timeout", "exit"].iter().any(|word| answer.starts_with(word))
 }
 
-/// The rules that check refuses these bytes by; none if it accepts them. A panic counts as a rule of its own.
-fn ask_check(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
-    let judged = panic::catch_unwind(AssertUnwindSafe(|| rules_broken(base, bytes)));
-    judged.unwrap_or_else(|_| BTreeSet::from(["panic"]))
+/// Rules by which `check` rejects these bytes; none if it accepts them. A panic counts as the rule `panic`.
+fn rejecting_rules(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
+    let rules = panic::catch_unwind(AssertUnwindSafe(|| rules_broken(base, bytes)));
+    rules.unwrap_or_else(|_| BTreeSet::from(["panic"]))
 }
 
-/// A `.ptd` is judged alone and with its program: whether a crash is its fault depends on what the program expects.
+/// Rules of all errors. A `.ptd` is validated alone and with its program, since a crash may depend on both.
 fn rules_broken(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
     let open = |bytes: &[u8]| DataFile::open("data", &Origin::Bytes(bytes.into())).unwrap();
     let mut options = Options { with: base.data.iter().map(|data| open(data)).collect(), ..Options::default() };
@@ -318,25 +314,27 @@ fn rules_broken(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
     findings.iter().flat_map(errors).collect()
 }
 
-/// What was found about the mutants of one base, or of all.
+/// Results of the mutants of one file, or of all.
 #[derive(Default)]
 struct Tally {
     mutants: usize,
-    /// Per level: how many crash the runtime.
+    /// Number that crash the runtime, by level.
     crashes: [usize; 2],
-    /// How many crash it in some level, and how many of these check refuses.
+    /// Number that crash it at any level.
     crashers: usize,
-    refused_crashers: usize,
+    /// Crashers that `check` rejects.
+    rejected_crashers: usize,
+    /// Mutants that `check` accepts.
     accepted: usize,
-    /// Accepted, and the runtime crashes.
+    /// Accepted mutants that crash the runtime, and other failures.
     failures: Vec<String>,
-    /// Accepted, and the runtime refuses it in an orderly way: by outcome and place.
-    accepted_but_refused: BTreeMap<String, usize>,
-    /// Refused, and the runtime does not mind: by rule how many, how many by this rule alone, and one of these.
+    /// Accepted mutants that the runtime rejects with an error, by outcome and kind.
+    rejected_by_runtime: BTreeMap<String, usize>,
+    /// Rejected mutants that run with an unchanged result, by rule: number, number by this rule alone, example.
     harmless: BTreeMap<&'static str, (usize, usize, String)>,
-    /// Crashers refused by exactly one rule, by that rule.
+    /// Crashers rejected by exactly one rule, by that rule.
     needed: BTreeMap<&'static str, usize>,
-    /// Accepted crashers that [`OPEN`] excuses: by reason.
+    /// Accepted crashers in [`OPEN`], by reason.
     open: BTreeMap<&'static str, usize>,
     notes: Vec<String>,
     crash_list: String,
@@ -349,11 +347,11 @@ impl Tally {
             *sum += number;
         }
         self.crashers += other.crashers;
-        self.refused_crashers += other.refused_crashers;
+        self.rejected_crashers += other.rejected_crashers;
         self.accepted += other.accepted;
         self.failures.extend(other.failures);
-        for (key, number) in other.accepted_but_refused {
-            *self.accepted_but_refused.entry(key).or_default() += number;
+        for (key, number) in other.rejected_by_runtime {
+            *self.rejected_by_runtime.entry(key).or_default() += number;
         }
         for (rule, (all, alone, example)) in other.harmless {
             let entry = self.harmless.entry(rule).or_default();
@@ -373,7 +371,7 @@ impl Tally {
     }
 }
 
-/// One mutant in words.
+/// Description of a mutant.
 fn describe(base: &Base, names: &[fields::Name], mutation: &Mutation) -> String {
     let mut text = base.name.clone();
     for (at, byte) in &mutation.changes {
@@ -382,43 +380,44 @@ fn describe(base: &Base, names: &[fields::Name], mutation: &Mutation) -> String 
         write!(text, " | {at:#x}: {:02x}->{byte:02x} {kind} ({})", base.bytes[*at], name.path).unwrap();
     }
     if let Some(length) = mutation.length {
-        write!(text, " | cut to {length}").unwrap();
+        write!(text, " | truncated to {length}").unwrap();
     }
     text
 }
 
-/// Why check may accept a mutant that crashes.
-fn open(base: &Base, names: &[fields::Name], mutation: &Mutation, said: [&str; 2]) -> Option<&'static str> {
-    let is = |(file, place, outcome, _): &&(&str, &str, &str, &str)| {
+/// Reason in [`OPEN`] for accepting a mutant that crashes.
+fn open(base: &Base, names: &[fields::Name], mutation: &Mutation, outcomes: [&str; 2]) -> Option<&'static str> {
+    let is = |(file, kind, outcome, _): &&(&str, &str, &str, &str)| {
         base.name.contains(file)
-            && mutation.changes.iter().any(|(at, _)| names[*at].kind.contains(place))
-            && said.iter().all(|answer| !crashed(answer) || answer.starts_with(outcome))
+            && mutation.changes.iter().any(|(at, _)| names[*at].kind.contains(kind))
+            && outcomes.iter().all(|answer| !crashed(answer) || answer.starts_with(outcome))
     };
     OPEN.iter().find(is).map(|(.., reason)| *reason)
 }
 
-fn judge(driver: &Path, base: &Base, keep_one_in: usize) -> Tally {
+/// Runs the mutants of a file.
+fn test(driver: &Path, base: &Base, keep_one_in: usize) -> Tally {
     let names = fields::of(&base.bytes);
     let mut random = Random(base.bytes.len() as u64);
     let mut mutations = mutations(&base.bytes, &names, &mut random);
     mutations.retain(|_| random.below(keep_one_in) == 0);
-    let answers = LEVELS.map(|level| ask_runtime(driver, base, level, &mutations));
+    let answers = LEVELS.map(|level| run_in_runtime(driver, base, level, &mutations));
     let mut found = Tally { mutants: mutations.len(), ..Tally::default() };
-    let unchanged = ask_check(base, base.bytes.clone());
+    let unchanged = rejecting_rules(base, base.bytes.clone());
     let unchanged_runs = answers.iter().all(|answers| answers[0].starts_with("ok"));
     if !unchanged_runs || !unchanged.is_empty() {
-        let said: Vec<&str> = answers.iter().map(|answers| answers[0].as_str()).collect();
-        found.notes.push(format!("{}: the runtime says {said:?}, check {unchanged:?}", base.name));
+        let outcomes: Vec<&str> = answers.iter().map(|answers| answers[0].as_str()).collect();
+        found.notes.push(format!("{}: outcomes {outcomes:?}, rules {unchanged:?}", base.name));
     }
     if unchanged_runs && !unchanged.is_empty() {
-        found.failures.push(format!("{}: runs, but check refuses it: {unchanged:?}", base.name));
+        found.failures.push(format!("{}: runs, but check rejects it: {unchanged:?}", base.name));
     }
     for (number, mutation) in mutations.iter().enumerate() {
-        let said = [0, 1].map(|level: usize| answers[level][number + 1].as_str());
-        let rules = ask_check(base, mutation.apply(&base.bytes));
-        // What crashes unchanged, and crashes the same way changed, says nothing about the change.
-        let crashes = [0, 1].map(|level: usize| crashed(said[level]) && said[level] != answers[level][0]);
-        let describe = || format!("{} -> {said:?}", describe(base, &names, mutation));
+        let outcomes = [0, 1].map(|level: usize| answers[level][number + 1].as_str());
+        let rules = rejecting_rules(base, mutation.apply(&base.bytes));
+        // Not counted if the unmodified file crashes in the same way.
+        let crashes = [0, 1].map(|level: usize| crashed(outcomes[level]) && outcomes[level] != answers[level][0]);
+        let describe = || format!("{} -> {outcomes:?}", describe(base, &names, mutation));
         for (sum, crash) in found.crashes.iter_mut().zip(crashes) {
             *sum += usize::from(crash);
         }
@@ -432,20 +431,20 @@ fn judge(driver: &Path, base: &Base, keep_one_in: usize) -> Tally {
             found.crashers += 1;
             writeln!(found.crash_list, "{} {rules:?}", describe()).unwrap();
             if rules.is_empty() {
-                match open(base, &names, mutation, said) {
+                match open(base, &names, mutation, outcomes) {
                     Some(reason) => *found.open.entry(reason).or_default() += 1,
                     None => found.failures.push(format!("accepted: {}", describe())),
                 }
             } else {
-                found.refused_crashers += 1;
+                found.rejected_crashers += 1;
                 if rules.len() == 1 {
                     *found.needed.entry(rules.first().unwrap()).or_default() += 1;
                 }
             }
-        } else if unchanged_runs && rules.is_empty() && said.iter().any(|answer| !answer.starts_with("ok")) {
+        } else if unchanged_runs && rules.is_empty() && outcomes.iter().any(|answer| !answer.starts_with("ok")) {
             let kinds: Vec<&str> = mutation.changes.iter().map(|(at, _)| names[*at].kind.as_str()).collect();
-            *found.accepted_but_refused.entry(format!("{said:?}: {kinds:?}")).or_default() += 1;
-        } else if unchanged_runs && [0, 1].iter().all(|level: &usize| said[*level] == answers[*level][0]) {
+            *found.rejected_by_runtime.entry(format!("{outcomes:?}: {kinds:?}")).or_default() += 1;
+        } else if unchanged_runs && [0, 1].iter().all(|level: &usize| outcomes[*level] == answers[*level][0]) {
             for rule in &rules {
                 let entry = found.harmless.entry(rule).or_default();
                 entry.0 += 1;
@@ -470,47 +469,47 @@ fn report(found: &Tally) -> String {
     for note in &found.notes {
         add(&mut text, format!("note: {note}"));
     }
-    add(&mut text, "accepted, and the runtime refuses it in good order:".into());
-    let mut refused: Vec<_> = found.accepted_but_refused.iter().collect();
-    refused.sort_by_key(|(_, number)| std::cmp::Reverse(**number));
-    for (what, number) in refused.into_iter().take(60) {
+    add(&mut text, "accepted by check, rejected by the runtime with an error:".into());
+    let mut rejected: Vec<_> = found.rejected_by_runtime.iter().collect();
+    rejected.sort_by_key(|(_, number)| std::cmp::Reverse(**number));
+    for (what, number) in rejected.into_iter().take(60) {
         add(&mut text, format!("{number:7} {what}"));
     }
-    add(&mut text, "refused, though the runtime gives the same result (all, and by this rule alone):".into());
+    add(&mut text, "rejected by check, unchanged result in the runtime (all, by this rule alone):".into());
     for (rule, (all, alone, example)) in &found.harmless {
         add(&mut text, format!("{all:7} {alone:7} {rule:8} {example}"));
     }
-    add(&mut text, "crashes that only one rule refuses:".into());
+    add(&mut text, "crashes rejected by only one rule:".into());
     for (rule, number) in &found.needed {
         add(&mut text, format!("{number:7} {rule}"));
     }
-    add(&mut text, "accepted, and crashes, for a reason that is known:".into());
+    add(&mut text, "accepted by check, known crashes:".into());
     for (reason, number) in &found.open {
         add(&mut text, format!("{number:7} {reason}"));
     }
     add(
         &mut text,
         format!(
-            "{} mutants; {} crash the runtime with full verification, {} with minimal, {} with either; check refuses {} of \
-             these; of all it accepts {}",
-            found.mutants, found.crashes[0], found.crashes[1], found.crashers, found.refused_crashers, found.accepted
+            "{} mutants; {} crash the runtime with full verification, {} with minimal, {} with either; check rejects {} of \
+             these; it accepts {} in total",
+            found.mutants, found.crashes[0], found.crashes[1], found.crashers, found.rejected_crashers, found.accepted
         ),
     );
     text
 }
 
 #[test]
-#[ignore = "fetches the ExecuTorch runtime from a package index; run it with `cargo test --test mutants -- --ignored`"]
-fn what_crashes_the_runtime_is_refused() {
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test mutants -- --ignored`"]
+fn check_rejects_files_that_crash_the_runtime() {
     let driver = runner::locate().with_file_name("mutants");
     let mut bases = bases();
     let all = std::env::var("PTE_EMIT_MUTANTS").is_ok_and(|value| value == "all");
     if let Ok(part) = std::env::var("PTE_EMIT_MUTANTS_OF") {
         bases.retain(|base| base.name.contains(&part));
     }
-    assert!(!bases.is_empty(), "no file to mutate has such a name");
+    assert!(!bases.is_empty(), "no file matches PTE_EMIT_MUTANTS_OF");
     let lists = std::env::var_os("PTE_EMIT_MUTANTS_LISTS").map(PathBuf::from);
-    // About five mutants a byte.
+    // About five mutants per byte.
     let bytes: usize = bases.iter().map(|base| fields::of(&base.bytes).len()).sum();
     let keep_one_in = if all { 1 } else { (5 * bytes / SAMPLE).max(1) };
     let next = AtomicUsize::new(0);
@@ -522,10 +521,10 @@ fn what_crashes_the_runtime_is_refused() {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(base) = bases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = panic::catch_unwind(AssertUnwindSafe(|| judge(&driver, base, keep_one_in)));
+                    let found = panic::catch_unwind(AssertUnwindSafe(|| test(&driver, base, keep_one_in)));
                     let found = found.unwrap_or_else(|panic| {
-                        let why = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-                        Tally { failures: vec![format!("{}: {why}", base.name)], ..Tally::default() }
+                        let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                        Tally { failures: vec![format!("{}: {message}", base.name)], ..Tally::default() }
                     });
                     if let Some(folder) = &lists {
                         fs::create_dir_all(folder).unwrap();
@@ -541,7 +540,7 @@ fn what_crashes_the_runtime_is_refused() {
     let found = sum.into_inner().unwrap();
     println!("{}{} files", report(&found), bases.len());
     let shown = found.failures.len().min(if all { usize::MAX } else { 100 });
-    // If the driver did not run the mutants, or nothing crashed, the comparison would say nothing.
+    // Detects a driver that does not run the mutants.
     let part = std::env::var_os("PTE_EMIT_MUTANTS_OF").is_some();
     assert!(found.mutants >= 15_000 || part, "{} mutants", found.mutants);
     assert!(found.crashers >= 2500 || part, "{} mutants that crash the runtime", found.crashers);

@@ -1,7 +1,5 @@
-//! Whatever the text, the library answers: with files or with messages, soon, and without a panic. Random mutations of
-//! all texts that the repository has stand for "whatever".
-//!
-//! Whether the answers are right is not asked here.
+//! For any source, the library returns files or errors, in bounded time and memory, without a panic. The sources are random mutations of
+//! those in the repository. Results are not compared here.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -19,53 +17,52 @@ use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 mod support;
 
-use support::texts::{Mutation, ODD, TEXTS, mutated, mutation, tokens};
+use support::mutation::{EDGE_CASES, Mutation, SOURCES, mutated, mutation, tokens};
 
-/// Longer than any answer takes, in a debug build on a busy machine; far shorter than a hang.
-const SOON: Duration = Duration::from_secs(2);
+/// Maximum time for a source, for a debug build under load.
+const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// More than any of these short texts has a use for, in one piece.
-const WILD: usize = 256 << 20;
+/// Maximum size of a single allocation in bytes.
+const MAX_ALLOCATION: usize = 256 << 20;
 
-/// Files up to this size are made, too; the layout of larger ones is enough.
+/// Maximum size in bytes of files that are written; larger ones are only laid out.
 const WRITTEN: u64 = 1 << 20;
 
-/// Files up to this size are explained, too.
+/// Maximum size in bytes of files that are annotated.
 const EXPLAINED: usize = 1 << 14;
 
-/// Each place of the exhaustive test gets one of so many odd words.
+/// Fraction of the edge cases that each token is replaced by, as a divisor.
 const STRIDE: usize = 8;
 
-/// The system's allocator, which notes the largest piece that a thread asks for: memory that is asked for but not touched
-/// costs nothing here and ends the program elsewhere.
-struct Noting;
+/// System allocator that records the largest allocation of a thread: untouched memory is free on this machine, but aborts on others.
+struct RecordingAllocator;
 
 thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
-fn note(size: usize) {
+fn record(size: usize) {
     LARGEST.with(|largest| largest.set(largest.get().max(size)));
 }
 
 #[global_allocator]
-static ALLOCATOR: Noting = Noting;
+static ALLOCATOR: RecordingAllocator = RecordingAllocator;
 
 #[allow(unsafe_code)]
-// SAFETY: all that is done beside passing the arguments on is to set a number.
-unsafe impl GlobalAlloc for Noting {
+// SAFETY: forwards all arguments to `System`; recording a number does not allocate.
+unsafe impl GlobalAlloc for RecordingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
+        record(layout.size());
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
+        record(layout.size());
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size);
+        record(size);
         unsafe { System.realloc(at, layout, size) }
     }
 
@@ -74,8 +71,11 @@ unsafe impl GlobalAlloc for Noting {
     }
 }
 
-/// Assembles a text as the command does, and gives what went wrong beyond what a message can say.
-fn answer(text: &str, folder: &Path) -> Result<(), String> {
+/// Assembles a source and writes its files.
+///
+/// # Errors
+/// A panic, too much time or memory.
+fn run(text: &str, folder: &Path) -> Result<(), String> {
     let input = Source::yaml("mutated.yaml", text, folder);
     let start = Instant::now();
     LARGEST.set(0);
@@ -88,7 +88,7 @@ fn answer(text: &str, folder: &Path) -> Result<(), String> {
             };
             match assemble(&input, &overrides) {
                 Err(report) => {
-                    assert!(!report.diagnostics().is_empty(), "a report without an error");
+                    assert!(!report.diagnostics().is_empty(), "an error without messages");
                     pte_emit::cli::render::report(report.report(), false);
                     return;
                 }
@@ -109,29 +109,29 @@ fn answer(text: &str, folder: &Path) -> Result<(), String> {
         }
     });
     match outcome {
-        Err(_) => Err("a panic".into()),
-        Ok(()) if start.elapsed() > SOON => Err(format!("{:?}", start.elapsed())),
-        Ok(()) if LARGEST.get() > WILD => Err(format!("a piece of {} bytes of memory", LARGEST.get())),
+        Err(_) => Err("panic".into()),
+        Ok(()) if start.elapsed() > MAX_TIME => Err(format!("{:?}", start.elapsed())),
+        Ok(()) if LARGEST.get() > MAX_ALLOCATION => Err(format!("an allocation of {} bytes", LARGEST.get())),
         Ok(()) => Ok(()),
     }
 }
 
-/// Says of every byte of a file what it is.
+/// Annotates a file.
 fn explain(bytes: Vec<u8>) {
     let origin = Origin::Bytes(bytes.into());
     let format = if origin.head(8).unwrap().ends_with(b"FT01") { Format::FlatTensor } else { Format::Program };
     annotate(&origin, format, &Options::default(), &mut io::sink()).expect("no file is read");
 }
 
-/// A few mutations a text are enough to get past one check to the next; many only break the syntax.
-fn check(text: usize, mutations: &[Mutation]) -> Result<(), TestCaseError> {
-    let (folder, mutated) = mutated(text, mutations);
-    answer(&mutated, folder)
-        .map_err(|problem| TestCaseError::fail(format!("{problem} with the text\n{mutated}\n(end of the text)")))
+/// Runs a mutated source. A few mutations reach deep into the validation; many only break the syntax.
+fn check(source: usize, mutations: &[Mutation]) -> Result<(), TestCaseError> {
+    let (folder, mutated) = mutated(source, mutations);
+    run(&mutated, folder)
+        .map_err(|problem| TestCaseError::fail(format!("{problem} with the source\n{mutated}\n(end of the source)")))
 }
 
 fn config() -> Config {
-    // PROPTEST_CASES asks for more.
+    // Overridden by PROPTEST_CASES.
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2500);
     let persistence = FileFailurePersistence::Direct("proptest-regressions/never_panics.txt");
     Config { cases, failure_persistence: Some(Box::new(persistence)), ..Config::default() }
@@ -141,21 +141,21 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn mutated_texts_are_answered(text in any::<usize>(), mutations in prop::collection::vec(mutation(), 1..4)) {
-        check(text, &mutations)?;
+    fn mutated_sources_do_not_panic(source in any::<usize>(), mutations in prop::collection::vec(mutation(), 1..4)) {
+        check(source, &mutations)?;
     }
 }
 
 #[test]
-fn the_texts_themselves_are_answered() {
-    for (folder, text) in &*TEXTS {
-        answer(text, folder).unwrap_or_else(|problem| panic!("{problem} with the text\n{text}"));
+fn all_sources_do_not_panic() {
+    for (folder, text) in &*SOURCES {
+        run(text, folder).unwrap_or_else(|problem| panic!("{problem} with the source\n{text}"));
     }
 }
 
-/// Every place of a text that uses most keys, with odd words of which each place gets some.
+/// Replaces every token of a source that uses most keys by some of the edge cases.
 #[test]
-fn every_token_of_a_text_can_be_odd() {
+fn every_token_can_be_an_edge_case() {
     let text = "
 version: 0
 data: {payload: {hex: \"0011\"}}
@@ -183,16 +183,16 @@ named_data:
   blob: {fill: 7, size: 33, align: 64}
 layout: {segment_alignment: 256, base_alignment: 4K}
 ";
-    answer(text, Path::new(".")).unwrap();
-    let mut wrong = Vec::new();
+    run(text, Path::new(".")).unwrap();
+    let mut failures = Vec::new();
     for (number, range) in tokens(text.as_bytes()).into_iter().enumerate() {
-        for word in ODD.iter().skip(number % STRIDE).step_by(STRIDE) {
+        for word in EDGE_CASES.iter().skip(number % STRIDE).step_by(STRIDE) {
             let mut mutated = text.to_owned();
             mutated.replace_range(range.clone(), word);
-            if let Err(problem) = answer(&mutated, Path::new(".")) {
-                wrong.push(format!("{problem}: `{word}` for `{}` at byte {}", &text[range.clone()], range.start));
+            if let Err(problem) = run(&mutated, Path::new(".")) {
+                failures.push(format!("{problem}: `{word}` for `{}` at byte {}", &text[range.clone()], range.start));
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -1,6 +1,6 @@
-//! Reading: random programs are read as they were written, large ones by several threads, and damaged files end in an error.
+//! Reader: random programs round-trip, large ones with several threads; mutated files yield errors.
 //!
-//! What ExecuTorch wrote is read in tests/golden.rs.
+//! tests/golden.rs reads the files of ExecuTorch.
 
 use proptest::prelude::*;
 use pte_emit::data::Blob;
@@ -17,26 +17,25 @@ use support::program::write;
 use support::{files_below, root};
 
 fn values() -> impl Strategy<Value = Vec<EValue>> {
-    let text = "[a-zé\u{4e00}]{0,9}";
+    let string = "[a-zé\u{4e00}]{0,9}";
     let small = prop::collection::vec(any::<i32>(), 0..4);
-    let tensor = (0..30i8, prop::collection::vec(0..4i32, 0..4), any::<bool>(), 0..3u8).prop_map(
-        |(code, sizes, grad, place)| {
+    let tensor =
+        (0..30i8, prop::collection::vec(0..4i32, 0..4), any::<bool>(), 0..3u8).prop_map(|(code, sizes, grad, pool)| {
             let mut tensor = program::Tensor::new(ScalarType(code), &sizes);
             tensor.requires_grad = grad;
-            tensor.memory = match place {
+            tensor.memory = match pool {
                 0 => program::Memory::None,
-                _ => program::Memory::At { pool: place.into(), offset: u64::from(place) << 33 },
+                _ => program::Memory::At { pool: pool.into(), offset: u64::from(pool) << 33 },
             };
             EValue::Tensor(tensor)
-        },
-    );
+        });
     let value = prop_oneof![
         Just(EValue::Null),
         any::<i64>().prop_map(EValue::Int),
         any::<bool>().prop_map(EValue::Bool),
-        // -0.0 is written as the default, which is 0.0 (W-14), and what is not a number equals nothing.
+        // -0.0 is written as the default 0.0 (W-14), and a NaN equals nothing.
         any::<i32>().prop_map(|n| EValue::Double(f64::from(n) / 7.0)),
-        prop::option::of(text).prop_map(EValue::String),
+        prop::option::of(string).prop_map(EValue::String),
         prop::option::of(prop::collection::vec(any::<i64>(), 0..4)).prop_map(EValue::IntList),
         prop::option::of(prop::collection::vec(-1e9..1e9, 0..4)).prop_map(EValue::DoubleList),
         prop::option::of(prop::collection::vec(any::<bool>(), 0..4)).prop_map(EValue::BoolList),
@@ -103,16 +102,16 @@ fn programs() -> impl Strategy<Value = Program> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
-    fn random_programs_come_back_equal(program in programs(), flatc in any::<bool>()) {
+    fn random_programs_round_trip(program in programs(), flatc in any::<bool>()) {
         let options = Options { builder: if flatc { Serializer::Flatc } else { Serializer::Exir }, ..Options::default() };
         let bytes = write(&program, &options);
         let found = reader::program::read(&Origin::Bytes(bytes.into())).unwrap();
         prop_assert_eq!(found.program, program);
     }
 
-    /// One byte of a file is changed, or the file is cut: it is read, or refused, but never more.
+    /// A file with one mutated byte, or truncated, is read or rejected without a panic.
     #[test]
-    fn broken_files_are_answered(file in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
+    fn mutated_files_are_read_or_rejected(file in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
         let paths = files_below(&root().join("tests/golden/upstream/bytes"), &["pte"]);
         let mut bytes = std::fs::read(&paths[file.index(paths.len())]).unwrap();
         let at = at.index(bytes.len());
@@ -125,7 +124,7 @@ proptest! {
 }
 
 #[test]
-fn data_of_all_homes_are_found() {
+fn data_of_all_storages_are_read() {
     let mut program = Program::default();
     let blob = program.add_blob(Blob::bytes([1, 2, 3, 4]));
     let state = program.add_blob(Blob::bytes([5, 6, 7, 8]));
@@ -160,10 +159,10 @@ fn data_of_all_homes_are_found() {
     }
 }
 
-/// What two cores read in pieces is what one would have read: values and instructions in their order, each tensor with its
-/// own data, the same mistake told whoever finds it.
+/// Parallel reading of parts yields the same as sequential reading: values and instructions in order, the data of each tensor, the first
+/// error.
 #[test]
-fn a_large_program_comes_back_the_same() {
+fn a_large_program_round_trips() {
     const COUNT: i32 = 12_345;
     let mut program = Program::default();
     let mut values = Vec::new();
@@ -205,7 +204,7 @@ fn a_large_program_comes_back_the_same() {
     }
     assert_eq!(found.plans().len(), 2);
 
-    // Mistakes in every piece: the first one is told, whoever meets which first.
+    // Errors in every part: the first one is reported, independent of the threads.
     let middle = bytes.len() / 4..bytes.len() * 3 / 4;
     bytes[middle].iter_mut().step_by(997).for_each(|byte| *byte = 0xff);
     let message = read(&bytes).unwrap_err().to_string();
@@ -215,20 +214,20 @@ fn a_large_program_comes_back_the_same() {
     }
 }
 
-/// A file of 160 KB in which 20,000 methods have the same list of 20,000 values: there is no room made for all of them.
+/// A file of 160 KB in which 20,000 methods share one list of 20,000 values: no memory is allocated for the copies.
 #[test]
-fn lists_that_are_the_same_bytes_get_no_room() {
+fn overlapping_lists_are_an_error() {
     const COUNT: u32 = 20_000;
     let mut bytes = Vec::new();
     let words = |bytes: &mut Vec<u8>, words: &[u16]| words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
     bytes.extend(16u32.to_le_bytes());
     bytes.extend(b"ET12");
-    // The root: a vtable, and a table with `execution_plan` alone.
+    // The root: a vtable, and a table with only `execution_plan`.
     words(&mut bytes, &[8, 8, 0, 4]);
     bytes.extend([8u32, 4, COUNT].iter().flat_map(|word| word.to_le_bytes()));
     let (list, plan) = (28, 28 + 4 * COUNT + 12);
     bytes.extend((0..COUNT).flat_map(|index| (plan - (list + 4 * index)).to_le_bytes()));
-    // The one method: a vtable, and a table with `values` alone.
+    // The only method: a vtable, and a table with only `values`.
     words(&mut bytes, &[10, 8, 0, 0, 4, 0]);
     bytes.extend([12u32, 4, COUNT].iter().flat_map(|word| word.to_le_bytes()));
     bytes.extend((0..COUNT).flat_map(|_| 4u32.to_le_bytes()));

@@ -1,7 +1,7 @@
-//! The JSON Schema that `pte-emit schema` prints is the one at the root of the repository, which the examples name, and rejects
-//! sources with an error as far as a schema can.
+//! JSON Schema: `pte-emit schema` prints the file at the root of the repository, which the examples refer to; it rejects sources with errors
+//! as far as a schema can.
 //!
-//! That it accepts good sources is asked in tests/examples.rs, tests/malformed.rs and tests/golden.rs.
+//! tests/examples.rs, tests/malformed.rs and tests/golden.rs test that it accepts valid sources.
 
 use pretty_assertions::assert_eq;
 
@@ -10,7 +10,7 @@ mod support;
 use support::case::inputs;
 use support::{properties, root, snapshot};
 
-/// Which inputs the schema rejects is kept, so that a looser schema is seen.
+/// Snapshot of the rejected inputs, to detect a schema that accepts more.
 #[test]
 fn errors_are_found_as_far_as_a_schema_can() {
     let mut rejected = String::new();
@@ -33,5 +33,5 @@ fn the_printed_schema_is_the_one_at_the_root() {
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &printed).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), printed, "`BLESS=1 cargo test` renews it");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), printed, "`BLESS=1 cargo test` updates it");
 }

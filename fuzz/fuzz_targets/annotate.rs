@@ -1,5 +1,4 @@
-//! Whatever the file, it is explained: no panic, no endless work, no memory out of proportion to the file, and each byte has
-//! one owner.
+//! Annotates arbitrary bytes: no panic, time and memory bounded by the file size, each byte has one owner.
 //!
 //! Run by `cargo +nightly fuzz run annotate`; the binary files under `tests/golden/upstream` and `fuzz/seeds/check` are good seeds.
 
@@ -18,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
             annotate(&origin, format, &Options { json, ..Options::default() }, &mut out).expect("no file is read");
             let text = String::from_utf8(out).expect("it is UTF-8");
             if json {
-                // Regions follow each other from the first byte to the last.
+                // Regions are contiguous from the first to the last byte.
                 let mut at = 0;
                 for line in text.lines().filter_map(|line| line.strip_prefix("{\"offset\":")) {
                     let (offset, rest) = line.split_once(",\"size\":").expect("a region has a size");

@@ -1,5 +1,4 @@
-//! Whatever the file, the judge answers: no panic, no endless work, no memory out of proportion to the file. A program that
-//! it has nothing to say against can be read.
+//! Validates arbitrary bytes: no panic, time and memory bounded by the file size. A file without errors can be read.
 //!
 //! Run by `cargo +nightly fuzz run check`; the binary files under `tests/golden/upstream` are good seeds.
 
@@ -23,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
         };
         assert!(findings.has_errors() || readable);
     }
-    // The file as its own data: keys and tensors from hostile hands on both sides.
+    // The file as its own data file: malformed keys and tensors on both sides.
     let with = vec![DataFile::open("weights.ptd", &origin).expect("no file is read")];
     check::file(&origin, &Options { with, ..Options::default() }).expect("no file is read");
 });

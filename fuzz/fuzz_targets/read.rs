@@ -1,5 +1,5 @@
-//! Whatever the file, reading it gives a text, an assembly or an error: no panic, no endless work, no memory out of
-//! proportion to the file. A text that is said to give the file back does.
+//! Prints and reassembles arbitrary bytes: no panic, time and memory bounded by the file size. YAML without a reported difference reproduces
+//! the file byte for byte.
 //!
 //! Run by `cargo +nightly fuzz run read`; the binary files under `tests/golden/upstream` are good seeds.
 
@@ -8,36 +8,39 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::printer::{LargeData, PrintOptions};
 use pte_emit::data::Origin;
-use pte_emit::{Assembly, Source, Options as AssembleOptions};
+use pte_emit::printer::{LargeData, PrintOptions};
+use pte_emit::{Assembly, Options as AssembleOptions, Source};
 
-/// Larger files are not made: alignments up to 1 GiB make as much padding.
+/// Maximum size of files in bytes: alignments up to 1 GiB add as much padding.
 const MAX_FILE: u64 = 16 << 20;
 
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());
     let folder = Path::new("no/such/folder");
-    let options =
-        PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
+    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
     if let Ok(printed) = pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), folder, &options)
         && printed.difference.is_none()
     {
         let input = Source::yaml("fuzz.yaml", &printed.text, folder);
-        let assembly = pte_emit::assemble(&input, &AssembleOptions::default())
-            .unwrap_or_else(|error| panic!("{error}"));
+        let assembly =
+            pte_emit::assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         assert!(written(&assembly, bytes.get(4..6)).as_deref() == Some(bytes), "{}", printed.text);
     }
-    if let Ok(assembly) = pte_emit::assemble(&Source::of_origin("fuzz.pte", origin.clone()), &AssembleOptions::default()) {
+    if let Ok(assembly) =
+        pte_emit::assemble(&Source::of_origin("fuzz.pte", origin.clone()), &AssembleOptions::default())
+    {
         written(&assembly, None);
     }
 });
 
-/// What an assembly writes for a file of this kind; nothing if that would be large.
+/// File of an assembly with this identifier; `None` if it is large.
 fn written(assembly: &Assembly, kind: Option<&[u8]>) -> Option<Vec<u8>> {
     let small = |file: &pte_emit::OutputFile<'_>| file.size().is_some_and(|size| size <= MAX_FILE);
     match kind {
-        Some(b"BP") => Some(assembly.bundled().and_then(|made| made.file(&[], &[]).to_vec()).expect("no file is read")),
+        Some(b"BP") => {
+            Some(assembly.bundled().and_then(|bundle| bundle.file(&[], &[]).to_vec()).expect("no file is read"))
+        }
         Some(b"FT") => {
             let (_, file) = assembly.data_files().next()?;
             small(&file).then(|| file.to_vec().expect("no file is read"))

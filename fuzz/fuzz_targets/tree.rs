@@ -1,6 +1,6 @@
-//! Whatever the text, it becomes a tree or a mistake, and every node of the tree, and the mistake, has a place in the text.
+//! Parses arbitrary YAML to a tree or an error; every node and every error has a span in the source.
 //!
-//! What keys and values mean is `assemble`'s part. Run by `cargo +nightly fuzz run tree`.
+//! Run by `cargo +nightly fuzz run tree`.
 
 #![no_main]
 
@@ -14,14 +14,14 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(text.get(place.clone()).is_some(), "{place:?} is in the text");
     }
     match tree::parse(text) {
-        // JSON is read by another parser, which takes a few things (tabs, deep lists) that have no places then.
+        // JSON has another parser, which accepts input (tabs, deep lists) without spans.
         Ok(_) if places.is_empty() => assert!(text.trim_start().starts_with(['{', '['])),
         Ok(node) => assert_eq!(count(&node), places.len()),
         Err(error) => assert!(text.get(error.place.clone()).is_some(), "{:?} is in the text", error.place),
     }
 });
 
-/// Nodes of a tree; keys count, too.
+/// Number of nodes in a tree, including keys.
 fn count(node: &Node<'_>) -> usize {
     let below: usize = match &node.value {
         Value::List(items) => items.iter().map(count).sum(),

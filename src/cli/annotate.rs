@@ -1,6 +1,4 @@
-//! `pte-emit annotate FILE`: what every byte of a `.pte`, `.ptd` or `.bpte` is.
-//!
-//! Arguments, the kind of the file and the terminal; the explanation is the library's.
+//! `pte-emit annotate FILE`: explains every byte of a `.pte`, `.ptd` or `.bpte`.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -19,28 +17,28 @@ pub struct Arguments {
     /// A .pte, .ptd or .bpte; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Only blocks that touch these bytes; either end may be left out, 0x is hexadecimal
+    /// Print only blocks that overlap these bytes; either end may be omitted; 0x for hexadecimal
     #[arg(long, value_name = "START..END", value_parser = range)]
     range: Option<Range<u64>>,
-    /// Only this part of the file
+    /// Print only this part of the file
     #[arg(long, value_enum, value_name = "PART")]
-    only: Option<OnlyName>,
+    only: Option<PartName>,
     /// Print one JSON array of regions
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum OnlyName {
-    /// The first bytes, with the extended header
+enum PartName {
+    /// Root offset, file identifier and extended header
     Headers,
     /// The FlatBuffer
     Program,
-    /// The data behind it
+    /// The data after the FlatBuffer
     Segments,
 }
 
-/// Prints the explanation.
+/// Runs the command.
 pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Exit {
     let stream = arguments.input.as_os_str() == STREAM;
     let source = match (stream, stream.then(io::read_stdin)) {
@@ -52,9 +50,9 @@ pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Ex
         _ => Source::of_origin(arguments.input.display().to_string(), Origin::File(arguments.input.as_path().into())),
     };
     let only = arguments.only.map(|only| match only {
-        OnlyName::Headers => Only::Headers,
-        OnlyName::Program => Only::Program,
-        OnlyName::Segments => Only::Segments,
+        PartName::Headers => Only::Headers,
+        PartName::Program => Only::Program,
+        PartName::Segments => Only::Segments,
     });
     let colours = io::colours(color, &std::io::stdout());
     let options = Options { range: arguments.range.clone(), only, json: arguments.json, colours };
@@ -77,7 +75,7 @@ pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Ex
     }
 }
 
-/// `0x40..128`, `..64`, `64..`
+/// Parses `0x40..128`, `..64` or `64..`.
 fn range(text: &str) -> Result<Range<u64>, String> {
     let (start, end) = text.split_once("..").ok_or("expected START..END")?;
     let number = |text: &str, absent: u64| match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -86,7 +84,7 @@ fn range(text: &str) -> Result<Range<u64>, String> {
         None => text.parse().map_err(|error| format!("{text}: {error}")),
     };
     let range = number(start, 0)?..number(end, u64::MAX)?;
-    if range.is_empty() { Err("the end is not behind the start".into()) } else { Ok(range) }
+    if range.is_empty() { Err("expected START less than END".into()) } else { Ok(range) }
 }
 
 #[cfg(test)]

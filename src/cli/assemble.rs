@@ -1,4 +1,4 @@
-//! `pte-emit TEXT -o FILE`: assembles texts.
+//! `pte-emit INPUT -o FILE`: assembles YAML, and rewrites binary files.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -27,44 +27,44 @@ use crate::source::{Content, Source};
 /// Arguments of the main command.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Texts to assemble, YAML or JSON, or .pte, .ptd, .bpte and .safetensors files to write anew; - is standard input
-    #[arg(value_name = "TEXT")]
+    /// YAML or JSON to assemble, or .pte, .ptd, .bpte and .safetensors files to rewrite; - is standard input
+    #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Where to write; - is standard output; for several texts a folder
+    /// Output file, or a folder for several inputs; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// What to write, if the name of the output does not say it
+    /// Output format; by default from the extension of the output
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Put all constants into a .ptd: this one, or the one beside the output
+    /// Store all constants in a .ptd; by default named like the output
     #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "", value_parser = data_file)]
     external_data: Option<PathBuf>,
-    /// Split the .ptd into several of at most so many bytes of data: model-00001-of-00003.ptd and so on
+    /// Split the .ptd into files with at most this many bytes of data: model-00001-of-00003.ptd and so on
     #[arg(long, value_name = "BYTES", value_parser = size)]
     max_shard_size: Option<u64>,
-    /// Of a .bpte write the program in it as it is
+    /// Write the program of a .bpte unchanged, without its tests
     #[arg(long, conflicts_with_all = ["external_data", "with"])]
     strip_tests: bool,
-    /// A .ptd with data that the program refers to
+    /// .ptd with data that the program refers to; may be repeated
     #[arg(long, value_name = "FILE.ptd")]
     with: Vec<PathBuf>,
-    /// Put the data of the --with files into the program
+    /// Store the data of the --with files in the program
     #[arg(long, conflicts_with = "external_data")]
     internal_data: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
-    /// What ${NAME} in the texts stands for
+    /// Define the value of ${NAME} in the inputs
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
     definitions: Vec<(String, String)>,
-    /// Refuse data that are larger in all
+    /// Fail if the data exceed this total size; 64 GiB by default
     #[arg(long, value_name = "BYTES", value_parser = size)]
     max_size: Option<u64>,
     #[command(flatten)]
     layout: LayoutArguments,
 }
 
-/// The options of `layout:`, which replace those of the source: one argument for each row of the table.
+/// Options of `layout:`, which override those of the source: one argument for each row of [`OPTIONS`].
 #[derive(Debug, Default)]
 struct LayoutArguments(OptionOverrides);
 
@@ -107,13 +107,13 @@ impl FromArgMatches for LayoutArguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// A program.
+    /// Program
     Pte,
-    /// Weights alone.
+    /// Weights
     Ptd,
-    /// A program and its tests.
+    /// Bundled program: a program and its tests
     Bpte,
-    /// Weights alone, for others.
+    /// Weights in the format of Hugging Face
     Safetensors,
 }
 
@@ -128,10 +128,10 @@ impl Format {
     }
 }
 
-/// Why a command stops: how to exit, and what to say.
+/// Failed command: exit status and message; an empty message is printed already.
 struct Failure(Exit, String);
 
-/// Assembles all texts, several at a time; one that fails does not stop the others. Messages come in the texts' order.
+/// Assembles all inputs in parallel; one that fails does not stop the others. Messages are in the order of the inputs.
 pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
     if let Err(Failure(exit, message)) = arguments.check() {
         messages.error(&message);
@@ -141,17 +141,17 @@ pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
     let mut taken = HashSet::new();
     let exit = if let [input] = &*arguments.inputs {
         let done = |written| finish(written, &mut taken, messages);
-        every(input, &arguments, &definitions, messages).map(done).fold(Exit::Ok, Exit::max)
+        assemble_input(input, &arguments, &definitions, messages).map(done).fold(Exit::Ok, Exit::max)
     } else {
         let (cores, colours) = (workers::cores(), messages.colours());
         let jobs = workers::map(arguments.inputs.iter().collect(), cores, |input| {
-            let messages = Messages::kept(colours);
-            let written: Vec<_> = every(input, &arguments, &definitions, &messages).collect();
+            let messages = Messages::buffered(colours);
+            let written: Vec<_> = assemble_input(input, &arguments, &definitions, &messages).collect();
             (written, messages)
         });
-        // In the texts' order, so that what is said and what is in the folder does not depend on who was done first.
-        jobs.into_iter().fold(Exit::Ok, |worst, (written, kept)| {
-            messages.say(kept);
+        // In the order of the inputs: messages and outputs must not depend on which thread finishes first.
+        jobs.into_iter().fold(Exit::Ok, |worst, (written, buffered)| {
+            messages.append(buffered);
             written.into_iter().fold(worst, |worst, written| worst.max(finish(written, &mut taken, messages)))
         })
     };
@@ -162,7 +162,7 @@ pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
 }
 
 /// Assembles each document of an input; a binary file is one.
-fn every<'a>(
+fn assemble_input<'a>(
     input: &'a Path,
     arguments: &'a Arguments,
     definitions: &Definitions,
@@ -171,7 +171,9 @@ fn every<'a>(
     let source = match io::open(input) {
         Ok(source) if source.is_text() => source,
         Ok(binary) => {
-            return Box::new(std::iter::once_with(move || one(input, stem(input), binary, arguments, messages)));
+            return Box::new(std::iter::once_with(move || {
+                assemble_document(input, stem(input), binary, arguments, messages)
+            }));
         }
         Err(error) => return Box::new(std::iter::once(Err(failure(&error, messages)))),
     };
@@ -182,7 +184,7 @@ fn every<'a>(
     let count = documents.len();
     if count > 1 && !arguments.output.as_ref().is_some_and(|output| output.is_dir()) {
         let message =
-            format!("{} has {count} documents, which need a folder to go to; add `-o FOLDER`", input.display());
+            format!("{} has {count} documents, which need an output folder; add `-o FOLDER`", input.display());
         return Box::new(std::iter::once(Err(Failure(Exit::Usage, message))));
     }
     Box::new(documents.into_iter().zip(1..).map(move |(source, number)| {
@@ -190,7 +192,7 @@ fn every<'a>(
         if count > 1 {
             name.push(format!("-{number}"));
         }
-        one(input, &name, source, arguments, messages)
+        assemble_document(input, &name, source, arguments, messages)
     }))
 }
 
@@ -200,22 +202,22 @@ fn failure(error: &Error, messages: &Messages) -> Failure {
     Failure(Exit::of(error), String::new())
 }
 
-/// Outputs that are written, but not yet in their places.
+/// Outputs that are written, but not committed.
 struct Written {
     outputs: Outputs,
-    /// What to say when they are.
+    /// Printed after the commit.
     summary: String,
 }
 
-/// Puts the outputs of a text in their places, unless another text's are there (`taken`), and says how it went.
+/// Commits the outputs of an input, unless another input has written the same paths (`taken`).
 fn finish(written: Result<Written, Failure>, taken: &mut HashSet<PathBuf>, messages: &Messages) -> Exit {
     let done = written.and_then(|Written { outputs, summary }| {
-        let places: Vec<PathBuf> = outputs.targets().map(io::place).collect();
-        if let Some(place) = places.iter().find(|place| taken.contains(*place)) {
-            let message = format!("{} was made of another text already; assemble them one by one", place.display());
+        let paths: Vec<PathBuf> = outputs.targets().map(io::canonical).collect();
+        if let Some(path) = paths.iter().find(|path| taken.contains(*path)) {
+            let message = format!("several inputs have the output {}; assemble them one by one", path.display());
             return Err(Failure(Exit::Usage, message));
         }
-        taken.extend(places);
+        taken.extend(paths);
         outputs.commit().map_err(|error| Failure(Exit::Io, error.to_string()))?;
         messages.print(&summary);
         Ok(())
@@ -232,17 +234,17 @@ fn finish(written: Result<Written, Failure>, taken: &mut HashSet<PathBuf>, messa
 }
 
 impl Arguments {
-    /// `--external-data model.yaml` means the option without a file, and a text.
-    fn take_back_input(&mut self) -> Result<(), Failure> {
+    /// Treats the value of `--external-data model.yaml` as an input, and the option as one without a value.
+    fn reclaim_input(&mut self) -> Result<(), Failure> {
         let Some(file) = &mut self.external_data else { return Ok(()) };
         let extension = file.extension().unwrap_or_default();
         if file.as_os_str().is_empty() || extension == "ptd" {
             return Ok(());
         }
-        let text =
-            ["yaml", "yml", "json", "pte", "bpte"].iter().any(|text| extension == *text) || file.as_os_str() == STREAM;
-        if !text {
-            let message = format!("{} is no .ptd: `--external-data` takes the name of one, or nothing", file.display());
+        let is_input =
+            ["yaml", "yml", "json", "pte", "bpte"].iter().any(|name| extension == *name) || file.as_os_str() == STREAM;
+        if !is_input {
+            let message = format!("`--external-data {}`: expected a .ptd file, or no value", file.display());
             return Err(Failure(Exit::Usage, message));
         }
         self.inputs.push(std::mem::take(file));
@@ -250,25 +252,25 @@ impl Arguments {
     }
 
     fn check(&mut self) -> Result<(), Failure> {
-        self.take_back_input()?;
+        self.reclaim_input()?;
         let usage = |message: &str| Err(Failure(Exit::Usage, message.to_owned()));
         if self.inputs.is_empty() {
-            return usage("no text is given; `pte-emit --help` shows how");
+            return usage("no input; see `pte-emit --help`");
         }
         if self.inputs.iter().filter(|input| input.as_os_str() == STREAM).count() > 1 {
-            return usage("standard input can be read once only");
+            return usage("standard input can be read only once");
         }
         match &self.output {
             Some(output) if self.inputs.len() > 1 && !output.is_dir() => {
                 let folder = output.display();
                 return usage(&format!(
-                    "several texts need a folder to go to, and {folder} is none; make it, or give one text"
+                    "several inputs need an output folder, but {folder} is not a folder; create it first"
                 ));
             }
-            None if self.inputs.len() > 1 => return usage("several texts need a folder to go to; add `-o FOLDER`"),
-            None if stdout().is_terminal() => return usage("a binary file is not for a terminal; add `-o FILE`"),
+            None if self.inputs.len() > 1 => return usage("several inputs need an output folder; add `-o FOLDER`"),
+            None if stdout().is_terminal() => return usage("cannot write a binary file to a terminal; add `-o FILE`"),
             Some(output) if output.as_os_str() == STREAM && stdout().is_terminal() => {
-                return usage("a binary file is not for a terminal; write it to a file, or to a pipe");
+                return usage("cannot write a binary file to a terminal; redirect standard output, or use `-o FILE`");
             }
             _ => {}
         }
@@ -276,13 +278,15 @@ impl Arguments {
             if let Some(other) = self.inputs[..position].iter().find(|other| stem(other) == stem(input)) {
                 let (other, name) = (other.display(), stem(input).display());
                 let input = input.display();
-                return usage(&format!("{other} and {input} would both become {name}.pte; assemble them one by one"));
+                return usage(&format!(
+                    "{other} and {input} have the same output {name}.pte; assemble them one by one"
+                ));
             }
         }
         Ok(())
     }
 
-    /// Where the main output of a text called `name` goes; `None` is standard output.
+    /// Path of the main output of an input called `name`; `None` is standard output.
     fn target(&self, name: &OsStr, format: Format) -> Option<PathBuf> {
         let output = self.output.as_deref().filter(|output| output.as_os_str() != STREAM)?;
         if !output.is_dir() {
@@ -294,7 +298,7 @@ impl Arguments {
         Some(output.join(name))
     }
 
-    /// How the `.ptd` is split: its parts are called as it would be.
+    /// Options of splitting the `.ptd`; the names of the shards begin with its name.
     fn shards(&self, name: &OsStr) -> Option<Shards> {
         let max_bytes = self.max_shard_size?;
         let target = self.target(name, Format::Pte);
@@ -303,7 +307,7 @@ impl Arguments {
         Some(Shards { max_bytes, name })
     }
 
-    /// What is asked for: by the option, else by the name of the output.
+    /// Requested format: of the option, else of the extension of the output.
     fn format(&self) -> Option<Format> {
         self.format.or_else(|| match self.output.as_ref()?.extension()?.to_str()? {
             "pte" => Some(Format::Pte),
@@ -315,13 +319,13 @@ impl Arguments {
     }
 }
 
-/// Name of a text without its extension.
+/// File name of an input without its extension.
 fn stem(input: &Path) -> &OsStr {
     if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
 }
 
-/// Assembles a document, whose outputs are called `name` where nothing else says how.
-fn one(
+/// Assembles a document. `name` is the default name of its outputs.
+fn assemble_document(
     input: &Path,
     name: &OsStr,
     source: Source<'_>,
@@ -342,29 +346,29 @@ fn one(
     let assembly = crate::assemble(&source, &options).map_err(|error| failure(&error, messages))?;
     let name = assembly.name.as_ref().map_or(name, OsStr::new);
     if arguments.external_data.is_some() && assembly.plan.external.is_empty() && !arguments.quiet {
-        messages.print("warning: there are no constants inside the program, so --external-data makes no .ptd\n");
+        messages.print("warning: `--external-data` writes no .ptd: the program has no constants of its own\n");
     }
     let files = files(&assembly, input, name, arguments)?;
     let failed = |error: std::io::Error| Failure(Exit::of_io(&error), format!("{}: {error}", input.display()));
-    let instead = match arguments.format() {
-        Some(Format::Bpte) => Some(Instead::Bundled(Box::new(assembly.bundled().map_err(failed)?))),
-        Some(Format::Safetensors) => Some(Instead::Tensors(assembly.safetensors().map_err(failed)?)),
+    let replacement = match arguments.format() {
+        Some(Format::Bpte) => Some(Replacement::Bundled(Box::new(assembly.bundled().map_err(failed)?))),
+        Some(Format::Safetensors) => Some(Replacement::Tensors(assembly.safetensors().map_err(failed)?)),
         _ => None,
     };
     if !arguments.quiet {
         messages.report(&assembly.warnings);
-        let bundle = match &instead {
-            Some(Instead::Bundled(made)) => Some(&**made),
+        let bundle = match &replacement {
+            Some(Replacement::Bundled(bundle)) => Some(&**bundle),
             _ => None,
         };
-        let judged = judge(input, &assembly, bundle, arguments);
-        messages.print(&judged.map_err(|error| Failure(Exit::Io, error.to_string()))?);
+        let findings = findings(input, &assembly, bundle, arguments);
+        messages.print(&findings.map_err(|error| Failure(Exit::Io, error.to_string()))?);
     }
     let bytes = files.iter().filter_map(|(_, file)| file.size()).fold(0, u64::saturating_add);
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
-    let outputs = write(&files, instead.as_ref(), &bar);
+    let outputs = write(&files, replacement.as_ref(), &bar);
     bar.finish_and_clear();
-    // Data that cannot be converted are wrong; everything else is about the output.
+    // Data that cannot be converted are invalid input; all other errors are I/O errors.
     let exit = |error: &std::io::Error| match error.kind() {
         std::io::ErrorKind::InvalidData => Exit::Input,
         _ => Exit::Io,
@@ -375,9 +379,9 @@ fn one(
     Ok(Written { outputs, summary })
 }
 
-/// What the checker has against what is about to be written. A text may well ask for a file that the runtime refuses, as
-/// who tests a runtime does, so nothing of it is an error here.
-fn judge(
+/// Validates the outputs and returns the findings as warnings. They are not errors: sources may describe malformed files on purpose, to
+/// test a loader.
+fn findings(
     input: &Path,
     assembly: &Assembly,
     bundle: Option<&EmittedFile>,
@@ -392,8 +396,8 @@ fn judge(
         None => check::assembly(assembly, &options)?,
     };
     for findings in findings {
-        let loud = findings.list().iter().filter(|finding| finding.rule.severity < Severity::Note);
-        for finding in loud {
+        let shown = findings.list().iter().filter(|finding| finding.rule.severity < Severity::Note);
+        for finding in shown {
             out += &format!("warning: {}: {finding}\n", input.display());
             out += &format!("    the runtime: {}\n", finding.rule.runtime);
         }
@@ -401,26 +405,26 @@ fn judge(
     Ok(out)
 }
 
-/// Writes the program of a bundled program, untouched.
+/// Writes the program of a bundled program, unchanged.
 fn strip_tests(input: &Path, source: &Source<'_>, arguments: &Arguments) -> Result<Written, Failure> {
     let Content::Binary(origin) = source.content() else {
-        return Err(Failure(Exit::Usage, format!("{} is a text: only a .bpte has tests to strip", input.display())));
+        return Err(Failure(Exit::Usage, format!("`--strip-tests` expects a .bpte, but {} is YAML", input.display())));
     };
-    let found = bundled_program::read(origin)
+    let bundled = bundled_program::read(origin)
         .map_err(|error| Failure(Exit::of_io(&error), format!("{}: {error}", source.name())))?;
     let failed = |error: std::io::Error| Failure(Exit::Io, error.to_string());
     let mut outputs = Outputs::new();
     match arguments.target(stem(input), Format::Pte) {
-        None => io::write_to_stdout(|out| found.program.copy_to(out)).map_err(failed)?,
-        Some(target) if io::place(&target) == io::place(input) => return Err(would_be_lost(&target)),
+        None => io::write_to_stdout(|out| bundled.program.copy_to(out)).map_err(failed)?,
+        Some(target) if io::canonical(&target) == io::canonical(input) => return Err(overwrites_input(&target)),
         Some(target) => {
-            outputs.write(&target, found.program.len, &|_| (), |out| out.blob(&found.program)).map_err(failed)?;
+            outputs.write(&target, bundled.program.len, &|_| (), |out| out.blob(&bundled.program)).map_err(failed)?;
         }
     }
     Ok(Written { outputs, summary: String::new() })
 }
 
-/// The files of an assembly with their targets; `None` is standard output.
+/// Files of an assembly and their paths; `None` is standard output.
 fn files<'a>(
     assembly: &'a Assembly,
     input: &Path,
@@ -428,21 +432,21 @@ fn files<'a>(
     arguments: &Arguments,
 ) -> Result<Vec<(Option<PathBuf>, OutputFile<'a>)>, Failure> {
     let program = assembly.program_file();
-    let found = if program.is_some() { Format::Pte } else { Format::Ptd };
-    let format = arguments.format().unwrap_or(found);
+    let assembled = if program.is_some() { Format::Pte } else { Format::Ptd };
+    let format = arguments.format().unwrap_or(assembled);
     let usage = |message: &str| Failure(Exit::Usage, message.to_owned());
-    match (format, found) {
+    match (format, assembled) {
         (Format::Ptd, Format::Pte) => {
-            return Err(usage("the text has methods, so it makes a .pte; name one, and a .ptd with `--external-data`"));
+            return Err(usage("the input has methods: expected a .pte as output; use `--external-data` for a .ptd"));
         }
         (Format::Pte | Format::Bpte, Format::Ptd) => {
-            return Err(usage("the text has no methods, so it makes a .ptd; name one"));
+            return Err(usage("the input has no methods: expected a .ptd as output"));
         }
         (Format::Safetensors, Format::Pte) => {
-            return Err(usage("a program is no .safetensors; weights alone can become one"));
+            return Err(usage("a program cannot be written as .safetensors; expected an input without methods"));
         }
         (Format::Safetensors, _) if assembly.data_files().count() > 1 => {
-            return Err(usage("weights with tags are several files; a .safetensors is one"));
+            return Err(usage("data with tags are written to several files, but a .safetensors is one file"));
         }
         _ => {}
     }
@@ -451,35 +455,35 @@ fn files<'a>(
         program.map(|file| (target.clone(), file)).into_iter().collect();
     for ((tag, file), plan) in assembly.data_files().zip(&assembly.plan.external) {
         let path = match tag {
-            Some(tag) if found == Format::Pte && plan.is_shard => {
+            Some(tag) if assembled == Format::Pte && plan.is_shard => {
                 Some(sibling(Some(&default_data_file(arguments, target.as_deref())?), &with_ptd(tag)))
             }
             Some(tag) => Some(sibling(target.as_deref(), &with_ptd(tag))),
-            None if found == Format::Ptd => target.clone(),
+            None if assembled == Format::Ptd => target.clone(),
             None => Some(default_data_file(arguments, target.as_deref())?),
         };
         files.push((path, file));
     }
     if files.iter().filter(|(target, _)| target.is_none()).count() > 1 {
-        return Err(usage("two files cannot both go to standard output; name an output"));
+        return Err(usage("only one file can be written to standard output; add `-o FILE`"));
     }
     let sources = assembly.program.blobs.iter().filter_map(|blob| blob.file());
     let sources: HashSet<PathBuf> = sources.chain([input]).filter_map(|path| path.canonicalize().ok()).collect();
     let mut taken = HashSet::new();
     for target in files.iter().filter_map(|(target, _)| target.as_deref()) {
-        let place = io::place(target);
-        if sources.contains(&place) {
-            return Err(would_be_lost(target));
+        let path = io::canonical(target);
+        if sources.contains(&path) {
+            return Err(overwrites_input(target));
         }
-        if !taken.insert(place) {
-            return Err(usage(&format!("two outputs are called {}; give one another name", target.display())));
+        if !taken.insert(path) {
+            return Err(usage(&format!("two outputs have the same path {}; rename one", target.display())));
         }
     }
     Ok(files)
 }
 
-fn would_be_lost(target: &Path) -> Failure {
-    Failure(Exit::Usage, format!("{} is read for this output and would be lost; name another", target.display()))
+fn overwrites_input(target: &Path) -> Failure {
+    Failure(Exit::Usage, format!("output {} is also an input and would be overwritten; name another", target.display()))
 }
 
 fn with_ptd(tag: &str) -> String {
@@ -490,56 +494,57 @@ fn sibling(target: Option<&Path>, name: &str) -> PathBuf {
     target.and_then(Path::parent).unwrap_or(Path::new("")).join(name)
 }
 
-/// The `.ptd` for constants without a tag: as named, else beside the program with its name.
+/// Path of the `.ptd` for constants without a tag: of the option, else the output's with the extension `.ptd`.
 fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<PathBuf, Failure> {
     match (&arguments.external_data, target) {
         (Some(file), _) if !file.as_os_str().is_empty() => Ok(file.clone()),
         (_, Some(target)) => Ok(target.with_extension("ptd")),
         (_, None) => {
-            let message = "the .ptd cannot go to standard output, too; name it with `--external-data FILE.ptd`, or name the output";
+            let message =
+                "only one file can be written to standard output; add `-o FILE`, or `--external-data FILE.ptd`";
             Err(Failure(Exit::Usage, message.into()))
         }
     }
 }
 
-/// What takes the place of the first file.
-enum Instead {
-    /// The bundle of the program and its tests.
+/// Output in place of the first file.
+enum Replacement {
+    /// Bundled program: the program and its tests.
     Bundled(Box<EmittedFile>),
-    /// The weights in another format.
+    /// Weights as `.safetensors`.
     Tensors(Safetensors),
 }
 
-impl Instead {
+impl Replacement {
     fn size(&self) -> u64 {
         match self {
-            Instead::Bundled(made) => made.file(&[], &[]).size().unwrap_or(u64::MAX),
-            Instead::Tensors(tensors) => tensors.size(),
+            Replacement::Bundled(bundle) => bundle.file(&[], &[]).size().unwrap_or(u64::MAX),
+            Replacement::Tensors(tensors) => tensors.size(),
         }
     }
 
     fn write(&self, out: &mut dyn Out) -> std::io::Result<()> {
         match self {
-            Instead::Bundled(made) => made.file(&[], &[]).write_out(out),
-            Instead::Tensors(tensors) => tensors.write_out(out),
+            Replacement::Bundled(bundle) => bundle.file(&[], &[]).write_out(out),
+            Replacement::Tensors(tensors) => tensors.write_out(out),
         }
     }
 }
 
-/// Writes all files, or none; standard output at once.
+/// Writes all files to temporary files, and standard output directly.
 fn write(
     files: &[(Option<PathBuf>, OutputFile<'_>)],
-    instead: Option<&Instead>,
+    replacement: Option<&Replacement>,
     bar: &ProgressBar,
 ) -> std::io::Result<Outputs> {
     let mut outputs = Outputs::new();
-    // Standard output last: what is written there cannot be taken back.
+    // Standard output last: it cannot be undone.
     let (named, streamed): (Vec<_>, Vec<_>) = files.iter().enumerate().partition(|(_, (target, _))| target.is_some());
     for (position, (target, file)) in named.into_iter().chain(streamed) {
-        let instead = instead.filter(|_| position == 0);
-        let size = instead.map_or(file.size().unwrap_or(0), Instead::size);
-        let content = |out: &mut dyn Out| match instead {
-            Some(instead) => instead.write(out),
+        let replacement = replacement.filter(|_| position == 0);
+        let size = replacement.map_or(file.size().unwrap_or(0), Replacement::size);
+        let content = |out: &mut dyn Out| match replacement {
+            Some(replacement) => replacement.write(out),
             None => file.write_out(out),
         };
         let progress = |bytes| bar.inc(bytes);
@@ -551,7 +556,7 @@ fn write(
     Ok(outputs)
 }
 
-/// A path; the empty one stands for the option without a value, which clap's own parser of paths would refuse.
+/// Parses a path; an empty one stands for the option without a value, which clap's own parser rejects.
 fn data_file(text: &str) -> Result<PathBuf, String> {
     Ok(text.into())
 }

@@ -1,7 +1,6 @@
-//! `pte-emit check FILE...`: what is wrong with files, or with what texts would become.
+//! `pte-emit check FILE...`: validates binary files, or the files that YAML assembles to.
 //!
-//! Findings go to standard output, as lines or as one JSON document; what keeps a file from being read goes to standard
-//! error. The rules are the library's.
+//! Findings go to standard output, as lines or as one JSON document; files that cannot be read are reported on standard error.
 
 use std::path::{Path, PathBuf};
 
@@ -21,25 +20,25 @@ use crate::source::{Content, Source};
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// .pte, .ptd and .bpte files, and texts; - is standard input
+    /// .pte, .ptd, .bpte and YAML files; - is standard input
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
-    /// A .ptd with data that the programs refer to
+    /// .ptd with data that the programs refer to; may be repeated
     #[arg(long, value_name = "FILE.ptd")]
     with: Vec<PathBuf>,
-    /// Read constants and initial states, too
+    /// Validate constants and initial states, too, not only metadata
     #[arg(long)]
     data: bool,
-    /// Print one JSON document
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-    /// The runtime that the files will meet
+    /// Runtime build that the files are for
     #[arg(long, value_enum, default_value = "strict")]
     profile: ProfileName,
-    /// What ${NAME} in the texts stands for
+    /// Define the value of ${NAME} in the inputs
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
     definitions: Vec<(String, String)>,
-    /// Operators that the runtime has beyond its own, one a line: name, then name:kind of each argument
+    /// List of custom operators, one per line: name, then name:kind of each argument
     #[arg(long, value_name = "FILE")]
     ops: Vec<PathBuf>,
 }
@@ -50,12 +49,12 @@ enum ProfileName {
     Strict,
     /// Portable kernels on a 64-bit machine
     Portable,
-    /// The build with ATen's tensors
+    /// ExecuTorch built in ATen mode
     Aten,
-    /// Portable kernels where an address has 32 bits
+    /// Portable kernels on a 32-bit machine
     #[value(name = "32-bit")]
     Bits32,
-    /// Files of old releases: no header or a short one, constants inside the FlatBuffer
+    /// Files of old releases: no extended header or a short one, constants inside the FlatBuffer
     Legacy,
 }
 
@@ -71,16 +70,16 @@ impl ProfileName {
     }
 }
 
-/// What is known of a file, once it is judged.
+/// Result of validating an input.
 #[derive(Default)]
-struct Judged {
+struct Validated {
     name: String,
-    /// What assembling a text says.
+    /// Messages of assembling YAML; empty for a binary file.
     report: Report,
     findings: Vec<Findings>,
 }
 
-/// Findings by how bad they are.
+/// Number of findings by severity.
 #[derive(Default, Clone, Copy)]
 struct Counts {
     errors: u64,
@@ -88,10 +87,10 @@ struct Counts {
     notes: u64,
 }
 
-/// Why a file cannot be judged.
+/// Input that cannot be validated: exit status and message.
 struct Failure(Exit, String);
 
-/// Judges all files; one that cannot be read does not stop the others.
+/// Validates all files; one that cannot be read does not stop the others.
 pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     let options = match arguments.options() {
         Ok(options) => options,
@@ -102,17 +101,17 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     };
     let definitions = Definitions::new(&arguments.definitions);
     let mut worst = Exit::Ok;
-    let mut judged = Vec::new();
+    let mut validated = Vec::new();
     let mut unread = Vec::new();
     let mut total = Counts::default();
     for input in &arguments.inputs {
-        match one(input, &options, &definitions) {
+        match validate(input, &options, &definitions) {
             Ok(documents) => {
                 for file in documents {
                     let counts = file.counts();
                     total.add(counts);
                     worst = worst.max(if counts.errors > 0 { Exit::Input } else { Exit::Ok });
-                    judged.push(file);
+                    validated.push(file);
                 }
             }
             Err(Failure(exit, message)) => {
@@ -124,10 +123,11 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
         }
     }
     definitions.warn_unused(messages);
-    for file in judged.iter().filter(|_| !arguments.json) {
+    for file in validated.iter().filter(|_| !arguments.json) {
         messages.report(&file.report);
     }
-    let out = if arguments.json { document(&judged, &unread, total) } else { lines(&judged, unread.len(), total) };
+    let out =
+        if arguments.json { document(&validated, &unread, total) } else { lines(&validated, unread.len(), total) };
     match io::write_to_stdout(|to| to.write_all(out.as_bytes())) {
         Ok(()) => worst,
         Err(error) => {
@@ -147,8 +147,8 @@ impl Arguments {
         }
         for path in &self.ops {
             let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-            options.operators = added(options.operators, &text).map_err(|wrong| {
-                let lines: Vec<String> = wrong.iter().map(|line| format!("{}: {line}", path.display())).collect();
+            options.operators = add_operators(options.operators, &text).map_err(|errors| {
+                let lines: Vec<String> = errors.iter().map(|line| format!("{}: {line}", path.display())).collect();
                 Failure(Exit::Usage, lines.join("\nerror: "))
             })?;
         }
@@ -156,11 +156,11 @@ impl Arguments {
     }
 }
 
-/// The operators, and those of a text.
-fn added(mut set: OperatorSet, text: &str) -> Result<OperatorSet, Vec<String>> {
+/// Adds the operators of a list.
+fn add_operators(mut set: OperatorSet, text: &str) -> Result<OperatorSet, Vec<String>> {
     match set.add(text) {
         Ok(()) => Ok(set),
-        Err(wrong) => Err(wrong.iter().map(ToString::to_string).collect()),
+        Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
     }
 }
 
@@ -168,50 +168,50 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure(Exit::Io, format!("cannot read {}: {error}", path.display()))
 }
 
-fn one(input: &Path, options: &Options, definitions: &Definitions) -> Result<Vec<Judged>, Failure> {
+fn validate(input: &Path, options: &Options, definitions: &Definitions) -> Result<Vec<Validated>, Failure> {
     let binary =
         input.extension().is_some_and(|extension| ["pte", "ptd", "bpte"].iter().any(|name| extension == *name));
     let source = match binary {
-        // Whatever it begins with: a damaged identifier does not make it YAML.
+        // By extension: a file with a damaged identifier is not YAML.
         true => Source::of_origin(input.display().to_string(), Origin::File(input.into())),
         false => io::open(input).map_err(|error| failure(&error))?,
     };
     match source.content() {
         Content::Binary(origin) => {
             let findings = check::file(origin, options).map_err(|error| unreadable(input, &error))?;
-            Ok(vec![Judged { name: source.name().to_owned(), findings: vec![findings], ..Judged::default() }])
+            Ok(vec![Validated { name: source.name().to_owned(), findings: vec![findings], ..Validated::default() }])
         }
         Content::Text(_) => match definitions.documents(source) {
-            Ok(documents) => documents.into_iter().map(|source| judge(input, &source, options)).collect(),
-            Err(error) => Ok(vec![Judged {
+            Ok(documents) => documents.into_iter().map(|source| validate_yaml(input, &source, options)).collect(),
+            Err(error) => Ok(vec![Validated {
                 name: input.display().to_string(),
                 report: error.report().clone(),
-                ..Judged::default()
+                ..Validated::default()
             }]),
         },
     }
 }
 
-/// An input that cannot be read, in one line.
+/// Converts an error to one line.
 fn failure(error: &Error) -> Failure {
     let messages: Vec<&str> = error.diagnostics().iter().map(|diagnostic| diagnostic.message.as_str()).collect();
     Failure(Exit::of(error), format!("{}: {}", error.report().name, messages.join("; ")))
 }
 
-/// Checks what YAML becomes.
-fn judge(input: &Path, source: &Source<'_>, options: &Options) -> Result<Judged, Failure> {
+/// Validates the files that YAML assembles to.
+fn validate_yaml(input: &Path, source: &Source<'_>, options: &Options) -> Result<Validated, Failure> {
     let name = source.name().to_owned();
     match crate::assemble(source, &AssembleOptions::default()) {
         Ok(assembly) => {
             let findings = check::assembly(&assembly, options).map_err(|error| unreadable(input, &error))?;
-            Ok(Judged { name, report: assembly.warnings, findings })
+            Ok(Validated { name, report: assembly.warnings, findings })
         }
         Err(error) if error.io_kind().is_some() => Err(failure(&error)),
-        Err(error) => Ok(Judged { name, report: error.report().clone(), ..Judged::default() }),
+        Err(error) => Ok(Validated { name, report: error.report().clone(), ..Validated::default() }),
     }
 }
 
-impl Judged {
+impl Validated {
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for findings in &self.findings {
@@ -239,32 +239,32 @@ impl Counts {
     }
 }
 
-/// Two lines for a finding, one for all.
-fn lines(judged: &[Judged], unread: usize, total: Counts) -> String {
+/// Formats findings as lines: two for each, and a last line with totals.
+fn lines(validated: &[Validated], unread: usize, total: Counts) -> String {
     let mut out = String::new();
-    for file in judged {
+    for file in validated {
         for findings in &file.findings {
             for finding in findings.list() {
                 out += &format!("{}: {finding}\n    the runtime: {}\n", file.name, finding.rule.runtime);
             }
             for (rule, count) in findings.truncated() {
-                out += &format!("{}: {}[{}]: {count} of these in all\n", file.name, rule.severity, rule.id);
+                out += &format!("{}: {}[{}]: {count} of these in total\n", file.name, rule.severity, rule.id);
             }
         }
     }
     let count = diagnostics::counted;
     out + &format!(
         "{}: {}, {}, {}\n",
-        count((judged.len() + unread) as u64, "file"),
+        count((validated.len() + unread) as u64, "file"),
         count(total.errors, "error"),
         count(total.warnings, "warning"),
         count(total.notes, "note"),
     )
 }
 
-/// All of it for a program.
-fn document(judged: &[Judged], unread: &[Value], total: Counts) -> String {
-    let files: Vec<Value> = judged.iter().map(Judged::json).collect();
+/// Formats findings as JSON.
+fn document(validated: &[Validated], unread: &[Value], total: Counts) -> String {
+    let files: Vec<Value> = validated.iter().map(Validated::json).collect();
     let all = json!({
         "files": files,
         "unread": unread,
@@ -275,7 +275,7 @@ fn document(judged: &[Judged], unread: &[Value], total: Counts) -> String {
     format!("{all:#}\n")
 }
 
-impl Judged {
+impl Validated {
     fn json(&self) -> Value {
         let mut findings = Vec::new();
         let mut truncated = Vec::new();

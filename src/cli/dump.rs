@@ -1,4 +1,4 @@
-//! `pte-emit dump FILE`: a `.pte`, `.ptd` or `.bpte` as text.
+//! `pte-emit dump FILE`: prints a `.pte`, `.ptd` or `.bpte` as YAML.
 
 use std::path::{Path, PathBuf};
 
@@ -17,36 +17,36 @@ pub struct Arguments {
     /// A .pte, .ptd or .bpte
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Where to write the text; standard output if left out
-    #[arg(short, long, value_name = "TEXT")]
+    /// Output file; standard output by default
+    #[arg(short, long, value_name = "FILE.yaml")]
     output: Option<PathBuf>,
-    /// What becomes of data beyond a few numbers
+    /// How to print large tensor data
     #[arg(long, value_enum, default_value = "refer")]
     data: DataMode,
-    /// The folder for `--data extract`
+    /// Output folder for --data extract
     #[arg(long, value_name = "FOLDER", required_if_eq("data", "extract"))]
     folder: Option<PathBuf>,
-    /// State everything, leave nothing to be computed
+    /// Print computed values, too: indices, memory offsets, operator tables, layout
     #[arg(long)]
     explicit: bool,
-    /// Exit with 1 if the text does not give the file back bit for bit
+    /// Exit with status 1 unless the output reproduces the input byte for byte
     #[arg(long)]
     exact: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum DataMode {
-    /// Numbers, or hexadecimal digits
+    /// As numbers, or hexadecimal digits
     Inline,
-    /// A range of the file that is dumped
+    /// As a reference to a byte range of the input file
     Refer,
-    /// Files of their own
+    /// As a reference to a new file for each blob
     Extract,
 }
 
-/// Prints the text.
+/// Runs the command.
 pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
-    let (large_data, file) = match data(arguments) {
+    let (large_data, file) = match large_data(arguments) {
         Ok(data) => data,
         Err(error) => {
             messages.error(&format!("{}: {error}", arguments.input.display()));
@@ -54,15 +54,16 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
         }
     };
     if let Some(target) = &arguments.output
-        && io::place(target) == io::place(&arguments.input)
+        && io::canonical(target) == io::canonical(&arguments.input)
     {
-        messages.error(&format!("{} is read for this text and would be lost; name another", target.display()));
+        messages
+            .error(&format!("output {} is also the input and would be overwritten; name another", target.display()));
         return Exit::Usage;
     }
     let options = PrintOptions { explicit: arguments.explicit, large_data, file };
     let origin = Origin::File(arguments.input.as_path().into());
     let source = Source::of_origin(arguments.input.display().to_string(), origin);
-    let folder = text_folder(arguments);
+    let folder = yaml_folder(arguments);
     let printed = match crate::pipeline::print(&source, &folder, &options) {
         Ok(printed) => printed,
         Err(error) => {
@@ -85,21 +86,24 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     }
     match printed.difference {
         Some(why) if arguments.exact => {
-            messages.error(&format!("{}: the text does not give the file back: {why}", arguments.input.display()));
+            messages.error(&format!(
+                "{}: the YAML does not reproduce the file byte for byte: {why}",
+                arguments.input.display()
+            ));
             Exit::Input
         }
         _ => Exit::Ok,
     }
 }
 
-/// Where the text is, or will be.
-fn text_folder(arguments: &Arguments) -> PathBuf {
+/// Folder of the printed YAML, which paths in it are relative to.
+fn yaml_folder(arguments: &Arguments) -> PathBuf {
     arguments.output.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned()
 }
 
-/// What becomes of large data, and how the text calls the file: relative to the text if it lies beside it, else by its
-/// whole path.
-fn data(arguments: &Arguments) -> std::io::Result<(LargeData, String)> {
+/// Placement of large data, and the path of the input as the YAML refers to it: relative if the input is below the folder of the
+/// YAML, else absolute.
+fn large_data(arguments: &Arguments) -> std::io::Result<(LargeData, String)> {
     let large = match (arguments.data, &arguments.folder) {
         (DataMode::Inline, _) => LargeData::Inline,
         (DataMode::Refer, _) | (DataMode::Extract, None) => LargeData::Refer,
@@ -109,7 +113,7 @@ fn data(arguments: &Arguments) -> std::io::Result<(LargeData, String)> {
         }
     };
     let file = arguments.input.canonicalize()?;
-    let folder = text_folder(arguments);
+    let folder = yaml_folder(arguments);
     let folder = if folder.as_os_str().is_empty() { std::env::current_dir()? } else { folder.canonicalize()? };
     let name = file.strip_prefix(&folder).unwrap_or(&file);
     Ok((large, name.display().to_string()))

@@ -1,28 +1,28 @@
-//! Exit statuses, and which error has which.
+//! Exit statuses, and their mapping from errors.
 
 use crate::diagnostics;
 use crate::error::Error;
 
-/// How a command ends; the numbers are documented in the help and the README.
+/// Exit status of a command, in increasing order of severity; documented in `--help` and README.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Ok = 0,
-    /// An input is wrong.
+    /// Invalid input.
     Input = 1,
-    /// The command line is wrong.
+    /// Invalid command line.
     Usage = 2,
-    /// Something cannot be read or written.
+    /// I/O error: a file cannot be opened, read or written.
     Io = 3,
 }
 
 impl Exit {
-    /// The status for an error of the library.
+    /// Returns the status for an error of the library.
     pub fn of(error: &Error) -> Exit {
         if error.io_kind().is_some() { Exit::Io } else { Exit::Input }
     }
 
-    /// The status for an error of reading or writing data.
+    /// Returns the status for an error of reading or writing data.
     pub fn of_io(error: &std::io::Error) -> Exit {
         if diagnostics::is_io(error) { Exit::Io } else { Exit::Input }
     }

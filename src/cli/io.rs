@@ -1,5 +1,4 @@
-//! What all commands share about files and terminals: `-` for the standard streams, no binary to a terminal, messages on
-//! standard error.
+//! Files and terminals, shared by all commands: `-` for the standard streams, messages on standard error, progress bar.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +16,7 @@ use crate::error::Error;
 use crate::ir::template;
 use crate::source::Source;
 
-/// The name that stands for standard input or output.
+/// Name that stands for standard input or output.
 pub const STREAM: &str = "-";
 
 /// Opens an input; `-` is standard input.
@@ -32,7 +31,7 @@ pub fn open(path: &Path) -> Result<Source<'static>, Error> {
     Source::from_bytes("<stdin>".into(), bytes, PathBuf::new())
 }
 
-/// What `-D` defines, and what of it was asked for.
+/// Definitions of `-D`, and the names that the inputs use.
 #[derive(Debug, Default)]
 pub struct Definitions {
     values: BTreeMap<String, String>,
@@ -40,12 +39,12 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Of `NAME=VALUE` pairs; the last of a name wins.
+    /// Collects `NAME=VALUE` pairs; the last one of a name wins.
     pub fn new(pairs: &[(String, String)]) -> Definitions {
         Definitions { values: pairs.iter().cloned().collect(), used: Mutex::default() }
     }
 
-    /// The documents of a YAML source, with definitions substituted.
+    /// Returns the documents of a YAML source, with definitions substituted.
     ///
     /// # Errors
     /// Undefined names.
@@ -55,11 +54,11 @@ impl Definitions {
         Ok(documents.sources)
     }
 
-    /// Warns of definitions that no text asked for.
+    /// Warns of definitions that no input uses.
     pub fn warn_unused(&self, messages: &Messages) {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         for name in self.values.keys().filter(|name| !used.contains(*name)) {
-            messages.print(&format!("warning: no text has ${{{name}}}, which -D defines\n"));
+            messages.print(&format!("warning: unused definition `-D {name}`: no input contains ${{{name}}}\n"));
         }
     }
 }
@@ -67,7 +66,7 @@ impl Definitions {
 /// Parses `NAME=VALUE`.
 ///
 /// # Errors
-/// What was expected.
+/// A message with the expected form.
 pub fn definition(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if template::is_name(name) => Ok((name.to_owned(), value.to_owned())),
@@ -75,10 +74,10 @@ pub fn definition(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// So many bytes take longer to write than a person likes to wait without a sign.
-const LONG: u64 = 256 << 20;
+/// Minimum output size in bytes for a progress bar.
+const PROGRESS_MIN_SIZE: u64 = 256 << 20;
 
-/// Whether what goes there has colours: if wanted, or if it is a terminal.
+/// Returns true if output to `to` has colours: as requested, or by default if it is a terminal and `NO_COLOR` is unset.
 pub fn colours(color: ColorChoice, to: &impl IsTerminal) -> bool {
     match color {
         ColorChoice::Always => true,
@@ -87,52 +86,52 @@ pub fn colours(color: ColorChoice, to: &impl IsTerminal) -> bool {
     }
 }
 
-/// All of standard input.
+/// Reads all of standard input.
 pub fn read_stdin() -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Messages for the person at the terminal.
+/// Messages on standard error, written at once or buffered.
 pub struct Messages {
     colours: bool,
-    /// What is to be said later, if it is not to be said at once.
-    kept: Option<RefCell<String>>,
+    /// Buffer; `None` writes at once.
+    buffer: Option<RefCell<String>>,
 }
 
 impl Messages {
-    /// Colours if wanted, or if standard error is a terminal.
+    /// Messages written at once; for colours see [`colours`].
     pub fn new(color: ColorChoice) -> Messages {
-        Messages { colours: colours(color, &io::stderr()), kept: None }
+        Messages { colours: colours(color, &io::stderr()), buffer: None }
     }
 
-    /// Messages that wait until [`Messages::say`].
-    pub fn kept(colours: bool) -> Messages {
-        Messages { colours, kept: Some(RefCell::default()) }
+    /// Messages kept in memory until [`Messages::append`].
+    pub fn buffered(colours: bool) -> Messages {
+        Messages { colours, buffer: Some(RefCell::default()) }
     }
 
-    /// Prints what others have kept.
-    pub fn say(&self, kept: Messages) {
-        self.print(&kept.kept.map(RefCell::into_inner).unwrap_or_default());
+    /// Prints buffered messages.
+    pub fn append(&self, other: Messages) {
+        self.print(&other.buffer.map(RefCell::into_inner).unwrap_or_default());
     }
 
-    /// Whether messages have colours.
+    /// Returns true if messages have colours.
     pub fn colours(&self) -> bool {
         self.colours
     }
 
-    /// Prints a text as it is. A closed standard error is no reason to fail.
+    /// Prints a string unchanged. A closed standard error is ignored.
     pub fn print(&self, text: &str) {
-        if let Some(kept) = &self.kept {
-            return kept.borrow_mut().push_str(text);
+        if let Some(buffer) = &self.buffer {
+            return buffer.borrow_mut().push_str(text);
         }
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// A bar for writing so many bytes: on a terminal only, and only for what takes long enough to look at it.
+    /// Progress bar for writing `bytes` bytes; hidden for small outputs, buffered messages and standard error that is no terminal.
     pub fn progress(&self, bytes: u64) -> ProgressBar {
-        if bytes < LONG || self.kept.is_some() || !io::stderr().is_terminal() {
+        if bytes < PROGRESS_MIN_SIZE || self.buffer.is_some() || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
         let line = "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
@@ -145,25 +144,25 @@ impl Messages {
         self.print(&render::report(report, self.colours));
     }
 
-    /// Prints an error that concerns no position in a source.
+    /// Prints an error without a position in a source.
     pub fn error(&self, message: &str) {
         self.print(&format!("error: {message}\n"));
     }
 }
 
-/// Writes to standard output. Whether that may be a terminal is asked elsewhere.
+/// Writes to standard output; a closed pipe is not an error. The caller rejects terminals for binary output.
 pub fn write_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let stdout = io::stdout();
     let mut out = io::BufWriter::with_capacity(1 << 18, stdout.lock());
     write(&mut out).and_then(|()| out.flush()).or_else(|error| match error.kind() {
-        // Whoever reads has enough.
+        // The reader has closed the pipe, such as `head`.
         io::ErrorKind::BrokenPipe => Ok(()),
         _ => Err(error),
     })
 }
 
-/// One name for all spellings of a path.
-pub fn place(path: &Path) -> PathBuf {
+/// Returns the canonical form of a path, of its folder if the file does not exist yet.
+pub fn canonical(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     path.canonicalize().unwrap_or_else(|_| folder.join(path.file_name().unwrap_or_default()))

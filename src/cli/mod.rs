@@ -1,6 +1,6 @@
-//! The command line: arguments, inputs and outputs, exit codes. One file per command; what they share is in `io`.
+//! Command line: arguments, inputs and outputs, exit statuses. One file per command; shared code is in `io`.
 //!
-//! Everything that is not about files and terminals is the library's.
+//! Everything that does not concern files and terminals is in the library.
 
 mod annotate;
 mod assemble;
@@ -19,34 +19,33 @@ use exit::Exit;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-/// The exit status of a command that was interrupted, as shells have it.
+/// Exit status of an interrupted command: 128 + SIGINT, as in shells.
 const INTERRUPTED: i32 = 130;
 
 const AFTER_HELP: &str = "\
 Examples:
   pte-emit model.yaml -o model.pte                    a program
   pte-emit model.yaml -o model.pte --external-data    a program, and its weights in model.ptd
-  pte-emit weights.yaml -o weights.ptd                a text without methods: weights alone
-  pte-emit weights.safetensors -o weights.ptd         weights of others; -o weights.safetensors the other way
+  pte-emit weights.yaml -o weights.ptd                weights only, from YAML without methods
+  pte-emit weights.safetensors -o weights.ptd         convert weights; -o weights.safetensors for the reverse
   pte-emit examples/*.yaml -o out/                    several programs into a folder
   pte-emit - < model.yaml > model.pte                 from standard input to standard output
-  pte-emit dump model.pte                             a program as text
-  pte-emit check model.pte --with model.ptd           what is wrong with a program, before it is loaded
-  pte-emit annotate model.pte | less                  what every byte of a file is
-  pte-emit schema > pte-emit.schema.json              for an editor that completes and checks
+  pte-emit dump model.pte                             a program as YAML
+  pte-emit check model.pte --with model.ptd           validate a program before it is loaded
+  pte-emit annotate model.pte | less                  explain every byte of a file
+  pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
-  0    all outputs are written; nothing is wrong with what is checked
-  1    an input is wrong; nothing of it is written
-  2    the command line is wrong
-  3    something cannot be read or written; nothing of it is written
-  130  interrupted; nothing is left behind";
+  0    success: all outputs are written; `check` found no errors
+  1    invalid input: none of its outputs are written; `check` found errors
+  2    invalid command line
+  3    I/O error: an input, a data file or an output cannot be opened, read or written
+  130  interrupted: temporary files are removed, existing outputs are unchanged";
 
-/// Turns a readable YAML (or JSON) text into ExecuTorch .pte programs and .ptd weights.
+/// Assembles YAML (or JSON) into ExecuTorch .pte programs and .ptd weights.
 ///
-/// The output is byte for byte what ExecuTorch 1.5.1's exporter writes for the same program. What the text leaves out
-/// (indices, offsets, memory, operator tables, segments, headers) is computed. docs/yaml-reference.md describes the
-/// text.
+/// The output is byte for byte what ExecuTorch 1.5.1's exporter writes for the same program. What the YAML leaves out
+/// (indices, offsets, memory, operator tables, segments, headers) is computed. docs/yaml-reference.md describes all keys.
 #[derive(Debug, Parser)]
 #[command(name = "pte-emit", version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -54,20 +53,20 @@ struct Cli {
     command: Option<Command>,
     #[command(flatten)]
     assemble: assemble::Arguments,
-    /// Colours in messages.
+    /// Use colours in messages
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print a .pte, .ptd or .bpte as a text that gives it back, bit for bit.
+    /// Print a .pte, .ptd or .bpte as YAML that reproduces it byte for byte.
     Dump(dump::Arguments),
-    /// Say what is wrong with .pte, .ptd and .bpte files, or with what texts would become.
+    /// Validate .pte, .ptd and .bpte files, or the files that YAML assembles to.
     Check(check::Arguments),
     /// Explain every byte of a .pte, .ptd or .bpte.
     Annotate(annotate::Arguments),
-    /// Print the JSON Schema of the text.
+    /// Print the JSON Schema of the YAML.
     Schema,
 }
 
@@ -84,9 +83,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
-    // Whoever interrupts the command finds nothing of what it had begun.
+    // An interrupted command leaves no temporary files.
     let _ = ctrlc::set_handler(|| {
-        let _nobody_goes_on = outputs::remove_unfinished();
+        let _lock = outputs::remove_unfinished();
         std::process::exit(INTERRUPTED);
     });
     let exit = match cli.command {

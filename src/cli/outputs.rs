@@ -1,10 +1,8 @@
-//! Output files that appear whole or not at all: written beside their targets, renamed when all are complete. A link is
-//! followed, and what is no file (a pipe, a device) is written to directly, since nothing can take its place.
+//! Atomic output files: written to temporary files in the folders of their targets, renamed when all are complete. Symbolic links are
+//! followed. Pipes and devices are written to directly.
 //!
-//! Who is interrupted calls [`remove_unfinished`]; who is killed without warning leaves files called `.pte-emit-*`, and every
-//! target as it was, or whole.
-//!
-//! What is written is not known here.
+//! The handler of SIGINT calls [`remove_unfinished`]. A killed process leaves temporary files called `.pte-emit-*`; each target is then
+//! unchanged, or complete.
 
 use std::fs;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -18,7 +16,7 @@ use crate::data::workers;
 use crate::data::{Blob, positioned};
 use crate::emitter::Out;
 
-/// Output files in the making. Dropped before [`Outputs::commit`], it leaves nothing behind.
+/// Uncommitted output files. Dropping it before [`Outputs::commit`] removes them.
 #[derive(Default)]
 pub struct Outputs {
     files: Vec<(Unfinished, PathBuf)>,
@@ -30,12 +28,12 @@ impl Outputs {
         Outputs::default()
     }
 
-    /// Writes a file of `size` bytes beside `target`, to take its place at [`Outputs::commit`]. Room for all of it is asked
-    /// for first: a full disk is told before the first byte is copied, and copying is faster. `progress` hears how many bytes
-    /// were written, every now and then.
+    /// Writes a temporary file of `size` bytes in the folder of `target`, which replaces it at [`Outputs::commit`]. The file is preallocated:
+    /// a full disk is detected before the first byte is copied, and copying is faster. `progress` is called with the number of bytes
+    /// written since the last call.
     ///
     /// # Errors
-    /// What writing says, with the target named.
+    /// I/O errors, with the path of the target.
     pub fn write(
         &mut self,
         target: &Path,
@@ -53,14 +51,14 @@ impl Outputs {
         if target.is_dir() {
             return Err(named(target, io::Error::new(io::ErrorKind::IsADirectory, "is a directory, not a file")));
         }
-        let (file, path) = Unfinished::beside(target).map_err(|error| named(target, error))?;
-        let written = reserve(&file, size).and_then(|()| {
+        let (file, path) = Unfinished::create(target).map_err(|error| named(target, error))?;
+        let written = preallocate(&file, size).and_then(|()| {
             let out = BufWriter::with_capacity(1 << 18, &file);
-            let mut out = Stream { out, progress, file: Some(&file), later: Vec::new() };
+            let mut out = Stream { out, progress, file: Some(&file), deferred: Vec::new() };
             write(&mut out)?;
             out.finish()?;
             let end = (&file).stream_position()?;
-            // What was reserved and is not needed.
+            // The preallocated size is an upper bound.
             if end < size { file.set_len(end) } else { Ok(()) }
         });
         written.map_err(|error| named(target, error))?;
@@ -68,36 +66,36 @@ impl Outputs {
         Ok(())
     }
 
-    /// Where the files will be.
+    /// Paths of the files after the commit.
     pub fn targets(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|(_, target)| &**target)
     }
 
-    /// Puts all files in their places. If one cannot be, those that were put already are taken back.
+    /// Renames all files to their targets. If one fails, those already renamed are rolled back.
     ///
     /// # Errors
-    /// What renaming says, with the target named.
+    /// I/O errors, with the path of the target.
     pub fn commit(self) -> io::Result<()> {
-        // Who is interrupted meanwhile waits for the end of this.
+        // The lock delays the handler of SIGINT until all files are renamed.
         let mut unfinished = unfinished();
         let mut done: Vec<(PathBuf, Option<TempPath>)> = Vec::new();
-        let mut files = self.files.into_iter().map(|(file, target)| (file.forget(&mut unfinished), target));
+        let mut files = self.files.into_iter().map(|(file, target)| (file.unregister(&mut unfinished), target));
         for (file, target) in files.by_ref() {
-            let placed = keep_old(&target).and_then(|old| {
+            let renamed = back_up(&target).and_then(|old| {
                 file.persist(&target).map_err(|error| error.error)?;
                 Ok(old)
             });
-            match placed {
+            match renamed {
                 Ok(old) => done.push((target, old)),
                 Err(error) => {
                     for (target, old) in done.into_iter().rev() {
-                        // Nothing better than to try can be done with an error here.
+                        // Best effort: the first error is the one to report.
                         let _ = match old {
                             Some(old) => old.persist(&target).map_err(|error| error.error),
                             None => fs::remove_file(&target),
                         };
                     }
-                    // The files that wait are removed, too, before somebody else can take the lock to forget them.
+                    // Drops the remaining temporary files while the lock is held.
                     files.for_each(drop);
                     return Err(named(&target, error));
                 }
@@ -107,30 +105,30 @@ impl Outputs {
     }
 }
 
-/// Something to write to, whose progress somebody hears of.
+/// Writer that reports progress.
 pub struct Stream<'a, W> {
     out: W,
     progress: &'a (dyn Fn(u64) + Sync),
-    /// The file behind `out`, in which several threads can write at their own places; none behind a pipe or a device.
+    /// File of `out`, for positioned writes of several threads; `None` for a pipe or a device.
     file: Option<&'a fs::File>,
-    /// Large data that are written in the end, by all threads at once: where, and what.
-    later: Vec<(u64, Blob)>,
+    /// Large blobs with their offsets in the file, which [`Stream::finish`] writes with all threads.
+    deferred: Vec<(u64, Blob)>,
 }
 
 impl<'a, W: Write> Stream<'a, W> {
-    /// What is written in one order only.
+    /// Sequential writer.
     pub fn new(out: W, progress: &'a (dyn Fn(u64) + Sync)) -> Stream<'a, W> {
-        Stream { out, progress, file: None, later: Vec::new() }
+        Stream { out, progress, file: None, deferred: Vec::new() }
     }
 
-    /// Writes what was left for the end.
+    /// Writes the deferred blobs.
     fn finish(&mut self) -> io::Result<()> {
         self.out.flush()?;
         let Some(file) = self.file else { return Ok(()) };
-        // Each of the data with the number of its first block among all.
+        // Each blob with the number of its first block.
         let mut blocks = 0;
-        let mut jobs = Vec::with_capacity(self.later.len());
-        for (start, blob) in &self.later {
+        let mut jobs = Vec::with_capacity(self.deferred.len());
+        for (start, blob) in &self.deferred {
             let block = blob.block();
             jobs.push((blocks, *start, block, blob));
             blocks += blob.len.div_ceil(block);
@@ -138,7 +136,7 @@ impl<'a, W: Write> Stream<'a, W> {
         workers::each::<Worker<'_>>(blocks, workers::cores(), |worker, number| {
             let index = jobs.partition_point(|(first, ..)| *first <= number) - 1;
             let (first, start, block, blob) = &jobs[index];
-            // Blocks come in their order, so that the same data are mostly open.
+            // Blocks are consecutive, so the blob is usually open already.
             let producer = match worker.open.take() {
                 Some((open, producer)) if open == index => producer,
                 _ => blob.open()?,
@@ -154,11 +152,11 @@ impl<'a, W: Write> Stream<'a, W> {
     }
 }
 
-/// What a thread keeps from one block to the next.
+/// State of a thread between blocks.
 #[derive(Default)]
 struct Worker<'b> {
     bytes: Vec<u8>,
-    /// The data that are open, by their number.
+    /// Number of the open blob, and its reader.
     open: Option<(usize, Producer<'b>)>,
 }
 
@@ -181,27 +179,27 @@ impl<W: Write> Out for Stream<'_, W> {
         let start = file.stream_position()?;
         let end = start.checked_add(blob.len).ok_or(io::ErrorKind::FileTooLarge)?;
         file.seek(SeekFrom::Start(end))?;
-        self.later.push((start, blob.clone()));
+        self.deferred.push((start, blob.clone()));
         Ok(())
     }
 }
 
-/// A file that is being written. Dropped, it is removed, and forgotten.
+/// Temporary file, registered for [`remove_unfinished`]. Dropping it removes the file.
 struct Unfinished(Option<TempPath>);
 
 impl Unfinished {
-    /// A new file in the folder of `target`.
-    fn beside(target: &Path) -> io::Result<(fs::File, Unfinished)> {
-        // Who is interrupted meanwhile waits for the name.
+    /// Creates a file in the folder of `target`.
+    fn create(target: &Path) -> io::Result<(fs::File, Unfinished)> {
+        // The lock delays the handler of SIGINT until the file is registered.
         let mut unfinished = unfinished();
-        let (file, path) = beside(target)?.into_parts();
+        let (file, path) = temporary(target)?.into_parts();
         unfinished.push(path.to_path_buf());
         Ok((file, Unfinished(Some(path))))
     }
 
-    /// The file, of which nobody who is interrupted need know.
-    fn forget(mut self, unfinished: &mut Vec<PathBuf>) -> TempPath {
-        let path = self.0.take().expect("it is taken once, here");
+    /// Unregisters the file and returns its path.
+    fn unregister(mut self, unfinished: &mut Vec<PathBuf>) -> TempPath {
+        let path = self.0.take().expect("taken only here and by drop");
         unfinished.retain(|name| **name != *path);
         path
     }
@@ -210,7 +208,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(path) = self.0.take() {
-            // Who is interrupted now finds the name, or no file.
+            // The lock delays the handler of SIGINT until the file is removed.
             let mut unfinished = unfinished();
             unfinished.retain(|name| **name != *path);
             drop(path);
@@ -218,37 +216,36 @@ impl Drop for Unfinished {
     }
 }
 
-/// Names of files that are being written.
+/// Paths of all temporary files.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the files that are being written, by any thread. No file is put in its place afterwards: the caller ends the
-/// program.
+/// Removes the temporary files of all threads. No file is created or renamed as long as the returned lock is held; the caller ends the
+/// process.
 pub fn remove_unfinished() -> impl Sized {
     let mut unfinished = unfinished();
     for name in unfinished.drain(..) {
-        // Nothing better than to try can be done with an error here.
+        // Best effort: the process ends.
         let _ = fs::remove_file(name);
     }
-    // As long as the caller keeps this, nobody begins or ends a file.
     unfinished
 }
 
-/// So many bytes are worth asking room for, and worth a second thread.
+/// Minimum size in bytes for preallocation of a file, and for writing a blob with several threads.
 const LARGE: u64 = 1 << 20;
 
-/// Asks for room for a file, where the system can be asked.
-fn reserve(file: &fs::File, size: u64) -> io::Result<()> {
+/// Allocates disk space for a file, where the system supports it.
+fn preallocate(file: &fs::File, size: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if size >= LARGE {
         use rustix::fs::{FallocateFlags, fallocate};
         use rustix::io::Errno;
         return match fallocate(file, FallocateFlags::empty(), 0, size) {
             Err(full @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(full.into()),
-            // Not every file system knows how.
+            // The file system does not support it.
             _ => Ok(()),
         };
     }
@@ -256,32 +253,31 @@ fn reserve(file: &fs::File, size: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A second name for the file at `target`, if there is one, so that it can be brought back.
-fn keep_old(target: &Path) -> io::Result<Option<TempPath>> {
+/// Creates a hard link to the file at `target`, if it exists, for a rollback.
+fn back_up(target: &Path) -> io::Result<Option<TempPath>> {
     if !target.exists() {
         return Ok(None);
     }
-    let name = beside(target)?.into_temp_path();
+    let name = temporary(target)?.into_temp_path();
     fs::remove_file(&name)?;
-    // A file system without hard links loses the way back, not the output.
+    // Without hard links there is no rollback, but the commit goes on.
     Ok(fs::hard_link(target, &name).is_ok().then_some(name))
 }
 
-/// A temporary file beside `target`, with the permissions of the file there, or else those that any program's new file
-/// has.
-fn beside(target: &Path) -> io::Result<NamedTempFile> {
+/// Creates a temporary file in the folder of `target`, with the permissions of `target` if it exists, else those of a new file.
+fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".pte-emit-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     if !folder.is_dir() {
-        let message = format!("there is no folder {}", folder.display());
+        let message = format!("folder {} does not exist", folder.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, message));
     }
     let file = builder.tempfile_in(folder)?;
     if let Ok(old) = target.metadata() {
-        // Who could read the old file can read the new one, and nobody else.
+        // The permissions of the old file stay.
         file.as_file().set_permissions(old.permissions())?;
     }
     Ok(file)

@@ -1,4 +1,4 @@
-//! Messages as rustc shows them: the line with a caret, what was expected, what to do.
+//! Messages in the manner of rustc: source line, caret, expectation, help.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::diagnostics::{Diagnostic, Report, SHOWN, Severity};
 
-/// The messages of a report, at most [`SHOWN`], with colours if requested.
+/// Renders the messages of a report, at most `SHOWN`, with colours if requested.
 pub fn report(report: &Report, colours: bool) -> String {
     let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
-    let drawing = Drawing { report };
+    let view = SourceView { report };
     let mut out = String::new();
     for diagnostic in report.diagnostics.iter().take(SHOWN) {
-        out.push_str(&drawing.message(diagnostic, &renderer));
+        out.push_str(&view.message(diagnostic, &renderer));
         out.push_str("\n\n");
     }
     if let Some(more) = report.diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
@@ -21,17 +21,18 @@ pub fn report(report: &Report, colours: bool) -> String {
     out
 }
 
-struct Drawing<'r> {
+/// Source of the messages.
+struct SourceView<'r> {
     report: &'r Report,
 }
 
-impl Drawing<'_> {
+impl SourceView<'_> {
     fn message(&self, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let window = diagnostic.at.as_ref().map(|place| self.window(place));
+        let window = diagnostic.at.as_ref().map(|span| self.window(span));
         // A message about no position names its source itself.
         let title = match diagnostic.at {
             None if !self.report.name.is_empty() => format!("{}: {}", self.report.name, diagnostic.message),
@@ -39,57 +40,56 @@ impl Drawing<'_> {
         };
         let mut group: Group<'_> =
             level.primary_title(&title).elements(None::<Snippet<'_, annotate_snippets::Annotation<'_>>>);
-        // Of a line that is cut the drawing does not know the column.
+        // In a truncated line the renderer counts columns from the window, not from the start of the line.
         let mut cut = None;
-        if let Some((place, window)) = diagnostic.at.as_ref().zip(window) {
+        if let Some((span, window)) = diagnostic.at.as_ref().zip(window) {
             let annotation = AnnotationKind::Primary
-                .span(window.within(place))
+                .span(window.within(span))
                 .label(diagnostic.label.as_str())
                 .highlight_source(true);
             cut = window.column.map(|column| {
-                let shown = 1 + self.report.text[window.bytes.start..place.start].chars().count();
+                let shown = 1 + self.report.text[window.bytes.start..span.start].chars().count();
                 let at = format!("{}:{}", self.report.name, window.line);
                 (format!("{at}:{shown}"), format!("{at}:{column}"))
             });
             let mut snippet = window.snippet(&self.report.name).annotation(annotation);
             let mut others = Vec::new();
-            for (place, what) in &diagnostic.related {
-                if window.bytes.start <= place.start && place.end <= window.bytes.end {
+            for (span, label) in &diagnostic.related {
+                if window.bytes.start <= span.start && span.end <= window.bytes.end {
                     snippet =
-                        snippet.annotation(AnnotationKind::Context.span(window.within(place)).label(what.as_str()));
+                        snippet.annotation(AnnotationKind::Context.span(window.within(span)).label(label.as_str()));
                 } else {
-                    others.push((self.window(place), place, what));
+                    others.push((self.window(span), span, label));
                 }
             }
             group = group.element(snippet);
-            for (window, place, what) in others {
-                let annotation = AnnotationKind::Context.span(window.within(place)).label(what.as_str());
+            for (window, span, label) in others {
+                let annotation = AnnotationKind::Context.span(window.within(span)).label(label.as_str());
                 group = group.element(window.snippet(&self.report.name).annotation(annotation));
             }
         }
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        let drawn = renderer.render(&[group]);
+        let rendered = renderer.render(&[group]);
         match cut {
-            Some((shown, true_place)) => drawn.replacen(&shown, &true_place, 1),
-            None => drawn,
+            Some((shown, actual)) => rendered.replacen(&shown, &actual, 1),
+            None => rendered,
         }
     }
 
-    /// The line that a place begins in, cut if it is long: rendering then costs the same whatever the text's size.
-    fn window(&self, place: &Range<usize>) -> Window<'_> {
-        const ABOUT: usize = 400;
-        let start = self.report.text[..place.start].rfind('\n').map_or(0, |at| at + 1);
-        let end = self.report.text[place.start..].find('\n').map_or(self.report.text.len(), |at| place.start + at);
+    /// Line that a span begins in, truncated around it: the cost of rendering does not depend on the size of the source.
+    fn window(&self, span: &Range<usize>) -> Window<'_> {
+        const CONTEXT: usize = 400;
+        let start = self.report.text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+        let end = self.report.text[span.start..].find('\n').map_or(self.report.text.len(), |at| span.start + at);
         let end = if end > start && self.report.text.as_bytes()[end - 1] == b'\r' { end - 1 } else { end };
         let mut bytes = start..end;
         let mut column = None;
-        if end - start > 2 * ABOUT {
-            // The shown part begins somewhere: where it begins in its line, the message must say.
-            column = Some(1 + self.report.text[start..place.start].chars().count());
-            bytes.start = self.floor(place.start.saturating_sub(ABOUT).max(start));
-            bytes.end = self.floor((place.start + ABOUT).min(end));
+        if end - start > 2 * CONTEXT {
+            column = Some(1 + self.report.text[start..span.start].chars().count());
+            bytes.start = self.floor(span.start.saturating_sub(CONTEXT).max(start));
+            bytes.end = self.floor((span.start + CONTEXT).min(end));
         }
         let line = 1 + self.report.text[..start].bytes().filter(|b| *b == b'\n').count();
         Window { source: &self.report.text[bytes.clone()], bytes, line, column }
@@ -103,11 +103,12 @@ impl Drawing<'_> {
     }
 }
 
+/// Part of a source line around a span.
 struct Window<'a> {
     source: &'a str,
     bytes: Range<usize>,
     line: usize,
-    /// Column of the place in its line, if the line is cut.
+    /// Column of the span in its line, from 1, if the line is truncated.
     column: Option<usize>,
 }
 
@@ -116,10 +117,10 @@ impl<'a> Window<'a> {
         Snippet::source(self.source).path(name).line_start(self.line).fold(false)
     }
 
-    /// A place of the text as a place of the window; a place that goes on behind it ends with it.
-    fn within(&self, place: &Range<usize>) -> Range<usize> {
-        let start = place.start.clamp(self.bytes.start, self.bytes.end);
-        let end = place.end.clamp(start, self.bytes.end);
+    /// Converts a span of the source to one of the window, clamped to its end.
+    fn within(&self, span: &Range<usize>) -> Range<usize> {
+        let start = span.start.clamp(self.bytes.start, self.bytes.end);
+        let end = span.end.clamp(start, self.bytes.end);
         start - self.bytes.start..end - self.bytes.start
     }
 }
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_line_is_cut() {
+    fn a_long_line_is_truncated() {
         let text = format!("a: [{}]\n", "1, ".repeat(5000));
         let shown = report(&Report::new("long.yaml", &text, vec![Diagnostic::error(6004..6005, "here")]), false);
         assert!(shown.len() < 2000 && shown.contains("long.yaml:1:6005"), "{shown}");

@@ -1,4 +1,4 @@
-//! `pte-emit schema`: the JSON Schema of the text.
+//! `pte-emit schema`: prints the JSON Schema of the YAML.
 
 use super::exit::Exit;
 use super::io;

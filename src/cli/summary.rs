@@ -1,4 +1,4 @@
-//! What was written, in a few lines: methods, values, memory, segments, bytes, what sharing saved.
+//! Summary of written files: bytes, segments, values, instructions, planned memory, bytes saved by deduplication.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::assembly::{Assembly, OutputFile};
 use crate::program::ExecutionPlan;
 
-/// The lines for an assembly and its files.
+/// Summary of an assembly and its files, one line for each file and method.
 pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>, &'a OutputFile<'a>)>) -> String {
     let mut out = String::new();
     for (target, file) in files {
@@ -41,8 +41,8 @@ fn instructions(plan: &ExecutionPlan) -> usize {
     plan.chains.iter().flatten().map(|chain| chain.instructions.as_ref().map_or(0, Vec::len)).sum()
 }
 
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn bytes(count: u64) -> String {

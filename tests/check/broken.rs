@@ -1,5 +1,5 @@
-//! Files that break a rule in a way that no source can: lists of which all items are one table, graphs of XNNPACK with one field
-//! changed. Every other rule has a source in `examples/malformed` or `tests/golden/snapshots/check`.
+//! Malformed files that no source can describe: lists whose items are all the same table, XNNPACK graphs with one changed field. All other
+//! rules have a source in `examples/malformed` or `tests/golden/snapshots/check`.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use pte_emit::format::program;
 use crate::support::patch::Patch;
 use crate::support::{root, sources};
 
-/// A `.pte` that breaks a rule.
+/// `.pte` that violates a rule.
 pub struct Broken {
-    /// The rule.
+    /// Id of the rule.
     pub rule: &'static str,
-    /// What was changed, as a name.
+    /// Name of the snapshot.
     pub name: &'static str,
     /// Builds the file.
     pub bytes: fn() -> Vec<u8>,
@@ -58,8 +58,8 @@ fn output_is_an_input() -> Vec<u8> {
     xnnpack_graph(|graph| graph.set32("xnodes[0].xnode_union.output_id", 0))
 }
 
-/// A program with named data and an initial state. It has no extended header: then the FlatBuffer goes on to the end of the file,
-/// where tables can be appended.
+/// Program with named data and an initial state. Without an extended header the FlatBuffer extends to the end of the file, where tables can
+/// be appended.
 const BASE: &str = "
 methods:
   forward:
@@ -82,8 +82,8 @@ fn base() -> Patch {
     Patch::new(assembly.program_file().unwrap().to_vec().unwrap(), &program::PROGRAM)
 }
 
-/// Replaces a list of the root by one of `count` items that are all the same table, with a string of some length in its first
-/// field, or without fields.
+/// Replaces a list of the root table by one of `count` items that are all the same table, with a string of this length in its first field,
+/// or without fields.
 fn repeated(file: &mut Patch, field: &str, count: usize, string: Option<usize>) {
     while !file.bytes.len().is_multiple_of(4) {
         file.bytes.push(0);
@@ -107,7 +107,7 @@ fn repeated(file: &mut Patch, field: &str, count: usize, string: Option<usize>) 
     file.bytes.extend([0; 16]);
 }
 
-/// A program that ExecuTorch wrote for XNNPACK, with the first graph in it changed.
+/// Program of ExecuTorch with an XNNPACK delegate, whose first graph is changed.
 fn xnnpack_graph(change: impl FnOnce(&mut Patch)) -> Vec<u8> {
     let mut bytes = std::fs::read(root().join("tests/golden/upstream/bytes/conv_xnn/model.pte")).unwrap();
     let payload = bytes.windows(4).position(|word| word == b"XH00").unwrap() - 4;

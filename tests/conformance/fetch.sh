@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# fetch.sh: brings the real ExecuTorch runtime (the PyPI wheel's headers and
+# fetch.sh: downloads the real ExecuTorch runtime (the PyPI wheel's headers and
 # libraries, unpacked, not installed) and builds runner.cpp and mutants.cpp
 # against it, all in a cache directory. Prints the path of the runner as its
 # last line of stdout (mutants is beside it); all else goes to stderr. A second
-# run does only what is missing.
+# run does only the missing steps.
 #
 # It is not needed to build or use pte-emit, and it does not install anything:
 # no torch, no virtual environment, nothing outside the cache directory.
@@ -34,7 +34,7 @@ tree=$dir/executorch-$version
 tmp=$dir/tmp.$$
 
 # One at a time, where flock exists. Each step works under a temporary name and
-# ends with a rename, so an interrupted run leaves nothing half-made behind.
+# ends with a rename, so an interrupted run leaves no incomplete files behind.
 if command -v flock >/dev/null; then
   exec 9>"$dir/lock"
   flock 9

@@ -1,11 +1,11 @@
-// mutants.cpp: asks the real ExecuTorch runtime what it makes of one file with
-// some of its bytes changed, thousands of times: every mutant is loaded, run and
-// read out in a child process of its own, which may crash. The protocol is
+// mutants.cpp: runs thousands of mutated variants of one file in the real
+// ExecuTorch runtime: every mutant is loaded, executed and its outputs are read
+// in a child process of its own, which may crash. The protocol is
 // described in README.md next to this file; fetch.sh builds it.
 //
-// It is not the runner: it chooses the inputs itself, prints hashes instead of
-// values, and its memory is arranged so that what reads or writes beyond its
-// bounds dies at once. It does not say which mutants ought to be refused.
+// Unlike the runner, it chooses the inputs itself, prints hashes instead of
+// values, and places guard pages so that out-of-bounds accesses crash. It does
+// not decide which mutants should be rejected.
 
 #include <executorch/extension/flat_tensor/flat_tensor_data_map.h>
 #include <executorch/extension/named_data_map/merged_data_map.h>
@@ -45,7 +45,7 @@ using rt::Error;
 
 namespace {
 
-// ---- what is asked for ------------------------------------------------------
+// ---- options ----------------------------------------------------------------
 
 struct Options {
   std::string file;
@@ -70,8 +70,8 @@ constexpr size_t kLargest = size_t{1} << 30;
 constexpr int kCpuSeconds = 8;
 constexpr int kSeconds = 60;
 
-// What a child says, in memory that its parent sees. The stage is there for the
-// case that the child says nothing more.
+// Result of a child, in memory shared with its parent. The stage is for a child
+// that crashes.
 struct Said {
   char stage[32];
   char outcome[64];
@@ -83,7 +83,7 @@ void stage(const char* what) {
   std::snprintf(said->stage, sizeof(said->stage), "%s", what);
 }
 
-// The first failure is the outcome; what comes after it is still tried.
+// The first failure is the outcome; the later steps still run.
 void failed(const char* what, Error error) {
   if (said->outcome[0] == '\0') {
     std::snprintf(
@@ -120,9 +120,9 @@ size_t page() {
   return size;
 }
 
-// Memory that ends, but for alignment and slack, where no page is. Null if it
-// is too much. Filled with a pattern that makes a bad pointer or index of
-// whatever is used before it is written.
+// Memory that ends, except for alignment and slack, at a guard page. Null if it
+// is too large. Filled with a pattern that is an invalid pointer and index if
+// used uninitialized.
 uint8_t* guarded(size_t size, size_t alignment, bool fill = true) {
   if (size > kLargest || alignment > page()) {
     return nullptr;
@@ -144,7 +144,7 @@ uint8_t* guarded(size_t size, size_t alignment, bool fill = true) {
   auto start = reinterpret_cast<uintptr_t>(end - reach);
   start -= start % alignment;
   auto* data = reinterpret_cast<uint8_t*>(start);
-  if (data < base + page()) { // only with no size: nothing may be touched
+  if (data < base + page()) { // only if size is 0: no byte may be accessed
     data = end;
   }
   if (fill) {
@@ -163,12 +163,12 @@ class GuardedAllocator : public rt::MemoryAllocator {
     }
     return guarded(std::max(size, size_t{1}), std::max(alignment, size_t{1}));
   }
-  // What kernels borrow is theirs until the child ends.
+  // Temporary memory of kernels lives until the child ends.
   void reset() override {}
 };
 
-// Bytes as FileDataLoader gives them out: each load is a copy in memory of its
-// own, and nothing is null. Or as BufferDataLoader does: all of it in one piece.
+// Loads as FileDataLoader does: each load is a copy in memory of its own, never
+// null. Or as BufferDataLoader does: pointers into one buffer.
 class Loader : public rt::DataLoader {
  public:
   Loader(const uint8_t* data, size_t size) : data_(data), size_(size) {}
@@ -211,10 +211,10 @@ class Loader : public rt::DataLoader {
   size_t size_;
 };
 
-// ---- a .bpte, read as ExecuTorch's devtools read it: without any check --------
+// ---- a .bpte, read without checks, as ExecuTorch's devtools do ---------------
 
-// The wheel has no bundled-program functions; these do what those do, step by
-// step, with the same trust.
+// The wheel has no bundled-program functions; these have the same steps, and as
+// few checks.
 template <typename T>
 T peek(const uint8_t* at) {
   T value;
@@ -323,7 +323,7 @@ Error compare_bundled_outputs(rt::Method& method, const Vector& outputs) {
             found.strides().begin(), found.strides().end(), strides)) {
       abort();
     }
-    // Close is the devtools' question; whether both can be read is ours.
+    // The devtools compare values; this only tests that both can be read.
     const volatile int same =
         expected.nbytes() == 0 ||
         std::memcmp(
@@ -337,7 +337,7 @@ Error compare_bundled_outputs(rt::Method& method, const Vector& outputs) {
 
 // ---- one method -------------------------------------------------------------
 
-// Numbers that are small, of both signs, and whose integers are good indices.
+// Small numbers of both signs; as integers they are valid indices.
 bool contents(aten::ScalarType type, uint8_t* data, size_t size) {
   const size_t width = rt::elementSize(type);
   const bool integer = rt::isIntegralType(type, true);
@@ -402,7 +402,7 @@ Error set_inputs(rt::Method& method, const rt::MethodMeta& meta) {
       const auto info = meta.input_tensor_meta(i);
       error = info.ok() ? set_tensor(method, info.get(), i) : info.error();
     } else {
-      // A number must be the one in the file: there is no other way to it.
+      // A scalar input must equal the one in the file.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
       const rt::EValue value = method.get_input(i);
@@ -497,7 +497,7 @@ void run_method(rt::Method& method, const rt::MethodMeta& meta, Hash& hash) {
   }
 }
 
-// A failure in one method does not keep the others from being tried.
+// After a failure in one method the others still run.
 void try_method(
     const rt::Program& program,
     const char* name,
@@ -591,7 +591,7 @@ void add_data(const rt::NamedDataMap& map, Hash& hash) {
   }
 }
 
-// `mutant` takes the place of the file that it is a mutant of.
+// `mutant` replaces the file that it is a mutant of.
 void try_file(
     const Bytes& program_file,
     const std::vector<Bytes>& data_files,
@@ -779,7 +779,7 @@ std::string judge(const Base& base, const Mutation& mutation) {
   for (size_t i = which; i < lines.size(); i += options.jobs) {
     const std::string answer = std::to_string(i) + " " +
         judge(base, read_mutation(lines[i])) + "\n";
-    // A short line in one piece does not mix with the others'.
+    // A short line is written atomically.
     if (write(STDOUT_FILENO, answer.data(), answer.size()) < 0) {
       _exit(3);
     }
@@ -851,7 +851,7 @@ int main(int argc, char** argv) {
 
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_AS, rlim_t{4} << 30);
-  // ExecuTorch's log of a hundred thousand broken files is of no use.
+  // ExecuTorch's log of a hundred thousand malformed files is not useful.
   const int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere >= 0) {
     (void)dup2(nowhere, STDERR_FILENO);

@@ -1,10 +1,10 @@
 // runner.cpp: loads one .pte program (and its .ptd files) in the real
-// ExecuTorch runtime and obeys a line script, so that tests can compare what
-// pte-emit wrote with what the runtime makes of it. The protocol is described
+// ExecuTorch runtime and executes a line script, so that tests can compare the
+// outputs of the runtime with the expected ones. The protocol is described
 // in README.md next to this file; fetch.sh builds it.
 //
-// It is not a part of the pte-emit crate, not a benchmark, and not a sandbox:
-// a malformed file may kill this process, and the caller has to expect that.
+// It is not part of the pte-emit crate, and not a sandbox: a malformed file may
+// crash this process.
 
 #include <executorch/extension/data_loader/buffer_data_loader.h>
 #include <executorch/extension/data_loader/file_data_loader.h>
@@ -41,7 +41,7 @@ using rt::Error;
 
 namespace {
 
-// ---- what goes out ----------------------------------------------------------
+// ---- output -----------------------------------------------------------------
 
 const char* error_name(Error error) {
   switch (static_cast<uint32_t>(error)) {
@@ -142,7 +142,7 @@ std::string quote(const char* name) {
   return word.empty() ? "%" : word;
 }
 
-// ---- what comes in ----------------------------------------------------------
+// ---- input ------------------------------------------------------------------
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -241,7 +241,7 @@ std::vector<std::string> split(const std::string& line) {
 // ---- memory -----------------------------------------------------------------
 
 // Zero-filled bytes at a 64-byte boundary. calloc hands out untouched pages for
-// large sizes, so a program may ask for much more than it uses.
+// large sizes, so a program may request much more than it uses.
 class Block {
  public:
   explicit Block(size_t size) : size_(size) {
@@ -609,8 +609,8 @@ Error execute(Loaded* loaded) {
     if (!info.ok()) {
       return info.error();
     }
-    // A pointer that is already there is a constant's, an input's that is also
-    // an output, or the one given at an earlier execute.
+    // A non-null pointer is that of a constant, of an input that is also an
+    // output, or one set by an earlier execute.
     if (info->is_memory_planned() ||
         value.toTensor().const_data_ptr() != nullptr) {
       continue;
@@ -749,7 +749,7 @@ int main(int argc, char** argv) {
     usage();
   }
 
-  // A file that kills the runtime is an expected outcome: leave no core behind.
+  // A crash is an expected outcome: write no core dump.
   const struct rlimit no_core = {0, 0};
   (void)setrlimit(RLIMIT_CORE, &no_core);
 

@@ -1,4 +1,4 @@
-//! Properties of `.bpte` files, and the tests in them as text.
+//! Properties of `.bpte` files.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ pub fn read_bytes(bytes: &[u8]) -> std::io::Result<Found> {
     read(&Origin::Bytes(bytes.into()))
 }
 
-/// Tests as they are read: sorted, data as bytes, zeros without a sign (a scalar that equals its default is left out), nothing to
-/// compare if there is nothing.
-fn as_read(tests: &[MethodTests]) -> Vec<MethodTests> {
+/// Normalizes tests to the form that is read: sorted, data as bytes, no negative zeros (a scalar that equals its default is absent), no
+/// empty list of outputs.
+fn normalized(tests: &[MethodTests]) -> Vec<MethodTests> {
     let value = |value: &TestData| match value {
         TestData::Double(x) => TestData::Double(x + 0.0),
         TestData::Tensor { scalar_type, sizes, dim_order, data } => TestData::Tensor {
@@ -43,13 +43,13 @@ fn as_read(tests: &[MethodTests]) -> Vec<MethodTests> {
     tests
 }
 
-/// Tests as text, because a NaN is not equal to itself.
-pub fn text_of(tests: &[MethodTests]) -> String {
-    format!("{:#?}", as_read(tests))
+/// Formats tests for comparison: a NaN is not equal to itself.
+pub fn formatted(tests: &[MethodTests]) -> String {
+    format!("{:#?}", normalized(tests))
 }
 
-/// A `.bpte` holds the program and the tests of a source, be it read in memory or from the disk.
-pub fn holds_what_the_source_says(path: &Path, source: &Path) {
+/// Asserts that a `.bpte` has the program and the tests of a source, read from memory and from disk.
+pub fn matches_its_source(path: &Path, source: &Path) {
     let assembly = sources::assembled(source);
     let program = assembly.program_file().unwrap().to_vec().unwrap();
     let in_memory = read_bytes(&std::fs::read(path).unwrap()).unwrap();
@@ -57,18 +57,18 @@ pub fn holds_what_the_source_says(path: &Path, source: &Path) {
     for found in [in_memory, on_disk] {
         assert_eq!(found.version, 2);
         assert!(found.program.to_vec().unwrap() == program, "another program");
-        pretty_assertions::assert_eq!(text_of(&found.tests), text_of(&assembly.tests));
+        pretty_assertions::assert_eq!(formatted(&found.tests), formatted(&assembly.tests));
         let read = reader::program::read(&found.program_origin().unwrap()).unwrap().program;
         assert_eq!(read.plans().len(), assembly.program.plans().len());
     }
 }
 
-/// The program and the data of tensors are aligned as the schema of a `.bpte` says. Returns the number of tensors with data.
+/// Asserts the alignment of the program and of tensor data in the schema of `.bpte`. Returns the number of tensors with data.
 pub fn is_aligned(path: &Path) -> usize {
     let found = read(&Origin::File(path.into())).unwrap();
     let offset = |blob: &Blob| match blob.source {
         Source::File { offset, .. } => offset,
-        _ => panic!("data stay in the file"),
+        _ => panic!("expected data in the file"),
     };
     assert_eq!(offset(&found.program) % 32, 0);
     let cases = found.tests.iter().flat_map(|suite| &suite.cases);
@@ -81,7 +81,7 @@ pub fn is_aligned(path: &Path) -> usize {
     data.inspect(|offset| assert!(offset.is_multiple_of(16), "tensor data at {offset}")).count()
 }
 
-/// A `.bpte` with any one byte changed, or cut anywhere, is read or rejected, without a panic.
+/// Asserts that reading a `.bpte` with one mutated byte, or truncated, does not panic.
 pub fn survives_damage(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     for at in 0..bytes.len() {

@@ -1,4 +1,4 @@
-//! Cases that are files: an input, and in its first comment lines how it is run where that is not the default of its folder.
+//! Cases that are files: an input, whose first comment lines may override the default commands of its folder.
 //!
 //! ```text
 //! # run: pte-emit %s -o %t/model.pte
@@ -19,17 +19,17 @@ use tempfile::TempDir;
 
 use super::folder::Done;
 
-/// An input, and what its first lines say.
+/// Input with the settings in its first lines.
 pub struct Case {
-    /// The input.
+    /// Path of the input.
     pub input: PathBuf,
     settings: Vec<(String, String)>,
 }
 
-/// The inputs of a folder (not those below it), in the order of their names.
+/// Inputs of a folder (not of its subfolders), sorted by name.
 ///
 /// # Panics
-/// If there are fewer than `at_least`: a folder that moved must not look like a folder without failures.
+/// If there are fewer than `at_least`, to detect missing files.
 pub fn inputs(folder: &Path, at_least: usize) -> Vec<Case> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -52,7 +52,7 @@ impl Case {
         Case { input: input.to_owned(), settings: head.filter_map(setting).collect() }
     }
 
-    /// The file name without its extension.
+    /// File name without its extension.
     pub fn name(&self) -> &str {
         self.input.file_stem().unwrap().to_str().unwrap()
     }
@@ -61,44 +61,44 @@ impl Case {
         self.settings.iter().filter(move |(found, _)| found == key).map(|(_, value)| value.as_str())
     }
 
-    /// The commands of the case, or else these.
+    /// Commands of the case, by default these.
     pub fn commands(&self, default: &[&str]) -> Vec<String> {
         let own: Vec<String> = self.all("run").map(str::to_owned).collect();
         if own.is_empty() { default.iter().map(|&command| command.to_owned()).collect() } else { own }
     }
 
-    /// The exit status that the case has, or else this one.
+    /// Expected exit status, by default this one.
     pub fn exit(&self, default: i32) -> i32 {
         self.all("exit").next().map_or(default, |status| status.parse().expect("`# exit:` has a number"))
     }
 
-    /// The warnings that the case has.
+    /// Expected warnings.
     pub fn warns(&self) -> BTreeSet<String> {
         self.all("warns").flat_map(|list| list.split(", ")).map(str::to_owned).collect()
     }
 
-    /// Runs the commands in the input's folder, where the input is called by its file name.
+    /// Runs the commands in the folder of the input; `%s` is its file name.
     pub fn run(&self, default: &[&str]) -> Run {
         let name = self.input.file_name().unwrap().to_str().unwrap();
         run(&self.commands(default), name, self.input.parent().unwrap())
     }
 
-    /// Runs the commands in a folder of their own, so that nothing is written beside the input.
+    /// Runs the commands in a temporary folder; `%s` is the absolute path of the input.
     pub fn run_apart(&self, default: &[&str]) -> Run {
         let apart = tempfile::tempdir().unwrap();
         run(&self.commands(default), self.input.to_str().unwrap(), apart.path())
     }
 }
 
-/// How the commands of a case ended.
+/// Result of the commands of a case.
 pub struct Run {
-    /// The exit status of the last command; `None` for a signal.
+    /// Exit status of the last command; `None` for a signal.
     pub code: Option<i32>,
-    /// The standard output of the last command, with `%t` for the folder of outputs.
+    /// Standard output of the last command, with `%t` for the folder of outputs.
     pub stdout: String,
-    /// The standard error of the last command, with `%t` for the folder of outputs.
+    /// Standard error of the last command, with `%t` for the folder of outputs.
     pub stderr: String,
-    /// The warnings of all commands: the ids of rules, and messages of those without one.
+    /// Warnings of all commands: ids of rules, or messages without a rule.
     pub warnings: BTreeSet<String>,
     outputs: TempDir,
 }
@@ -139,13 +139,13 @@ fn warning(line: &str) -> Option<String> {
 }
 
 impl Run {
-    /// Asserts that the last command ended with this status.
+    /// Asserts the exit status of the last command.
     #[track_caller]
     pub fn exits(&self, code: i32) {
         assert_eq!(self.code, Some(code), "exit status\n{}{}", self.stdout, self.stderr);
     }
 
-    /// The files below `%t`, by their paths there.
+    /// Files below `%t` with their relative paths.
     pub fn outputs(&self) -> Vec<(String, Vec<u8>)> {
         let paths = super::files_below(self.outputs.path(), &[]);
         let relative = |path: &PathBuf| path.strip_prefix(self.outputs.path()).unwrap().to_str().unwrap().to_owned();

@@ -1,30 +1,29 @@
-//! Says of every byte of a well-formed file what it is: a part of the header, of a vtable, of a field, or padding.
+//! Names every byte of a well-formed file: a part of the header, of a vtable, of a field, or padding.
 //!
-//! Only for messages about bytes that were changed: it trusts the file, and panics at one that is broken.
+//! Used in messages about mutated bytes. Panics if the file is malformed.
 
 use pte_emit::delegate::xnnpack;
 use pte_emit::format::{Kind, Table, bundled_program, flat_tensor, program};
 
-/// The kind of the bytes that are data although they are inside the metadata: delegates' payloads and constants there,
-/// and a bundled program's segments.
+/// Kind of data inside the metadata: inline payloads and constants, segments of a bundled program.
 pub const DATA: &str = "data";
 
-/// What a byte is.
+/// Name of a byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Name {
-    /// The kind of place, the same for all places of that kind: `Tensor.sizes: length`. Empty for padding.
+    /// Kind, independent of the position: `Tensor.sizes: length`. Empty for padding.
     pub kind: String,
-    /// The way there from the root: `execution_plan[0].values[3].val`.
+    /// Path from the root: `execution_plan[0].values[3].val`.
     pub path: String,
 }
 
-/// A name for each byte of the metadata and of XNNPACK's graphs; the bytes behind are data.
+/// Names each byte of the metadata and of XNNPACK graphs; the bytes after them are data.
 pub fn of(file: &[u8]) -> Vec<Name> {
     let (root, end) = match &file[4..8] {
         b"ET12" => (&program::PROGRAM, program_size(file)),
         b"FT01" => (&flat_tensor::FLAT_TENSOR, (u64_at(file, 16) + u64_at(file, 24)) as usize),
         b"BP08" => (&bundled_program::BUNDLED_PROGRAM, file.len()),
-        other => panic!("no file begins with {other:?}"),
+        other => panic!("unknown identifier {other:?}"),
     };
     let mut walk = Walk { file, names: vec![Name::default(); end] };
     walk.mark(0, 4, "root offset", "");
@@ -47,11 +46,11 @@ pub fn of(file: &[u8]) -> Vec<Name> {
     walk.names
 }
 
-/// What the header of an XNNPACK payload has at its byte 4, and its length.
+/// Magic at byte 4 of the header of an XNNPACK payload, and the size of the header in bytes.
 const PAYLOAD: &[u8] = b"XH00";
 const PAYLOAD_HEADER: usize = 30;
 
-/// Where the metadata of a `.pte` end.
+/// Size of the metadata of a `.pte` in bytes.
 pub fn program_size(file: &[u8]) -> usize {
     if &file[8..12] == b"eh00" { u64_at(file, 16) as usize } else { file.len() }
 }
@@ -78,10 +77,10 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The headers and graphs of XNNPACK payloads, which check reads, too; what lies between is data.
+    /// Names headers and graphs of XNNPACK payloads, which `check` reads; the bytes between are data.
     fn graphs(&mut self) {
-        let places = self.file.windows(4).enumerate().filter(|(_, word)| *word == PAYLOAD);
-        let payloads: Vec<usize> = places.filter_map(|(at, _)| at.checked_sub(4)).collect();
+        let magics = self.file.windows(4).enumerate().filter(|(_, word)| *word == PAYLOAD);
+        let payloads: Vec<usize> = magics.filter_map(|(at, _)| at.checked_sub(4)).collect();
         for at in payloads {
             let graph = at + u32_at(self.file, at + 10) as usize;
             let end = graph + u32_at(self.file, at + 14) as usize;
@@ -95,7 +94,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What was named first keeps its name: vtables are shared.
+    /// Names bytes, unless they have a name already: vtables are shared.
     fn mark(&mut self, at: usize, len: usize, kind: &str, path: &str) {
         for name in self.names.iter_mut().skip(at).take(len).filter(|name| name.kind.is_empty()) {
             *name = Name { kind: kind.to_owned(), path: path.to_owned() };
@@ -166,13 +165,13 @@ impl Walk<'_> {
             return self.mark(target + 4, length, DATA, path);
         }
         for number in 0..length {
-            let place = target + 4 + number * item;
+            let at = target + 4 + number * item;
             let path = format!("{path}[{number}]");
             if let Kind::Tables(table) = kind {
-                self.mark(place, 4, &format!("{name}: item offset"), &path);
-                self.table(follow(self.file, place), table, &path);
+                self.mark(at, 4, &format!("{name}: item offset"), &path);
+                self.table(follow(self.file, at), table, &path);
             } else {
-                self.mark(place, item, &format!("{name}: item"), &path);
+                self.mark(at, item, &format!("{name}: item"), &path);
             }
         }
         if matches!(kind, Kind::Text) {

@@ -1,4 +1,4 @@
-//! A folder of its own for each test of the command, and how the command ended there.
+//! Runs of the command in a temporary folder.
 
 use std::fs;
 use std::io::Write;
@@ -7,14 +7,15 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// A folder to run in.
+/// Temporary folder to run the command in.
 pub struct Folder(TempDir);
 
 impl Folder {
-    pub fn new(texts: &[(&str, &str)]) -> Folder {
+    /// Creates a folder with these files.
+    pub fn new(files: &[(&str, &str)]) -> Folder {
         let folder = Folder(tempfile::tempdir().unwrap());
-        for (name, text) in texts {
-            folder.write(name, text);
+        for (name, content) in files {
+            folder.write(name, content);
         }
         folder
     }
@@ -44,12 +45,12 @@ impl Folder {
     pub fn run_with_stdin(&self, arguments: &[&str], stdin: impl AsRef<[u8]>) -> Done {
         let mut command = self.command(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // A command that stops before it reads closes the pipe; that is its right.
+        // A command that fails before reading closes the pipe.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_ref());
         Done::of(arguments, child.wait_with_output().unwrap())
     }
 
-    /// All names in the folder and below it, hidden ones too: what was left behind would be among them.
+    /// Paths of all files in the folder and below it, including hidden ones such as temporary files.
     pub fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
         collect(self.path(), "", &mut names);
@@ -69,7 +70,7 @@ fn collect(folder: &Path, prefix: &str, names: &mut Vec<String>) {
     }
 }
 
-/// How a command ended.
+/// Result of a command.
 pub struct Done {
     pub command: String,
     pub code: Option<i32>,
@@ -84,20 +85,23 @@ impl Done {
         Done { command: arguments.join(" "), code: status.code(), stdout, stderr }
     }
 
+    /// Asserts the exit status.
     #[track_caller]
     pub fn exits(self, code: i32) -> Done {
         assert_eq!(self.code, Some(code), "pte-emit {}\n{}", self.command, self.stderr);
         self
     }
 
+    /// Asserts that standard error contains a string.
     #[track_caller]
-    pub fn says(self, what: &str) -> Done {
-        assert!(self.stderr.contains(what), "pte-emit {}: no `{what}` in\n{}", self.command, self.stderr);
+    pub fn stderr_contains(self, expected: &str) -> Done {
+        assert!(self.stderr.contains(expected), "pte-emit {}: no `{expected}` in\n{}", self.command, self.stderr);
         self
     }
 
+    /// Asserts that standard error is empty.
     #[track_caller]
-    pub fn says_nothing(self) -> Done {
+    pub fn stderr_is_empty(self) -> Done {
         assert_eq!(self.stderr, "", "pte-emit {}", self.command);
         self
     }

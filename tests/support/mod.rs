@@ -1,4 +1,4 @@
-//! What the test targets share: cases that are files, runs of the command, snapshots, and properties of sources and files.
+//! Shared code of the tests: cases that are files, runs of the command, snapshots, properties of sources and files.
 #![allow(dead_code, reason = "each test target uses a part")]
 
 pub mod bundles;
@@ -6,13 +6,13 @@ pub mod case;
 pub mod fields;
 pub mod files;
 pub mod folder;
+pub mod mutation;
 pub mod patch;
 pub mod program;
 pub mod properties;
 pub mod runner;
 pub mod snapshot;
 pub mod sources;
-pub mod texts;
 
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
@@ -21,17 +21,17 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// The folder of the package.
+/// Root folder of the package.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 thread_local! {
-    /// Of the test that runs on this thread: the message of its panic, once there is one.
+    /// Panic message of the test on this thread; empty before a panic.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// A test that fails by a panic.
+/// Test that fails by a panic.
 pub fn trial(name: impl Into<String>, test: impl FnOnce() + Send + 'static) -> Trial {
     Trial::test(name, move || {
         PANIC.set(Some(String::new()));
@@ -41,16 +41,16 @@ pub fn trial(name: impl Into<String>, test: impl FnOnce() + Send + 'static) -> T
     })
 }
 
-/// Runs tests as the command line says. A panic of a test is shown once, with the other failures in the end.
+/// Runs tests with the options of the command line. A panic is printed once, with the other failures at the end.
 pub fn run(trials: Vec<Trial>) -> ExitCode {
     let arguments = Arguments::from_args();
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let of_a_test = PANIC.with_borrow_mut(|kept| {
-            let Some(kept) = kept else { return false };
+        let of_a_test = PANIC.with_borrow_mut(|stored| {
+            let Some(stored) = stored else { return false };
             let message = info.payload_as_str().unwrap_or("a panic without a message");
-            let place = info.location().map(|place| format!("\n(at {place})")).unwrap_or_default();
-            *kept = format!("{message}{place}");
+            let location = info.location().map(|location| format!("\n(at {location})")).unwrap_or_default();
+            *stored = format!("{message}{location}");
             true
         });
         if !of_a_test {
@@ -60,7 +60,7 @@ pub fn run(trials: Vec<Trial>) -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// All files below a folder with one of these extensions, hidden ones too, in the order of their paths.
+/// All files below a folder with one of these extensions (any if empty), including hidden ones, sorted by path.
 pub fn files_below(folder: &Path, extensions: &[&str]) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -78,7 +78,7 @@ pub fn files_below(folder: &Path, extensions: &[&str]) -> Vec<std::path::PathBuf
     found
 }
 
-/// Whether a path has one of these extensions.
+/// Returns true if a path has one of these extensions.
 pub fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     path.extension().is_some_and(|found| extensions.iter().any(|extension| found == *extension))
 }

@@ -1,21 +1,19 @@
-//! Finds places of a FlatBuffer by their paths, through the slot tables, and changes bytes there.
-//!
-//! For files that are whole; what the changes mean is the tests' business.
+//! Changes bytes of fields in a well-formed FlatBuffer; fields are named by paths.
 
 use pte_emit::format::{Kind, Table};
 
-/// A file that is changed.
+/// File to change.
 pub struct Patch {
-    /// Its bytes.
+    /// Bytes of the file.
     pub bytes: Vec<u8>,
     root: &'static Table,
 }
 
-/// A field of a table.
+/// Field of a table.
 struct Field {
-    /// Where its entry in the vtable is.
+    /// Offset of its vtable entry.
     entry: usize,
-    /// Where it is; the table if it is absent.
+    /// Offset of the field; of the table if it is absent.
     at: usize,
     kind: Kind,
 }
@@ -46,8 +44,7 @@ impl Patch {
         Field { entry, at: table + offset, kind: schema.fields[slot].kind }
     }
 
-    /// The field or the item that a path ends in: `execution_plan[0].values[3].val.sizes[1]`. Gives where it is, and the
-    /// field that it is of.
+    /// Finds a field or an item by its path, such as `execution_plan[0].values[3].val.sizes[1]`. Returns its offset and its field.
     fn find(&self, path: &str) -> (usize, Field) {
         let (mut table, mut schema) = (self.follow(0), self.root);
         let mut steps = path.split('.').peekable();
@@ -57,7 +54,7 @@ impl Patch {
                 None => (step, None),
             };
             let field = self.field(table, schema, name);
-            let place = match index {
+            let at = match index {
                 Some(index) => {
                     let width = match field.kind {
                         Kind::Longs | Kind::ULongs | Kind::Doubles => 8,
@@ -69,36 +66,36 @@ impl Patch {
                 None => field.at,
             };
             if steps.peek().is_none() {
-                return (place, field);
+                return (at, field);
             }
             (schema, table) = match field.kind {
-                Kind::Table(child) | Kind::Tables(child) => (child, self.follow(place)),
+                Kind::Table(child) | Kind::Tables(child) => (child, self.follow(at)),
                 Kind::Union(members) => {
                     let tag = self.field(table, schema, &format!("{name}_type"));
-                    (members[usize::from(self.bytes[tag.at]) - 1], self.follow(place))
+                    (members[usize::from(self.bytes[tag.at]) - 1], self.follow(at))
                 }
-                _ => panic!("{step} of {path} is no table"),
+                _ => panic!("{step} of {path} is not a table"),
             };
         }
         panic!("an empty path")
     }
 
-    /// Where a field or an item is.
+    /// Offset of a field or an item.
     pub fn at(&self, path: &str) -> usize {
         self.find(path).0
     }
 
-    /// Where the vtable entry of a field is.
+    /// Offset of the vtable entry of a field.
     pub fn entry(&self, path: &str) -> usize {
         self.find(path).1.entry
     }
 
-    /// Where a table, a list or a text begins that a field or an item leads to.
+    /// Offset of the table, vector or string that a field or an item refers to.
     pub fn target(&self, path: &str) -> usize {
         self.follow(self.at(path))
     }
 
-    /// Where the vtable is of a table that a field or an item leads to; of the root for an empty path.
+    /// Offset of the vtable of the table that a field or an item refers to; of the root table for an empty path.
     pub fn vtable_of(&self, path: &str) -> usize {
         self.vtable(if path.is_empty() { self.follow(0) } else { self.target(path) })
     }
@@ -126,7 +123,7 @@ impl Patch {
         self.set(path, &number.to_le_bytes());
     }
 
-    /// Takes a field away, from all tables that share its vtable.
+    /// Removes a field from all tables that share its vtable.
     pub fn drop(&mut self, path: &str) {
         let entry = self.entry(path);
         self.write(entry, &[0, 0]);

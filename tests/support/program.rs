@@ -1,13 +1,11 @@
-//! Programs become files without a text, as a layout asks.
-//!
-//! For tests that make or change programs; what texts become is `pte_emit::assemble`'s business.
+//! Emits programs that are built without a source.
 
 use pte_emit::data::dedup;
 use pte_emit::emitter;
 use pte_emit::layout::{self, Options};
 use pte_emit::program::Program;
 
-/// Writes a program as a layout asks.
+/// Emits a program with these layout options.
 pub fn write(program: &Program, options: &Options) -> Vec<u8> {
     let same = dedup::find(&program.blobs).unwrap();
     let plan = layout::plan(program, &same, options).unwrap_or_else(|errors| panic!("{errors:?}"));

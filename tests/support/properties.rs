@@ -1,4 +1,4 @@
-//! What must hold of any source and of any file, whichever test looks at it. A property panics if it does not hold.
+//! Properties of all sources and files. A function panics if its property does not hold.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,23 +20,23 @@ use super::sources;
 
 // ---------------------------------------------------------------------------------------------------------------- sources
 
-/// Our parser and another one read the same from a YAML source.
+/// Asserts that our parser and another one read the same tree.
 pub fn parsers_agree(text: &str) {
     let ours = tree::parse(text).unwrap_or_else(|error| panic!("{error:?}"));
     let theirs: Tree<'_> = serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{error}"));
-    // As text, because a NaN is not equal to itself, and zeros of either sign are.
+    // Formatted, because a NaN is not equal to itself, and zeros of both signs are equal.
     pretty_assertions::assert_eq!(format!("{ours:#?}"), format!("{:#?}", theirs.0));
 }
 
 static VALIDATOR: LazyLock<Validator> =
     LazyLock::new(|| jsonschema::validator_for(&pte_emit::ir::json_schema::schema()).expect("it is a JSON Schema"));
 
-/// Whether a source is valid by the JSON Schema; `None` if it is not even YAML.
+/// Returns true if a source is valid by the JSON Schema; `None` if it is not YAML.
 pub fn is_valid_by_schema(text: &str) -> Option<bool> {
     Some(VALIDATOR.is_valid(&json_of(&tree::parse(text).ok()?)))
 }
 
-/// A source is valid by the JSON Schema that `pte-emit schema` prints.
+/// Asserts that a source is valid by the JSON Schema of `pte-emit schema`.
 pub fn valid_by_schema(text: &str) {
     let value = json_of(&tree::parse(text).unwrap_or_else(|error| panic!("{error:?}")));
     let errors: Vec<String> =
@@ -50,7 +50,7 @@ fn json_of(node: &Node<'_>) -> serde_json::Value {
         Value::Bool(b) => (*b).into(),
         Value::Int(n) => (*n).into(),
         Value::UInt(n) => (*n).into(),
-        // JSON has no infinities and no NaN; the schema takes any number.
+        // JSON has no infinities and NaN; the schema accepts any number.
         Value::Float(x) => if x.is_finite() { *x } else { 0.5 }.into(),
         Value::Text(text) => text.to_string().into(),
         Value::List(items) => items.iter().map(json_of).collect(),
@@ -60,13 +60,13 @@ fn json_of(node: &Node<'_>) -> serde_json::Value {
     }
 }
 
-/// Larger files are not built: alignments up to 1 GiB make as much padding.
+/// Maximum size in bytes: larger files are not built, since alignments up to 1 GiB add as much padding.
 const SMALL: u64 = 1 << 20;
 
-/// A source, if it can be assembled, becomes a file that is printed as a source that becomes the same file.
+/// If a source can be assembled, `dump` of its file assembles to the same file.
 ///
 /// # Errors
-/// The printed source, or why there is none.
+/// The printed source, or a message.
 pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
     let overrides = {
         let mut options = AssembleOptions::default();
@@ -75,7 +75,7 @@ pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
     };
     let Ok(assembly) = assemble(&Source::yaml("source", text, folder), &overrides) else { return Ok(()) };
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1)).ok_or("no file")?;
-    // What is patched may be anything, or nothing that can be read.
+    // Patched files may be unreadable.
     if file.size().is_none_or(|size| size > SMALL)
         || file.overrides.is_some_and(|overrides| !overrides.patches.is_empty())
     {
@@ -95,12 +95,12 @@ pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Options of a printer that needs no other file.
+/// Options of a printer without references to other files.
 pub fn print_options() -> PrintOptions {
     PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() }
 }
 
-/// The program of a source, or its first `.ptd` if it has no methods.
+/// Assembles a source to its program, or to its first `.ptd` if it has no methods.
 pub fn first_file(text: &str) -> Vec<u8> {
     let input = Source::yaml("dump", text, Path::new(""));
     let assembly = assemble(&input, &AssembleOptions::default())
@@ -113,13 +113,13 @@ pub fn first_file(text: &str) -> Vec<u8> {
 
 // ------------------------------------------------------------------------------------------------------------------- dump
 
-/// Prints a file of any format; large data stay in it, or are printed.
+/// Prints a file of any format.
 pub fn print(path: &Path, explicit: bool, large_data: LargeData) -> Result<Printed, pte_emit::Error> {
     let options = PrintOptions { explicit, large_data, file: path.display().to_string() };
     pte_emit::print(&pte_emit::Source::of_origin("dump", Origin::File(path.into())), Path::new(""), &options)
 }
 
-/// `dump` of a file assembles to the same file, whatever its options.
+/// Asserts that `dump` of a file assembles to the same file, with all options.
 pub fn dump_reproduces(path: &Path) {
     let expected = std::fs::read(path).unwrap();
     for (explicit, large) in [(false, LargeData::Refer), (true, LargeData::Refer), (false, LargeData::Inline)] {
@@ -136,7 +136,7 @@ pub fn dump_reproduces(path: &Path) {
 
 // ------------------------------------------------------------------------------------------------------------------ check
 
-/// The `.ptd` files in the folder of a file.
+/// `.ptd` files in the folder of a file.
 pub fn data_beside(path: &Path) -> Vec<DataFile> {
     let entries = std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> = entries.filter(|path| super::has_extension(path, &["ptd"])).collect();
@@ -145,18 +145,18 @@ pub fn data_beside(path: &Path) -> Vec<DataFile> {
     paths.iter().map(|path| open(path).unwrap()).collect()
 }
 
-/// The rules, worse than a note, that are broken by these findings.
+/// Rules of findings that are errors or warnings.
 pub fn broken_rules(findings: &Findings) -> BTreeSet<String> {
     let bad = findings.list().iter().filter(|finding| finding.rule.severity < Severity::Note);
     bad.map(|finding| finding.rule.id.to_owned()).collect()
 }
 
-/// The findings, one a line.
+/// Findings, one per line.
 pub fn lines(findings: &Findings) -> String {
     findings.list().iter().map(|finding| format!("{finding}\n")).collect()
 }
 
-/// `check` finds that a file breaks these rules and no others, be it given the `.ptd` files beside it or not.
+/// Asserts that the findings of `check` are exactly those of these rules, with and without the `.ptd` files in the same folder.
 pub fn check_finds(path: &Path, rules: &BTreeSet<String>) {
     for with in [Vec::new(), data_beside(path)] {
         let findings =
@@ -165,7 +165,7 @@ pub fn check_finds(path: &Path, rules: &BTreeSet<String>) {
     }
 }
 
-/// `check` has nothing beyond notes against an assembly, its `.ptd` files and its `.bpte`.
+/// Asserts that `check` reports only notes for an assembly, its `.ptd` files and its `.bpte`.
 pub fn check_accepts(assembly: &Assembly) {
     let mut all = check::assembly(assembly, &CheckOptions::default()).unwrap();
     if let (false, Ok(bundled)) = (assembly.tests.is_empty(), assembly.bundled()) {
@@ -173,13 +173,13 @@ pub fn check_accepts(assembly: &Assembly) {
         all.push(check::bundled_program(bundled.flatbuffer(), &CheckOptions { with, ..CheckOptions::default() }));
     }
     assert!(!all.is_empty(), "nothing was checked");
-    let wrong: String = all.iter().filter(|findings| !broken_rules(findings).is_empty()).map(lines).collect();
-    assert_eq!(wrong, "", "check");
+    let findings: String = all.iter().filter(|findings| !broken_rules(findings).is_empty()).map(lines).collect();
+    assert_eq!(findings, "", "check");
 }
 
-/// `check` finds the same in a program in memory, on the disk, and in its metadata alone, with the length of the file.
+/// Asserts that `check` reports the same for a program in memory, on disk, and for its metadata with the size of the file.
 ///
-/// This says little of a file without findings: see [`check_finds_the_same_in_metadata`], which the malformed examples are given to.
+/// A weak property of files without findings: [`check_finds_the_same_in_metadata`] is also applied to the malformed examples.
 pub fn check_needs_no_data(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let in_memory = check_finds_the_same_in_metadata(&bytes);
@@ -187,13 +187,13 @@ pub fn check_needs_no_data(path: &Path) {
     assert_eq!(in_memory, lines(&on_disk));
 }
 
-/// The header, which is read before it is known how long the metadata are.
+/// Size of the head in bytes, which is read before the size of the metadata is known.
 const HEADER: usize = 64;
 
-/// Rules about the payload of a delegate: these look at data.
+/// Rules of delegate payloads, which read data.
 const ABOUT_PAYLOADS: [&str; 4] = ["D-11", "D-12", "D-13", "D-14"];
 
-/// `check` finds the same in a program and in its metadata alone, with the length of the file. Returns the findings in the whole.
+/// Asserts that `check` reports the same for a program and for its metadata with the size of the file. Returns the findings.
 pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
     let of = |findings: &Findings| -> String {
         let found = findings.list().iter().filter(|finding| !ABOUT_PAYLOADS.contains(&finding.rule.id));
@@ -206,7 +206,7 @@ pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
     lines(&whole)
 }
 
-/// `check` answers for any bytes, keeps a limited number of findings, and what it accepts can be read.
+/// Asserts that `check` does not panic, limits the number of findings, and accepts only readable files.
 pub fn check_answers(bytes: &[u8]) {
     let origin = Origin::Bytes(bytes.into());
     let with = vec![DataFile::open("weights.ptd", &origin).unwrap()];
@@ -225,17 +225,17 @@ pub fn check_answers(bytes: &[u8]) {
 
 // --------------------------------------------------------------------------------------------------------------- annotate
 
-/// The output of `annotate` for a file of this extension.
+/// Output of `annotate` for a file with this extension.
 pub fn annotation(origin: &Origin, extension: &str, options: &AnnotateOptions) -> String {
     let head = origin.head(64).unwrap();
     let name = PathBuf::from(format!("file.{extension}"));
-    let format = annotate::format(&head, origin.len().unwrap(), Some(&name)).expect("its extension is one of ours");
+    let format = annotate::format(&head, origin.len().unwrap(), Some(&name)).expect("a known extension");
     let mut out = Vec::new();
     annotate::annotate(origin, format, options, &mut out).unwrap();
     String::from_utf8(out).expect("the output is UTF-8")
 }
 
-/// Each byte of a file has one owner: the regions of `annotate --json` follow each other from the first byte to the last, and the
+/// Asserts that each byte of a file has one owner: the regions of `annotate --json` are contiguous from the first to the last byte, and the
 /// lines have the same regions. Returns the lines.
 pub fn every_byte_has_one_owner(origin: &Origin, extension: &str) -> String {
     let json = annotation(origin, extension, &AnnotateOptions { json: true, ..AnnotateOptions::default() });
@@ -250,7 +250,7 @@ pub fn every_byte_has_one_owner(origin: &Origin, extension: &str) -> String {
     let text = annotation(origin, extension, &AnnotateOptions::default());
     let offset = |line: &str| u64::from_str_radix(line.strip_prefix("  0x")?.split(' ').next()?, 16).ok();
     let lines: Vec<u64> = text.lines().filter_map(offset).collect();
-    // A claim without bytes of its own has no line but the note.
+    // A region without bytes of its own has only a note.
     let expected: Vec<u64> = regions
         .iter()
         .filter(|region| region["meaning"] != "all its bytes are another's")
@@ -261,7 +261,7 @@ pub fn every_byte_has_one_owner(origin: &Origin, extension: &str) -> String {
     text
 }
 
-/// `annotate` explains every byte of a well-formed file, and none twice.
+/// Asserts that `annotate` explains every byte of a well-formed file exactly once.
 pub fn every_byte_is_explained(origin: &Origin, extension: &str) {
     let text = every_byte_has_one_owner(origin, extension);
     let sum = text.lines().last().unwrap();
@@ -271,7 +271,7 @@ pub fn every_byte_is_explained(origin: &Origin, extension: &str) {
 
 // ------------------------------------------------------------------------------------------------------------------- read
 
-/// The data of each tensor in a `.ptd` have the size that its layout asks for, and can be read.
+/// Asserts that the data of each tensor in a `.ptd` have the size of its layout, and can be read.
 pub fn data_have_their_sizes(path: &Path) {
     let entries = reader::flat_tensor::read(&Origin::File(path.into())).unwrap();
     assert!(!entries.is_empty(), "no entries");
@@ -283,9 +283,9 @@ pub fn data_have_their_sizes(path: &Path) {
     }
 }
 
-/// A program that the exporter wrote is read and written again without a difference, by one of the layouts that the exporter was
-/// asked for.
-pub fn is_written_again(path: &Path) {
+/// Asserts that a program of the exporter is read and emitted again byte for byte, with one of the layouts that the exporter was
+/// configured for.
+pub fn is_reemitted(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let found = reader::program::read(&Origin::File(path.into())).unwrap();
     let builder = if path.ends_with("flatc.pte") { Serializer::Flatc } else { Serializer::Exir };
@@ -295,5 +295,5 @@ pub fn is_written_again(path: &Path) {
             Options { segment_alignment, tensor_alignment, delegate_alignment, builder, ..Options::default() };
         super::program::write(&found.program, &options) == bytes
     });
-    assert!(same, "another file is written");
+    assert!(same, "the emitted file differs");
 }

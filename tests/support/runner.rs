@@ -1,7 +1,6 @@
-//! Speaks with the conformance runner (`tests/conformance/README.md`): writes its script, starts it, reads its answers.
+//! Client of the conformance runner (`tests/conformance/README.md`): writes its script, starts it, reads its answers.
 //!
-//! Knows nothing of texts or of what the answers should be; [`run`] never panics over what a runner does, because a
-//! runner that dies is a finding, not a failure of the test's machinery.
+//! [`run`] returns a crash of the runner as an error; it does not panic.
 
 use std::fmt::Write as _;
 use std::io::{Seek, Write as _};
@@ -11,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use pte_emit::format::ScalarType;
 use pte_emit::program::test_cases::TestData;
 
-/// How a program is loaded.
+/// Options of loading a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Mode {
     /// `full` or `minimal`.
@@ -20,7 +19,7 @@ pub struct Mode {
     pub loader: &'static str,
 }
 
-/// A value as the runner says it.
+/// Value in an answer of the runner.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// None.
@@ -29,9 +28,9 @@ pub enum Value {
     Int(i64),
     /// A floating point number.
     Double(f64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// The bytes of a text.
+    /// The bytes of a string.
     String(Vec<u8>),
     /// A tensor; without bytes it has no memory.
     Tensor {
@@ -44,41 +43,41 @@ pub enum Value {
         /// Bytes in the order of memory.
         bytes: Option<Vec<u8>>,
     },
-    /// A kind that has no spelling of its own.
+    /// Any other kind, by its tag.
     Other(String),
 }
 
-/// Where the runner is: the one named by `PTE_EMIT_CONFORMANCE_RUNNER`, or the one that `fetch.sh` builds.
+/// Path of the runner: `PTE_EMIT_CONFORMANCE_RUNNER`, by default the one that `fetch.sh` builds.
 ///
 /// # Panics
-/// If there is none; what `fetch.sh` has to say goes to stderr.
+/// If there is none; the messages of `fetch.sh` go to stderr.
 pub fn locate() -> PathBuf {
     if let Some(path) = std::env::var_os("PTE_EMIT_CONFORMANCE_RUNNER") {
         return path.into();
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/fetch.sh");
     let output = Command::new(script).stderr(Stdio::inherit()).output().expect("tests/conformance/fetch.sh starts");
-    assert!(output.status.success(), "tests/conformance/fetch.sh failed; it says why above");
+    assert!(output.status.success(), "tests/conformance/fetch.sh failed; see its messages above");
     let text = String::from_utf8(output.stdout).expect("a path in UTF-8");
     PathBuf::from(text.lines().last().expect("tests/conformance/fetch.sh prints the runner's path"))
 }
 
-/// How a runner ended, and what it said before.
+/// Result of a run of the runner.
 pub struct Ended {
-    /// Its exit status.
+    /// Exit status.
     pub status: ExitStatus,
-    /// Its answers.
+    /// Answers.
     pub answers: Vec<String>,
     /// ExecuTorch's log.
     log: String,
 }
 
-/// Starts the runner and waits for its end, whatever that is.
+/// Starts the runner and waits for its end.
 ///
 /// # Errors
 /// A runner that does not start.
 pub fn start(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, script: &str) -> Result<Ended, String> {
-    // Through files: a runner that stops reading cannot leave us waiting for it to read, nor us for its log.
+    // Through files: a runner that stops reading its input or has a long log cannot cause a deadlock.
     let mut input = tempfile::tempfile().map_err(|error| error.to_string())?;
     input.write_all(script.as_bytes()).and_then(|()| input.rewind()).map_err(|error| error.to_string())?;
     let mut command = Command::new(runner);
@@ -95,8 +94,10 @@ pub fn start(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, script: &s
     Ok(Ended { status: output.status, answers, log })
 }
 
-/// Runs a script. Returns the runner's answers, or why there are not as many as there should be: an answer is
-/// expected for the start and for each line of the script, `outputs` having more lines if it succeeds.
+/// Runs a script and returns the answers: one for the start and one for each line of the script; `outputs` has more lines if it succeeds.
+///
+/// # Errors
+/// A runner that does not start or ends with an error.
 pub fn run(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, script: &str) -> Result<Vec<String>, String> {
     let Ended { status, answers, log } = start(runner, pte, ptds, mode, script)?;
     if status.success() {
@@ -114,13 +115,13 @@ pub fn quote(name: &str) -> String {
     for byte in name.bytes() {
         match byte {
             b'!'..=b'~' if byte != b'%' => word.push(char::from(byte)),
-            _ => write!(word, "%{byte:02x}").expect("texts grow"),
+            _ => write!(word, "%{byte:02x}").expect("a string is writable"),
         }
     }
     if word.is_empty() { "%".into() } else { word }
 }
 
-/// A value as words of a script.
+/// Formats a value for a script.
 ///
 /// # Errors
 /// Data that cannot be read.
@@ -138,7 +139,7 @@ pub fn spell(value: &TestData) -> std::io::Result<String> {
     })
 }
 
-/// The value of an answer, without the `output I` before it. `None` if it is not of the protocol.
+/// Parses the value of an answer, without the leading `output I`. `None` if it is malformed.
 pub fn read(words: &str) -> Option<Value> {
     let words: Vec<&str> = words.split(' ').collect();
     Some(match words[..] {

@@ -6,23 +6,23 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// Whether a path leads nowhere but below the folder of snapshots.
+/// Returns true if a relative path stays below the folder of snapshots.
 pub fn is_name(name: &str) -> bool {
     !name.is_empty() && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// The path of the snapshot `name`.
+/// Path of the snapshot `name`.
 pub fn path(name: &str) -> PathBuf {
     assert!(is_name(name), "{name} is not a path below tests/golden/snapshots");
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/snapshots").join(name)
 }
 
-/// Whether `BLESS` is set.
+/// Returns true if `BLESS` is set.
 pub fn blessing() -> bool {
     std::env::var_os("BLESS").is_some()
 }
 
-/// Asserts that the snapshot `name` equals `actual`, or writes it if [`blessing`]. No snapshot is kept of empty output.
+/// Asserts that the snapshot `name` equals `actual`, or writes it if [`blessing`]. Empty output has no snapshot file.
 #[track_caller]
 pub fn check(name: &str, actual: &str) {
     let path = path(name);

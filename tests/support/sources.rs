@@ -1,4 +1,4 @@
-//! Sources assembled by the library: what becomes of a file of the repository.
+//! Sources of the repository, assembled by the library.
 
 use std::fs;
 use std::path::Path;
@@ -6,36 +6,36 @@ use std::path::Path;
 use pte_emit::ir::template;
 use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 
-/// The YAML of a file, with the defaults of its variables.
+/// Reads the YAML of a file, with the defaults of its variables.
 pub fn read(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (filled, _) = template::fill(&text, &Default::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
     filled.into_owned()
 }
 
-/// The assembly of a source, whose data are relative to `folder`.
+/// Assembles a source, whose paths are relative to `folder`.
 pub fn assembly(name: &str, text: &str, folder: &Path) -> Assembly {
     let input = Source::yaml(name, text, folder);
     assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The assembly of a file of the repository.
+/// Assembles a file of the repository.
 pub fn assembled(path: &Path) -> Assembly {
     assembly(&path.display().to_string(), &read(path), path.parent().unwrap())
 }
 
-/// All files of an assembly, with their extensions; a `.bpte` if it has tests and they can be bundled.
+/// All files of an assembly with their extensions, including a `.bpte` if it has tests that can be bundled.
 pub fn files(assembly: &Assembly) -> Vec<(&'static str, Vec<u8>)> {
     let mut files: Vec<(&str, Vec<u8>)> = Vec::new();
     files.extend(assembly.program_file().map(|file| ("pte", file.to_vec().unwrap())));
     files.extend(assembly.data_files().map(|(_, file)| ("ptd", file.to_vec().unwrap())));
     if !assembly.tests.is_empty() {
-        files.extend(assembly.bundled().ok().map(|made| ("bpte", made.file(&[], &[]).to_vec().unwrap())));
+        files.extend(assembly.bundled().ok().map(|bundle| ("bpte", bundle.file(&[], &[]).to_vec().unwrap())));
     }
     files
 }
 
-/// The file of a source of the examples that has this extension.
+/// Assembles an example, and returns its file with this extension.
 pub fn example(name: &str, extension: &str) -> Vec<u8> {
     let assembly = assembled(&super::root().join("examples").join(name));
     files(&assembly).into_iter().find(|(found, _)| *found == extension).unwrap().1

@@ -9,7 +9,7 @@ use crate::format::serializer::Serializer::{self, Exir, Flatc};
 use crate::layout::Strings;
 
 fn writer(serializer: Serializer) -> Writer<'static> {
-    Writer::new(serializer, Strings::Separate, 0, None)
+    Writer::new(serializer, Strings::Separate, None)
 }
 
 /// A buffer whose root is one table of these slots, which `children` writes.
@@ -17,7 +17,7 @@ fn one(serializer: Serializer, children: impl Fn(&mut Writer<'_>) -> Vec<(u16, S
     let mut w = writer(serializer);
     let slots = children(&mut w);
     let root = w.table(&TENSOR, &slots);
-    w.finish(root, "TEST")
+    w.finish(root, "TEST", "the test").unwrap()
 }
 
 fn root(bytes: &[u8]) -> view::Table<'_> {
@@ -100,7 +100,7 @@ fn a_vtable_is_directly_before_its_table_and_equal_ones_are_written_once() {
         (0..3).map(|index| w.table(&MOVE_CALL, &[(0, Slot::Int(index + 1)), (1, Slot::Int(1))])).collect();
     let list = w.tables(Some(&operators));
     let root_table = w.table(&CHAIN, &[(chain::instructions, list)]);
-    let buffer = w.finish(root_table, "TEST");
+    let buffer = w.finish(root_table, "TEST", "the test").unwrap();
     let tables: Vec<usize> = root(&buffer).tables(chain::instructions).unwrap().iter().map(|table| table.at).collect();
     let vtables: Vec<usize> = tables.iter().map(|at| Vtable::of(&buffer, *at).unwrap().at).collect();
     assert_eq!(vtables, [vtables[0]; 3]);
@@ -182,10 +182,10 @@ fn a_string_ends_with_a_zero_byte_that_its_length_does_not_count() {
 #[test]
 fn equal_strings_are_written_each_time_unless_they_are_shared() {
     let targets = |strings| {
-        let mut w = Writer::new(Exir, strings, 0, None);
+        let mut w = Writer::new(Exir, strings, None);
         let slots = [(0, w.string("same")), (1, w.string("same"))];
         let operator = w.table(&OPERATOR, &slots);
-        let buffer = w.finish(operator, "TEST");
+        let buffer = w.finish(operator, "TEST", "the test").unwrap();
         (target(&buffer, 0), target(&buffer, 1))
     };
     let (first, second) = targets(Strings::Separate);
@@ -212,10 +212,10 @@ fn the_identifier_is_at_byte_4() {
 fn encoded(slot: u16, encoding: FieldEncoding) -> FlatBuffer {
     let mut encodings = FieldEncodings::default();
     encodings.add(1, slot, encoding);
-    let mut w = Writer::new(Exir, Strings::Separate, 0, Some(&encodings));
+    let mut w = Writer::new(Exir, Strings::Separate, Some(&encodings));
     w.table(&FREE_CALL, &[]);
     let call = w.table(&KERNEL_CALL, &[(kernel_call::op_index, Slot::Int(7))]);
-    w.finish(call, "TEST")
+    w.finish(call, "TEST", "the test").unwrap()
 }
 
 #[test]
@@ -241,9 +241,9 @@ fn a_present_number_keeps_its_value_and_a_default_one_is_written() {
     assert_eq!(root(&encoded(kernel_call::op_index, FieldEncoding::Present)).i32(kernel_call::op_index), 7);
     let mut encodings = FieldEncodings::default();
     encodings.add(0, kernel_call::op_index, FieldEncoding::Present);
-    let mut w = Writer::new(Flatc, Strings::Separate, 0, Some(&encodings));
+    let mut w = Writer::new(Flatc, Strings::Separate, Some(&encodings));
     let call = w.table(&KERNEL_CALL, &[(kernel_call::op_index, Slot::Int(0))]);
-    let buffer = w.finish(call, "TEST");
+    let buffer = w.finish(call, "TEST", "the test").unwrap();
     assert!(root(&buffer).has(kernel_call::op_index));
     assert_eq!(root(&buffer).i32(kernel_call::op_index), 0);
 }

@@ -164,7 +164,7 @@ fn instruction_round_trips(instruction: Instruction) {
 
 #[test]
 fn instructions_round_trip() {
-    let args = || [None, Some(Args::new()), Some(Args::from_slice(&[0, -1, 5, 6, 7, 8, i32::MAX]))];
+    let args = || [None, Some(Args::default()), Some(Args::from(&[0, -1, 5, 6, 7, 8, i32::MAX]))];
     args().into_iter().for_each(|args| instruction_round_trips(Instruction::KernelCall { op_index: 7, args }));
     args().into_iter().for_each(|args| instruction_round_trips(Instruction::DelegateCall { delegate_index: -2, args }));
     instruction_round_trips(Instruction::MoveCall { move_from: 1, move_to: 2 });

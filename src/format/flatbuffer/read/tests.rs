@@ -198,7 +198,7 @@ fn with_union(tag: u8, offset: u32) -> Vec<u8> {
 }
 
 fn tag_of_member(bytes: &[u8]) -> std::result::Result<(u8, bool), String> {
-    read(bytes, &EVALUE, |t| t.member(0, 1, KERNEL_TYPES, "kind").map(|(tag, table)| (tag, table.is_some())))
+    read(bytes, &EVALUE, |t| t.tagged(0, 1, KERNEL_TYPES, "kind").map(|(tag, table)| (tag, table.is_some())))
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Texts to measure with, and measuring in turn.
+//! Generated sources, and interleaved measurements.
 
 use std::time::{Duration, Instant};
 
-/// A chain of `count` operators on `count + 1` tensors.
+/// YAML of a chain of `count` operators on `count + 1` tensors.
 pub fn yaml(count: usize) -> String {
     let mut text = String::from("methods:\n  forward:\n    values:\n");
     for i in 0..=count {
@@ -22,9 +22,9 @@ pub fn yaml(count: usize) -> String {
     text
 }
 
-/// The same text as JSON.
+/// Converts YAML to JSON.
 pub fn json(yaml: &str) -> String {
-    let value: serde_json::Value = serde_saphyr::from_str_with_options(yaml, unlimited()).expect("the text is ours");
+    let value: serde_json::Value = serde_saphyr::from_str_with_options(yaml, unlimited()).expect("valid YAML");
     serde_json::to_string(&value).expect("it is a tree")
 }
 
@@ -34,11 +34,11 @@ fn unlimited() -> serde_saphyr::Options {
     serde_saphyr::options! { budget: budget, with_snippet: false }
 }
 
-/// A name and what to measure.
+/// Name and function to measure.
 pub type Case<'a> = (&'a str, Box<dyn FnMut() + 'a>);
 
-/// Runs the cases one after the other, again and again, every other time backwards: what a case leaves behind (memory that was just
-/// freed, say) is not always the same one's to use. Gives the median time of each.
+/// Runs the cases in rounds, every other one in reverse order, so that side effects of a case (such as freed memory) do not always affect the
+/// same one. Returns the median time of each.
 pub fn interleaved(rounds: usize, cases: &mut [Case<'_>]) -> Vec<Duration> {
     let mut times = vec![Vec::with_capacity(rounds); cases.len()];
     for round in 0..rounds {
@@ -56,7 +56,7 @@ pub fn interleaved(rounds: usize, cases: &mut [Case<'_>]) -> Vec<Duration> {
     times.iter().map(|times| times[times.len() / 2]).collect()
 }
 
-/// A table of times, each with its ratio to a baseline.
+/// Prints a table of times with their ratios to a baseline.
 pub fn print(title: &str, baseline: Duration, rows: &[(&str, Duration)]) {
     println!("\n{title}");
     for (name, time) in rows {

@@ -1,6 +1,4 @@
-//! Texts that go wrong in likely and unlikely ways: all texts of the repository, changed at random.
-//!
-//! What is asked of them is the tests' business.
+//! Random mutations of all sources in the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +6,8 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-/// Words that are likely to meet an unchecked sum, index or depth.
-pub const ODD: &[&str] = &[
+/// Tokens that trigger overflows, invalid indices and deep nesting in unchecked code.
+pub const EDGE_CASES: &[&str] = &[
     "-1",
     "0",
     "1",
@@ -81,30 +79,31 @@ pub const ODD: &[&str] = &[
     "# ",
 ];
 
-/// All texts of the repository, with the folders that their data are in.
-pub static TEXTS: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
+/// All sources of the repository, with the folders that their paths are relative to.
+pub static SOURCES: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut texts = Vec::new();
+    let mut sources = Vec::new();
     for folder in ["examples", "tests/golden/upstream/bytes", "tests/golden/snapshots/errors"] {
         let entries = fs::read_dir(root.join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
         for path in entries.map(|entry| entry.unwrap().path()) {
-            // The bombs are slow to defuse, and long lines to mutate: they would take the others' time.
+            // Alias bombs are slow to parse, long sources slow to mutate.
             let bomb = path.file_stem().is_some_and(|name| name.to_string_lossy().ends_with("_bomb"));
             if path.extension().is_some_and(|extension| extension == "yaml" || extension == "json")
                 && !bomb
                 && let Ok(text) = fs::read_to_string(&path)
                 && text.len() < 4000
             {
-                texts.push((root.join(folder), text));
+                sources.push((root.join(folder), text));
             }
         }
     }
-    texts.sort();
-    assert!(texts.len() >= 412, "{} sources to mutate", texts.len());
-    texts
+    sources.sort();
+    assert!(sources.len() >= 412, "{} sources to mutate", sources.len());
+    sources
 });
 
-/// A change to a text; places are fractions of its length or numbers modulo its tokens, so that any fits any text.
+/// Change to a source. Positions are fractions of its length or token numbers modulo the number of tokens, so that any mutation applies
+/// to any source.
 #[derive(Debug, Clone)]
 pub enum Mutation {
     Flip(u16, u8),
@@ -117,19 +116,19 @@ pub enum Mutation {
 }
 
 pub fn mutation() -> impl Strategy<Value = Mutation> {
-    let odd = 0..ODD.len();
+    let token = 0..EDGE_CASES.len();
     prop_oneof![
         1 => (any::<u16>(), any::<u8>()).prop_map(|(at, byte)| Mutation::Flip(at, byte)),
         1 => (any::<u16>(), 1..40u8).prop_map(|(at, length)| Mutation::Delete(at, length)),
         1 => (any::<u16>(), 1..80u8).prop_map(|(at, length)| Mutation::Duplicate(at, length)),
         2 => (any::<u16>(), any::<u16>()).prop_map(|(a, b)| Mutation::Swap(a, b)),
-        6 => (any::<u16>(), odd.clone()).prop_map(|(at, word)| Mutation::Replace(at, word)),
-        1 => (any::<u16>(), odd).prop_map(|(at, word)| Mutation::Insert(at, word)),
+        6 => (any::<u16>(), token.clone()).prop_map(|(at, word)| Mutation::Replace(at, word)),
+        1 => (any::<u16>(), token).prop_map(|(at, word)| Mutation::Insert(at, word)),
         1 => any::<u16>().prop_map(Mutation::Truncate),
     ]
 }
 
-/// Byte ranges of the words and numbers of a text: what a person would exchange.
+/// Byte ranges of the words and numbers of a source.
 pub fn tokens(text: &[u8]) -> Vec<std::ops::Range<usize>> {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'+' | 0x80..);
     let mut tokens = Vec::new();
@@ -148,25 +147,25 @@ pub fn tokens(text: &[u8]) -> Vec<std::ops::Range<usize>> {
 }
 
 pub fn apply(text: &mut Vec<u8>, mutation: &Mutation) {
-    let place = |fraction: u16| usize::from(fraction) * text.len() / 65536;
+    let position = |fraction: u16| usize::from(fraction) * text.len() / 65536;
     let token = |number: u16| {
         let tokens = tokens(text);
         (!tokens.is_empty()).then(|| tokens[usize::from(number) % tokens.len()].clone())
     };
     match *mutation {
         Mutation::Flip(at, byte) => {
-            let at = place(at);
+            let at = position(at);
             if let Some(found) = text.get_mut(at) {
                 *found = byte;
             }
         }
         Mutation::Delete(at, length) => {
-            let at = place(at);
+            let at = position(at);
             let end = text.len().min(at + usize::from(length));
             text.drain(at..end);
         }
         Mutation::Duplicate(at, length) => {
-            let at = place(at);
+            let at = position(at);
             let end = text.len().min(at + usize::from(length));
             let again = text[at..end].to_vec();
             text.splice(at..at, again);
@@ -183,23 +182,23 @@ pub fn apply(text: &mut Vec<u8>, mutation: &Mutation) {
         }
         Mutation::Replace(at, word) => {
             if let Some(range) = token(at) {
-                text.splice(range, ODD[word].bytes());
+                text.splice(range, EDGE_CASES[word].bytes());
             }
         }
         Mutation::Insert(at, word) => {
-            let at = place(at);
-            text.splice(at..at, ODD[word].bytes());
+            let at = position(at);
+            text.splice(at..at, EDGE_CASES[word].bytes());
         }
         Mutation::Truncate(at) => {
-            let at = place(at);
+            let at = position(at);
             text.truncate(at);
         }
     }
 }
 
-/// One of the texts, with changes, and the folder that its data are in.
-pub fn mutated(text: usize, mutations: &[Mutation]) -> (&'static Path, String) {
-    let (folder, text) = &TEXTS[text % TEXTS.len()];
+/// A mutated source, and the folder that its paths are relative to.
+pub fn mutated(source: usize, mutations: &[Mutation]) -> (&'static Path, String) {
+    let (folder, text) = &SOURCES[source % SOURCES.len()];
     let mut bytes = text.clone().into_bytes();
     for mutation in mutations {
         apply(&mut bytes, mutation);
