@@ -76,7 +76,8 @@ fn reading(count: usize, rounds: usize) {
         (
             "check",
             Box::new(|| {
-                let findings = check::file(&Origin::Bytes(bytes[..].into()), &check::Options::default()).unwrap();
+                let findings =
+                    check::file(&Origin::Bytes(bytes[..].into()), &check::ValidatorOptions::default()).unwrap();
                 assert!(!black_box(findings).has_errors());
             }),
         ),
@@ -192,7 +193,7 @@ fn weights(count: usize, rounds: usize) {
         (
             "check the .pte",
             Box::new(|| {
-                let findings = check::file(&model, &check::Options::default()).expect("a valid file");
+                let findings = check::file(&model, &check::ValidatorOptions::default()).expect("a valid file");
                 assert!(!black_box(findings).has_errors());
             }),
         ),

@@ -69,7 +69,7 @@ struct Readme;
 pub use annotate::{Only as AnnotatePart, Options as AnnotateOptions};
 pub use assembly::{Assembly, EmittedFile, OutputFile};
 pub use builder::{Argument, Element, MethodBuilder, Value};
-pub use check::{Finding, Findings, Place as Location, Profile, Rule, Severity as RuleSeverity};
+pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity};
 pub use data::{Blob, BlobId};
 pub use diagnostics::{Diagnostic, Report, Severity};
 pub use emitter::safetensors::Safetensors;

@@ -392,7 +392,7 @@ pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings
     };
     let with = options.with.iter().map(open).collect::<Result<_, Error>>()?;
     let (profile, data, operators) = (options.profile, options.data, options.operators.clone());
-    let rules = check::Options { profile, with, data, operators };
+    let rules = check::ValidatorOptions { profile, with, data, operators };
     match source.content() {
         Content::Binary(origin) => Ok(vec![check::file(origin, &rules).map_err(unreadable)?]),
         Content::Text(_) => {

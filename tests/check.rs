@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
-use pte_emit::check::{self, Options, Profile};
+use pte_emit::check::{self, Profile, ValidatorOptions};
 use pte_emit::data::Origin;
 
 mod support;
@@ -24,7 +24,7 @@ fn program_of(source: &str) -> Vec<u8> {
 fn a_profile_decides_which_rules_count() {
     let rejects = |source: &str, profile| {
         let origin = Origin::Bytes(program_of(source).into());
-        check::file(&origin, &Options { profile, ..Options::default() }).unwrap().has_errors()
+        check::file(&origin, &ValidatorOptions { profile, ..ValidatorOptions::default() }).unwrap().has_errors()
     };
     let old = "examples/malformed/constants_inside_the_program.yaml";
     assert!(rejects(old, Profile::Strict) && !rejects(old, Profile::Legacy));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use pte_emit::check::{self, DataFile, Findings, Options, Severity, rules};
+use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions, rules};
 use pte_emit::data::Blob;
 use pte_emit::data::Origin;
 use pte_emit::printer::{LargeData, PrintOptions};
@@ -155,8 +155,8 @@ fn findings(files: &[(String, Vec<u8>)]) -> Vec<Findings> {
     let origin = |bytes: &[u8]| Origin::Bytes(bytes.into());
     let with: Vec<DataFile> =
         files[1..].iter().map(|(name, bytes)| DataFile::open(name, &origin(bytes)).unwrap()).collect();
-    let mut findings: Vec<Findings> = with.iter().map(|file| file.check(&Options::default())).collect();
-    let options = Options { with, ..Options::default() };
+    let mut findings: Vec<Findings> = with.iter().map(|file| file.check(&ValidatorOptions::default())).collect();
+    let options = ValidatorOptions { with, ..ValidatorOptions::default() };
     let (name, bytes) = &files[0];
     findings.push(match name.as_str() {
         // Without an identifier, a .bpte is recognized only by its extension.
@@ -171,7 +171,7 @@ fn check_finds_the_defect(example: &Example, files: &[(String, Vec<u8>)]) {
     let all = || findings.iter().flat_map(Findings::list);
     let found: BTreeSet<&str> = all().map(|finding| finding.rule.id).collect();
     assert!(found.contains(example.rule.as_str()), "check: {} is not reported, but {found:?}", example.rule);
-    let reported = all().any(|finding| finding.rule.severity < Severity::Note);
+    let reported = all().any(|finding| finding.rule.severity < RuleSeverity::Note);
     let accepted = example.answers.as_ref().is_some_and(|answers| answers.iter().all(|answer| answer == "accepts"));
     assert!(reported || accepted, "check: the runtime rejects it, but there is no error or warning");
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use pte_emit::check::{self, DataFile, Findings, Options, Severity};
+use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
 use pte_emit::{Options as AssembleOptions, Source};
 
@@ -298,17 +298,18 @@ fn rejecting_rules(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
 /// Rules of all errors. A `.ptd` is validated alone and with its program, since a crash may depend on both.
 fn rules_broken(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
     let open = |bytes: &[u8]| DataFile::open("data", &Origin::Bytes(bytes.into())).unwrap();
-    let mut options = Options { with: base.data.iter().map(|data| open(data)).collect(), ..Options::default() };
+    let mut options =
+        ValidatorOptions { with: base.data.iter().map(|data| open(data)).collect(), ..ValidatorOptions::default() };
     let mut findings = Vec::new();
     if let Some(program) = &base.program {
-        findings.push(check::file(&Origin::Bytes(bytes.as_slice().into()), &Options::default()).unwrap());
+        findings.push(check::file(&Origin::Bytes(bytes.as_slice().into()), &ValidatorOptions::default()).unwrap());
         options.with.insert(0, open(&bytes));
         findings.push(check::file(&Origin::Bytes(program.as_slice().into()), &options).unwrap());
     } else {
         findings.push(check::file(&Origin::Bytes(bytes.into()), &options).unwrap());
     }
     let errors = |findings: &Findings| -> Vec<&'static str> {
-        let errors = findings.list().iter().filter(|finding| finding.rule.severity <= Severity::Invalid);
+        let errors = findings.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
         errors.map(|finding| finding.rule.id).collect()
     };
     findings.iter().flat_map(errors).collect()

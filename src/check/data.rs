@@ -1,99 +1,106 @@
-//! What is in constants and initial states: read only if asked for, since they are most of a file (`T-40` and behind).
+//! Elements of constants and initial states (`T-40` to `T-42`): read only with `--data`, since they are most of a file.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use half::{bf16, f16};
 
-use super::finding::Findings;
-use super::finding::Locate;
+use super::finding::{Findings, Locator};
 use crate::format::ScalarType;
 use crate::program::element::{Element, Part};
 use crate::program::{EValue, Program, TensorData};
 
-/// Data that overlap are read as often as they are there, but not more often than this in all.
-const OFTEN: u64 = 8;
+/// Bound on the bytes read, as a multiple of the files' size: data may overlap.
+const MAX_READ_FACTOR: u64 = 8;
 
-/// Reads the data of all tensors of files of `len` bytes, each once, and checks them; data that cannot be read are a
-/// finding, too.
-pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, place: &Locate<'_>) {
+/// Reads the data of all tensors, each once, and checks the elements; data that cannot be read are a finding. `len` is the size
+/// in bytes of the program and its `.ptd` files.
+pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, locate: &Locator<'_>) {
     let mut seen = HashMap::new();
-    let mut left = len.saturating_mul(OFTEN);
+    let mut left = len.saturating_mul(MAX_READ_FACTOR);
     for (method, plan) in program.plans().iter().enumerate() {
         for (index, value) in plan.values().iter().enumerate() {
             let EValue::Tensor(tensor) = value else { continue };
             let TensorData::Blob(id) = tensor.data else { continue };
-            let Some(odd) = odd(tensor.scalar_type) else { continue };
-            let look = seen.entry((id, tensor.scalar_type.0)).or_insert_with(|| {
-                let mut scan = Scan { odd, rest: Vec::new(), elements: 0, found: 0, first: 0 };
+            let Some(rule) = element_rule(tensor.scalar_type) else { continue };
+            let scanned = seen.entry((id, tensor.scalar_type.0)).or_insert_with(|| {
+                let mut scan = ElementScan { rule, rest: Vec::new(), elements: 0, found: 0, first: 0 };
                 let blob = program.blob(id);
                 let read = match left.checked_sub(blob.len) {
                     Some(rest) => {
                         left = rest;
                         blob.copy_to(&mut scan).map_err(|error| error.to_string())
                     }
-                    None => Err("data that are the same bytes as too many others".to_owned()),
+                    None => Err("data that overlap too many other data".to_owned()),
                 };
                 (read, scan.found, scan.first)
             });
-            let at = || place(&Element::Method(method, Part::Value(index)));
-            match look {
+            let at = || locate(&Element::Method(method, Part::Value(index)));
+            match scanned {
                 (Err(error), ..) => {
-                    findings.add("T-42", || (at(), error.clone(), "data that can be read".into()));
+                    findings.add("T-42", || (at(), format!("unreadable data: {error}"), "readable data".into()));
                 }
                 (Ok(()), 1.., first) => {
-                    let found = format!("{} of the elements, the first of them element {first}, {}", look.1, odd.what);
-                    findings.add(odd.rule, || (at(), found, odd.expected.into()));
+                    let found = format!("{}: {}, the first at index {first}", rule.found, scanned.1);
+                    findings.add(rule.id, || (at(), found, rule.expected.into()));
                 }
-                _ => {}
+                (Ok(()), 0, _) => {}
             }
         }
     }
 }
 
-/// Elements that nobody means.
+/// A rule about elements of one type.
 #[derive(Clone, Copy)]
-struct Odd {
-    rule: &'static str,
-    /// Bytes of an element.
+struct ElementRule {
+    id: &'static str,
+    /// Size of an element in bytes.
     size: usize,
-    is: fn(&[u8]) -> bool,
-    what: &'static str,
+    violates: fn(&[u8]) -> bool,
+    found: &'static str,
     expected: &'static str,
 }
 
-fn odd(scalar_type: ScalarType) -> Option<Odd> {
-    fn number<const N: usize>(bytes: &[u8]) -> [u8; N] {
-        bytes.first_chunk().copied().unwrap_or([0; N])
+fn element_rule(scalar_type: ScalarType) -> Option<ElementRule> {
+    fn bytes<const N: usize>(element: &[u8]) -> [u8; N] {
+        element.first_chunk().copied().unwrap_or([0; N])
     }
-    let nan = |size, is| Odd { rule: "T-41", size, is, what: "not a number", expected: "numbers" };
+    let nan = |size, violates| ElementRule { id: "T-41", size, violates, found: "NaN elements", expected: "no NaN" };
     Some(match scalar_type {
         ScalarType::BOOL => {
-            let is = |bytes: &[u8]| bytes[0] > 1;
-            Odd { rule: "T-40", size: 1, is, what: "neither 0 nor 1", expected: "bools of 0 and 1" }
+            let violates = |element: &[u8]| element[0] > 1;
+            ElementRule {
+                id: "T-40",
+                size: 1,
+                violates,
+                found: "elements that are neither 0 nor 1",
+                expected: "0 or 1",
+            }
         }
-        ScalarType(5) => nan(2, |bytes| f16::from_le_bytes(number(bytes)).is_nan()),
-        ScalarType(15) => nan(2, |bytes| bf16::from_le_bytes(number(bytes)).is_nan()),
-        ScalarType::FLOAT => nan(4, |bytes| f32::from_le_bytes(number(bytes)).is_nan()),
-        ScalarType(7) => nan(8, |bytes| f64::from_le_bytes(number(bytes)).is_nan()),
+        ScalarType(5) => nan(2, |element| f16::from_le_bytes(bytes(element)).is_nan()),
+        ScalarType(15) => nan(2, |element| bf16::from_le_bytes(bytes(element)).is_nan()),
+        ScalarType::FLOAT => nan(4, |element| f32::from_le_bytes(bytes(element)).is_nan()),
+        ScalarType(7) => nan(8, |element| f64::from_le_bytes(bytes(element)).is_nan()),
         _ => return None,
     })
 }
 
-/// Looks at elements as they come.
-struct Scan {
-    odd: Odd,
-    /// The beginning of an element.
+/// Checks elements while they are written to it.
+struct ElementScan {
+    rule: ElementRule,
+    /// First bytes of an element whose other bytes are not written yet.
     rest: Vec<u8>,
     elements: u64,
+    /// Number of elements that violate the rule.
     found: u64,
+    /// Index of the first of them.
     first: u64,
 }
 
-impl Scan {
-    fn look(&mut self, elements: &[u8]) {
-        for element in elements.chunks_exact(self.odd.size) {
-            if (self.odd.is)(element) {
+impl ElementScan {
+    fn check(&mut self, elements: &[u8]) {
+        for element in elements.chunks_exact(self.rule.size) {
+            if (self.rule.violates)(element) {
                 if self.found == 0 {
                     self.first = self.elements;
                 }
@@ -104,21 +111,21 @@ impl Scan {
     }
 }
 
-impl Write for Scan {
+impl Write for ElementScan {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let all = bytes.len();
         let mut bytes = bytes;
         if !self.rest.is_empty() {
-            let missing = (self.odd.size - self.rest.len()).min(bytes.len());
+            let missing = (self.rule.size - self.rest.len()).min(bytes.len());
             self.rest.extend_from_slice(&bytes[..missing]);
             bytes = &bytes[missing..];
-            if self.rest.len() == self.odd.size {
+            if self.rest.len() == self.rule.size {
                 let element = std::mem::take(&mut self.rest);
-                self.look(&element);
+                self.check(&element);
             }
         }
-        let whole = bytes.len() / self.odd.size * self.odd.size;
-        self.look(&bytes[..whole]);
+        let whole = bytes.len() / self.rule.size * self.rule.size;
+        self.check(&bytes[..whole]);
         self.rest.extend_from_slice(&bytes[whole..]);
         Ok(all)
     }
@@ -132,18 +139,18 @@ impl Write for Scan {
 mod tests {
     use std::path::Path;
 
-        use super::super::rules::Profile;
+    use super::super::rules::Profile;
     use super::*;
-    use crate::check::Place;
+    use crate::check::Location;
     use crate::data::{Blob, Source};
     use crate::program::{ExecutionPlan, Tensor};
 
     #[test]
-    fn elements_are_found_wherever_they_are_cut() {
+    fn elements_are_found_in_any_chunks() {
         let bytes: Vec<u8> = [1.0f32, f32::NAN, 2.0, f32::NAN].iter().flat_map(|x| x.to_le_bytes()).collect();
         for cut in 0..=bytes.len() {
-            let odd = odd(ScalarType::FLOAT).unwrap();
-            let mut scan = Scan { odd, rest: Vec::new(), elements: 0, found: 0, first: 0 };
+            let rule = element_rule(ScalarType::FLOAT).unwrap();
+            let mut scan = ElementScan { rule, rest: Vec::new(), elements: 0, found: 0, first: 0 };
             scan.write_all(&bytes[..cut]).unwrap();
             scan.write_all(&bytes[cut..]).unwrap();
             assert_eq!((scan.found, scan.first, scan.elements), (2, 1, 4), "{cut}");
@@ -151,15 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn data_that_are_gone_are_told() {
+    fn unreadable_data_are_reported() {
         let mut tensor = Tensor::new(ScalarType::FLOAT, &[1]);
         let mut program = Program::default();
-        let gone = Source::File { path: Path::new("no such file").into(), offset: 0 };
-        tensor.data = TensorData::Blob(program.add_blob(Blob::new(4, gone)));
+        let missing = Source::File { path: Path::new("no such file").into(), offset: 0 };
+        tensor.data = TensorData::Blob(program.add_blob(Blob::new(4, missing)));
         let values = Some(vec![EValue::Tensor(tensor)]);
         program.execution_plan = Some(vec![ExecutionPlan { values, ..ExecutionPlan::default() }]);
         let mut findings = Findings::new(Profile::Strict);
-        check(&program, 4, &mut findings, &|element| Place { offset: None, path: element.path(&program) });
+        check(&program, 4, &mut findings, &|element| Location { offset: None, path: element.path(&program) });
         assert_eq!(findings.list().iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), ["T-42"]);
     }
 }

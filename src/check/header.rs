@@ -1,118 +1,129 @@
-//! The first bytes of a file: identifier, extended header, and where they say that metadata and data are (`H-`;
-//! docs/format.md, "Containers").
-//!
-//! Of a file on disk only these bytes are read before the metadata are.
+//! The container header: identifier, extended header, and the ranges of metadata and data in it (`H-`; docs/format.md,
+//! "Containers").
 
 use std::ops::Range;
 
 use super::path::Reporter;
+use crate::diagnostics::counted;
+use crate::format::container::HEAD;
 use crate::format::flatbuffer::verify::Report;
 use crate::format::path::Trail;
-use crate::format::container::HEAD;
 use crate::format::{bundled_program, flat_tensor, program};
 
-/// What a header says.
+/// Ranges of a file according to its validated header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
-    /// Bytes of the metadata, from the file's start.
-    pub metadata: u64,
-    /// The bytes of the header, where nothing else can be.
-    pub header: Range<usize>,
-    /// Where the first segment begins; 0 if there are none.
-    pub base: u64,
-    /// Bytes from there on that may belong to segments.
-    pub room: u64,
+pub struct CheckedHeader {
+    /// Size of header and metadata in bytes, from the start of the file.
+    pub metadata_len: u64,
+    /// Bytes of the extended header, which must not overlap tables.
+    pub range: Range<usize>,
+    /// Offset of the first segment; 0 if there are no segments.
+    pub segment_base: u64,
+    /// Size in bytes of all segments.
+    pub segment_bytes: u64,
 }
 
-/// A 64-bit field.
+/// Returns the 64-bit integer at byte `at`; 0 beyond the end.
 fn field(head: &[u8], at: usize) -> u64 {
     head.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
 }
 
-/// The upper or lower half of a 64-bit field.
+/// Returns the 32-bit integer at byte `at`, a multiple of 4; 0 beyond the end.
 fn word(head: &[u8], at: usize) -> u32 {
     field(head, at & !7).to_le_bytes()[at & 7..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-fn has(head: &[u8], at: usize, what: &[u8]) -> bool {
-    head.get(at..at + what.len()) == Some(what)
+fn has(head: &[u8], at: usize, expected: &[u8]) -> bool {
+    head.get(at..at + expected.len()) == Some(expected)
 }
 
-/// The header of a `.pte` of `len` bytes; `None` if nothing can be read after it.
-pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<Frame> {
+/// Validates the header of a `.pte` of `len` bytes; `None` if the program cannot be read.
+pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     let root = &Trail::ROOT;
     if len < HEAD || (head.len() as u64) < HEAD {
-        report.add("H-1", root, 0, format_args!("{len} bytes"), format_args!("{HEAD} at least"));
+        report.add("H-1", root, 0, format_args!("a file of {len} bytes"), format_args!("at least {HEAD} bytes"));
         return None;
     }
-    let mut frame = Frame { metadata: len, header: 8..8, base: 0, room: 0 };
+    let mut header = CheckedHeader { metadata_len: len, range: 8..8, segment_base: 0, segment_bytes: 0 };
     if has(head, 8, b"eh00") {
         let length = word(head, 12);
         if length < 24 {
-            report.add("H-4", root, 12, format_args!("a header of {length} bytes"), format_args!("24 at least"));
+            report.add("H-4", root, 12, format_args!("header length {length}"), format_args!("at least 24"));
             return None;
         }
-        frame.metadata = field(head, 16);
-        frame.base = field(head, 24);
-        frame.header = 8..8usize.saturating_add(length as usize);
+        header.metadata_len = field(head, 16);
+        header.segment_base = field(head, 24);
+        header.range = 8..8usize.saturating_add(length as usize);
         let size = if length < 32 {
-            report.add("H-5", root, 12, format_args!("a header of {length} bytes"), format_args!("32"));
+            report.add("H-5", root, 12, format_args!("header length {length}"), format_args!("32"));
             0
         } else {
             field(head, 32)
         };
-        frame.room = match length {
-            ..32 => len.saturating_sub(frame.base),
+        header.segment_bytes = match length {
+            ..32 => len.saturating_sub(header.segment_base),
             _ => size,
         };
-        if frame.base == 0 {
-            frame.room = 0;
+        if header.segment_base == 0 {
+            header.segment_bytes = 0;
         }
-        data(&frame, size, len, report);
-        wide(
+        segment_range(&header, size, len, report);
+        check_32_bits(
             &[
-                ("program_size", 16, frame.metadata),
-                ("segment_base_offset", 24, frame.base),
+                ("program_size", 16, header.metadata_len),
+                ("segment_base_offset", 24, header.segment_base),
                 ("segment_data_size", 32, size),
             ],
             report,
         );
     } else if has(head, 8, b"eh") {
         let found = String::from_utf8_lossy(&head[8..12]).into_owned();
-        report.add("H-3", root, 8, format_args!("a header {found:?}"), format_args!("\"eh00\", or no header"));
+        report.add("H-3", root, 8, format_args!("header magic {found:?}"), format_args!("\"eh00\""));
     }
-    if frame.metadata > len {
-        let found = format_args!("a program of {} bytes", frame.metadata);
-        report.add("H-10", root, 16, found, format_args!("no more than the file's {len}"));
+    if header.metadata_len > len {
+        let found = format_args!("program size {}", header.metadata_len);
+        report.add("H-10", root, 16, found, format_args!("at most {len}, the size of the file"));
         return None;
     }
-    if frame.metadata < 8 {
-        let found = format_args!("a program of {} bytes", frame.metadata);
-        report.add("H-12", root, 16, found, format_args!("8 at least"));
+    if header.metadata_len < 8 {
+        let found = format_args!("program size {}", header.metadata_len);
+        report.add("H-12", root, 16, found, format_args!("at least 8"));
         return None;
     }
     identifier("H-13", program::IDENTIFIER, head, report)?;
     let offset = u64::from(word(head, 0));
-    if offset < 8 || offset > frame.metadata.saturating_sub(4) {
-        let expected = format_args!("8 to {}", frame.metadata.saturating_sub(4));
-        report.add("H-14", root, 0, format_args!("the root table at byte {offset}"), expected);
+    if offset < 8 || offset > header.metadata_len.saturating_sub(4) {
+        let expected = format_args!("8 to {}", header.metadata_len.saturating_sub(4));
+        report.add("H-14", root, 0, format_args!("root table offset {offset}"), expected);
         return None;
     }
-    Some(frame)
+    Some(header)
 }
 
-/// Where the data of a `.pte` are said to be.
-fn data(frame: &Frame, size: u64, len: u64, report: &mut Reporter<'_, '_>) {
-    let (root, base) = (&Trail::ROOT, frame.base);
+/// Checks the range of the segments of a `.pte`; `size` is `segment_data_size`.
+fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Reporter<'_, '_>) {
+    let (root, base) = (&Trail::ROOT, header.segment_base);
     if base == 0 && size > 0 {
-        report.add("G-2", root, 32, format_args!("{size} bytes of data without a place"), format_args!("none"));
+        report.add(
+            "G-2",
+            root,
+            32,
+            format_args!("segment data size {size} without a segment base offset"),
+            format_args!("0"),
+        );
     }
-    if base != 0 && base < frame.metadata {
-        let expected = format_args!("{} at least, where the program ends", frame.metadata);
-        report.add("G-1", root, 24, format_args!("segments from byte {base}"), expected);
+    if base != 0 && base < header.metadata_len {
+        let expected = format_args!("at least {}, the end of the program", header.metadata_len);
+        report.add("G-1", root, 24, format_args!("segment base offset {base}"), expected);
     }
     if base != 0 && size == 0 && base > len {
-        report.add("H-9", root, 24, format_args!("segments from byte {base}"), format_args!("a place in {len} bytes"));
+        report.add(
+            "H-9",
+            root,
+            24,
+            format_args!("segment base offset {base}"),
+            format_args!("at most {len}, the size of the file"),
+        );
     }
     match base.checked_add(size) {
         None => {
@@ -120,26 +131,26 @@ fn data(frame: &Frame, size: u64, len: u64, report: &mut Reporter<'_, '_>) {
                 "H-7",
                 root,
                 32,
-                format_args!("{size} bytes from byte {base}"),
-                format_args!("a sum of 64 bits"),
+                format_args!("{size} bytes of segment data at offset {base}"),
+                format_args!("an end below 2^64"),
             );
         }
         Some(end) if size > 0 && end > len => {
-            let found = format_args!("{size} bytes of data from byte {base}");
-            report.add("H-8", root, 32, found, format_args!("no more than the file's {len}"));
+            let found = format_args!("{size} bytes of segment data at offset {base}");
+            report.add("H-8", root, 32, found, format_args!("an end of at most {len}, the size of the file"));
         }
         Some(end) if base != 0 && size > 0 && end < len => {
-            let found = format_args!("{} bytes behind the data", len - end);
+            let found = format_args!("{} after the segment data", counted(len - end, "byte"));
             report.add("G-3", root, end as usize, found, format_args!("none"));
         }
         _ => {}
     }
 }
 
-/// What does not fit 32 bits.
-fn wide(fields: &[(&'static str, usize, u64)], report: &mut Reporter<'_, '_>) {
+/// Reports fields that exceed 32 bits.
+fn check_32_bits(fields: &[(&'static str, usize, u64)], report: &mut Reporter<'_, '_>) {
     for (name, at, value) in fields.iter().filter(|(_, _, value)| *value > u64::from(u32::MAX)) {
-        let expected = format_args!("no more than {}", u32::MAX);
+        let expected = format_args!("at most {}", u32::MAX);
         report.add("G-5", &Trail::ROOT.field(name), *at, format_args!("{value}"), expected);
     }
 }
@@ -149,62 +160,56 @@ fn identifier(rule: &str, expected: &str, head: &[u8], report: &mut Reporter<'_,
         return Some(());
     }
     let found = String::from_utf8_lossy(head.get(4..8).unwrap_or_default()).into_owned();
-    report.add(rule, &Trail::ROOT, 4, format_args!("the identifier {found:?}"), format_args!("{expected:?}"));
+    report.add(rule, &Trail::ROOT, 4, format_args!("identifier {found:?}"), format_args!("{expected:?}"));
     None
 }
 
-/// The header of a `.ptd` of `len` bytes; `None` if nothing can be read after it.
-pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<Frame> {
+/// Validates the header of a `.ptd` of `len` bytes; `None` if the metadata cannot be read.
+pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     let root = &Trail::ROOT;
     if len < HEAD || (head.len() as u64) < HEAD {
-        report.add("H-20", root, 0, format_args!("{len} bytes"), format_args!("{HEAD} at least"));
+        report.add("H-20", root, 0, format_args!("a file of {len} bytes"), format_args!("at least {HEAD} bytes"));
         return None;
     }
     if !has(head, 8, b"FH01") {
         let found = String::from_utf8_lossy(&head[8..12]).into_owned();
-        report.add("H-21", root, 8, format_args!("{found:?}"), format_args!("\"FH01\""));
+        report.add("H-21", root, 8, format_args!("header magic {found:?}"), format_args!("\"FH01\""));
         return None;
     }
     let length = word(head, 12);
     if length < 40 {
-        report.add("H-22", root, 12, format_args!("a header of {length} bytes"), format_args!("40"));
+        report.add("H-22", root, 12, format_args!("header length {length}"), format_args!("at least 40"));
         return None;
     }
-    let (inserted, size, base, data) = (field(head, 16), field(head, 24), field(head, 32), field(head, 40));
-    if inserted < 40 {
-        report.add(
-            "G-7",
-            root,
-            16,
-            format_args!("{inserted} bytes inserted for the header"),
-            format_args!("40 at least"),
-        );
+    let (flatbuffer_offset, size, base, data) = (field(head, 16), field(head, 24), field(head, 32), field(head, 40));
+    if flatbuffer_offset < 40 {
+        report.add("G-7", root, 16, format_args!("flatbuffer offset {flatbuffer_offset}"), format_args!("at least 40"));
     }
-    let Some(metadata) = inserted.checked_add(size).filter(|metadata| *metadata <= len) else {
-        let found = format_args!("{inserted} + {size} bytes of metadata");
-        report.add("H-24", root, 24, found, format_args!("no more than the file's {len}"));
+    let Some(metadata_len) = flatbuffer_offset.checked_add(size).filter(|metadata_len| *metadata_len <= len) else {
+        let found = format_args!("{flatbuffer_offset} + {size} bytes of metadata");
+        report.add("H-24", root, 24, found, format_args!("at most {len}, the size of the file"));
         return None;
     };
     if base.checked_add(data).is_none_or(|end| end > len) {
-        let found = format_args!("{data} bytes of data from byte {base}");
-        report.add("H-23", root, 40, found, format_args!("no more than the file's {len}"));
+        let found = format_args!("{data} bytes of segment data at offset {base}");
+        report.add("H-23", root, 40, found, format_args!("an end of at most {len}, the size of the file"));
     }
-    if base < metadata {
-        let expected = format_args!("{metadata} at least, where the metadata end");
-        report.add("G-8", root, 32, format_args!("segments from byte {base}"), expected);
+    if base < metadata_len {
+        let expected = format_args!("at least {metadata_len}, the end of the metadata");
+        report.add("G-8", root, 32, format_args!("segment base offset {base}"), expected);
     }
-    wide(&[("segment_base_offset", 32, base), ("segment_data_size", 40, data)], report);
+    check_32_bits(&[("segment_base_offset", 32, base), ("segment_data_size", 40, data)], report);
     identifier("H-25", flat_tensor::IDENTIFIER, head, report)?;
-    let end = usize::try_from(inserted).unwrap_or(usize::MAX).saturating_add(8);
-    Some(Frame { metadata, header: 8..end, base, room: data })
+    let end = usize::try_from(flatbuffer_offset).unwrap_or(usize::MAX).saturating_add(8);
+    Some(CheckedHeader { metadata_len, range: 8..end, segment_base: base, segment_bytes: data })
 }
 
-/// The identifier of a `.bpte`; `None` if nothing can be read after it.
-pub fn bundled_program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<Frame> {
+/// Validates the identifier of a `.bpte` of `len` bytes; `None` if the file cannot be read.
+pub fn bundled_program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     if len < 12 {
-        report.add("H-31", &Trail::ROOT, 0, format_args!("{len} bytes"), format_args!("12 at least"));
+        report.add("H-31", &Trail::ROOT, 0, format_args!("a file of {len} bytes"), format_args!("at least 12 bytes"));
         return None;
     }
     identifier("H-30", bundled_program::IDENTIFIER, head, report)?;
-    Some(Frame { metadata: head.len() as u64, header: 0..8, base: 0, room: 0 })
+    Some(CheckedHeader { metadata_len: head.len() as u64, range: 0..8, segment_base: 0, segment_bytes: 0 })
 }

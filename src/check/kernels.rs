@@ -1,106 +1,107 @@
-//! What some kernels ask of their arguments beyond the kinds, where they abort the runtime instead of refusing the call:
-//! division by zero, a few element types, and the types, shapes and ranges of quantization. Found by trying ExecuTorch 1.5.1.
+//! Constraints of kernels beyond the kinds of their arguments, where the kernel aborts instead of rejecting the call: division
+//! by zero, a few element types, and the types, shapes and ranges of quantization (`O-`). Measured with ExecuTorch 1.5.1.
 //!
-//! Only what the file states and no instruction changes is looked at; numbers that are computed, and the contents of
-//! tensors, are not known before the method runs. What other kernels refuse in good order is not looked for.
+//! Only values that no instruction changes are checked; computed ones are not known before the method runs.
 
-use super::finding::Findings;
-use super::finding::Locate;
-use super::semantics::method::{Method, Numbers};
-use crate::operators::kernels::{Kernel, LONERS, Quantization, UNPROMOTED};
+use super::finding::{Findings, Locator};
+use super::semantics::method::{ConstantInts, KnownOperator, MethodAnalysis};
 use crate::format::ScalarType;
+use crate::operators::kernels::{PROMOTED_TO_SELF, Quantization, UNPROMOTED};
 use crate::program::{EValue, Memory, Tensor, TensorData};
 
-/// A constant of more bytes than this is not looked into.
-const SMALL: u64 = 1 << 16;
+/// Largest constant that is read, in bytes.
+const MAX_CONSTANT: u64 = 1 << 16;
 
 const INT: ScalarType = ScalarType(3);
 const HALF: ScalarType = ScalarType(5);
 const DOUBLE: ScalarType = ScalarType(7);
 
-/// So many uses of a value, and items of a list, are looked at, so that the work grows with the file.
-const FEW: usize = 64;
+/// Bound on the uses of a value, and the items of a list, that are examined, so that the work is linear in the file.
+const MAX_EXAMINED: usize = 64;
 
-/// A call of a known operator with as many arguments as it takes.
-pub(super) struct Call<'m, 'p> {
-    pub method: &'m Method<'p>,
-    pub name: &'m str,
-    pub kernel: &'m Kernel,
-    pub number: u32,
+/// A call of a known operator.
+pub(super) struct KernelCall<'m, 'p> {
+    pub method: &'m MethodAnalysis<'p>,
+    pub known: &'m KnownOperator,
+    pub step: u32,
     pub args: &'p [i32],
-    /// Whether the method has jumps.
+    /// The method has jumps.
     pub jumps: bool,
 }
 
-/// Checks a call.
-pub(super) fn check(call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>) {
-    for position in &call.kernel.divisors {
+/// Checks a call with the right number of arguments.
+pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
+    for position in &call.known.kernel.divisors {
         if call.has_zero(*position) {
             findings.add("O-7", || {
-                let expected = format!("another divisor for {}", call.name);
-                (place(&call.method.arg(call.number, *position)), "the Int 0".into(), expected)
+                let expected = format!("a non-zero divisor for {}", call.known.name);
+                (locate(&call.method.arg(call.step, *position)), "divisor 0".into(), expected)
             });
         }
     }
-    if let Some(position) = call.kernel.dimension
-        && let (Some(tensor), Some(dim)) = (call.tensor(0), call.constant(position))
+    if let Some(position) = call.known.kernel.dimension
+        && let (Some(tensor), Some(dim)) = (call.tensor(0), call.int(position))
         && !(0..sizes(tensor).len() as i64).contains(&dim)
     {
         findings.add("O-11", || {
-            let expected = format!("one of the {} from 0 on", sizes(tensor).len());
-            (place(&call.method.arg(call.number, position)), format!("the dimension {dim}"), expected)
+            let expected = format!("0 to {}", sizes(tensor).len() as i64 - 1);
+            (locate(&call.method.arg(call.step, position)), format!("dimension {dim}"), expected)
         });
     }
-    if let Some(range) = call.kernel.range {
-        check_range(call, range, findings, place);
+    if let Some(range) = call.known.kernel.range {
+        check_range(call, range, findings, locate);
     }
-    check_types(call, findings, place);
-    if let Some(quantization) = call.kernel.quantization {
-        self::quantization(quantization, call, findings, place);
+    check_types(call, findings, locate);
+    if let Some(quantization) = call.known.kernel.quantization {
+        check_quantization(quantization, call, findings, locate);
     }
 }
 
-/// A range that is longer than its out aborts when the out is resized.
-fn check_range(call: &Call<'_, '_>, range: [Option<usize>; 4], findings: &mut Findings, place: &Locate<'_>) {
+/// Checks that a range fits its out, which cannot grow: the kernel aborts when it resizes the out.
+fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &mut Findings, locate: &Locator<'_>) {
     let [start, end, step, out] = range;
-    let number = |position: Option<usize>, default: f64| position.map_or(Some(default), |at| call.number(at));
-    let (Some(start), Some(end), Some(step)) = (number(start, 0.0), number(end, 0.0), number(step, 1.0)) else {
+    let float = |position: Option<usize>, default: f64| position.map_or(Some(default), |at| call.float(at));
+    let (Some(start), Some(end), Some(step)) = (float(start, 0.0), float(end, 0.0), float(step, 1.0)) else {
         return;
     };
     let Some((position, out)) = out.and_then(|out| Some((out, call.tensor(out)?))) else { return };
     let (length, room) = (((end - start) / step).ceil(), count(sizes(out)));
     if !(0.0..=room as f64).contains(&length) {
         findings.add("O-12", || {
-            let found = format!("a range from {start} to {end} by {step}");
-            (place(&call.method.arg(call.number, position)), found, format!("{room} elements at most, as its out has"))
+            let found = format!("a range of {length} elements, from {start} to {end} by {step}");
+            (
+                locate(&call.method.arg(call.step, position)),
+                found,
+                format!("at most {room} elements, the size of the out"),
+            )
         });
     }
 }
 
-fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>) {
+fn check_types(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
     let mut report = |position: usize, tensor: &Tensor| {
         findings.add("O-10", || {
             let found = format!("a tensor of {}", tensor.scalar_type);
-            let expected = format!("an element type that {} has code for", call.name);
-            (place(&call.method.arg(call.number, position)), found, expected)
+            let expected = format!("an element type that {} supports", call.known.name);
+            (locate(&call.method.arg(call.step, position)), found, expected)
         });
     };
-    for (position, types) in &call.kernel.types {
+    for (position, types) in &call.known.kernel.types {
         if let Some(tensor) = call.tensor(*position).filter(|tensor| !types.contains(&tensor.scalar_type.0)) {
             report(*position, tensor);
         }
     }
-    if let Some(first) = call.kernel.promoted
+    if let Some(first) = call.known.kernel.promoted
         && let (Some(left), Some(right)) = (call.tensor(first), call.tensor(first + 1))
         && left.scalar_type != right.scalar_type
     {
         for (position, tensor) in [(first, left), (first + 1, right)] {
-            if LONERS.contains(&tensor.scalar_type.0) {
+            if PROMOTED_TO_SELF.contains(&tensor.scalar_type.0) {
                 report(position, tensor);
             }
         }
     }
-    if !call.kernel.promotes {
+    if !call.known.kernel.promotes {
         return;
     }
     for position in 0..call.args.len() - 1 {
@@ -113,17 +114,17 @@ fn check_types(call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>)
     }
 }
 
-impl<'p> Call<'_, 'p> {
-    /// The numbers of a small constant tensor of ints, if they can be had.
-    fn numbers(&self, position: usize) -> Option<Numbers> {
+impl<'p> KernelCall<'_, 'p> {
+    /// Returns the elements of a small constant tensor of int32 or int64, if they can be read.
+    fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
         let tensor = self.tensor(position)?;
         let TensorData::Blob(data) = tensor.data else { return None };
         let blob = self.method.program.blob(data);
-        if tensor.memory != Memory::None || blob.len > SMALL {
+        if tensor.memory != Memory::None || blob.len > MAX_CONSTANT {
             return None;
         }
         // Many calls may share a constant.
-        let mut known = self.method.numbers.borrow_mut();
+        let mut cache = self.method.constant_ints.borrow_mut();
         let read = || {
             let bytes = blob.read_at(0, blob.len as usize).ok()?;
             match tensor.scalar_type {
@@ -132,7 +133,7 @@ impl<'p> Call<'_, 'p> {
                 _ => None,
             }
         };
-        known.entry((data, tensor.scalar_type.0)).or_insert_with(read).clone()
+        cache.entry((data, tensor.scalar_type.0)).or_insert_with(read).clone()
     }
 
     fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
@@ -141,148 +142,156 @@ impl<'p> Call<'_, 'p> {
     }
 
     fn tensor(&self, position: usize) -> Option<&'p Tensor> {
-        match self.argument(position)? {
-            (_, EValue::Tensor(tensor)) => Some(tensor),
-            _ => None,
+        let (_, EValue::Tensor(tensor)) = self.argument(position)? else { return None };
+        Some(tensor)
+    }
+
+    /// Returns an Int or Double argument that no instruction replaces.
+    fn float(&self, position: usize) -> Option<f64> {
+        let (value, argument) = self.argument(position)?;
+        if let EValue::Double(float) = argument {
+            return self.is_unchanged(value).then_some(*float);
         }
+        self.unchanged_int(value).map(|int| int as f64)
     }
 
-    /// An Int or Double that nothing replaces.
-    fn number(&self, position: usize) -> Option<f64> {
-        match self.argument(position)? {
-            (value, EValue::Double(number)) => self.is_kept(value).then_some(*number),
-            (value, _) => self.stays(value).map(|number| number as f64),
-        }
+    /// Returns an Int argument that no instruction replaces.
+    fn int(&self, position: usize) -> Option<i64> {
+        self.unchanged_int(self.argument(position)?.0)
     }
 
-    /// A number that nothing replaces.
-    fn constant(&self, position: usize) -> Option<i64> {
-        self.stays(self.argument(position)?.0)
+    /// Returns the Int that a value of the file still is when the call is reached.
+    fn unchanged_int(&self, value: usize) -> Option<i64> {
+        let EValue::Int(int) = &self.method.values()[value] else { return None };
+        self.is_unchanged(value).then_some(*int)
     }
 
-    /// The number that a value still has when the call is reached. With jumps only if nothing ever replaces it: what is
-    /// written behind a call may be written before it.
-    fn stays(&self, value: usize) -> Option<i64> {
-        let EValue::Int(number) = &self.method.values()[value] else { return None };
-        self.is_kept(value).then_some(*number)
-    }
-
-    fn is_kept(&self, value: usize) -> bool {
+    /// Returns `true` if no instruction before the call writes a value; in a method with jumps, if no instruction does: a later
+    /// one may run first.
+    fn is_unchanged(&self, value: usize) -> bool {
         let uses = self.method.value_accesses(value);
-        let few = uses.len() <= FEW;
-        let mut writes = uses.take(FEW).filter(|access| access.how.may_write());
-        few && !writes.any(|write| self.jumps || write.step < self.number)
+        let few = uses.len() <= MAX_EXAMINED;
+        let mut writes = uses.take(MAX_EXAMINED).filter(|access| access.kind.may_write());
+        few && !writes.any(|write| self.jumps || write.step < self.step)
     }
 
-    /// Whether an argument is 0, or a list with a 0.
+    /// Returns `true` if an argument is 0, or a list that contains 0.
     fn has_zero(&self, position: usize) -> bool {
-        match self.argument(position) {
-            Some((_, EValue::IntList(Some(items)))) if !self.method.tangled => items.iter().take(FEW).any(|item| {
+        let Some((value, argument)) = self.argument(position) else { return false };
+        let EValue::IntList(Some(items)) = argument else { return self.unchanged_int(value) == Some(0) };
+        !self.method.is_truncated
+            && items.iter().take(MAX_EXAMINED).any(|item| {
                 let value = i32::try_from(*item).ok().and_then(|item| self.method.value(item));
-                value.and_then(|value| self.stays(value)) == Some(0)
-            }),
-            Some((value, _)) => self.stays(value) == Some(0),
-            None => false,
-        }
+                value.and_then(|value| self.unchanged_int(value)) == Some(0)
+            })
     }
 }
 
-/// Checks a call of an operator of quantization.
-fn quantization(known: &Quantization, call: &Call<'_, '_>, findings: &mut Findings, place: &Locate<'_>) {
-        let mut report = |position: usize, found: String, expected: String| {
-            findings.add("O-8", || (place(&call.method.arg(call.number, position)), found, expected));
-        };
-        let dtype = known.range + 2;
-        let out = if known.quantizes { dtype + 1 } else { dtype + 2 };
-        let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
-        let (small, real, small_at, real_at) =
-            if known.quantizes { (result, input, out, 0) } else { (input, result, 0, out) };
-        if !matches!(real.scalar_type, HALF | ScalarType::FLOAT | DOUBLE) {
-            report(real_at, format!("a tensor of {}", real.scalar_type), "float16, float32 or float64".into());
-        }
-        let bounds = bounds(small.scalar_type);
-        if bounds.is_none() {
+/// Checks the arguments of a quantization or dequantization.
+fn check_quantization(
+    quantization: &Quantization,
+    call: &KernelCall<'_, '_>,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let mut report = |position: usize, found: String, expected: String| {
+        findings.add("O-8", || (locate(&call.method.arg(call.step, position)), found, expected));
+    };
+    let dtype = quantization.range + 2;
+    let out = if quantization.quantizes { dtype + 1 } else { dtype + 2 };
+    let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
+    let (small, real, small_at, real_at) =
+        if quantization.quantizes { (result, input, out, 0) } else { (input, result, 0, out) };
+    if !matches!(real.scalar_type, HALF | ScalarType::FLOAT | DOUBLE) {
+        report(real_at, format!("a tensor of {}", real.scalar_type), "float16, float32 or float64".into());
+    }
+    let bounds = bounds(small.scalar_type);
+    if bounds.is_none() {
+        report(small_at, format!("a tensor of {}", small.scalar_type), "uint8, int8, int16, int32 or uint16".into());
+    }
+    if let Some(code) = call.int(dtype).filter(|code| *code != i64::from(small.scalar_type.0)) {
+        report(dtype, format!("dtype {code}"), format!("{}, the type of the quantized tensor", small.scalar_type.0));
+    }
+    if !quantization.quantizes
+        && let Some(code) = call.int(dtype + 1).filter(|code| *code != i64::from(real.scalar_type.0))
+    {
+        report(dtype + 1, format!("out_dtype {code}"), format!("{}, the type of the out", real.scalar_type.0));
+    }
+    let (least, most) = (call.int(quantization.range), call.int(quantization.range + 1));
+    if let (true, Some((low, high))) = (quantization.quantizes, bounds) {
+        if let Some(least) = least.filter(|least| *least < low) {
             report(
-                small_at,
-                format!("a tensor of {}", small.scalar_type),
-                "uint8, int8, int16, int32 or uint16".into(),
+                quantization.range,
+                format!("quant_min {least}"),
+                format!("at least {low}, the minimum of {}", small.scalar_type),
             );
         }
-        if let Some(code) = call.constant(dtype).filter(|code| *code != i64::from(small.scalar_type.0)) {
-            report(dtype, format!("the type {code}"), format!("{}, that of the quantized tensor", small.scalar_type.0));
+        if let Some(most) = most.filter(|most| *most > high) {
+            report(
+                quantization.range + 1,
+                format!("quant_max {most}"),
+                format!("at most {high}, the maximum of {}", small.scalar_type),
+            );
         }
-        if !known.quantizes
-            && let Some(code) = call.constant(dtype + 1).filter(|code| *code != i64::from(real.scalar_type.0))
-        {
-            report(dtype + 1, format!("the type {code}"), format!("{}, that of the out", real.scalar_type.0));
-        }
-        let (least, most) = (call.constant(known.range), call.constant(known.range + 1));
-        if let (true, Some((low, high))) = (known.quantizes, bounds) {
-            if let Some(least) = least.filter(|least| *least < low) {
-                report(known.range, format!("{least}"), format!("{low} or more, as {} has", small.scalar_type));
-            }
-            if let Some(most) = most.filter(|most| *most > high) {
-                report(known.range + 1, format!("{most}"), format!("{high} or less, as {} has", small.scalar_type));
-            }
-        }
-        if let (false, Some(least), Some(most)) = (known.quantizes, least, most)
-            && least > most
-        {
-            report(known.range, format!("{least}"), format!("{most}, the largest value, or less"));
-        }
-        let (given, made) = (sizes(input), sizes(result));
-        let fits = match result.shape_dynamism {
-            0 => given == made,
-            _ => given.len() == made.len() && count(given) <= count(made),
-        };
-        if !fits {
-            report(out, format!("sizes {made:?}"), format!("{given:?}, as the input has"));
-        }
-        let channels = match known.axis {
-            None => Some(1),
-            Some(at) => match call.constant(at) {
-                None => return,
-                Some(axis) => match dimension(axis, given) {
-                    None => {
-                        report(at, format!("the dimension {axis}"), format!("one of the {}", given.len()));
-                        return;
-                    }
-                    Some(_) if input.shape_dynamism != 0 => None,
-                    Some(size) => Some(size),
-                },
+    }
+    if let (false, Some(least), Some(most)) = (quantization.quantizes, least, most)
+        && least > most
+    {
+        report(quantization.range, format!("quant_min {least}"), format!("at most {most}, the quant_max"));
+    }
+    let (input_sizes, out_sizes) = (sizes(input), sizes(result));
+    let fits = match result.shape_dynamism {
+        0 => input_sizes == out_sizes,
+        _ => input_sizes.len() == out_sizes.len() && count(input_sizes) <= count(out_sizes),
+    };
+    if !fits {
+        report(out, format!("sizes {out_sizes:?}"), format!("{input_sizes:?}, the sizes of the input"));
+    }
+    let channels = match quantization.axis {
+        None => Some(1),
+        Some(at) => match call.int(at) {
+            None => return,
+            Some(axis) => match dimension(axis, input_sizes) {
+                None => {
+                    report(
+                        at,
+                        format!("axis {axis}"),
+                        format!("a dimension of a tensor of rank {}", input_sizes.len()),
+                    );
+                    return;
+                }
+                Some(_) if input.shape_dynamism != 0 => None,
+                Some(size) => Some(size),
             },
-        };
-        if !known.tensors {
-            return;
+        },
+    };
+    if !quantization.tensors {
+        return;
+    }
+    if let (true, Some(least), Some(most)) = (quantization.axis.is_some() && !quantization.quantizes, least, most)
+        && let Some(wrong) =
+            call.constant_ints(2).and_then(|zeros| zeros.iter().copied().find(|zero| !(least..=most).contains(zero)))
+    {
+        report(2, format!("zero point {wrong}"), format!("{least} to {most}, the range of quantized values"));
+    }
+    // Only dequantize_per_channel supports other types than float64 and int64.
+    let lenient = quantization.axis.is_some() && !quantization.quantizes;
+    let scales: &[ScalarType] = if lenient { &[DOUBLE, ScalarType::FLOAT] } else { &[DOUBLE] };
+    let zeros: &[ScalarType] = if lenient { &[ScalarType::LONG, INT] } else { &[ScalarType::LONG] };
+    for (position, types) in [(1, scales), (2, zeros)] {
+        let Some(tensor) = call.tensor(position) else { continue };
+        if !types.contains(&tensor.scalar_type) {
+            let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+            report(position, format!("a tensor of {}", tensor.scalar_type), names.join(" or "));
         }
-        if let (true, Some(least), Some(most)) = (known.axis.is_some() && !known.quantizes, least, most)
-            && let Some(wrong) =
-                call.numbers(2).and_then(|zeros| zeros.iter().copied().find(|zero| !(least..=most).contains(zero)))
-        {
-            report(2, format!("the zero point {wrong}"), format!("{least} to {most}, the range of the values"));
+        if channels.is_some_and(|channels| tensor.shape_dynamism == 0 && count(sizes(tensor)) != channels) {
+            let expected = channels.unwrap_or_default();
+            report(position, format!("{} elements", count(sizes(tensor))), format!("{expected}, one per channel"));
         }
-        // The one that works in channels and makes numbers takes more.
-        let lenient = known.axis.is_some() && !known.quantizes;
-        let scales: &[ScalarType] = if lenient { &[DOUBLE, ScalarType::FLOAT] } else { &[DOUBLE] };
-        let zeros: &[ScalarType] = if lenient { &[ScalarType::LONG, INT] } else { &[ScalarType::LONG] };
-        for (position, types) in [(1, scales), (2, zeros)] {
-            let Some(tensor) = call.tensor(position) else { continue };
-            if !types.contains(&tensor.scalar_type) {
-                let names: Vec<String> = types.iter().map(ToString::to_string).collect();
-                report(position, format!("a tensor of {}", tensor.scalar_type), names.join(" or "));
-            }
-            if channels.is_some_and(|channels| tensor.shape_dynamism == 0 && count(sizes(tensor)) != channels) {
-                let expected = channels.unwrap_or_default();
-                report(
-                    position,
-                    format!("{} elements", count(sizes(tensor))),
-                    format!("{expected}, one for each channel"),
-                );
-            }
-        }
+    }
 }
 
-/// The numbers that a type of quantized tensors has.
+/// Returns the minimum and maximum of an element type of quantized tensors; `None` for other types.
 fn bounds(scalar_type: ScalarType) -> Option<(i64, i64)> {
     Some(match scalar_type {
         ScalarType(0) => (0, 0xff),
@@ -302,7 +311,7 @@ fn count(sizes: &[i32]) -> i128 {
     sizes.iter().map(|size| i128::from(*size)).fold(1, i128::saturating_mul)
 }
 
-/// The size of a dimension, counted from the end if it is negative.
+/// Returns the size of a dimension, which is counted from the end if it is negative.
 fn dimension(axis: i64, sizes: &[i32]) -> Option<i128> {
     let rank = sizes.len() as i64;
     let at = if axis < 0 { axis.checked_add(rank)? } else { axis };

@@ -1,42 +1,53 @@
-//! Whether kernels get the arguments they take: as many, and of the kinds that their signatures say.
+//! Number and kinds of the arguments of kernel calls, against the signatures of the operators (`O-`).
 //!
-//! Kinds are those that a value may have while the method runs, not only the one the file states, since results and moves
-//! replace values. Says nothing about sizes and element types: those are each kernel's own business.
+//! Results and moves replace values at run time, so the kinds of a value are all that it may have while the method runs. Sizes
+//! and element types are in [`super::kernels`].
 
 use std::collections::HashSet;
 
-use super::finding::Findings;
-use super::finding::Locate;
-use super::kernels;
-use super::semantics::method::{kinds_of, Known, Method, Step, full_name, list};
+use super::finding::{Findings, Locator};
+use super::kernels::{self, KernelCall};
+use super::semantics::method::{InstructionRef, MethodAnalysis, full_name, kinds_of, list};
+use crate::diagnostics::counted;
+use crate::format::program::KERNEL_TYPES;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Arg, ArgKind, Base};
 use crate::program::element::Part;
 use crate::program::{EValue, Instruction};
 
-/// Checks the kernel calls of a method. `unknown` holds the names that were reported as unknown already.
-pub(super) fn check(method: &Method<'_>, unknown: &mut HashSet<String>, findings: &mut Findings, place: &Locate<'_>) {
-    report_unknown(method, unknown, findings, place);
-    let jumps = method.steps.iter().any(|step| matches!(step.what, Instruction::JumpFalseCall { .. }));
+/// Checks the calls of a method. `unknown` contains the names of operators that were already reported as unknown.
+pub(super) fn check(
+    method: &MethodAnalysis<'_>,
+    unknown: &mut HashSet<String>,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    report_unknown(method, unknown, findings, locate);
+    let jumps = method.steps.iter().any(|step| matches!(step.instruction, Instruction::JumpFalseCall { .. }));
     for (number, step) in method.steps.iter().enumerate() {
-        if let Instruction::DelegateCall { args: Some(args), .. } = step.what
+        if let Instruction::DelegateCall { args: Some(args), .. } = step.instruction
             && args.is_empty()
         {
             findings.add("O-9", || {
                 let expected = "the delegate's inputs and outputs".into();
-                (place(&method.field(number as u32, "args")), "a delegate call without arguments".into(), expected)
+                (locate(&method.field(number as u32, "args")), "a delegate call without arguments".into(), expected)
             });
         }
         let Some((known, args)) = method.call(step) else { continue };
-        Call { method, known, number: number as u32, args, jumps }.check(findings, place);
+        KernelCall { method, known, step: number as u32, args, jumps }.check(findings, locate);
     }
 }
 
-/// Unknown operators that are called, once for each name.
-fn report_unknown(method: &Method<'_>, unknown: &mut HashSet<String>, findings: &mut Findings, place: &Locate<'_>) {
+/// Reports unknown operators that are called, once for each name.
+fn report_unknown(
+    method: &MethodAnalysis<'_>,
+    unknown: &mut HashSet<String>,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
     let mut seen = vec![false; method.operators.len()];
-    for Step { what, .. } in &method.steps {
-        let Instruction::KernelCall { op_index, .. } = what else { continue };
+    for InstructionRef { instruction, .. } in &method.steps {
+        let Instruction::KernelCall { op_index, .. } = instruction else { continue };
         let Some(index) = usize::try_from(*op_index).ok().filter(|index| *index < seen.len()) else { continue };
         if method.operators[index].is_some() || std::mem::replace(&mut seen[index], true) {
             continue;
@@ -45,30 +56,22 @@ fn report_unknown(method: &Method<'_>, unknown: &mut HashSet<String>, findings: 
         let Some(name) = operator.and_then(full_name) else { continue };
         if unknown.insert(name.clone()) {
             findings.add("O-5", || {
-                let expected = "an operator that the runtime registers, or one that --ops describes".into();
-                (place(&method.element(Part::Operator(index))), format!("the unknown operator {name}"), expected)
+                let expected = "an operator of the runtime or of the --ops file".into();
+                (locate(&method.element(Part::Operator(index))), format!("unknown operator `{name}`"), expected)
             });
         }
     }
 }
 
-struct Call<'m, 'p> {
-    method: &'m Method<'p>,
-    known: &'m Known,
-    number: u32,
-    args: &'p [i32],
-    jumps: bool,
-}
-
-impl Call<'_, '_> {
-    fn check(&self, findings: &mut Findings, place: &Locate<'_>) {
+impl KernelCall<'_, '_> {
+    fn check(&self, findings: &mut Findings, locate: &Locator<'_>) {
         let signature = &self.known.signature;
         let has_outs = !self.known.outs.is_empty();
         let expected = signature.args.len() + usize::from(has_outs || signature.result.is_some());
         if self.args.len() != expected {
             findings.add("O-1", || {
-                let what = format!("{} arguments for {}", self.args.len(), self.known.name);
-                (place(&self.method.at(self.number)), what, format!("{expected}: {}", self.listed()))
+                let found = format!("{} for {}", counted(self.args.len() as u64, "argument"), self.known.name);
+                (locate(&self.method.at(self.step)), found, format!("{expected}: {}", self.parameters()))
             });
             return;
         }
@@ -81,67 +84,60 @@ impl Call<'_, '_> {
                 None => accepted(arg.kind),
             };
             if self.method.kinds[value].meets(accepted) {
-                self.check_items(position, arg, value, findings, place);
+                self.check_items(position, arg, value, findings, locate);
                 continue;
             }
             kinds_fit = false;
             findings.add("O-2", || {
-                let wanted = if narrower.is_some() { names(accepted) } else { arg.kind.to_string() };
-                (place(&self.method.arg(self.number, position)), self.found(value), self.expected(position, &wanted))
+                let expected = if narrower.is_some() { names(accepted) } else { arg.kind.to_string() };
+                (locate(&self.method.arg(self.step, position)), self.found(value), self.expected(position, &expected))
             });
         }
-        self.check_result(has_outs, findings, place);
-        let Call { method, known, number, args, jumps } = *self;
-        if !kinds_fit {
-            return;
+        self.check_result(has_outs, findings, locate);
+        if kinds_fit {
+            kernels::check(self, findings, locate);
         }
-        let (name, kernel) = (&*known.name, &known.kernel);
-        kernels::check(&kernels::Call { method, name, kernel, number, args, jumps }, findings, place);
     }
 
-    /// The items of a list of ints are values of their own.
-    fn check_items(&self, position: usize, arg: &Arg, value: usize, findings: &mut Findings, place: &Locate<'_>) {
+    /// Checks the kinds of the items of an IntList, which are indices of values.
+    fn check_items(&self, position: usize, arg: &Arg, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
         let EValue::IntList(Some(items)) = &self.method.values()[value] else { return };
-        if self.method.tangled || !arg.kind.list {
+        if self.method.is_truncated || !arg.kind.list {
             return;
         }
-        let wrong = items.iter().enumerate().find_map(|(number, item)| {
+        let wrong = items.iter().enumerate().find_map(|(index, item)| {
             let item = self.method.value(i32::try_from(*item).ok()?)?;
-            (!self.method.kinds[item].meets(Kinds::INT)).then_some((number, item))
+            (!self.method.kinds[item].meets(Kinds::INT)).then_some((index, item))
         });
-        if let Some((number, item)) = wrong {
+        if let Some((index, item)) = wrong {
             findings.add("O-3", || {
-                let found = format!("a list whose item {number} is {}", self.found(item));
-                let expected = self.expected(position, "list of Int values");
-                (place(&self.method.arg(self.number, position)), found, expected)
+                let found = format!("a list whose item {index} is {}", self.found(item));
+                let expected = self.expected(position, "a list of Int values");
+                (locate(&self.method.arg(self.step, position)), found, expected)
             });
         }
     }
 
-    /// What stands behind the arguments: the outs again, or room for the result.
-    fn check_result(&self, has_outs: bool, findings: &mut Findings, place: &Locate<'_>) {
+    /// Checks the last argument: the outs again, or the value that the result replaces.
+    fn check_result(&self, has_outs: bool, findings: &mut Findings, locate: &Locator<'_>) {
         let signature = &self.known.signature;
         let position = signature.args.len();
         let Some(value) = self.args.get(position).and_then(|value| self.method.value(*value)) else { return };
         let report = |findings: &mut Findings, rule, expected: &str| {
             findings.add(rule, || {
-                let expected = format!("{expected} as the result (argument {position}) of {}", self.known.name);
-                (place(&self.method.arg(self.number, position)), self.found(value), expected)
+                let expected = format!("{expected} as result (argument {position}) of {}", self.known.name);
+                (locate(&self.method.arg(self.step, position)), self.found(value), expected)
             });
         };
         if has_outs {
             if !self.repeats_outs(value) {
-                report(
-                    findings,
-                    "O-4",
-                    if self.known.outs.len() == 1 { "the out again" } else { "a list of the outs again" },
-                );
+                report(findings, "O-4", if self.known.outs.len() == 1 { "the out" } else { "a list of the outs" });
             }
             return;
         }
         let stated = kinds_of(&self.method.values()[value]);
         match signature.result {
-            // A view has to have a tensor to make one of; other results replace whatever is there.
+            // The kernel of a view reads the tensor there; other results replace the value without reading it.
             Some(Base::Tensor) if self.known.is_view && !stated.meets(Kinds::TENSOR) => {
                 report(findings, "O-2", "a Tensor");
             }
@@ -154,7 +150,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Whether a value is the one out, or a list of the outs.
+    /// Returns `true` if a value is the only out, or a list of the outs.
     fn repeats_outs(&self, value: usize) -> bool {
         let values = self.method.values();
         if let [out] = *self.known.outs {
@@ -162,39 +158,36 @@ impl Call<'_, '_> {
             if out == Some(value) {
                 return true;
             }
-            // The out is a list: then there are two lists of the same tensors.
+            // The out is a list, and the value another list of the same tensors.
             return match (out.and_then(|out| list(&values[out])), list(&values[value])) {
-                (Some(out), Some(again)) if self.method.tangled => out.len() == again.len(),
+                (Some(out), Some(again)) if self.method.is_truncated => out.len() == again.len(),
                 (Some(out), Some(again)) => out.iter().eq(again.iter()),
-                _ => false,
+                (None, _) | (_, None) => false,
             };
         }
         list(&values[value]).is_some_and(|again| again.iter().eq(self.known.outs.iter().map(|out| self.args[*out])))
     }
 
     fn found(&self, value: usize) -> String {
-        let value_kind = self.method.values()[value].kind();
-        format!("the {value_kind} values[{value}]")
+        format!("values[{value}] of kind {}", self.method.values()[value].kind())
     }
 
     fn expected(&self, position: usize, kind: &str) -> String {
         let name = &self.known.signature.args[position].name;
-        format!("{kind} for the argument `{name}` ({position}) of {}", self.known.name)
+        format!("{kind} for argument `{name}` ({position}) of {}", self.known.name)
     }
 
-    fn listed(&self) -> String {
+    fn parameters(&self) -> String {
         let signature = &self.known.signature;
         let mut names: Vec<&str> = signature.args.iter().map(|arg| &*arg.name).collect();
-        if !self.known.outs.is_empty() {
-            names.push("and the outs again");
-        } else if signature.result.is_some() {
-            names.push("and the result");
+        if !self.known.outs.is_empty() || signature.result.is_some() {
+            names.push("result");
         }
         names.join(", ")
     }
 }
 
-/// What the runtime takes for an argument; whatever else aborts it.
+/// Returns the kinds that the runtime accepts for an argument; it aborts at others.
 fn accepted(kind: ArgKind) -> Kinds {
     let single = match (kind.list, kind.base) {
         (false, Base::Tensor) => Kinds::TENSOR,
@@ -208,15 +201,16 @@ fn accepted(kind: ArgKind) -> Kinds {
         (true, Base::Int) => Kinds::INT_LIST,
         (true, Base::Float) => Kinds::DOUBLE_LIST,
         (true, Base::Bool) => Kinds::BOOL_LIST,
-        // No kernel takes other lists.
-        (true, _) => Kinds::ANY,
+        // No operator of the runtime has such a parameter.
+        (true, Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat) => Kinds::ANY,
     };
     if kind.optional { single.or(Kinds::NULL) } else { single }
 }
 
-/// The kinds of a set, as the schema calls them.
+/// Formats a set of kinds by their names in the schema.
 fn names(kinds: Kinds) -> String {
-    let types = crate::format::program::KERNEL_TYPES.iter().zip(1..);
-    let names: Vec<&str> = types.filter(|(_, tag)| kinds.0 >> *tag & 1 == 1).map(|(kind, _)| kind.name).collect();
+    let types = KERNEL_TYPES.iter().zip(1..);
+    let names: Vec<&str> =
+        types.filter(|(_, tag)| kinds.meets(Kinds::of_tag(*tag))).map(|(kind, _)| kind.name).collect();
     names.join(" or ")
 }

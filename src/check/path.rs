@@ -1,18 +1,18 @@
-//! Findings of a FlatBuffer with their paths and byte offsets.
+//! Locations of findings in a FlatBuffer: byte offsets and paths.
 
 use std::fmt;
 
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::view::Table;
 use crate::format::path::{self, MethodName, Methods, Trail};
 use crate::format::program::{chain, execution_plan, instruction, kernel_call, program};
-use crate::format::flatbuffer::view::Table;
 use crate::program::Program;
 use crate::program::element::{Element, Part};
 
-/// Takes findings of a FlatBuffer and says where they are.
+/// Adds findings of a FlatBuffer with their locations.
 pub struct Reporter<'f, 'a> {
-    /// The findings.
+    /// List that the findings are added to.
     pub findings: &'f mut Findings,
     bytes: &'a [u8],
     prefix: &'static str,
@@ -20,31 +20,24 @@ pub struct Reporter<'f, 'a> {
 }
 
 impl<'f, 'a> Reporter<'f, 'a> {
-    /// For a file of its own, or a file inside another: `bytes` begin at `start`, and paths begin with `prefix`.
+    /// Returns a reporter for a FlatBuffer whose `bytes` begin at `start` of the file, and whose paths begin with `prefix`.
     pub fn new(findings: &'f mut Findings, bytes: &'a [u8], prefix: &'static str, start: u64) -> Reporter<'f, 'a> {
         Reporter { findings, bytes, prefix, start }
     }
-
 }
 
 impl Report for Reporter<'_, '_> {
-    fn add(
-        &mut self,
-        id: &str,
-        path: &Trail<'_>,
-        at: usize,
-        found: fmt::Arguments<'_>,
-        expected: fmt::Arguments<'_>,
-    ) {
+    fn add(&mut self, id: &str, path: &Trail<'_>, at: usize, found: fmt::Arguments<'_>, expected: fmt::Arguments<'_>) {
         let (bytes, prefix, start) = (self.bytes, self.prefix, self.start);
         self.findings.add(id, || {
-            let place = Place { offset: Some(start.saturating_add(at as u64)), path: render(bytes, prefix, path) };
-            (place, found.to_string(), expected.to_string())
+            let location =
+                Location { offset: Some(start.saturating_add(at as u64)), path: render(bytes, prefix, path) };
+            (location, found.to_string(), expected.to_string())
         });
     }
 }
 
-/// Where a part of a program is: its table, or the place of a number in a list.
+/// Returns the offset of an element: of its table, or of its entry in a list of integers.
 fn byte_of(bytes: &[u8], element: &Element) -> Option<usize> {
     let root = Table::root(bytes)?;
     let (method, part) = match *element {
@@ -54,7 +47,7 @@ fn byte_of(bytes: &[u8], element: &Element) -> Option<usize> {
     };
     let plan = root.tables(program::execution_plan)?.get(method)?;
     let entry = |slot: u16, index: usize| Some(plan.tables(slot)?.get(index)?.at);
-    let number = |slot: u16, index: usize| Some(plan.i32s(slot)?.place(index));
+    let integer = |slot: u16, index: usize| Some(plan.i32s(slot)?.place(index));
     let instruction = |chain: usize, index: usize| {
         let chain = plan.tables(execution_plan::chains)?.get(chain)?;
         chain.tables(chain::instructions)?.get(index)
@@ -62,20 +55,20 @@ fn byte_of(bytes: &[u8], element: &Element) -> Option<usize> {
     match part {
         Part::Whole => Some(plan.at),
         Part::Value(index) | Part::Item(index, _) => entry(execution_plan::values, index),
-        Part::Input(index) => number(execution_plan::inputs, index),
-        Part::Output(index) => number(execution_plan::outputs, index),
+        Part::Input(index) => integer(execution_plan::inputs, index),
+        Part::Output(index) => integer(execution_plan::outputs, index),
         Part::Delegate(index) => entry(execution_plan::delegates, index),
         Part::Operator(index) => entry(execution_plan::operators, index),
         Part::Instruction(chain, index) | Part::Field(chain, index, _) => Some(instruction(chain, index)?.at),
         Part::Arg(chain, index, arg) => {
             let call = instruction(chain, index)?.child(instruction::instr_args)?;
-            // Both kinds of calls have their arguments in the same slot.
+            // `KernelCall` and `DelegateCall` have `args` in the same slot.
             Some(call.i32s(kernel_call::args)?.place(arg))
         }
     }
 }
 
-/// The path as text.
+/// Formats a path.
 fn render(bytes: &[u8], prefix: &str, path: &Trail<'_>) -> String {
     let steps = path.steps();
     if steps.is_empty() {
@@ -86,7 +79,7 @@ fn render(bytes: &[u8], prefix: &str, path: &Trail<'_>) -> String {
     format!("{prefix}{}", String::from_utf8_lossy(&out))
 }
 
-/// The methods of a program that is not known to be readable, for paths.
+/// The methods of a program that may be malformed.
 struct FileMethods<'a>(&'a [u8]);
 
 impl Methods for FileMethods<'_> {
@@ -104,14 +97,14 @@ impl Methods for FileMethods<'_> {
     }
 }
 
-/// Says of a part of the program in these bytes, which begin at `start` of the file, where it is.
+/// Returns the [`Locator`](super::finding::Locator) of a program whose `bytes` begin at `start` of the file.
 pub fn locator<'p>(
     bytes: &'p [u8],
     prefix: &'static str,
     start: u64,
     program: &'p Program,
-) -> impl Fn(&Element) -> Place + use<'p> {
-    move |element| Place {
+) -> impl Fn(&Element) -> Location + use<'p> {
+    move |element| Location {
         offset: byte_of(bytes, element).map(|at| start.saturating_add(at as u64)),
         path: format!("{prefix}{}", element.path(program)),
     }

@@ -13,7 +13,7 @@ use super::io::{self, Definitions, Messages, STREAM};
 use super::outputs::{Outputs, Stream};
 use super::summary;
 use crate::assembly::{Assembly, EmittedFile, OutputFile};
-use crate::check::{self, DataFile, Severity};
+use crate::check::{self, DataFile, RuleSeverity};
 use crate::data::{Origin, workers};
 use crate::emitter::Out;
 use crate::emitter::safetensors::Safetensors;
@@ -389,14 +389,14 @@ fn findings(
 ) -> std::io::Result<String> {
     let open = |path: &PathBuf| DataFile::open(path.display().to_string(), &Origin::File(path.as_path().into()));
     let with = arguments.with.iter().map(open).collect::<std::io::Result<_>>()?;
-    let options = check::Options { with, ..check::Options::default() };
+    let options = check::ValidatorOptions { with, ..check::ValidatorOptions::default() };
     let mut out = String::new();
     let findings = match bundle {
         Some(bundle) => vec![check::bundled_program(&bundle.file(&[], &[]).to_vec()?, &options)],
         None => check::assembly(assembly, &options)?,
     };
     for findings in findings {
-        let shown = findings.list().iter().filter(|finding| finding.rule.severity < Severity::Note);
+        let shown = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
         for finding in shown {
             out += &format!("warning: {}: {finding}\n", input.display());
             out += &format!("    the runtime: {}\n", finding.rule.runtime);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::exit::Exit;
 use super::io::{self, Definitions, Messages};
-use crate::check::{self, DataFile, Findings, Options, Profile, Severity};
+use crate::check::{self, DataFile, Findings, Profile, RuleSeverity, ValidatorOptions};
 use crate::data::Origin;
 use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
@@ -138,8 +138,9 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
 }
 
 impl Arguments {
-    fn options(&self) -> Result<Options, Failure> {
-        let mut options = Options { profile: self.profile.profile(), data: self.data, ..Options::default() };
+    fn options(&self) -> Result<ValidatorOptions, Failure> {
+        let mut options =
+            ValidatorOptions { profile: self.profile.profile(), data: self.data, ..ValidatorOptions::default() };
         for path in &self.with {
             let name = path.display().to_string();
             let file = DataFile::open(name, &Origin::File(path.as_path().into()));
@@ -168,7 +169,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure(Exit::Io, format!("cannot read {}: {error}", path.display()))
 }
 
-fn validate(input: &Path, options: &Options, definitions: &Definitions) -> Result<Vec<Validated>, Failure> {
+fn validate(input: &Path, options: &ValidatorOptions, definitions: &Definitions) -> Result<Vec<Validated>, Failure> {
     let binary =
         input.extension().is_some_and(|extension| ["pte", "ptd", "bpte"].iter().any(|name| extension == *name));
     let source = match binary {
@@ -199,7 +200,7 @@ fn failure(error: &Error) -> Failure {
 }
 
 /// Validates the files that YAML assembles to.
-fn validate_yaml(input: &Path, source: &Source<'_>, options: &Options) -> Result<Validated, Failure> {
+fn validate_yaml(input: &Path, source: &Source<'_>, options: &ValidatorOptions) -> Result<Validated, Failure> {
     let name = source.name().to_owned();
     match crate::assemble(source, &AssembleOptions::default()) {
         Ok(assembly) => {
@@ -216,9 +217,9 @@ impl Validated {
         let mut counts = Counts::default();
         for findings in &self.findings {
             counts.add(Counts {
-                errors: findings.count(Severity::Malformed) + findings.count(Severity::Invalid),
-                warnings: findings.count(Severity::Suspicious),
-                notes: findings.count(Severity::Note),
+                errors: findings.count(RuleSeverity::Malformed) + findings.count(RuleSeverity::Invalid),
+                warnings: findings.count(RuleSeverity::Suspicious),
+                notes: findings.count(RuleSeverity::Note),
             });
         }
         for diagnostic in &self.report.diagnostics {
@@ -284,8 +285,8 @@ impl Validated {
                 json!({
                     "rule": finding.rule.id,
                     "severity": finding.rule.severity.to_string(),
-                    "path": finding.place.path,
-                    "offset": finding.place.offset,
+                    "path": finding.location.path,
+                    "offset": finding.location.offset,
                     "found": finding.found,
                     "expected": finding.expected,
                     "title": finding.rule.title,

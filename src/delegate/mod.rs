@@ -1,3 +1,3 @@
-//! Payloads of delegates, one module per format.
+//! Formats of delegate payloads, one module each.
 
 pub mod xnnpack;

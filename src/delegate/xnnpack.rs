@@ -1,8 +1,7 @@
-//! Slot tables of the payload of an XNNPACK delegate: a graph of its own, which the backend follows without a look.
-//! Identifier `XN00` or `XN01`; the two differ in what the numbers of constants mean, not in their slots.
+//! Schema of the graph in the payload of an XNNPACK delegate. Identifier `XN00` or `XN01`; the two differ in the meaning of constant
+//! indices, not in their slots.
 //!
-//! Only what has to be there for the graph to be followed is described further than by its slot: floats are written down as
-//! the four bytes they are.
+//! Floats are declared as `UInt`: their values are not used.
 
 use crate::format::Kind::{AlignedBytes, Int, Ints, Short, Table, Tables, Text, UInt, ULong, Union, UnionTag};
 use crate::format::table::tables;
@@ -10,7 +9,7 @@ use crate::format::table::tables;
 /// The file identifiers at bytes 4..8 of the graph.
 pub const IDENTIFIERS: [&str; 2] = ["XN00", "XN01"];
 
-/// No value, where a number of one is asked for.
+/// Id that means no value.
 pub const NO_ID: u32 = u32::MAX;
 
 tables! {
@@ -19,9 +18,9 @@ tables! {
         version: Text, xnodes: Tables(&NODE), xvalues: Tables(&VALUE), num_externs: UInt, input_ids: Ints, output_ids: Ints,
         constant_buffer: Tables(&BUFFER), mem_buffer_sizes: Ints, constant_data: Tables(&CONSTANT_DATA_OFFSET),
     }
-    /// Bytes of a constant, inside of the graph.
+    /// Bytes of a constant inside the graph.
     BUFFER = buffer "Buffer" { storage: AlignedBytes(16) }
-    /// Where a constant is, behind the graph or in the program's named data.
+    /// Location of a constant after the graph or in named data.
     CONSTANT_DATA_OFFSET = constant_data_offset "ConstantDataOffset" { offset: ULong, size: ULong, named_key: Text }
     /// A value.
     VALUE = value "XValue" { xvalue_union_type: UnionTag, xvalue_union: Union(VALUES) }
@@ -34,15 +33,15 @@ tables! {
     QUANTIZED_TENSOR_VALUE = quantized_tensor_value "XNNQuantizedTensorValue" {
         tensor_value: Table(&TENSOR_VALUE), quant_params_type: UnionTag, quant_params: Union(QUANT_PARAMS),
     }
-    /// A scale for each channel.
+    /// Quantization with a scale per channel.
     PER_CHANNEL_QUANT = per_channel_quant "PerChannelQuant" {
         scale: Ints, channel_dim: Int, scale_buffer_idx: UInt, num_scales: UInt,
     }
-    /// One scale.
+    /// Quantization with one scale.
     PER_TENSOR_QUANT = per_tensor_quant "PerTensorQuant" { scale: UInt, zero_point: Int }
-    /// Scales that are found while it runs.
+    /// Quantization with scales that are computed at run time.
     PER_TOKEN_DYNAMIC_QUANT = per_token_dynamic_quant "PerTokenDynamicQuant" { num_nonbatch_dims: Int }
-    /// A scale for each group of a channel.
+    /// Quantization with a scale per group of a channel.
     PER_CHANNEL_GROUP_QUANT = per_channel_group_quant "PerChannelGroupQuant" {
         scale: Ints, channel_dim: Int, group_size: Int, scale_bf16: Ints, scale_buffer_idx: UInt, num_scales: UInt,
     }
@@ -50,13 +49,13 @@ tables! {
     NODE = node "XNode" {
         xnode_union_type: UnionTag, xnode_union: Union(NODES), debug_handle: UInt, output_min_max: Table(&OUTPUT_MIN_MAX),
     }
-    /// What a result is clamped to.
+    /// Bounds that an output is clamped to.
     OUTPUT_MIN_MAX = output_min_max "OutputMinMax" { output_min: UInt, output_max: UInt }
-    /// Two inputs.
+    /// An operation with two inputs.
     NODE_2X1 = node_2x1 "XNNNode2x1" { input1_id: UInt, input2_id: UInt, output_id: UInt, flags: UInt }
-    /// One input.
+    /// An operation with one input.
     NODE_1X1 = node_1x1 "XNNNode1x1" { input_id: UInt, output_id: UInt, flags: UInt }
-    /// Up to five inputs, of which the member of the union says how many count.
+    /// A concatenation of two to five inputs, as the tag of the union says.
     CAT = cat "XNNCat" {
         axis: UInt, input1_id: UInt, input2_id: UInt, input3_id: UInt, input4_id: UInt, output_id: UInt, flags: UInt,
         input5_id: UInt,
@@ -78,34 +77,34 @@ tables! {
         pooling_width: UInt, stride_height: UInt, stride_width: UInt, dilation_height: UInt, dilation_width: UInt,
         input_id: UInt, output_id: UInt, flags: UInt,
     }
-    /// A pooling that says where it found what.
+    /// A maximum pooling with indices.
     ARG_MAX_POOLING = arg_max_pooling "XNNArgMaxPooling2d" {
         padding_top: UInt, padding_right: UInt, padding_bottom: UInt, padding_left: UInt, pooling_height: UInt,
         pooling_width: UInt, input_id: UInt, output_value_id: UInt, output_index_id: UInt, flags: UInt,
     }
-    /// Dimensions in another order.
+    /// A permutation of dimensions.
     TRANSPOSE = transpose "XNNStaticTranspose" {
         num_dims: UInt, perm: Ints, input_id: UInt, output_id: UInt, flags: UInt,
     }
-    /// Other dimensions.
+    /// A change of shape.
     RESHAPE = reshape "XNNStaticReshape" {
         num_dims: UInt, new_shape: Ints, input_id: UInt, output_id: UInt, flags: UInt,
     }
-    /// A part.
+    /// A slice.
     SLICE = slice "XNNStaticSlice" {
         num_dims: UInt, offsets: Ints, sizes: Ints, input_id: UInt, output_id: UInt, flags: UInt,
     }
-    /// Another size of an image.
+    /// A bilinear resize.
     RESIZE_BILINEAR = resize_bilinear "XNNStaticResizeBilinear2D" {
         new_height: UInt, new_width: UInt, input_id: UInt, output_id: UInt, flags: UInt,
     }
-    /// A margin.
+    /// A padding with a constant.
     CONSTANT_PAD = constant_pad "XNNStaticConstantPad" {
         pre_paddings: Ints, post_paddings: Ints, padding_value: UInt, input_id: UInt, output_id: UInt, flags: UInt,
     }
-    /// Exponential linear unit, or a rectifier with a slope.
+    /// ELU or leaky ReLU.
     SLOPED = sloped "XNNELU" { alpha: UInt, input_id: UInt, output_id: UInt, flags: UInt }
-    /// Attention.
+    /// Scaled dot-product attention.
     ATTENTION = attention "XNNScaledDotProductAttention" {
         query_id: UInt, key_id: UInt, value_id: UInt, scale_id: UInt, mask_id: UInt, output_id: UInt, flags: UInt,
     }

@@ -1,7 +1,7 @@
-//! What the kernels of ExecuTorch 1.5.1 demand of their arguments beyond their signatures: violations abort the process or are
-//! undefined behaviour. Measured with the real runtime; the rules that use the tables are `check`'s.
+//! Constraints of the kernels of ExecuTorch 1.5.1 on their arguments, beyond their signatures: violations abort the process or are
+//! undefined behaviour. Measured with the real runtime.
 
-/// Operators that the machine makes divide by an argument, which is an Int or a list of them.
+/// Operators that divide by an argument (an Int or a list of Ints) without a check, and the argument.
 const DIVISORS: &[(&str, usize)] = &[
     ("executorch_prim::floordiv.Scalar", 1),
     ("executorch_prim::floordiv.int", 1),
@@ -14,18 +14,20 @@ const DIVISORS: &[(&str, usize)] = &[
     ("aten::max_pool2d_with_indices_backward.grad_input", 4),
 ];
 
-/// Operators that abort at other element types than these, and the argument.
+/// Operators that abort unless an argument has one of these element types.
 const TYPES: &[(&str, usize, &[i8])] = &[
     ("aten::embedding.out", 1, &[3, 4]),
     ("aten::div.out", 2, &[5, 6, 7, 8, 9, 10, 11, 15]),
     ("aten::cumsum.out", 3, &[0, 1, 2, 3, 4, 5, 6, 7, 11, 15]),
 ];
 
-/// Element types of quantized tensors and of bits: they promote to nothing, and kernels that ask what they promote to abort.
+/// Element types of quantized tensors and of bits, for which kernels with type promotion abort.
 pub const UNPROMOTED: &[i8] = &[12, 13, 14, 16, 17, 18, 19, 20, 21, 22];
 
-/// Element types that promote to themselves alone, and the operators that promote their two operands: from which argument on.
-pub const LONERS: &[i8] = &[23, 24, 25, 26, 27, 28, 29];
+/// Element types that are promoted only with themselves.
+pub const PROMOTED_TO_SELF: &[i8] = &[23, 24, 25, 26, 27, 28, 29];
+
+/// Operators that promote the types of two operands, and the position of the first operand.
 const PROMOTING: &[(&str, usize)] = &[
     ("aten::add.out", 0),
     ("aten::bitwise_and.Tensor_out", 0),
@@ -51,10 +53,10 @@ const PROMOTING: &[(&str, usize)] = &[
     ("aten::where.self_out", 1),
 ];
 
-/// What operators of `aten` are called that move elements without looking at them.
-const MOVES: &[&str] = &["copy", "clone", "cat", "expand", "permute", "view", "slice", "scatter", "where", "empty"];
+/// Parts of the names of operators of `aten` that copy elements without type promotion.
+const COPIES: &[&str] = &["copy", "clone", "cat", "expand", "permute", "view", "slice", "scatter", "where", "empty"];
 
-/// The operators of quantization that are known here, and where their arguments are.
+/// Quantizing and dequantizing operators, and the positions of their arguments.
 const QUANTIZATIONS: &[(&str, Quantization)] = &[
     ("quantized_decomposed::quantize_per_tensor.out", Quantization::new(true, None, false, 3)),
     ("quantized_decomposed::quantize_per_tensor.Tensor_out", Quantization::new(true, None, true, 3)),
@@ -64,17 +66,17 @@ const QUANTIZATIONS: &[(&str, Quantization)] = &[
     ("quantized_decomposed::dequantize_per_channel.out", Quantization::new(false, Some(3), true, 4)),
 ];
 
-/// How an operator of quantization takes its arguments: input, scale, zero point, axis if it has one, smallest and
-/// largest value, type, type of the result if it dequantizes, out.
+/// Arguments of a quantizing or dequantizing operator: input, scale, zero point, axis if it has one, quant_min, quant_max, dtype,
+/// out_dtype if it dequantizes, out.
 #[derive(Debug)]
 pub struct Quantization {
-    /// Whether numbers become small integers, and not the other way.
+    /// `true` if it quantizes, `false` if it dequantizes.
     pub quantizes: bool,
     /// Position of the axis, if it has one.
     pub axis: Option<usize>,
-    /// Whether scale and zero point are tensors.
+    /// `true` if scale and zero point are tensors.
     pub tensors: bool,
-    /// The smallest value; the largest and the type follow.
+    /// Position of quant_min; quant_max and dtype follow.
     pub range: usize,
 }
 
@@ -84,38 +86,38 @@ impl Quantization {
     }
 }
 
-/// The rows of the tables for one operator.
+/// Constraints of one operator.
 #[derive(Debug)]
-pub struct Kernel {
-    /// The arguments that must not be 0.
+pub struct KernelConstraints {
+    /// Positions of arguments that must not be 0.
     pub divisors: Vec<usize>,
-    /// The argument that is a dimension of the first one.
+    /// Position of the argument that is a dimension of argument 0.
     pub dimension: Option<usize>,
-    /// Element types that arguments must have.
+    /// Positions of arguments, and the element types they must have.
     pub types: Vec<(usize, &'static [i8])>,
-    /// The first of two operands that are promoted.
+    /// Position of the first of two operands that are promoted.
     pub promoted: Option<usize>,
-    /// Whether it asks what its tensors promote to.
+    /// `true` if it promotes the types of its tensors.
     pub promotes: bool,
-    /// How it takes the arguments of a quantization.
+    /// Arguments of a quantization.
     pub quantization: Option<&'static Quantization>,
-    /// Where a range has its start, end, step and out.
+    /// Positions of start, end, step and out of a range.
     pub range: Option<[Option<usize>; 4]>,
 }
 
-impl Kernel {
-    /// The facts about the operator called `name`.
-    pub fn new(name: &str) -> Kernel {
+impl KernelConstraints {
+    /// Returns the constraints of an operator.
+    pub fn new(name: &str) -> KernelConstraints {
         fn rows<T: Copy>(table: &'static [(&'static str, T)], name: &str) -> impl Iterator<Item = T> {
             table.iter().filter(move |(other, _)| *other == name).map(|(_, row)| *row)
         }
-        let moves = |name: &str| MOVES.iter().any(|part| name.contains(part));
-        Kernel {
+        let copies = |name: &str| COPIES.iter().any(|part| name.contains(part));
+        KernelConstraints {
             divisors: rows(DIVISORS, name).collect(),
             dimension: (name == "aten::sym_size.int").then_some(1),
             types: TYPES.iter().filter(|(other, ..)| *other == name).map(|(_, at, types)| (*at, *types)).collect(),
             promoted: rows(PROMOTING, name).next(),
-            promotes: name.strip_prefix("aten::").is_some_and(|name| !moves(name)),
+            promotes: name.strip_prefix("aten::").is_some_and(|name| !copies(name)),
             range: match name {
                 "aten::arange.out" => Some([None, Some(0), None, Some(1)]),
                 "aten::arange.start_out" => Some([0, 1, 2, 3].map(Some)),

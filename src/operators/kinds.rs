@@ -1,6 +1,6 @@
-//! Sets of kinds of values, and the operators that take fewer kinds than their signatures say.
+//! Sets of kinds of values, and the operators that accept fewer kinds than their signatures.
 
-/// A set of kinds of values: what a value may be while the method runs.
+/// A set of kinds of values; bit `n` is the kind with tag `n` in the union `KernelTypes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kinds(pub u16);
 
@@ -16,27 +16,27 @@ impl Kinds {
     pub const BOOL_LIST: Kinds = Kinds(1 << 9);
     pub const TENSOR_LIST: Kinds = Kinds(1 << 10);
     pub const OPTIONAL_TENSOR_LIST: Kinds = Kinds(1 << 11);
-    /// What a `Scalar` may be.
+    /// Kinds of a `Scalar`.
     pub const SCALAR: Kinds = Kinds::INT.or(Kinds::BOOL).or(Kinds::DOUBLE);
     pub const ANY: Kinds = Kinds(u16::MAX);
 
-    /// The union of two sets.
+    /// Returns the union of two sets.
     pub const fn or(self, other: Kinds) -> Kinds {
         Kinds(self.0 | other.0)
     }
 
-    /// The kind with this tag in the union `KernelTypes`.
+    /// Returns the set of the kind with this tag in the union `KernelTypes`.
     pub fn of_tag(tag: u8) -> Kinds {
         Kinds(1 << tag)
     }
 
-    /// Whether two sets have a kind in common.
+    /// Returns `true` if two sets have a kind in common.
     pub fn meets(self, other: Kinds) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// Operators that take less than their signatures say: the last entry stands for all further arguments.
+/// Operators that accept fewer kinds than their signatures, by argument; the last entry applies to all further arguments.
 const NARROWER: &[(&str, &[Kinds])] = &[
     ("executorch_prim::add.Scalar", &[NUMBER]),
     ("executorch_prim::sub.Scalar", &[NUMBER]),
@@ -53,7 +53,7 @@ const NARROWER: &[(&str, &[Kinds])] = &[
     ("executorch_prim::sym_ite.Scalar", &[Kinds::BOOL, Kinds::SCALAR]),
 ];
 
-/// What an operator takes, if that is less than its signature says.
+/// Returns the kinds that an operator accepts by argument, if they are fewer than those of its signature.
 pub fn narrower(name: &str) -> Option<&'static [Kinds]> {
     NARROWER.iter().find(|(other, _)| *other == name).map(|(_, kinds)| *kinds)
 }

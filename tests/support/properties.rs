@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use jsonschema::Validator;
 use pte_emit::annotate::{self, Options as AnnotateOptions};
-use pte_emit::check::{self, DataFile, Findings, Options as CheckOptions, Severity};
+use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
 use pte_emit::format::serializer::Serializer;
 use pte_emit::ir::tree::{self, Node, Tree, Value};
@@ -147,7 +147,7 @@ pub fn data_beside(path: &Path) -> Vec<DataFile> {
 
 /// Rules of findings that are errors or warnings.
 pub fn broken_rules(findings: &Findings) -> BTreeSet<String> {
-    let bad = findings.list().iter().filter(|finding| finding.rule.severity < Severity::Note);
+    let bad = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
     bad.map(|finding| finding.rule.id.to_owned()).collect()
 }
 
@@ -160,17 +160,20 @@ pub fn lines(findings: &Findings) -> String {
 pub fn check_finds(path: &Path, rules: &BTreeSet<String>) {
     for with in [Vec::new(), data_beside(path)] {
         let findings =
-            check::file(&Origin::File(path.into()), &CheckOptions { with, ..CheckOptions::default() }).unwrap();
+            check::file(&Origin::File(path.into()), &ValidatorOptions { with, ..ValidatorOptions::default() }).unwrap();
         pretty_assertions::assert_eq!(&broken_rules(&findings), rules, "check\n{}", lines(&findings));
     }
 }
 
 /// Asserts that `check` reports only notes for an assembly, its `.ptd` files and its `.bpte`.
 pub fn check_accepts(assembly: &Assembly) {
-    let mut all = check::assembly(assembly, &CheckOptions::default()).unwrap();
+    let mut all = check::assembly(assembly, &ValidatorOptions::default()).unwrap();
     if let (false, Ok(bundled)) = (assembly.tests.is_empty(), assembly.bundled()) {
         let with = assembly.data_files().map(|(_, file)| DataFile::unwritten("its .ptd", &file)).collect();
-        all.push(check::bundled_program(bundled.flatbuffer(), &CheckOptions { with, ..CheckOptions::default() }));
+        all.push(check::bundled_program(
+            bundled.flatbuffer(),
+            &ValidatorOptions { with, ..ValidatorOptions::default() },
+        ));
     }
     assert!(!all.is_empty(), "nothing was checked");
     let findings: String = all.iter().filter(|findings| !broken_rules(findings).is_empty()).map(lines).collect();
@@ -183,7 +186,7 @@ pub fn check_accepts(assembly: &Assembly) {
 pub fn check_needs_no_data(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let in_memory = check_finds_the_same_in_metadata(&bytes);
-    let on_disk = check::file(&Origin::File(path.into()), &CheckOptions::default()).unwrap();
+    let on_disk = check::file(&Origin::File(path.into()), &ValidatorOptions::default()).unwrap();
     assert_eq!(in_memory, lines(&on_disk));
 }
 
@@ -199,9 +202,9 @@ pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
         let found = findings.list().iter().filter(|finding| !ABOUT_PAYLOADS.contains(&finding.rule.id));
         found.map(|finding| format!("{finding}\n")).collect()
     };
-    let whole = check::file(&Origin::Bytes(bytes.into()), &CheckOptions::default()).unwrap();
+    let whole = check::file(&Origin::Bytes(bytes.into()), &ValidatorOptions::default()).unwrap();
     let metadata = &bytes[..super::fields::program_size(bytes).max(HEADER).min(bytes.len())];
-    let head = check::program(metadata, bytes.len() as u64, &CheckOptions::default());
+    let head = check::program(metadata, bytes.len() as u64, &ValidatorOptions::default());
     assert_eq!(of(&whole), of(&head), "of {} bytes {} are metadata", bytes.len(), metadata.len());
     lines(&whole)
 }
@@ -210,10 +213,10 @@ pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
 pub fn check_answers(bytes: &[u8]) {
     let origin = Origin::Bytes(bytes.into());
     let with = vec![DataFile::open("weights.ptd", &origin).unwrap()];
-    let findings = check::file(&origin, &CheckOptions { with, ..CheckOptions::default() }).unwrap();
+    let findings = check::file(&origin, &ValidatorOptions { with, ..ValidatorOptions::default() }).unwrap();
     let most = check::finding::KEPT * check::rules::RULES.len();
     assert!(findings.list().len() <= most, "{} findings", findings.list().len());
-    let legacy = CheckOptions { profile: check::Profile::Legacy, ..CheckOptions::default() };
+    let legacy = ValidatorOptions { profile: check::Profile::Legacy, ..ValidatorOptions::default() };
     if !check::file(&origin, &legacy).unwrap().has_errors() {
         match bytes.get(4..8) {
             Some(b"FT01") => _ = reader::flat_tensor::read(&origin).unwrap(),

@@ -1,48 +1,47 @@
-//! A `.bpte`: the tests of its program, and whether they fit it (`B-`).
-//!
-//! Whether a method gives the expected outputs only running it can say.
+//! A `.bpte`: its test cases, against the methods of its program (`B-`). Methods are not run.
 
 use std::collections::HashMap;
 
-use super::super::path::Reporter;
-use crate::format::flatbuffer::verify::Report;
-use crate::format::path::Trail;
-use super::values::tag as kinds;
-use super::{Names, inside, listed};
 use super::super::finding::shown;
+use super::super::path::Reporter;
+use super::values::tag as kinds;
+use super::{FirstByName, is_index, listed};
+use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::format::bundled_program::{
     bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
 };
-use crate::format::program as schema;
+use crate::format::flatbuffer::verify::Report;
 use crate::format::flatbuffer::view::{Table, Tables};
+use crate::format::path::Trail;
+use crate::format::program as schema;
 use crate::program::{is_dim_order, nbytes};
 
-/// What the runtime needs of the memory that a program is loaded from.
+/// Alignment in bytes that the runtime requires of a program in memory.
 const PROGRAM_ALIGNMENT: usize = 16;
 
-/// Tags of the union of bundled values.
+/// Tags of the union of test values.
 const TENSOR: u8 = 1;
 const INT: u8 = 2;
 const BOOL: u8 = 3;
 const DOUBLE: u8 = 4;
 
-/// Where the program is in the file, if there is one.
-pub fn program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usize, usize)> {
+/// Checks the program's alignment. Returns its offset and size in bytes, if there is a program.
+pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usize, usize)> {
     let root = Table::root(bytes)?;
     let path = Trail::ROOT.field("program");
     let Some(program) = root.u8s(bundled_program::program) else {
-        report.add("B-2", &path, root.at, format_args!("no program"), format_args!("one"));
+        report.add("B-2", &path, root.at, format_args!("no program"), format_args!("a program"));
         return None;
     };
     if program.at % PROGRAM_ALIGNMENT != 0 {
         let expected = format_args!("a multiple of {PROGRAM_ALIGNMENT}");
-        report.add("B-2", &path, program.at, format_args!("a program from byte {:#x}", program.at), expected);
+        report.add("B-2", &path, program.at, format_args!("a program at byte {:#x}", program.at), expected);
     }
     Some((program.at, program.len()))
 }
 
-/// Looks at the tests. `inner` is the program, if it can be read.
+/// Checks the test cases. `inner` is the program, if it is not malformed.
 pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) {
     let Some(root) = Table::root(bytes) else { return };
     let version = root.u32(bundled_program::version);
@@ -59,30 +58,36 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
     }
     let list = Trail::ROOT.field("method_test_suites");
     let Some(suites) = root.tables(bundled_program::method_test_suites) else {
-        return report.add("B-3", &list, root.at, format_args!("no tests"), format_args!("a list, be it empty"));
+        return report.add(
+            "B-3",
+            &list,
+            root.at,
+            format_args!("no method_test_suites"),
+            format_args!("a list (may be empty)"),
+        );
     };
-    let mut names = Names::new();
+    let mut names = FirstByName::new();
     for (index, suite) in suites.iter().enumerate() {
         let path = list.item(index);
         let Some(name) = suite.text(bundled_method_test_suite::method_name) else {
             let path = path.field("method_name");
-            report.add("B-3", &path, suite.at, format_args!("tests of no method"), format_args!("a method's name"));
+            report.add("B-3", &path, suite.at, format_args!("no method_name"), format_args!("the name of a method"));
             continue;
         };
         let (at, shown) =
             (suite.near(bundled_method_test_suite::method_name), shown(&suite, bundled_method_test_suite::method_name));
         if let Some(first) = names.insert(name, index) {
-            let found = format_args!("{shown:?}, which suite {first} tests, too");
-            report.add("B-4", &path.field("method_name"), at, found, format_args!("another method"));
+            let found = format_args!("duplicate method {shown:?}, also suite {first}");
+            report.add("B-4", &path.field("method_name"), at, found, format_args!("one suite per method"));
         }
         let plan = methods.get(name).copied();
         if plans.is_some() && plan.is_none() {
             let expected = format_args!("a method of the program");
-            report.add("B-4", &path.field("method_name"), at, format_args!("{shown:?}"), expected);
+            report.add("B-4", &path.field("method_name"), at, format_args!("unknown method {shown:?}"), expected);
         }
         let Some(cases) = suite.tables(bundled_method_test_suite::test_cases) else {
             let path = path.field("test_cases");
-            report.add("B-3", &path, suite.at, format_args!("no tests"), format_args!("a list, be it empty"));
+            report.add("B-3", &path, suite.at, format_args!("no test_cases"), format_args!("a list (may be empty)"));
             continue;
         };
         let cases_path = path.field("test_cases");
@@ -100,7 +105,7 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
     for (slot, name, of_plan) in lists {
         let path = path.field(name);
         let Some(list) = case.tables(slot) else {
-            report.add("B-3", &path, case.at, format_args!("no {name}"), format_args!("a list, be it empty"));
+            report.add("B-3", &path, case.at, format_args!("no {name}"), format_args!("a list (may be empty)"));
             continue;
         };
         let outputs = slot == bundled_method_test_case::expected_outputs;
@@ -111,30 +116,36 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
             && !(outputs && list.len() == 0)
         {
             let rule = if outputs { "B-10" } else { "B-6" };
-            let found = format_args!("{} values", list.len());
-            report.add(rule, &path, case.near(slot), found, format_args!("{}, as the method has", indices.len()));
+            let found = format_args!("{}", counted(list.len() as u64, "value"));
+            report.add(
+                rule,
+                &path,
+                case.near(slot),
+                found,
+                format_args!("{}, the number of {name} of the method", indices.len()),
+            );
         }
         for (position, item) in list.iter().enumerate() {
             let own = indices.and_then(|indices| indices.get(position)).zip(values);
-            let own = own.filter(|(index, values)| inside((*index).into(), values.len()));
+            let own = own.filter(|(index, values)| is_index((*index).into(), values.len()));
             let own = own.and_then(|(index, values): (i32, Tables<'_>)| values.get(index as usize));
             check_value(item, own, outputs, &path.item(position), report);
         }
     }
 }
 
-/// A bundled value and the method's own.
+/// Checks a test value against the method's value `own`.
 fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let kind = t.u8(value::val_type);
     let at = t.near(value::val_type);
     let rule = if output { "B-10" } else { "B-7" };
     let child = t.child(value::val).filter(|_| (TENSOR..=DOUBLE).contains(&kind));
     let Some(child) = child else {
-        let found = format_args!("a value of kind {kind}, or none");
-        return report.add(rule, path, at, found, format_args!("1 to 4, and a value"));
+        let found = format_args!("val_type {kind}, or no val");
+        return report.add(rule, path, at, found, format_args!("val_type 1 to 4, and a val"));
     };
     if output && kind != TENSOR {
-        report.add(rule, path, at, format_args!("a value of kind {kind}"), format_args!("a tensor"));
+        report.add(rule, path, at, format_args!("val_type {kind}"), format_args!("a Tensor ({TENSOR})"));
     }
     if kind == TENSOR {
         check_tensor(child, path, report);
@@ -150,12 +161,12 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<
     };
     let rule = if output { "B-10" } else { "B-8" };
     if !same_kind {
-        let expected = format_args!("{}, as the method has", super::values::name(own_kind));
-        return report.add(rule, path, at, format_args!("a value of kind {kind}"), expected);
+        let expected = format_args!("kind {}, as in the method", super::values::name(own_kind));
+        return report.add(rule, path, at, format_args!("val_type {kind}"), expected);
     }
     let differs = match kind {
         TENSOR => return compare(child, own, output, path, report),
-        // An output that is no tensor was reported already.
+        // Expected outputs that are no tensors were reported above.
         _ if output => return,
         INT => (child.i64(int::int_val) != own.i64(schema::int::int_val))
             .then(|| (child.i64(int::int_val).to_string(), own.i64(schema::int::int_val).to_string())),
@@ -168,43 +179,49 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<
         }
     };
     if let Some((found, expected)) = differs {
-        report.add(rule, path, child.at, format_args!("{found}"), format_args!("{expected}, as the program has it"));
+        report.add(rule, path, child.at, format_args!("{found}"), format_args!("{expected}, the value in the program"));
     }
 }
 
-/// A bundled tensor by itself.
+/// Checks the shape and size of a test tensor.
 fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let scalar_type = ScalarType(t.i8(tensor::scalar_type));
     let parts = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order), t.u8s(tensor::data));
     let (Some(sizes), Some(order), Some(data)) = parts else {
-        let expected = format_args!("all three, be they empty");
+        let expected = format_args!("all three (may be empty)");
         return report.add("B-9", path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
     };
     if sizes.len() > 16 || !is_dim_order(order.iter(), sizes.len()) {
-        let found = format_args!("{} for {} dimensions", listed(order.iter()), sizes.len());
+        let found = format_args!("dim_order {} of {} sizes", listed(order.iter()), sizes.len());
         report.add(
             "B-9",
             &path.field("dim_order"),
             order.at,
             found,
-            format_args!("each dimension once, and 16 at most"),
+            format_args!("each dimension once, and at most 16"),
         );
     }
     let numbers: Vec<i32> = sizes.iter().collect();
     match nbytes(scalar_type, &numbers) {
         Some(bytes) if bytes == data.len() as u64 => {}
         Some(bytes) => {
-            let expected = format_args!("{bytes}, as the sizes say");
+            let expected = format_args!("{bytes}, the size of the tensor");
             report.add("B-9", &path.field("data"), data.at, format_args!("{} bytes", data.len()), expected);
         }
         None => {
             let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
-            report.add("B-9", &path.field("sizes"), sizes.at, found, format_args!("sizes from 0 up of a known type"));
+            report.add(
+                "B-9",
+                &path.field("sizes"),
+                sizes.at,
+                found,
+                format_args!("sizes of at least 0 and a known type"),
+            );
         }
     }
 }
 
-/// A bundled tensor beside the method's own: type and shape.
+/// Checks the type and shape of a test tensor against the method's tensor `own`.
 fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let rule = if output { "B-10" } else { "B-8" };
     let (found, expected) = (ScalarType(t.i8(tensor::scalar_type)), ScalarType(own.i8(schema::tensor::scalar_type)));
@@ -212,7 +229,7 @@ fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report:
     let (Some(sizes), Some(own_sizes)) = (sizes, own_sizes) else { return };
     let fits = match own.i8(schema::tensor::shape_dynamism) {
         0 => sizes.iter().eq(own_sizes.iter()),
-        // As many elements as at load at most; each dimension is free.
+        // Dimensions may change as long as the number of elements does not grow.
         _ => {
             let numel = |sizes: &mut dyn Iterator<Item = i32>| {
                 sizes.fold(1u128, |n, size| n.saturating_mul(size.max(0) as u128))
@@ -222,14 +239,14 @@ fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report:
     };
     if found != expected || !fits {
         let found = format_args!("{found} {}", listed(sizes.iter()));
-        let expected = format_args!("{expected} {}, as the method has", listed(own_sizes.iter()));
+        let expected = format_args!("{expected} {}, as in the method", listed(own_sizes.iter()));
         return report.add(rule, path, t.at, found, expected);
     }
     let (order, own_order) = (t.u8s(tensor::dim_order), own.u8s(schema::tensor::dim_order));
     if let (true, Some(order), Some(own_order)) = (output, order, own_order)
         && !order.iter().eq(own_order.iter())
     {
-        let expected = format_args!("{}, as the method has", listed(own_order.iter()));
+        let expected = format_args!("{}, as in the method", listed(own_order.iter()));
         report.add("G-31", &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
     }
 }

@@ -1,36 +1,52 @@
-//! The delegates of a method: named, with a payload that is there, with whole options (`D-`).
+//! The delegates of a method: backend name, payload and compile specs (`D-`).
 
 use super::super::path::Reporter;
+use super::segments::ProgramData;
 use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
-use super::segments::Data;
 use crate::format::program::{
     backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, compile_spec,
 };
-use crate::format::flatbuffer::view::{Table, Tables};
 
-/// Looks at all delegates; `called` says for each whether an instruction calls it.
-pub fn check(delegates: Tables<'_>, called: &[bool], data: &Data<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+/// Checks all delegates; `called[i]` is `true` if an instruction calls delegate `i`.
+pub fn check(
+    delegates: Tables<'_>,
+    called: &[bool],
+    data: &ProgramData<'_>,
+    path: &Trail<'_>,
+    report: &mut Reporter<'_, '_>,
+) {
     for (index, delegate) in delegates.iter().enumerate() {
         let path = path.item(index);
         if !delegate.has(backend_delegate::id) {
-            report.add("D-1", &path.field("id"), delegate.at, format_args!("no id"), format_args!("a backend's name"));
+            report.add(
+                "D-1",
+                &path.field("id"),
+                delegate.at,
+                format_args!("no id"),
+                format_args!("the name of a backend"),
+            );
         }
         if called.get(index) == Some(&false) {
             report.add(
                 "D-10",
                 &path,
                 delegate.at,
-                format_args!("a delegate that nobody calls"),
-                format_args!("a call"),
+                format_args!("a delegate that is never called"),
+                format_args!("a delegate call"),
             );
         }
         let processed = path.field("processed");
         match delegate.child(backend_delegate::processed) {
             Some(payload) => check_payload(payload, data, &processed, report),
-            None => {
-                report.add("D-3", &processed, delegate.at, format_args!("no payload"), format_args!("one, be it empty"))
-            }
+            None => report.add(
+                "D-3",
+                &processed,
+                delegate.at,
+                format_args!("no payload"),
+                format_args!("a payload (may be empty)"),
+            ),
         }
         let specs = delegate.tables(backend_delegate::compile_specs);
         for (index, spec) in specs.iter().flat_map(|specs| specs.iter()).enumerate() {
@@ -43,7 +59,7 @@ pub fn check(delegates: Tables<'_>, called: &[bool], data: &Data<'_>, path: &Tra
                         &path.field(name),
                         spec.at,
                         format_args!("no {name}"),
-                        format_args!("one, be it empty"),
+                        format_args!("a {name} (may be empty)"),
                     );
                 }
             }
@@ -51,30 +67,28 @@ pub fn check(delegates: Tables<'_>, called: &[bool], data: &Data<'_>, path: &Tra
     }
 }
 
-fn check_payload(payload: Table<'_>, data: &Data<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let index = payload.u32(backend_delegate_data_reference::index);
     let (at, index_path) = (payload.near(backend_delegate_data_reference::index), path.field("index"));
     match payload.i8(backend_delegate_data_reference::location) {
         0 => {
             let Some(inline) = data.inline else {
-                let found = format_args!("payload {index}, and no backend_delegate_data");
-                return report.add("D-4", &index_path, at, found, format_args!("a list of payloads"));
+                let found = format_args!("inline payload {index} without backend_delegate_data");
+                return report.add("D-4", &index_path, at, found, format_args!("a list of inline payloads"));
             };
             match inline.get(index as usize) {
                 None => {
-                    let expected = format_args!("one of {} payloads", inline.len());
-                    report.add("D-5", &index_path, at, format_args!("payload {index}"), expected);
+                    let expected = format_args!("less than {}, the number of inline payloads", inline.len());
+                    report.add("D-5", &index_path, at, format_args!("inline payload {index}"), expected);
                 }
                 Some(entry) if !entry.has(backend_delegate_inline_data::data) => {
-                    let found = format_args!("payload {index}, which has no data");
-                    report.add("D-5", &index_path, at, found, format_args!("data, be they empty"));
+                    let found = format_args!("inline payload {index} without data");
+                    report.add("D-5", &index_path, at, found, format_args!("data (may be empty)"));
                 }
                 Some(_) => {}
             }
         }
-        1 => {
-            data.segment(index, &index_path, at, report);
-        }
+        1 => data.check_segment(index, &index_path, at, report),
         location => {
             let at = payload.near(backend_delegate_data_reference::location);
             let expected = format_args!("0 (inline) or 1 (segment)");

@@ -1,47 +1,47 @@
-//! A `.ptd`: its keys, and whether each has the bytes that its layout promises (`N-`).
+//! A `.ptd`: its keys, and the layouts and sizes of their data (`N-`).
 
 use std::collections::HashMap;
 
-use super::super::header::Frame;
-use super::super::path::Reporter;
-use crate::format::flatbuffer::verify::Report;
-use crate::format::path::Trail;
-use super::{Names, listed};
-use crate::data::{Blob, BlobId};
 use super::super::finding::shown;
+use super::super::header::CheckedHeader;
+use super::super::path::Reporter;
+use super::{FirstByName, listed};
+use crate::data::{Blob, BlobId};
 use crate::format::ScalarType;
 use crate::format::container::{FLAT_TENSOR_HEADER, SEGMENT_BASE_OFFSET};
 use crate::format::flat_tensor::{flat_tensor, named_data, tensor_layout};
-use crate::format::program::data_segment;
+use crate::format::flatbuffer::verify::Report;
 use crate::format::flatbuffer::view::Table;
+use crate::format::path::Trail;
+use crate::format::program::data_segment;
 use crate::program::{EValue, Program, TensorData, is_dim_order, nbytes};
 use crate::reader::program::Ranges;
 
-/// The data behind a key.
+/// The data of a key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    /// Which of the given files it is in.
+pub struct ExternalEntry {
+    /// Index of the file in [`ExternalKeys::files`].
     pub file: usize,
-    /// Bytes of its segment.
+    /// Size of the segment in bytes.
     pub size: u64,
-    /// Its segment, if that is inside the file.
+    /// Bytes of the segment, if it is inside the file.
     pub data: Option<Blob>,
-    /// How they are to be understood, if they are a tensor: element type, sizes, dim order.
+    /// Element type, sizes and dim order; `None` for a blob.
     pub layout: Option<(ScalarType, Vec<i32>, Vec<u8>)>,
 }
 
-/// The data of all `.ptd` files that are given with a program, by key.
+/// The keys of all `.ptd` files that are loaded with a program.
 #[derive(Debug, Default)]
-pub struct External {
-    /// What the files are called; none were given if there is none.
+pub struct ExternalKeys {
+    /// Names of the files.
     pub files: Vec<String>,
-    /// The keys.
-    pub entries: HashMap<Vec<u8>, Entry>,
+    /// Data by key.
+    pub entries: HashMap<Vec<u8>, ExternalEntry>,
 }
 
-impl External {
-    /// Gives the tensors of a program the data that are here: what they are like was judged before.
-    pub fn put_into(&self, program: &mut Program) {
+impl ExternalKeys {
+    /// Sets the data of external tensors whose size in bytes is that of their key.
+    pub fn set_data(&self, program: &mut Program) {
         let Program { execution_plan, blobs, .. } = program;
         for value in execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
             let EValue::Tensor(tensor) = value else { continue };
@@ -56,8 +56,8 @@ impl External {
     }
 }
 
-/// Looks at a `.ptd`.
-pub fn check(bytes: &[u8], frame: &Frame, report: &mut Reporter<'_, '_>) {
+/// Checks the metadata of a `.ptd`.
+pub fn check(bytes: &[u8], header: &CheckedHeader, report: &mut Reporter<'_, '_>) {
     let Some(root) = Table::root(bytes) else { return };
     let path = &Trail::ROOT;
     let version = root.u32(flat_tensor::version);
@@ -68,40 +68,46 @@ pub fn check(bytes: &[u8], frame: &Frame, report: &mut Reporter<'_, '_>) {
     let (segments, named) = (root.tables(flat_tensor::segments), root.tables(flat_tensor::named_data));
     for (list, name) in [(segments, "segments"), (named, "named_data")] {
         if list.is_none() {
-            report.add("H-27", &path.field(name), root.at, format_args!("nothing"), format_args!("a list"));
+            report.add(
+                "H-27",
+                &path.field(name),
+                root.at,
+                format_args!("no {name}"),
+                format_args!("a list (may be empty)"),
+            );
         }
     }
     let (Some(segments), Some(named)) = (segments, named) else { return };
-    super::segments::check(segments, frame, &path.field("segments"), report);
+    super::segments::check(segments, header, &path.field("segments"), report);
     if named.len() == 0 {
         let at = root.near(flat_tensor::named_data);
-        report.add("N-30", &path.field("named_data"), at, format_args!("no keys"), format_args!("one at least"));
+        report.add("N-30", &path.field("named_data"), at, format_args!("no keys"), format_args!("at least one"));
     }
-    let mut names = Names::new();
+    let mut names = FirstByName::new();
     let list = path.field("named_data");
-    for (index, entry) in named.iter().enumerate() {
-        let path = list.item(index);
+    for (position, entry) in named.iter().enumerate() {
+        let path = list.item(position);
         match entry.text(named_data::key) {
-            None => report.add("N-11", &path.field("key"), entry.at, format_args!("no key"), format_args!("one")),
+            None => report.add("N-11", &path.field("key"), entry.at, format_args!("no key"), format_args!("a key")),
             Some(key) => {
-                if let Some(first) = names.insert(key, index) {
-                    let found = format_args!("{:?}, which entry {first} has, too", shown(&entry, named_data::key));
+                if let Some(first) = names.insert(key, position) {
+                    let found = format_args!("duplicate key {:?}, also entry {first}", shown(&entry, named_data::key));
                     report.add(
                         "N-2",
                         &path.field("key"),
                         entry.near(named_data::key),
                         found,
-                        format_args!("another key"),
+                        format_args!("a unique key"),
                     );
                 }
             }
         }
-        let number = entry.u32(named_data::segment_index);
-        let segment = segments.get(number as usize);
+        let index = entry.u32(named_data::segment_index);
+        let segment = segments.get(index as usize);
         if segment.is_none() {
             let at = entry.near(named_data::segment_index);
-            let expected = format_args!("one of {} segments", segments.len());
-            report.add("N-12", &path.field("segment_index"), at, format_args!("segment {number}"), expected);
+            let expected = format_args!("less than {}, the number of segments", segments.len());
+            report.add("N-12", &path.field("segment_index"), at, format_args!("segment {index}"), expected);
         }
         if let Some(layout) = entry.child(named_data::tensor_layout) {
             let path = path.field("tensor_layout");
@@ -118,40 +124,40 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
     }
     let (Some(sizes), Some(order)) = (t.i32s(tensor_layout::sizes), t.u8s(tensor_layout::dim_order)) else {
         let found = format_args!("a layout without sizes or dim_order");
-        return report.add("N-18", path, t.at, found, format_args!("both, empty for a tensor without dimensions"));
+        return report.add("N-18", path, t.at, found, format_args!("both (empty for rank 0)"));
     };
     if sizes.len() > 16 || !is_dim_order(order.iter(), sizes.len()) {
-        let found = format_args!("{} for {} dimensions", listed(order.iter()), sizes.len());
-        let expected = format_args!("each dimension once, and 16 at most");
+        let found = format_args!("dim_order {} of {} sizes", listed(order.iter()), sizes.len());
+        let expected = format_args!("each dimension once, and at most 16");
         report.add("N-18", &path.field("dim_order"), order.at, found, expected);
     }
     let numbers: Vec<i32> = sizes.iter().collect();
     let bytes = nbytes(scalar_type, &numbers).filter(|bytes| i64::try_from(*bytes).is_ok());
     match bytes {
         None if scalar_type.info().is_some() => {
-            let found = format_args!("{} of type {scalar_type}", listed(sizes.iter()));
+            let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
             report.add(
                 "N-17",
                 &path.field("sizes"),
                 sizes.at,
                 found,
-                format_args!("from 0 up, and less than 2^63 bytes"),
+                format_args!("sizes of at least 0, and less than 2^63 bytes"),
             );
         }
         Some(bytes) if size.is_some_and(|size| size < bytes) => {
-            let found = format_args!("{} bytes in the segment", size.unwrap_or(0));
-            report.add("N-19", path, t.at, found, format_args!("{bytes}, as the layout says"));
+            let found = format_args!("a segment of {} bytes", size.unwrap_or(0));
+            report.add("N-19", path, t.at, found, format_args!("at least {bytes}, the size of the layout"));
         }
         _ => {}
     }
 }
 
-/// Adds the keys of a `.ptd` whose structure holds; what two files both have is left to the caller to report.
-pub fn collect(bytes: &[u8], name: &str, data: &Ranges<'_>, external: &mut External) -> Vec<(Vec<u8>, usize)> {
+/// Adds the keys of a `.ptd`. Returns the keys that an earlier file has too, each with the index of that file.
+pub fn add_keys(bytes: &[u8], name: &str, data: &Ranges<'_>, external: &mut ExternalKeys) -> Vec<(Vec<u8>, usize)> {
     let file = external.files.len();
     external.files.push(name.to_owned());
-    let mut twice = Vec::new();
-    let Some(root) = Table::root(bytes) else { return twice };
+    let mut duplicates = Vec::new();
+    let Some(root) = Table::root(bytes) else { return duplicates };
     let base = FLAT_TENSOR_HEADER.get(bytes, SEGMENT_BASE_OFFSET).unwrap_or(0);
     let segments = root.tables(flat_tensor::segments);
     let named = root.tables(flat_tensor::named_data);
@@ -165,14 +171,14 @@ pub fn collect(bytes: &[u8], name: &str, data: &Ranges<'_>, external: &mut Exter
         });
         let size = segment.map_or(0, |segment| segment.u64(data_segment::size));
         match external.entries.get(key) {
-            Some(other) if other.file != file => twice.push((key.to_owned(), other.file)),
+            Some(other) if other.file != file => duplicates.push((key.to_owned(), other.file)),
             Some(_) => {}
             None => {
-                let place = segment.and_then(|segment| base.checked_add(segment.u64(data_segment::offset)));
-                let data = place.and_then(|place| data(place, size));
-                external.entries.insert(key.to_owned(), Entry { file, size, data, layout });
+                let offset = segment.and_then(|segment| base.checked_add(segment.u64(data_segment::offset)));
+                let data = offset.and_then(|offset| data(offset, size));
+                external.entries.insert(key.to_owned(), ExternalEntry { file, size, data, layout });
             }
         }
     }
-    twice
+    duplicates
 }

@@ -1,57 +1,60 @@
-//! The instructions of a method: indices that lead somewhere, kinds that fit (`I-`).
+//! The instructions of a method: indices in range, and kinds of the values they refer to (`I-`).
 //!
-//! What kernels want of their arguments, and what instructions do one after the other, is asked elsewhere.
+//! Arguments of kernels are checked in `check::operators`, control flow in `check::semantics`.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::super::path::Reporter;
-use crate::format::flatbuffer::verify::Report;
-use crate::format::path::Trail;
-use super::inside;
+use super::is_index;
 use super::values::{self, tag};
+use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::view::{Table, Tables, Vector};
+use crate::format::path::Trail;
 use crate::format::program::{
     chain, delegate_call, evalue, execution_plan, free_call, instruction, jump_false_call, kernel_call, move_call,
     operator, tensor,
 };
-use crate::format::flatbuffer::view::{Table, Tables, Vector};
 
-/// Longest name of an operator, with its overload.
+/// Longest name of an operator with its overload, in bytes: a limit of the runtime.
 const MAX_NAME: usize = 99;
 
-/// Room for the text that the runtime makes of the tensors of a call.
+/// Longest kernel key, in bytes: a limit of the runtime.
 const MAX_KEY: usize = 658;
 
-/// With fewer arguments that text cannot be too long.
-const FEW: usize = 16;
+/// Number of arguments up to which a kernel key cannot be too long.
+const MAX_ARGS_OF_SHORT_KEY: usize = 16;
 
-/// What is wrong with an operator if it is called.
+/// A defect of an operator, reported if it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flaw {
-    None,
+enum OperatorDefect {
     NoName,
     NoOverload,
-    Long(usize),
+    /// Length of name and overload in bytes, above [`MAX_NAME`].
+    TooLong(usize),
 }
 
-/// What the instructions of a method refer to.
-struct Around<'a> {
+/// The lists of a method that instructions refer to.
+struct InstructionContext<'a> {
     values: Tables<'a>,
     operators: Option<Tables<'a>>,
-    flaws: Vec<Flaw>,
+    /// By operator.
+    defects: Vec<Option<OperatorDefect>>,
+    /// Number of delegates.
     delegates: usize,
-    /// By value: a list of integers that holds truth values. Empty if there is none.
-    odd: Vec<bool>,
+    /// By value: `true` for an IntList that contains Bools. Empty if there is none.
+    bool_lists: Vec<bool>,
     plan: Table<'a>,
-    /// The inputs and outputs, once somebody asks.
-    ends: OnceCell<HashSet<i32>>,
+    /// Inputs and outputs, computed on first use.
+    inputs_and_outputs: OnceCell<HashSet<i32>>,
 }
 
-/// Looks at all chains. Gives for each delegate whether something calls it.
+/// Checks all chains; `bool_lists` are the indices of IntLists that contain Bools. Returns a flag per delegate: `true` if it is
+/// called.
 pub fn check(
     plan: Table<'_>,
     values: Tables<'_>,
-    odd_lists: &[usize],
+    bool_lists: &[usize],
     path: &Trail<'_>,
     report: &mut Reporter<'_, '_>,
 ) -> Vec<bool> {
@@ -60,50 +63,56 @@ pub fn check(
     let list = path.field("chains");
     let Some(chains) = plan.tables(execution_plan::chains).filter(|chains| chains.len() > 0) else {
         let at = plan.near(execution_plan::chains);
-        report.add("M-21", &list, at, format_args!("no chains"), format_args!("one at least"));
+        report.add("M-21", &list, at, format_args!("no chains"), format_args!("at least one"));
         return called;
     };
-    let mut odd = Vec::new();
-    if !odd_lists.is_empty() {
-        odd = vec![false; values.len()];
-        odd_lists.iter().for_each(|index| odd[*index] = true);
+    let mut is_bool_list = Vec::new();
+    if !bool_lists.is_empty() {
+        is_bool_list = vec![false; values.len()];
+        bool_lists.iter().for_each(|index| is_bool_list[*index] = true);
     }
     let operators = plan.tables(execution_plan::operators);
-    let flaws = operators.iter().flat_map(|operators| operators.iter()).map(flaw).collect();
-    let around = Around { values, operators, flaws, delegates, odd, plan, ends: OnceCell::new() };
+    let defects = operators.iter().flat_map(|operators| operators.iter()).map(defect).collect();
+    let context = InstructionContext {
+        values,
+        operators,
+        defects,
+        delegates,
+        bool_lists: is_bool_list,
+        plan,
+        inputs_and_outputs: OnceCell::new(),
+    };
     for (index, chain) in chains.iter().enumerate() {
         let path = list.item(index);
         let Some(instructions) = chain.tables(chain::instructions) else {
-            report.add("M-22", &path, chain.at, format_args!("no instructions"), format_args!("a list, be it empty"));
+            report.add("M-22", &path, chain.at, format_args!("no instructions"), format_args!("a list (may be empty)"));
             continue;
         };
         let list = path.field("instructions");
         for (index, instruction) in instructions.iter().enumerate() {
-            around.check(instruction, instructions.len(), &mut called, &list.item(index), report);
+            context.check(instruction, instructions.len(), &mut called, &list.item(index), report);
         }
     }
     called
 }
 
-fn flaw(op: Table<'_>) -> Flaw {
+fn defect(op: Table<'_>) -> Option<OperatorDefect> {
     let (name, overload) = (op.text(operator::name), op.text(operator::overload));
-    let Some(name) = name else { return Flaw::NoName };
-    let Some(overload) = overload else { return Flaw::NoOverload };
-    match name.len() + if overload.is_empty() { 0 } else { 1 + overload.len() } {
-        length if length > MAX_NAME => Flaw::Long(length),
-        _ => Flaw::None,
-    }
+    let Some(name) = name else { return Some(OperatorDefect::NoName) };
+    let Some(overload) = overload else { return Some(OperatorDefect::NoOverload) };
+    let length = name.len() + if overload.is_empty() { 0 } else { 1 + overload.len() };
+    (length > MAX_NAME).then_some(OperatorDefect::TooLong(length))
 }
 
-impl Around<'_> {
+impl InstructionContext<'_> {
     fn check(&self, t: Table<'_>, count: usize, called: &mut [bool], path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let kind = t.u8(instruction::instr_args_type);
         let at = t.near(instruction::instr_args_type);
         if !(1..=5).contains(&kind) && t.has(instruction::instr_args) {
-            return report.add("I-2", path, at, format_args!("an instruction of kind {kind}"), format_args!("1 to 5"));
+            return report.add("I-2", path, at, format_args!("instr_args_type {kind}"), format_args!("1 to 5"));
         }
         let Some(a) = t.child(instruction::instr_args) else {
-            let found = format_args!("an instruction of kind {kind} that is missing");
+            let found = format_args!("instr_args_type {kind} without instr_args");
             return report.add("I-1", path, at, found, format_args!("an instruction"));
         };
         match kind {
@@ -115,7 +124,7 @@ impl Around<'_> {
                         Some(called) => *called = true,
                         None => {
                             let at = a.near(delegate_call::delegate_index);
-                            let expected = format_args!("one of {} delegates", self.delegates);
+                            let expected = format_args!("less than {}, the number of delegates", self.delegates);
                             let path = path.field("delegate_index");
                             report.add("I-22", &path, at, format_args!("delegate {index}"), expected);
                         }
@@ -128,7 +137,7 @@ impl Around<'_> {
         }
     }
 
-    /// A value that an instruction names: its kind, if there is one.
+    /// Checks a field that is the index of a value. Returns the index and the tag of the value, if it is in range.
     fn value(
         &self,
         rule: &str,
@@ -139,10 +148,10 @@ impl Around<'_> {
         report: &mut Reporter<'_, '_>,
     ) -> Option<(usize, u8)> {
         let index = a.i32(slot);
-        if inside(index.into(), self.values.len()) {
+        if is_index(index.into(), self.values.len()) {
             return Some((index as usize, values::kind(&self.values, index as usize)));
         }
-        let expected = format_args!("one of {} values", self.values.len());
+        let expected = format_args!("less than {}, the number of values", self.values.len());
         report.add(rule, &path.field(name), a.near(slot), format_args!("value {index}"), expected);
         None
     }
@@ -161,8 +170,8 @@ impl Around<'_> {
             return None;
         };
         for (position, index) in args.iter().enumerate() {
-            if !inside(index.into(), self.values.len()) {
-                let expected = format_args!("one of {} values", self.values.len());
+            if !is_index(index.into(), self.values.len()) {
+                let expected = format_args!("less than {}, the number of values", self.values.len());
                 report.add(rule, &path.item(position), args.place(position), format_args!("value {index}"), expected);
             }
         }
@@ -173,56 +182,62 @@ impl Around<'_> {
         let args = self.args("I-3", a, kernel_call::args, path, report);
         let index = a.i32(kernel_call::op_index);
         let (at, op) = (a.near(kernel_call::op_index), path.field("op_index"));
-        let flaw = usize::try_from(index).ok().and_then(|index| self.flaws.get(index)).copied();
-        match flaw {
-            Some(Flaw::None) => {}
+        let defect = usize::try_from(index).ok().and_then(|index| self.defects.get(index)).copied();
+        match defect {
+            Some(None) => {}
             None if self.operators.is_none() => {
                 report.add(
                     "M-25",
                     &op,
                     at,
-                    format_args!("operator {index}, and no operators"),
+                    format_args!("operator {index} without operators"),
                     format_args!("a list of operators"),
                 );
             }
             None => {
-                let expected = format_args!("one of {} operators", self.flaws.len());
+                let expected = format_args!("less than {}, the number of operators", self.defects.len());
                 report.add("I-4", &op, at, format_args!("operator {index}"), expected);
             }
-            Some(Flaw::NoName) => {
-                report.add("I-5", &op, at, format_args!("operator {index}, which has no name"), format_args!("a name"));
+            Some(Some(OperatorDefect::NoName)) => {
+                report.add("I-5", &op, at, format_args!("operator {index} without name"), format_args!("a name"));
             }
-            Some(Flaw::NoOverload) => {
-                let found = format_args!("operator {index}, which has no overload");
-                report.add("I-5", &op, at, found, format_args!("an overload, be it empty"));
+            Some(Some(OperatorDefect::NoOverload)) => {
+                let found = format_args!("operator {index} without overload");
+                report.add("I-5", &op, at, found, format_args!("an overload (may be empty)"));
             }
-            Some(Flaw::Long(length)) => {
-                let found = format_args!("operator {index}, whose name has {length} bytes");
-                report.add("I-6", &op, at, found, format_args!("{MAX_NAME} at most"));
+            Some(Some(OperatorDefect::TooLong(length))) => {
+                let found = format_args!("operator {index} with a name of {length} bytes");
+                report.add("I-6", &op, at, found, format_args!("at most {MAX_NAME}"));
             }
         }
         let Some(args) = args else { return };
-        if args.len() > FEW {
+        if args.len() > MAX_ARGS_OF_SHORT_KEY {
             let length = self.key_length(args);
             if length > MAX_KEY {
-                let found = format_args!("tensors whose kernel key has {length} bytes");
-                report.add("I-7b", &path.field("args"), args.at, found, format_args!("{MAX_KEY} at most"));
+                let found = format_args!("tensors with a kernel key of {length} bytes");
+                report.add("I-7b", &path.field("args"), args.at, found, format_args!("at most {MAX_KEY}"));
             }
         }
-        if !self.odd.is_empty() {
+        if !self.bool_lists.is_empty() {
             for (position, index) in args.iter().enumerate() {
-                if usize::try_from(index).is_ok_and(|index| self.odd.get(index) == Some(&true)) {
-                    let found = format_args!("value {index}, an IntList that holds Bools");
+                if usize::try_from(index).is_ok_and(|index| self.bool_lists.get(index) == Some(&true)) {
+                    let found = format_args!("values[{index}], an IntList that contains Bools");
                     let path = path.field("args");
-                    report.add("M-8", &path.item(position), args.place(position), found, format_args!("Ints alone"));
+                    report.add(
+                        "M-8",
+                        &path.item(position),
+                        args.place(position),
+                        found,
+                        format_args!("an IntList of Ints"),
+                    );
                 }
             }
         }
     }
 
-    /// Length of the text by which the runtime looks for a kernel made for these types and orders.
+    /// Returns the length in bytes of the kernel key, the string of element types and dim orders by which the runtime finds kernels.
     fn key_length(&self, args: Vector<'_, 4>) -> usize {
-        let digits = |number: u8| if number > 99 { 3 } else { 1 + usize::from(number > 9) };
+        let digits = |byte: u8| if byte > 99 { 3 } else { 1 + usize::from(byte > 9) };
         let mut length = 3;
         let mut tensors = 0usize;
         for index in args.iter() {
@@ -230,7 +245,7 @@ impl Around<'_> {
             tensors += 1;
             length += digits(t.u8(tensor::scalar_type)) + 1;
             let order = t.u8s(tensor::dim_order);
-            // A tensor of more dimensions than the runtime takes was reported.
+            // Tensors of more than 16 dimensions were reported by T-6.
             let dims: usize = order.iter().flat_map(|order| order.iter().take(16)).map(|dim| digits(dim) + 1).sum();
             length += dims.saturating_sub(1);
         }
@@ -248,20 +263,27 @@ impl Around<'_> {
         if let (Some((from, from_kind)), Some((to, to_kind))) = (from, to)
             && from_kind != to_kind
         {
+            let (from_kind, to_kind) = (values::name(from_kind), values::name(to_kind));
             let found =
-                format_args!("value {from}, {}, over value {to}, {}", values::name(from_kind), values::name(to_kind));
-            report.add("I-25", path, a.at, found, format_args!("values of one kind"));
+                format_args!("a move from values[{from}] of kind {from_kind} to values[{to}] of kind {to_kind}");
+            report.add("I-25", path, a.at, found, format_args!("values of the same kind"));
         }
     }
 
     fn jump(&self, a: Table<'_>, count: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-        // Of what kind the condition is by then, only the instructions before tell: see `super::super::semantics`.
+        // The kind of the condition depends on the instructions before: I-23 is checked in `check::semantics`.
         self.value("I-11", a, jump_false_call::cond_value_index, "cond_value_index", path, report);
-        let target = a.i32(jump_false_call::destination_instruction);
-        if !inside(target.into(), count + 1) {
+        let destination = a.i32(jump_false_call::destination_instruction);
+        if !is_index(destination.into(), count + 1) {
             let at = a.near(jump_false_call::destination_instruction);
             let path = path.field("destination_instruction");
-            report.add("I-24", &path, at, format_args!("instruction {target}"), format_args!("0 to {count}, the end"));
+            report.add(
+                "I-24",
+                &path,
+                at,
+                format_args!("instruction {destination}"),
+                format_args!("0 to {count}, the end of the chain"),
+            );
         }
     }
 
@@ -270,18 +292,19 @@ impl Around<'_> {
             return;
         };
         let dynamism = self.tensor(index).map(|t| t.i8(tensor::shape_dynamism));
-        let ends = || {
+        let inputs_and_outputs = || {
             let lists = [execution_plan::inputs, execution_plan::outputs].map(|slot| self.plan.i32s(slot));
             lists.iter().flatten().flat_map(|list| list.iter()).collect()
         };
-        let is_end = |index: usize| self.ends.get_or_init(ends).contains(&(index as i32));
+        let is_outside =
+            |index: usize| self.inputs_and_outputs.get_or_init(inputs_and_outputs).contains(&(index as i32));
         let found = match dynamism {
-            Some(2) if !is_end(index) => return,
-            Some(2) => format!("value {index}, which goes in or out"),
-            Some(_) => format!("value {index}, a tensor whose size is known"),
-            None => format!("value {index}, {}", values::name(kind)),
+            Some(2) if !is_outside(index) => return,
+            Some(2) => format!("values[{index}], an input or output"),
+            Some(_) => format!("values[{index}], a tensor of bounded size"),
+            None => format!("values[{index}] of kind {}", values::name(kind)),
         };
-        let expected = format_args!("a tensor of unbounded size inside the method");
+        let expected = format_args!("an unbounded tensor that is neither input nor output");
         report.add(
             "I-26",
             &path.field("value_index"),

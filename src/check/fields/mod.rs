@@ -1,7 +1,7 @@
-//! What the fields mean to the runtime: one file for each part of the three schemas, on tables whose structure holds.
+//! Constraints on single fields and the indices in them: one file for each part of the three schemas.
 //!
-//! The tables are looked at as they are in the file, so that what is absent is told apart from what is empty or zero
-//! (docs/format.md, "Absent fields"). What instructions do with values at run time is the business of `super::semantics`.
+//! The tables have passed the verifier. They are read in place, which distinguishes absent from empty or zero fields
+//! (docs/format.md, "Absent fields"). Control flow and memory are checked in `super::semantics`.
 
 pub mod bundled;
 mod delegates;
@@ -14,15 +14,15 @@ mod values;
 
 use std::collections::HashMap;
 
-/// Where a name was seen first.
-pub(super) type Names<'a> = HashMap<&'a [u8], usize>;
+/// Index of the first entry with a name.
+pub(super) type FirstByName<'a> = HashMap<&'a [u8], usize>;
 
-/// Whether an index leads to one of `count`.
-fn inside(index: i64, count: usize) -> bool {
+/// Returns `true` if `index` is in `0..count`.
+fn is_index(index: i64, count: usize) -> bool {
     u64::try_from(index).is_ok_and(|index| index < count as u64)
 }
 
-/// A list for a message, cut if it is long.
+/// Formats a list for a message, shortened if it is long.
 fn listed<T: std::fmt::Display>(items: impl Iterator<Item = T>) -> String {
     let mut out = String::from("[");
     for (index, item) in items.enumerate() {

@@ -1,22 +1,22 @@
-//! A `.pte`: its methods, what each needs to be loaded, and the keyed data (`P-`, `M-20` to `M-28`).
+//! The root table of a `.pte`: version, methods and named data (`P-`, `M-20` to `M-28`).
 
-use super::super::header::Frame;
-use super::super::path::Reporter;
-use crate::format::flatbuffer::verify::Report;
-use crate::format::path::Trail;
-use super::flat_tensor::External;
-use super::segments::Data;
-use super::tensors::Around;
-use super::values::{self, tag};
-use super::{Names, inside};
 use super::super::finding::shown;
+use super::super::header::CheckedHeader;
+use super::super::path::Reporter;
+use super::flat_tensor::ExternalKeys;
+use super::segments::ProgramData;
+use super::tensors::TensorContext;
+use super::values::{self, tag};
+use super::{FirstByName, is_index};
+use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::view::{Table, Tables};
+use crate::format::path::Trail;
 use crate::format::program::{
     evalue, execution_plan, extra_tensor_info, named_data, non_const_buffer_device, program, tensor,
 };
-use crate::format::flatbuffer::view::{Table, Tables};
 
-/// Looks at a program whose structure holds.
-pub fn check(bytes: &[u8], frame: &Frame, external: &External, report: &mut Reporter<'_, '_>) {
+/// Checks a program.
+pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, report: &mut Reporter<'_, '_>) {
     let Some(root) = Table::root(bytes) else { return };
     let path = &Trail::ROOT;
     let version = root.u32(program::version);
@@ -25,28 +25,35 @@ pub fn check(bytes: &[u8], frame: &Frame, external: &External, report: &mut Repo
         report.add("P-1", &path.field("version"), at, format_args!("{version}"), format_args!("0"));
     }
     if let Some(segments) = root.tables(program::segments) {
-        super::segments::check(segments, frame, &path.field("segments"), report);
+        super::segments::check(segments, header, &path.field("segments"), report);
     }
-    let data = Data::of(root, frame, report);
-    named(root, external, report);
+    let data = ProgramData::new(root, header, report);
+    check_named_data(root, external, report);
     let list = path.field("execution_plan");
     let Some(plans) = root.tables(program::execution_plan) else {
-        return report.add("P-V1", &list, root.at, format_args!("no list of methods"), format_args!("one"));
+        return report.add(
+            "P-V1",
+            &list,
+            root.at,
+            format_args!("no execution_plan"),
+            format_args!("a list of methods"),
+        );
     };
     if plans.len() == 0 {
         let at = root.near(program::execution_plan);
-        report.add("P-2", &list, at, format_args!("no methods"), format_args!("one at least"));
+        report.add("P-2", &list, at, format_args!("no methods"), format_args!("at least one"));
     }
-    let mut names = Names::new();
+    let mut names = FirstByName::new();
     for (index, plan) in plans.iter().enumerate() {
         let path = list.item(index);
         match plan.text(execution_plan::name) {
             None => report.add("P-4", &path.field("name"), plan.at, format_args!("no name"), format_args!("a name")),
             Some(name) => {
                 if let Some(first) = names.insert(name, index) {
-                    let found = format_args!("{:?}, as method {first} is called", shown(&plan, execution_plan::name));
+                    let found =
+                        format_args!("duplicate name {:?}, also method {first}", shown(&plan, execution_plan::name));
                     let at = plan.near(execution_plan::name);
-                    report.add("P-3", &path.field("name"), at, found, format_args!("another name"));
+                    report.add("P-3", &path.field("name"), at, found, format_args!("a unique name"));
                 }
             }
         }
@@ -54,8 +61,8 @@ pub fn check(bytes: &[u8], frame: &Frame, external: &External, report: &mut Repo
     }
 }
 
-/// The keyed data of the program, which delegates ask for.
-fn named(root: Table<'_>, external: &External, report: &mut Reporter<'_, '_>) {
+/// Checks `named_data`.
+fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Reporter<'_, '_>) {
     let list = Trail::ROOT.field("named_data");
     let Some(named) = root.tables(program::named_data) else { return };
     let Some(segments) = root.tables(program::segments) else {
@@ -68,37 +75,43 @@ fn named(root: Table<'_>, external: &External, report: &mut Reporter<'_, '_>) {
             format_args!("a list of segments"),
         );
     };
-    let mut names = Names::new();
+    let mut names = FirstByName::new();
     for (index, entry) in named.iter().enumerate() {
         let path = list.item(index);
         let at = entry.near(named_data::key);
         match entry.text(named_data::key) {
-            None => report.add("N-1", &path.field("key"), at, format_args!("no key"), format_args!("one")),
+            None => report.add("N-1", &path.field("key"), at, format_args!("no key"), format_args!("a key")),
             Some(key) => {
                 if let Some(first) = names.insert(key, index) {
-                    let found = format_args!("{:?}, which entry {first} has, too", shown(&entry, named_data::key));
-                    report.add("N-2", &path.field("key"), at, found, format_args!("another key"));
+                    let found = format_args!("duplicate key {:?}, also entry {first}", shown(&entry, named_data::key));
+                    report.add("N-2", &path.field("key"), at, found, format_args!("a unique key"));
                 }
                 if let Some(other) = external.entries.get(key) {
                     let found = format_args!(
-                        "{:?}, which {} has, too",
+                        "duplicate key {:?}, also in {}",
                         shown(&entry, named_data::key),
                         external.files[other.file]
                     );
-                    report.add("N-31", &path.field("key"), at, found, format_args!("each key in one file"));
+                    report.add("N-31", &path.field("key"), at, found, format_args!("each key in one file only"));
                 }
             }
         }
         let segment = entry.u32(named_data::segment_index);
         if segment as usize >= segments.len() {
-            let expected = format_args!("one of {} segments", segments.len());
+            let expected = format_args!("less than {}, the number of segments", segments.len());
             let at = entry.near(named_data::segment_index);
             report.add("N-3", &path.field("segment_index"), at, format_args!("segment {segment}"), expected);
         }
     }
 }
 
-fn check_plan(plan: Table<'_>, data: Data<'_>, external: &External, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+fn check_plan(
+    plan: Table<'_>,
+    data: ProgramData<'_>,
+    external: &ExternalKeys,
+    path: &Trail<'_>,
+    report: &mut Reporter<'_, '_>,
+) {
     let lists = [
         (execution_plan::non_const_buffer_sizes, "non_const_buffer_sizes"),
         (execution_plan::inputs, "inputs"),
@@ -110,7 +123,7 @@ fn check_plan(plan: Table<'_>, data: Data<'_>, external: &External, path: &Trail
             &path.field(name),
             plan.near(slot),
             format_args!("no {name}"),
-            format_args!("a list, be it empty"),
+            format_args!("a list (may be empty)"),
         );
     }
     let pools = plan.i64s(execution_plan::non_const_buffer_sizes);
@@ -118,48 +131,48 @@ fn check_plan(plan: Table<'_>, data: Data<'_>, external: &External, path: &Trail
         let path = path.field("non_const_buffer_sizes");
         for (index, size) in pools.iter().enumerate().skip(1).filter(|(_, size)| *size > i64::MAX as u64) {
             let found = format_args!("{}", size as i64);
-            report.add("G-23", &path.item(index), pools.place(index), found, format_args!("0 at least"));
+            report.add("G-23", &path.item(index), pools.place(index), found, format_args!("at least 0"));
         }
     }
-    devices(plan, pools.map_or(0, |pools| pools.len()), path, report);
+    check_devices(plan, pools.map_or(0, |pools| pools.len()), path, report);
     let Some(values) = plan.tables(execution_plan::values) else {
         return report.add(
             "M-1",
             &path.field("values"),
             plan.at,
             format_args!("no values"),
-            format_args!("a list, be it empty"),
+            format_args!("a list (may be empty)"),
         );
     };
-    let around = Around { data, external, pools };
-    let odd = values::check(values, &around, &path.field("values"), report);
-    inputs_and_outputs(plan, &values, path, report);
-    let called = super::instructions::check(plan, values, &odd, path, report);
+    let context = TensorContext { data, external, pools };
+    let bool_lists = values::check(values, &context, &path.field("values"), report);
+    check_inputs_and_outputs(plan, &values, path, report);
+    let called = super::instructions::check(plan, values, &bool_lists, path, report);
     match plan.tables(execution_plan::delegates) {
         Some(delegates) => super::delegates::check(delegates, &called, &data, &path.field("delegates"), report),
         None => {
             let path = path.field("delegates");
-            report.add("M-20", &path, plan.at, format_args!("no list of delegates"), format_args!("one, be it empty"));
+            report.add("M-20", &path, plan.at, format_args!("no delegates"), format_args!("a list (may be empty)"));
         }
     }
 }
 
-fn devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+fn check_devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let list = path.field("non_const_buffer_device");
     let devices = plan.tables(execution_plan::non_const_buffer_device);
     for (index, entry) in devices.iter().flat_map(|devices| devices.iter()).enumerate() {
         let buffer = entry.i32(non_const_buffer_device::buffer_idx);
         let kind = entry.i8(non_const_buffer_device::device_type);
-        let number = entry.i8(non_const_buffer_device::device_index);
-        if buffer < 1 || !inside(buffer.into(), pools) || !(0..=1).contains(&kind) || number < 0 {
-            let found = format_args!("buffer {buffer} on a device of type {kind}, index {number}");
-            let expected = format_args!("buffer 1 to {}, type 0 or 1, index from 0", pools.saturating_sub(1));
+        let device = entry.i8(non_const_buffer_device::device_index);
+        if buffer < 1 || !is_index(buffer.into(), pools) || !(0..=1).contains(&kind) || device < 0 {
+            let found = format_args!("buffer {buffer} on a device of type {kind}, index {device}");
+            let expected = format_args!("buffer 1 to {}, type 0 or 1, index at least 0", pools.saturating_sub(1));
             report.add("G-24", &list.item(index), entry.at, found, expected);
         }
     }
 }
 
-/// Whether a value is a constant: nobody may write to it.
+/// Returns `true` if a value is a constant tensor, which must not be written.
 fn is_constant(values: &Tables<'_>, index: usize) -> bool {
     let value = values.get(index).filter(|value| value.u8(evalue::val_type) == tag::TENSOR);
     let Some(t) = value.and_then(|value| value.child(evalue::val)) else { return false };
@@ -167,7 +180,7 @@ fn is_constant(values: &Tables<'_>, index: usize) -> bool {
     !t.has(tensor::allocation_info) && (external || t.u32(tensor::data_buffer_idx) > 0)
 }
 
-fn inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let lists = [(execution_plan::inputs, "inputs"), (execution_plan::outputs, "outputs")];
     for (slot, name) in lists {
         let path = path.field(name);
@@ -175,8 +188,8 @@ fn inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'_>, re
         let mut seen = std::collections::HashSet::new();
         for (position, index) in list.iter().enumerate() {
             let (path, at) = (path.item(position), list.place(position));
-            if !inside(index.into(), values.len()) {
-                let expected = format_args!("one of {} values", values.len());
+            if !is_index(index.into(), values.len()) {
+                let expected = format_args!("less than {}, the number of values", values.len());
                 report.add("M-26", &path, at, format_args!("value {index}"), expected);
                 continue;
             }
@@ -188,18 +201,18 @@ fn inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'_>, re
                     "G-21",
                     &path,
                     at,
-                    format_args!("value {index} a second time"),
+                    format_args!("duplicate input values[{index}]"),
                     format_args!("another value"),
                 );
             }
             let kind = values::kind(values, index as usize);
             if !matches!(kind, tag::NULL..=tag::STRING) {
-                let found = format_args!("value {index}, {}", values::name(kind));
+                let found = format_args!("values[{index}] of kind {}", values::name(kind));
                 let expected = format_args!("a Tensor, Int, Double, Bool, String or Null");
                 report.add("M-28", &path, at, found, expected);
             } else if is_constant(values, index as usize) {
-                let found = format_args!("value {index}, a constant");
-                report.add("M-27", &path, at, found, format_args!("a tensor that may be written to"));
+                let found = format_args!("values[{index}], a constant");
+                report.add("M-27", &path, at, found, format_args!("a mutable tensor"));
             }
         }
     }

@@ -1,80 +1,83 @@
-//! The segments of a `.pte` or `.ptd`, and the constants and initial states that are pieces of them (`S-`, `P-C`).
+//! The segments of a `.pte` or `.ptd`, and the lists of constants and initial states in them (`S-`, `P-C`).
 
-use super::super::header::Frame;
+use super::super::header::CheckedHeader;
 use super::super::path::Reporter;
+use crate::diagnostics::counted;
 use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::view::{Table, Tables, Vector};
 use crate::format::path::Trail;
 use crate::format::program::{data_segment, program, subsegment_offsets};
-use crate::format::flatbuffer::view::{Table, Tables, Vector};
 
-/// Where the constants are.
+/// Location of the constants.
 #[derive(Debug, Clone, Copy)]
-pub enum Constants<'a> {
-    /// There are none.
+pub enum ConstantStorage<'a> {
+    /// No constants.
     None,
-    /// It cannot be said; that was reported.
+    /// Malformed; reported already.
     Unknown,
-    /// In a segment of this size.
+    /// In a segment.
     Segment {
-        /// Where each begins.
+        /// Offset of each constant in the segment; the first is reserved.
         offsets: Vector<'a, 8>,
-        /// Bytes of the segment.
-        size: u64,
+        /// Size of the segment in bytes.
+        segment_size: u64,
     },
     /// Inside the FlatBuffer.
     Buffers(Tables<'a>),
 }
 
-/// Where a program's data are, by the lists that tensors and delegates refer to.
+/// The lists of data that tensors and delegates of a program refer to.
 #[derive(Debug, Clone, Copy)]
-pub struct Data<'a> {
-    /// Where the first segment begins; 0 if there are none.
-    pub base: u64,
-    /// The segments.
+pub struct ProgramData<'a> {
+    /// Offset of the first segment; 0 if there are no segments.
+    pub segment_base: u64,
+    /// Field `segments`.
     pub segments: Option<Tables<'a>>,
-    /// The constants.
-    pub constants: Constants<'a>,
-    /// The list of initial states: its first entry is the one that is used.
+    /// Location of the constants.
+    pub constants: ConstantStorage<'a>,
+    /// First entry of `mutable_data_segments`: the runtime ignores others.
     pub mutable: Option<Table<'a>>,
-    /// The delegates' payloads inside the FlatBuffer.
+    /// Field `backend_delegate_data`: inline payloads.
     pub inline: Option<Tables<'a>>,
 }
 
-/// The segments themselves: inside the data, in order, apart from each other.
-pub fn check(segments: Tables<'_>, frame: &Frame, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+/// Checks that segments are inside the segment data, ascending and disjoint.
+pub fn check(segments: Tables<'_>, header: &CheckedHeader, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let mut end = 0u64;
     for (index, segment) in segments.iter().enumerate() {
         let path = path.item(index);
         let (offset, size) = (segment.u64(data_segment::offset), segment.u64(data_segment::size));
         let at = segment.near(data_segment::offset);
-        let stop = offset.checked_add(size);
-        let found = format_args!("{size} bytes from {offset}");
-        if frame.base == 0 && size > 0 {
-            report.add("G-2", &path, at, found, format_args!("no bytes: the header gives the segments no place"));
-        } else if stop.and_then(|stop| frame.base.checked_add(stop)).is_none() {
-            report.add("S-4", &path, at, found, format_args!("a place below 2^64"));
-        } else if stop.is_some_and(|stop| stop > frame.room) {
-            report.add("S-5", &path, at, found, format_args!("a place in {} bytes of data", frame.room));
+        let segment_end = offset.checked_add(size);
+        let found = format_args!("{size} bytes at offset {offset}");
+        if header.segment_base == 0 && size > 0 {
+            report.add("G-2", &path, at, found, format_args!("0 bytes without a segment base offset in the header"));
+        } else if segment_end.and_then(|end| header.segment_base.checked_add(end)).is_none() {
+            report.add("S-4", &path, at, found, format_args!("an end below 2^64"));
+        } else if segment_end.is_some_and(|end| end > header.segment_bytes) {
+            let expected = format_args!("an end of at most {}, the size of the segment data", header.segment_bytes);
+            report.add("S-5", &path, at, found, expected);
         } else if size > 0 {
             if offset < end {
-                report.add("S-6", &path, at, found, format_args!("{end} at least, where the one before it ends"));
+                let expected = format_args!("an offset of at least {end}, the end of the previous segment");
+                report.add("S-6", &path, at, found, expected);
             }
             end = end.max(offset.saturating_add(size));
         }
         if offset.max(size) > u64::from(u32::MAX) {
-            report.add("G-5", &path, at, found, format_args!("no more than {}", u32::MAX));
+            report.add("G-5", &path, at, found, format_args!("at most {}", u32::MAX));
         }
     }
 }
 
-impl<'a> Data<'a> {
-    /// Finds out where a program's data are.
-    pub fn of(root: Table<'a>, frame: &Frame, report: &mut Reporter<'_, '_>) -> Data<'a> {
+impl<'a> ProgramData<'a> {
+    /// Locates the data of a program.
+    pub fn new(root: Table<'a>, header: &CheckedHeader, report: &mut Reporter<'_, '_>) -> ProgramData<'a> {
         let segments = root.tables(program::segments);
-        let mut data = Data {
-            base: frame.base,
+        let mut data = ProgramData {
+            segment_base: header.segment_base,
             segments,
-            constants: Constants::None,
+            constants: ConstantStorage::None,
             mutable: root.tables(program::mutable_data_segments).and_then(|list| list.get(0)),
             inline: root.tables(program::backend_delegate_data),
         };
@@ -88,24 +91,25 @@ impl<'a> Data<'a> {
         data
     }
 
-    fn constants(&self, root: Table<'a>, report: &mut Reporter<'_, '_>) -> Constants<'a> {
+    fn constants(&self, root: Table<'a>, report: &mut Reporter<'_, '_>) -> ConstantStorage<'a> {
         let path = Trail::ROOT.field("constant_segment");
         let at = root.near(program::constant_segment);
         let buffers = root.tables(program::constant_buffer).filter(|buffers| buffers.len() > 0);
         let entry = root.child(program::constant_segment);
         let offsets = entry.and_then(|entry| Some((entry, entry.u64s(subsegment_offsets::offsets)?)));
         let Some((entry, offsets)) = offsets.filter(|(_, offsets)| offsets.len() > 0) else {
-            report.add("P-C1", &path, at, format_args!("no offsets"), format_args!("one at least, the reserved first"));
-            return buffers.map_or(Constants::None, Constants::Buffers);
+            report.add("P-C1", &path, at, format_args!("no offsets"), format_args!("at least one, the reserved one"));
+            return buffers.map_or(ConstantStorage::None, ConstantStorage::Buffers);
         };
         if offsets.len() == 1 {
-            let Some(buffers) = buffers else { return Constants::None };
-            let found = format_args!("{} constants inside the FlatBuffer beside a constant_segment", buffers.len());
+            let Some(buffers) = buffers else { return ConstantStorage::None };
+            let found = format_args!("{} beside a constant_segment", counted(buffers.len() as u64, "inline constant"));
             report.add("P-K5", &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
-            return Constants::Buffers(buffers);
+            return ConstantStorage::Buffers(buffers);
         }
         if let Some(buffers) = buffers {
-            let found = format_args!("{} constants inside the FlatBuffer beside those of a segment", buffers.len());
+            let found =
+                format_args!("{} beside constants in a segment", counted(buffers.len() as u64, "inline constant"));
             report.add("P-C3", &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
         }
         let Some(segments) = self.segments else {
@@ -116,59 +120,49 @@ impl<'a> Data<'a> {
                 format_args!("constants without segments"),
                 format_args!("a list of segments"),
             );
-            return Constants::Unknown;
+            return ConstantStorage::Unknown;
         };
         let index = entry.u32(subsegment_offsets::segment_index);
         let Some(segment) = segments.get(index as usize) else {
-            let expected = format_args!("one of {} segments", segments.len());
+            let expected = format_args!("less than {}, the number of segments", segments.len());
             let at = entry.near(subsegment_offsets::segment_index);
             report.add("P-C5", &path.field("segment_index"), at, format_args!("segment {index}"), expected);
-            return Constants::Unknown;
+            return ConstantStorage::Unknown;
         };
         let size = segment.u64(data_segment::size);
-        if self.base == 0 && size > 0 {
+        if self.segment_base == 0 && size > 0 {
             report.add(
                 "P-C6",
                 &path,
                 at,
-                format_args!("constants without a place"),
-                format_args!("a header that says where segments begin"),
+                format_args!("constants without a segment base offset"),
+                format_args!("a header with a segment base offset"),
             );
         }
         let path = path.field("offsets");
         let mut last = 0;
         for (index, offset) in offsets.iter().enumerate().skip(1) {
             if offset < last {
-                let expected = format_args!("{last} at least, as the one before it");
-                report.add("P-K6", &path.item(index), offsets.place(index), format_args!("{offset}"), expected);
+                let expected = format_args!("at least {last}, the previous offset");
+                report.add("P-K6", &path.item(index), offsets.place(index), format_args!("offset {offset}"), expected);
             }
             last = last.max(offset);
         }
-        Constants::Segment { offsets, size }
+        ConstantStorage::Segment { offsets, segment_size: size }
     }
 
-    /// A segment that something uses: its size, if it is there.
-    pub fn segment(&self, index: u32, path: &Trail<'_>, at: usize, report: &mut Reporter<'_, '_>) -> Option<u64> {
+    /// Checks the index of a segment that is used.
+    pub fn check_segment(&self, index: u32, path: &Trail<'_>, at: usize, report: &mut Reporter<'_, '_>) {
         let Some(segments) = self.segments else {
-            report.add(
-                "S-2",
-                path,
-                at,
-                format_args!("segment {index}, and no segments"),
-                format_args!("a list of segments"),
-            );
-            return None;
+            let found = format_args!("segment {index} without segments");
+            return report.add("S-2", path, at, found, format_args!("a list of segments"));
         };
-        let Some(segment) = segments.get(index as usize) else {
-            let expected = format_args!("one of {} segments", segments.len());
+        if index as usize >= segments.len() {
+            let expected = format_args!("less than {}, the number of segments", segments.len());
             report.add("S-3", path, at, format_args!("segment {index}"), expected);
-            return None;
-        };
-        if self.base == 0 {
-            let found = format_args!("segment {index}, and no place where segments begin");
-            report.add("S-1", path, at, found, format_args!("a header that says it"));
-            return None;
+        } else if self.segment_base == 0 {
+            let found = format_args!("segment {index} without a segment base offset");
+            report.add("S-1", path, at, found, format_args!("a header with a segment base offset"));
         }
-        Some(segment.u64(data_segment::size))
     }
 }

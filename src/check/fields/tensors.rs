@@ -1,41 +1,41 @@
-//! A tensor: its shape, its place in planned memory, and where its bytes come from (`T-`; docs/format.md, "Location of tensor data").
+//! A tensor: shape, planned memory, and location of its data (`T-`; docs/format.md, "Location of tensor data").
 
-use super::super::path::Reporter;
-use crate::format::flatbuffer::verify::Report;
-use crate::format::path::Trail;
-use super::flat_tensor::External;
-use super::listed;
-use super::segments::{Constants, Data};
 use super::super::finding::shown;
+use super::super::path::Reporter;
+use super::flat_tensor::ExternalKeys;
+use super::listed;
+use super::segments::{ConstantStorage, ProgramData};
 use crate::format::ScalarType;
-use crate::format::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
+use crate::format::flatbuffer::verify::Report;
 use crate::format::flatbuffer::view::{Table, Vector};
+use crate::format::path::Trail;
+use crate::format::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
 use crate::program::is_dim_order;
 
-/// The runtime's limit.
+/// Limit of the runtime.
 const MAX_RANK: usize = 16;
 
-/// The runtime's strides have 31 bits.
+/// Limit of the runtime, whose strides have 31 bits.
 const MAX_STRIDE: u64 = 0x7fff_ffff;
 
-/// What the tensors of a method are judged by.
-pub struct Around<'a, 'e> {
-    /// Where the program's data are.
-    pub data: Data<'a>,
-    /// What is in the `.ptd` files.
-    pub external: &'e External,
-    /// Sizes of the planned buffers.
+/// The lists that the tensors of a method refer to.
+pub struct TensorContext<'a, 'e> {
+    /// Segments and constants of the program.
+    pub data: ProgramData<'a>,
+    /// Keys of the given `.ptd` files.
+    pub external: &'e ExternalKeys,
+    /// Sizes of the planned buffers in bytes.
     pub pools: Option<Vector<'a, 8>>,
 }
 
-/// Bytes of a tensor whose shape holds.
-struct Extent {
+/// Size of a tensor with a valid shape, in bytes.
+struct TensorSize {
     element: u64,
     bytes: u64,
 }
 
-impl Around<'_, '_> {
-    /// Looks at a tensor.
+impl TensorContext<'_, '_> {
+    /// Checks a tensor.
     pub fn check(&self, t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let offset = t.i32(tensor::storage_offset);
         if offset != 0 {
@@ -53,22 +53,22 @@ impl Around<'_, '_> {
         if let Some(extra) = extra {
             check_extra(extra, &path.field("extra_tensor_info"), report);
         }
-        let Some(extent) = extent(t, path, report) else { return };
+        let Some(size) = tensor_size(t, path, report) else { return };
         let allocation = t.child(tensor::allocation_info);
         if let Some(allocation) = allocation {
-            self.allocation(allocation, &extent, &path.field("allocation_info"), report);
+            self.allocation(allocation, &size, &path.field("allocation_info"), report);
         }
         let index = t.u32(tensor::data_buffer_idx);
         match extra.filter(|extra| extra.i8(extra_tensor_info::location) == 1) {
-            Some(extra) => self.external(t, extra, &extent, path, report),
+            Some(extra) => self.external(t, extra, &size, path, report),
             None if index == 0 => {}
-            None if allocation.is_some() => self.initial_state(t, index, extent.bytes, path, report),
-            None => self.constant(t, index, &extent, path, report),
+            None if allocation.is_some() => self.initial_state(t, index, size.bytes, path, report),
+            None => self.constant(t, index, &size, path, report),
         }
     }
 
-    /// The place in planned memory.
-    fn allocation(&self, a: Table<'_>, extent: &Extent, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+    /// Checks the location in planned memory.
+    fn allocation(&self, a: Table<'_>, size: &TensorSize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let Some(pools) = self.pools else { return };
         let id = a.u32(allocation_details::memory_id);
         let low = u64::from(a.u32(allocation_details::memory_offset_low));
@@ -79,99 +79,112 @@ impl Around<'_, '_> {
             let found = format_args!("offset {offset}");
             report.add("T-24", &path.field("memory_offset_high"), at, found, format_args!("less than 2^32"));
         }
-        let size = if id == 0 { None } else { pools.get(id as usize) };
-        let Some(size) = size else {
+        let pool_size = if id == 0 { None } else { pools.get(id as usize) };
+        let Some(pool_size) = pool_size else {
             let expected = format_args!("1 to {}", pools.len().saturating_sub(1));
             let at = a.near(allocation_details::memory_id);
             return report.add("T-21", &path.field("memory_id"), at, format_args!("buffer {id}"), expected);
         };
-        let found = format_args!("{} bytes from {offset}", extent.bytes);
-        match offset.checked_add(extent.bytes) {
-            None => report.add("T-22", path, at, found, format_args!("a sum of 64 bits")),
-            // A negative size is reported where it is.
-            Some(end) if size <= i64::MAX as u64 && end > size => {
-                report.add("T-23", path, at, found, format_args!("a place in the {size} bytes of buffer {id}"));
+        let found = format_args!("{} bytes at offset {offset}", size.bytes);
+        match offset.checked_add(size.bytes) {
+            None => report.add("T-22", path, at, found, format_args!("an end below 2^64")),
+            // A negative size was reported by G-23.
+            Some(end) if pool_size <= i64::MAX as u64 && end > pool_size => {
+                report.add(
+                    "T-23",
+                    path,
+                    at,
+                    found,
+                    format_args!("an end of at most {pool_size}, the size of buffer {id}"),
+                );
             }
-            Some(_) if offset % extent.element != 0 => {
+            Some(_) if offset % size.element != 0 => {
                 report.add(
                     "T-25",
                     path,
                     at,
                     format_args!("offset {offset}"),
-                    format_args!("a multiple of {}", extent.element),
+                    format_args!("a multiple of {}", size.element),
                 );
             }
             Some(_) => {}
         }
     }
 
-    /// A constant: bytes of the program.
-    fn constant(&self, t: Table<'_>, index: u32, extent: &Extent, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+    /// Checks the data of a constant.
+    fn constant(&self, t: Table<'_>, index: u32, size: &TensorSize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let (at, path) = (t.near(tensor::data_buffer_idx), path.field("data_buffer_idx"));
         let outside = |report: &mut Reporter<'_, '_>, rule, count: usize| {
-            let expected = format_args!("less than {count}, the number of constants with the reserved one");
+            let expected = format_args!("less than {count}, the number of constants including the reserved one");
             report.add(rule, &path, at, format_args!("constant {index}"), expected);
         };
         match self.data.constants {
-            Constants::Unknown => {}
-            Constants::None => outside(report, "P-K1", 1),
-            Constants::Buffers(buffers) => {
+            ConstantStorage::Unknown => {}
+            ConstantStorage::None => outside(report, "P-K1", 1),
+            ConstantStorage::Buffers(buffers) => {
                 let Some(entry) = buffers.get(index as usize) else {
                     return outside(report, "P-K3", buffers.len());
                 };
                 let found = entry.u8s(buffer::storage).map_or(0, |storage| storage.len() as u64);
-                if !entry.has(buffer::storage) || found < extent.bytes {
-                    let found = format_args!("{found} bytes in constant {index}");
-                    report.add("P-K3", &path, at, found, format_args!("{} at least", extent.bytes));
+                if !entry.has(buffer::storage) || found < size.bytes {
+                    let found = format_args!("constant {index} of {found} bytes");
+                    report.add("P-K3", &path, at, found, format_args!("at least {} bytes", size.bytes));
                 }
             }
-            Constants::Segment { offsets, size } => {
+            ConstantStorage::Segment { offsets, segment_size } => {
                 let Some(offset) = offsets.get(index as usize) else {
                     return outside(report, "P-K1", offsets.len());
                 };
-                if size == 0 {
+                if segment_size == 0 {
                     report.add(
                         "P-C7",
                         &path,
                         at,
-                        format_args!("a constant in an empty segment"),
-                        format_args!("bytes"),
+                        format_args!("a constant in a segment of 0 bytes"),
+                        format_args!("a segment that contains it"),
                     );
                 }
-                if size.checked_sub(offset).is_none_or(|rest| rest < extent.bytes) {
-                    let found = format_args!("{} bytes from {offset}", extent.bytes);
-                    return report.add("P-K2", &path, at, found, format_args!("a place in the segment's {size} bytes"));
+                if segment_size.checked_sub(offset).is_none_or(|rest| rest < size.bytes) {
+                    let found = format_args!("{} bytes at offset {offset}", size.bytes);
+                    let expected = format_args!("an end of at most {segment_size}, the size of the segment");
+                    return report.add("P-K2", &path, at, found, expected);
                 }
-                if offset % extent.element != 0 {
-                    let expected = format_args!("a multiple of {}", extent.element);
+                if offset % size.element != 0 {
+                    let expected = format_args!("a multiple of {}", size.element);
                     report.add("P-K6", &path, at, format_args!("a constant at offset {offset}"), expected);
                 }
-                // Only empty constants share an offset with the next; a file of very many is not looked through.
+                // Empty constants share their offset with the next one; the bound keeps many of them cheap.
                 let next = offsets.iter().skip(index as usize + 1).take(64).find(|next| *next > offset);
-                if let Some(next) = next.filter(|next| next - offset < extent.bytes) {
-                    let found = format_args!("{} bytes from {offset}", extent.bytes);
-                    report.add("G-20", &path, at, found, format_args!("no more than to {next}, where the next begins"));
+                if let Some(next) = next.filter(|next| next - offset < size.bytes) {
+                    let found = format_args!("{} bytes at offset {offset}", size.bytes);
+                    report.add(
+                        "G-20",
+                        &path,
+                        at,
+                        found,
+                        format_args!("an end of at most {next}, the offset of the next constant"),
+                    );
                 }
             }
         }
     }
 
-    /// The initial bytes of a tensor in planned memory.
+    /// Checks the initial data of a tensor in planned memory.
     fn initial_state(&self, t: Table<'_>, index: u32, bytes: u64, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let (at, path) = (t.near(tensor::data_buffer_idx), path.field("data_buffer_idx"));
-        if self.data.base == 0 {
-            let expected = format_args!("a header that says where segments begin");
-            return report.add("S-10", &path, at, format_args!("initial bytes without a place"), expected);
+        if self.data.segment_base == 0 {
+            let expected = format_args!("a header with a segment base offset");
+            return report.add("S-10", &path, at, format_args!("initial data {index} without segments"), expected);
         }
         let Some(entry) = self.data.mutable else {
-            let expected = format_args!("mutable_data_segments");
-            return report.add("S-11", &path, at, format_args!("initial bytes, number {index}"), expected);
+            let expected = format_args!("an entry of mutable_data_segments");
+            return report.add("S-11", &path, at, format_args!("initial data {index}"), expected);
         };
         let offsets = entry.u64s(subsegment_offsets::offsets);
         let count = offsets.map_or(0, |offsets| offsets.len());
         let Some(offset) = offsets.and_then(|offsets| offsets.get(index as usize)) else {
-            let expected = format_args!("less than {count}, the number of states with the reserved one");
-            return report.add("S-12", &path, at, format_args!("initial bytes, number {index}"), expected);
+            let expected = format_args!("less than {count}, the number of offsets including the reserved one");
+            return report.add("S-12", &path, at, format_args!("initial data {index}"), expected);
         };
         let segment = entry.u32(subsegment_offsets::segment_index);
         let Some(segments) = self.data.segments.filter(|segments| (segment as usize) < segments.len()) else {
@@ -181,26 +194,26 @@ impl Around<'_, '_> {
                 &path,
                 at,
                 format_args!("segment {segment}"),
-                format_args!("one of {count} segments"),
+                format_args!("less than {count}, the number of segments"),
             );
         };
         let size = segments.get(segment as usize).map_or(0, |s| s.u64(crate::format::program::data_segment::size));
-        let found = format_args!("{bytes} bytes from {offset}");
+        let found = format_args!("{bytes} bytes at offset {offset}");
         match offset.checked_add(bytes) {
-            None => report.add("S-14", &path, at, found, format_args!("a sum of 64 bits")),
+            None => report.add("S-14", &path, at, found, format_args!("an end below 2^64")),
             Some(end) if end > size => {
-                report.add("S-15", &path, at, found, format_args!("a place in the segment's {size} bytes"));
+                report.add("S-15", &path, at, found, format_args!("an end of at most {size}, the size of the segment"));
             }
             Some(_) => {}
         }
     }
 
-    /// Bytes of a `.ptd`.
+    /// Checks data in a `.ptd`.
     fn external(
         &self,
         t: Table<'_>,
         extra: Table<'_>,
-        extent: &Extent,
+        size: &TensorSize,
         path: &Trail<'_>,
         report: &mut Reporter<'_, '_>,
     ) {
@@ -211,16 +224,16 @@ impl Around<'_, '_> {
         };
         let shown = shown(&extra, extra_tensor_info::fully_qualified_name);
         if self.external.files.is_empty() {
-            let expected = format_args!("a .ptd that has it");
-            return report.add("T-30", &path, at, format_args!("external data {shown:?}, and no .ptd given"), expected);
+            let expected = format_args!("a .ptd with this key");
+            return report.add("T-30", &path, at, format_args!("external data {shown:?} without a .ptd"), expected);
         }
         let Some(entry) = self.external.entries.get(key) else {
-            let expected = format_args!("a key of {}", self.external.files.join(", "));
-            return report.add("T-32", &path, at, format_args!("{shown:?}"), expected);
+            let expected = format_args!("a key in {}", self.external.files.join(", "));
+            return report.add("T-32", &path, at, format_args!("unknown key {shown:?}"), expected);
         };
         let file = &self.external.files[entry.file];
         let Some((scalar_type, sizes, order)) = &entry.layout else {
-            let found = format_args!("{shown:?}, which is no tensor in {file}");
+            let found = format_args!("key {shown:?} of a blob in {file}");
             return report.add("N-15", &path, at, found, format_args!("a key with a tensor_layout"));
         };
         let own_type = ScalarType(t.i8(tensor::scalar_type));
@@ -231,13 +244,14 @@ impl Around<'_, '_> {
         if !same {
             let own_sizes = listed(own_sizes.iter().flat_map(|own| own.iter()));
             let own_order = listed(own_order.iter().flat_map(|own| own.iter()));
-            let found = format_args!("{own_type} {own_sizes} in the order {own_order}");
+            let found = format_args!("{own_type} {own_sizes} with dim_order {own_order}");
             let (sizes, order) = (listed(sizes.iter()), listed(order.iter()));
-            let expected = format_args!("{scalar_type} {sizes} in the order {order}, as {file} has {shown:?}");
+            let expected =
+                format_args!("{scalar_type} {sizes} with dim_order {order}, the layout of {shown:?} in {file}");
             report.add("T-33", &path, at, found, expected);
-        } else if entry.size < extent.bytes {
+        } else if entry.size < size.bytes {
             let found = format_args!("{} bytes of {shown:?} in {file}", entry.size);
-            report.add("T-34", &path, at, found, format_args!("{} at least", extent.bytes));
+            report.add("T-34", &path, at, found, format_args!("at least {} bytes", size.bytes));
         }
     }
 }
@@ -258,12 +272,12 @@ fn check_extra(extra: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>
     if !(0..=1).contains(&device.0) || device.1 < 0 {
         let at = extra.near(extra_tensor_info::device_type);
         let found = format_args!("type {}, index {}", device.0, device.1);
-        report.add("T-13", &path.field("device_type"), at, found, format_args!("type 0 or 1, index from 0"));
+        report.add("T-13", &path.field("device_type"), at, found, format_args!("type 0 or 1, index at least 0"));
     }
 }
 
-/// The shape of a tensor, if it holds.
-fn extent(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Option<Extent> {
+/// Checks the shape of a tensor. Returns the size if it is valid.
+fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Option<TensorSize> {
     let scalar_type = ScalarType(t.i8(tensor::scalar_type));
     let info = scalar_type.info();
     if info.is_none() {
@@ -276,38 +290,38 @@ fn extent(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Opti
             &path.field("sizes"),
             t.at,
             format_args!("no sizes"),
-            format_args!("a list, empty for no dimension"),
+            format_args!("a list (empty for rank 0)"),
         );
         return None;
     };
     let rank = sizes.len();
     if rank > MAX_RANK {
-        let expected = format_args!("{MAX_RANK} at most");
+        let expected = format_args!("at most {MAX_RANK}");
         report.add("T-6", &path.field("sizes"), sizes.at, format_args!("{rank} dimensions"), expected);
         return None;
     }
     if let Some(wrong) = sizes.iter().position(|size| size < 0) {
         let found = format_args!("{}", sizes.get(wrong).unwrap_or(0));
-        report.add("T-8", &path.field("sizes").item(wrong), sizes.place(wrong), found, format_args!("0 at least"));
+        report.add("T-8", &path.field("sizes").item(wrong), sizes.place(wrong), found, format_args!("at least 0"));
         return None;
     }
     let order = t.u8s(tensor::dim_order).filter(|order| order.len() == rank);
     let Some(order) = order else {
         let found = match t.u8s(tensor::dim_order) {
-            Some(order) => format!("{} dimensions in the order", order.len()),
-            None => "no order".to_owned(),
+            Some(order) => format!("dim_order of length {}", order.len()),
+            None => "no dim_order".to_owned(),
         };
         report.add(
             "T-7",
             &path.field("dim_order"),
             t.near(tensor::dim_order),
             format_args!("{found}"),
-            format_args!("{rank}"),
+            format_args!("length {rank}, the number of sizes"),
         );
         return None;
     };
     if !is_dim_order(order.iter(), rank) {
-        let expected = format_args!("each of {rank} dimensions once");
+        let expected = format_args!("each of 0 to {} once", rank - 1);
         report.add("T-9", &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
         return None;
     }
@@ -316,14 +330,14 @@ fn extent(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Opti
     let inner = order.iter().skip(1).map(|dim| size_of(dim).max(1));
     let stride = inner.fold(1u64, |product, size| product.saturating_mul(size));
     if stride > MAX_STRIDE {
-        let found = format_args!("a stride of {stride} for sizes {}", listed(sizes.iter()));
-        report.add("T-11", &path.field("sizes"), sizes.at, found, format_args!("{MAX_STRIDE} at most"));
+        let found = format_args!("stride {stride} of sizes {}", listed(sizes.iter()));
+        report.add("T-11", &path.field("sizes"), sizes.at, found, format_args!("at most {MAX_STRIDE}"));
     }
     let overflow = |rule, report: &mut Reporter<'_, '_>| {
         let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
-        report.add(rule, &path.field("sizes"), sizes.at, found, format_args!("a product below 2^63"));
+        report.add(rule, &path.field("sizes"), sizes.at, found, format_args!("less than 2^63 bytes"));
     };
-    // The verifying build multiplies from the left, and once it has overflowed no zero brings it back.
+    // The verifier multiplies from left to right, and rejects an overflow even if a 0 follows.
     let product = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(i64::from(size)));
     let bytes = product.and_then(|product| product.checked_mul(element as i64));
     let Some(bytes) = bytes else {
@@ -339,5 +353,5 @@ fn extent(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Opti
             format_args!("less than 2^32"),
         );
     }
-    Some(Extent { element, bytes: bytes as u64 })
+    Some(TensorSize { element, bytes: bytes as u64 })
 }

@@ -1,14 +1,14 @@
-//! The values of a method: each present, of a known kind, and lists that refer to what they may refer to (`M-`).
+//! The values of a method: presence, kinds, and the items of lists (`M-`).
 
 use super::super::path::Reporter;
+use super::is_index;
+use super::tensors::TensorContext;
 use crate::format::flatbuffer::verify::Report;
-use crate::format::path::Trail;
-use super::inside;
-use super::tensors::Around;
-use crate::format::program::{KERNEL_TYPES, evalue, int_list, optional_tensor_list, string, tensor_list};
 use crate::format::flatbuffer::view::{Table, Tables};
+use crate::format::path::Trail;
+use crate::format::program::{KERNEL_TYPES, evalue, int_list, optional_tensor_list, string, tensor_list};
 
-/// Tags of the union of kinds.
+/// Tags of the union `KernelTypes`.
 pub mod tag {
     #![allow(missing_docs)]
     pub const NULL: u8 = 1;
@@ -24,24 +24,24 @@ pub mod tag {
     pub const OPTIONAL_TENSOR_LIST: u8 = 11;
 }
 
-/// The kind of a value; 0 if there is no such value.
+/// Returns the tag of a value; 0 if the index is out of range.
 pub fn kind(values: &Tables<'_>, index: usize) -> u8 {
     values.get(index).map_or(0, |value| value.u8(evalue::val_type))
 }
 
-/// What a kind is called.
+/// Returns the name of a kind in the schema.
 pub fn name(tag: u8) -> &'static str {
-    usize::from(tag).checked_sub(1).and_then(|tag| KERNEL_TYPES.get(tag)).map_or("nothing", |table| table.name)
+    usize::from(tag).checked_sub(1).and_then(|tag| KERNEL_TYPES.get(tag)).map_or("none", |table| table.name)
 }
 
-/// Looks at all values. Gives the lists of integers that hold truth values: no kernel may read them.
+/// Checks all values. Returns the indices of the IntLists that contain Bools: only delegates may read them.
 pub fn check(
     values: Tables<'_>,
-    around: &Around<'_, '_>,
+    context: &TensorContext<'_, '_>,
     path: &Trail<'_>,
     report: &mut Reporter<'_, '_>,
 ) -> Vec<usize> {
-    let mut odd = Vec::new();
+    let mut bool_lists = Vec::new();
     for (index, value) in values.iter().enumerate() {
         let path = path.item(index);
         let kind = value.u8(evalue::val_type);
@@ -49,73 +49,80 @@ pub fn check(
         let known = usize::from(kind).wrapping_sub(1) < KERNEL_TYPES.len();
         if !known && value.has(evalue::val) {
             let expected = format_args!("1 to {}", KERNEL_TYPES.len());
-            report.add("M-13", &path, at, format_args!("a value of kind {kind}"), expected);
+            report.add("M-13", &path, at, format_args!("val_type {kind}"), expected);
             continue;
         }
         if kind == tag::NULL {
             continue;
         }
         let Some(child) = value.child(evalue::val) else {
-            report.add(
-                "M-2",
-                &path,
-                at,
-                format_args!("a value of kind {kind} that is missing"),
-                format_args!("a value"),
-            );
+            report.add("M-2", &path, at, format_args!("val_type {kind} without val"), format_args!("a value"));
             continue;
         };
         match kind {
-            tag::TENSOR => around.check(child, &path, report),
+            tag::TENSOR => context.check(child, &path, report),
             tag::STRING if !child.has(string::string_val) => {
-                report.add("M-5", &path.field("string_val"), child.at, format_args!("no text"), format_args!("one"));
+                report.add(
+                    "M-5",
+                    &path.field("string_val"),
+                    child.at,
+                    format_args!("no string_val"),
+                    format_args!("a string (may be empty)"),
+                );
             }
             tag::DOUBLE_LIST | tag::BOOL_LIST if !child.has(0) => {
-                report.add("M-6", &path.field("items"), child.at, format_args!("no items"), format_args!("a list"));
+                report.add(
+                    "M-6",
+                    &path.field("items"),
+                    child.at,
+                    format_args!("no items"),
+                    format_args!("a list (may be empty)"),
+                );
             }
-            tag::INT_LIST if ints(&values, child, index, &path, report) => odd.push(index),
-            tag::TENSOR_LIST => tensors(&values, child, index, false, &path, report),
-            tag::OPTIONAL_TENSOR_LIST => tensors(&values, child, index, true, &path, report),
+            tag::INT_LIST if int_list(&values, child, index, &path, report) => bool_lists.push(index),
+            tag::TENSOR_LIST => check_tensor_list(&values, child, index, false, &path, report),
+            tag::OPTIONAL_TENSOR_LIST => check_tensor_list(&values, child, index, true, &path, report),
+            // Other kinds have no further constraints, or were reported above as unknown.
             _ => {}
         }
     }
-    odd
+    bool_lists
 }
 
-/// A list of integers, which are values of their own. Whether there is a truth value among them.
-fn ints(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> bool {
+/// Checks an IntList, whose items are indices of values. Returns `true` if it contains a Bool.
+fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> bool {
     let path = path.field("items");
     let Some(items) = list.i64s(int_list::items) else {
         report.add("M-7", &path, list.at, format_args!("no items"), format_args!("a list of indices of values"));
         return false;
     };
-    let mut odd = false;
-    // The items as they are: a negative one is larger than any index.
+    let mut bool_lists = false;
+    // A negative item is larger than any index once it is unsigned.
     for (position, item) in items.iter().enumerate() {
         let (path, at) = (path.item(position), items.place(position));
         if item >= values.len() as u64 {
-            let expected = format_args!("0 to {}, the index of an Int", values.len().saturating_sub(1));
+            let expected = format_args!("the index of an Int, less than {}", values.len());
             report.add("M-7", &path, at, format_args!("value {}", item as i64), expected);
             continue;
         }
         match kind(values, item as usize) {
             tag::INT | tag::BOOL if item as usize > own => {
-                let expected = format_args!("less than {own}, the list's own index");
+                let expected = format_args!("an index less than {own}, the index of the list");
                 report.add("G-29", &path, at, format_args!("value {item}"), expected);
             }
             tag::INT => {}
-            tag::BOOL => odd = true,
+            tag::BOOL => bool_lists = true,
             other => {
-                let found = format_args!("value {item}, {}", name(other));
+                let found = format_args!("values[{item}] of kind {}", name(other));
                 report.add("M-8", &path, at, found, format_args!("the index of an Int"));
             }
         }
     }
-    odd
+    bool_lists
 }
 
-/// A list of tensors, or of tensors and None.
-fn tensors(
+/// Checks a TensorList or, if `optional`, an OptionalTensorList.
+fn check_tensor_list(
     values: &Tables<'_>,
     list: Table<'_>,
     own: usize,
@@ -142,8 +149,8 @@ fn tensors(
             continue;
         }
         let (path, at) = (path.item(position), items.place(position));
-        if !inside(item.into(), own) {
-            let expected = format_args!("the index of a tensor before the list, which is value {own}");
+        if !is_index(item.into(), own) {
+            let expected = format_args!("the index of a tensor, less than {own}, the index of the list");
             report.add(rule, &path, at, format_args!("value {item}"), expected);
             continue;
         }
@@ -151,7 +158,7 @@ fn tensors(
             tag::TENSOR => {}
             tag::NULL if optional => {}
             other => {
-                let found = format_args!("value {item}, {}", name(other));
+                let found = format_args!("values[{item}] of kind {}", name(other));
                 report.add(rule, &path, at, found, format_args!("the index of a tensor"));
             }
         }

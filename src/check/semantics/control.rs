@@ -1,142 +1,139 @@
-//! Where control goes: jumps, what they depend on, instructions that are never reached, loops that never end. And the two
-//! instructions that are not about data: moves and frees.
+//! Control flow: kinds of conditions, unreachable instructions, endless loops.
 //!
-//! A condition is taken for constant only if it is a Bool that nothing writes.
+//! A condition is constant only if it is a Bool that no instruction writes.
 
-use super::super::finding::Findings;
-use super::super::finding::Locate;
-use super::method::Method;
-use crate::operators::kinds::Kinds;
+use super::super::finding::{Findings, Locator};
+use super::method::MethodAnalysis;
 use crate::format::ScalarType;
+use crate::operators::kinds::Kinds;
 use crate::program::{EValue, Instruction};
 
-/// What a jump does.
+/// Outcome of the condition of a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
+enum BranchOutcome {
     Always,
     Never,
     Maybe,
 }
 
-/// A jump; steps count through all chains.
+/// A jump. Steps count the instructions of all chains.
 #[derive(Debug, Clone, Copy)]
 struct Jump {
     step: u32,
-    /// The step it leads to; the end of its chain is the start of the next.
+    /// Step of the destination; the end of a chain is the start of the next.
     to: u32,
-    taken: Taken,
+    outcome: BranchOutcome,
 }
 
-/// The jumps of a method. Most have none, and then there is nothing else, either.
-pub struct Flow {
+/// The jumps of a method. The other fields are empty if there are none, as in most methods.
+pub struct ControlFlow {
     jumps: Vec<Jump>,
-    /// For each step how many jumps before it are always taken.
+    /// By step: number of jumps before it that are always taken.
     always: Vec<u32>,
-    /// Steps that a first visit may reach from behind: a jump led over them, and another leads back.
-    late: Vec<bool>,
+    /// By step: `true` if it may first be reached by a jump back, because an earlier jump skips it.
+    reached_backwards: Vec<bool>,
 }
 
-impl Flow {
-    pub fn new(method: &Method<'_>) -> Flow {
+impl ControlFlow {
+    pub fn new(method: &MethodAnalysis<'_>) -> ControlFlow {
         let mut jumps = Vec::new();
         for (number, step) in method.steps.iter().enumerate() {
-            let Instruction::JumpFalseCall { cond_value_index, destination_instruction } = step.what else { continue };
+            let Instruction::JumpFalseCall { cond_value_index, destination_instruction } = step.instruction else {
+                continue;
+            };
             let (first, end) = (method.chains[step.chain as usize], method.chains[step.chain as usize + 1]);
-            // A destination outside of the chain ends it, too.
+            // The runtime ends the chain at a destination outside of it.
             let to = u32::try_from(*destination_instruction).ok().and_then(|to| first.checked_add(to));
             let to = to.filter(|to| *to <= end).unwrap_or(end);
-            jumps.push(Jump { step: number as u32, to, taken: taken(method, *cond_value_index) });
+            jumps.push(Jump { step: number as u32, to, outcome: outcome(method, *cond_value_index) });
         }
         if jumps.is_empty() {
-            return Flow { jumps, always: Vec::new(), late: Vec::new() };
+            return ControlFlow { jumps, always: Vec::new(), reached_backwards: Vec::new() };
         }
         let steps = method.steps.len();
         let mut always = vec![0; steps + 2];
-        // Where jumps forward and backward lead over, as differences.
-        let (mut over, mut back) = (vec![0i64; steps + 2], vec![0i64; steps + 2]);
+        // Numbers of jumps forward and backward over each step; first as differences, then summed up.
+        let (mut forward, mut backward) = (vec![0i64; steps + 2], vec![0i64; steps + 2]);
         for jump in &jumps {
             let (step, to) = (jump.step as usize, jump.to as usize);
-            always[step + 1] += u32::from(jump.taken == Taken::Always && to != step + 1);
-            if jump.taken == Taken::Never {
+            always[step + 1] += u32::from(jump.outcome == BranchOutcome::Always && to != step + 1);
+            if jump.outcome == BranchOutcome::Never {
                 continue;
             }
-            let (counts, first, last) = if to > step { (&mut over, step + 1, to) } else { (&mut back, to, step + 1) };
+            let (counts, first, last) =
+                if to > step { (&mut forward, step + 1, to) } else { (&mut backward, to, step + 1) };
             counts[first] += 1;
             counts[last] -= 1;
         }
-        let mut late = vec![false; steps + 1];
+        let mut reached_backwards = vec![false; steps + 1];
         for step in 0..=steps {
             if step > 0 {
-                over[step] += over[step - 1];
-                back[step] += back[step - 1];
+                forward[step] += forward[step - 1];
+                backward[step] += backward[step - 1];
             }
-            late[step] = over[step] > 0 && back[step] > 0;
+            reached_backwards[step] = forward[step] > 0 && backward[step] > 0;
             always[step + 1] += always[step];
         }
-        Flow { jumps, always, late }
+        ControlFlow { jumps, always, reached_backwards }
     }
 
-    /// Whether whoever passes `from` may come to `to` by going straight ahead.
-    pub fn straight(&self, from: u32, to: u32) -> bool {
+    /// Returns `true` if no jump from `from` to before `to` is always taken, so that `to` may follow `from` without jumps.
+    pub fn falls_through(&self, from: u32, to: u32) -> bool {
         self.always.get(from as usize) == self.always.get(to as usize)
     }
 
-    /// Whether a step may be reached for the first time from behind.
-    pub fn is_late(&self, step: u32) -> bool {
-        !self.jumps.is_empty() && self.late.get(step as usize).copied().unwrap_or(true)
+    /// Returns `true` if a step may first be reached by a jump back.
+    pub fn is_reached_backwards(&self, step: u32) -> bool {
+        !self.jumps.is_empty() && self.reached_backwards.get(step as usize).copied().unwrap_or(true)
     }
 
-    /// Jumps back that are taken at times: head and jump.
+    /// Returns the loops: steps of the destination and of the jump back, if it may be taken.
     pub fn loops(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.jumps.iter().filter(|jump| jump.to <= jump.step && jump.taken != Taken::Never).map(|j| (j.to, j.step))
+        self.jumps
+            .iter()
+            .filter(|jump| jump.to <= jump.step && jump.outcome != BranchOutcome::Never)
+            .map(|j| (j.to, j.step))
     }
 }
 
-fn taken(method: &Method<'_>, condition: i32) -> Taken {
-    let Some(value) = method.value(condition) else { return Taken::Maybe };
-    let EValue::Bool(state) = method.values()[value] else { return Taken::Maybe };
-    match method.value_accesses(value).any(|access| access.how.may_write()) {
-        true => Taken::Maybe,
-        false if state => Taken::Never,
-        false => Taken::Always,
+fn outcome(method: &MethodAnalysis<'_>, condition: i32) -> BranchOutcome {
+    let Some(value) = method.value(condition) else { return BranchOutcome::Maybe };
+    let EValue::Bool(state) = method.values()[value] else { return BranchOutcome::Maybe };
+    match method.value_accesses(value).any(|access| access.kind.may_write()) {
+        true => BranchOutcome::Maybe,
+        false if state => BranchOutcome::Never,
+        false => BranchOutcome::Always,
     }
 }
 
-/// Checks conditions, and where the jumps lead.
-pub fn check(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &Locate<'_>) {
+/// Checks the conditions of jumps, and the reachability of instructions.
+pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     for (number, step) in method.steps.iter().enumerate() {
-        if let Instruction::JumpFalseCall { cond_value_index, .. } = step.what {
-            condition(method, number as u32, *cond_value_index, findings, place);
+        if let Instruction::JumpFalseCall { cond_value_index, .. } = step.instruction {
+            check_condition(method, number as u32, *cond_value_index, findings, locate);
         }
     }
-    unreached(method, flow, findings, place);
-    stuck(method, flow, findings, place);
+    check_reachability(method, flow, findings, locate);
+    check_loop_conditions(method, flow, findings, locate);
 }
 
-fn with_article(kind: &str) -> String {
-    let vowel = kind.starts_with(['A', 'E', 'I', 'O', 'U']);
-    format!("{} {kind}", if vowel { "an" } else { "a" })
-}
-
-fn condition(method: &Method<'_>, number: u32, index: i32, findings: &mut Findings, place: &Locate<'_>) {
+fn check_condition(method: &MethodAnalysis<'_>, step: u32, index: i32, findings: &mut Findings, locate: &Locator<'_>) {
     let Some(value) = method.value(index) else { return };
     let kinds = method.kinds[value];
     let found = match &method.values()[value] {
         EValue::Tensor(tensor) if !kinds.meets(Kinds::BOOL) => match tensor.scalar_type {
             ScalarType::BOOL => return,
-            other => format!("a tensor of {other}"),
+            other => format!("values[{index}], a tensor of {other}"),
         },
         _ if kinds.meets(Kinds::BOOL.or(Kinds::TENSOR)) => return,
-        other => with_article(other.kind()),
+        other => format!("values[{index}] of kind {}", other.kind()),
     };
-    findings.add("I-23", || {
-        let found = format!("{found}, values[{index}]");
-        (place(&method.field(number, "cond_value_index")), found, "a Bool, or a tensor of bool".into())
-    });
+    findings
+        .add("I-23", || (locate(&method.field(step, "cond_value_index")), found, "a Bool, or a tensor of bool".into()));
 }
 
-/// Steps that nothing leads to, and steps that lead to no end.
-fn unreached(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &Locate<'_>) {
+/// Reports instructions that cannot be reached, and the first loop that cannot reach the end.
+fn check_reachability(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     if flow.jumps.is_empty() {
         return;
     }
@@ -145,8 +142,9 @@ fn unreached(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &
     for jump in &flow.jumps {
         jump_of[jump.step as usize] = Some(*jump);
     }
-    let ahead = |step: usize| jump_of[step].is_none_or(|jump| jump.taken != Taken::Always);
-    let jumps = |step: usize| jump_of[step].filter(|jump| jump.taken != Taken::Never).map(|jump| jump.to as usize);
+    let ahead = |step: usize| jump_of[step].is_none_or(|jump| jump.outcome != BranchOutcome::Always);
+    let jumps =
+        |step: usize| jump_of[step].filter(|jump| jump.outcome != BranchOutcome::Never).map(|jump| jump.to as usize);
 
     let mut reached = vec![false; steps + 1];
     let mut open = vec![0];
@@ -169,16 +167,20 @@ fn unreached(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &
         }
         findings.add("X-9", || {
             let found = match step - first {
-                1 => "an instruction that nothing leads to".into(),
-                count => format!("{count} instructions that nothing leads to, this one and those behind it"),
+                1 => "an unreachable instruction".into(),
+                count => format!("{count} unreachable instructions, of which this is the first"),
             };
-            (place(&method.at(first as u32)), found, "instructions that can be reached".into())
+            (locate(&method.at(first as u32)), found, "reachable instructions".into())
         });
     }
 
-    // Backwards from the end; the jumps by their destinations.
-    let mut by_target: Vec<(usize, usize)> =
-        flow.jumps.iter().filter(|j| j.taken != Taken::Never).map(|j| (j.to as usize, j.step as usize)).collect();
+    // Search backwards from the end, with the jumps sorted by destination.
+    let mut by_target: Vec<(usize, usize)> = flow
+        .jumps
+        .iter()
+        .filter(|j| j.outcome != BranchOutcome::Never)
+        .map(|j| (j.to as usize, j.step as usize))
+        .collect();
     by_target.sort_unstable();
     let mut ends = vec![false; steps + 1];
     let mut open = vec![steps];
@@ -192,60 +194,65 @@ fn unreached(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &
     }
     let endless = flow.jumps.iter().find(|jump| {
         let step = jump.step as usize;
-        reached[step] && !ends[step] && jump.to <= jump.step && jump.taken != Taken::Never
+        reached[step] && !ends[step] && jump.to <= jump.step && jump.outcome != BranchOutcome::Never
     });
     if let Some(jump) = endless {
         findings.add("X-10", || {
-            let found =
-                format!("a jump back to instruction {}, from where no way leads to the end", local(method, jump));
-            (place(&method.at(jump.step)), found, "a loop that something can end".into())
+            let found = format!("an endless loop from instruction {}", destination(method, jump));
+            (locate(&method.at(jump.step)), found, "a loop that can be left".into())
         });
     }
 }
 
-/// Where a jump leads, in its chain.
-fn local(method: &Method<'_>, jump: &Jump) -> u32 {
+/// Returns the index of the destination in its chain.
+fn destination(method: &MethodAnalysis<'_>, jump: &Jump) -> u32 {
     jump.to - method.chains[method.steps[jump.step as usize].chain as usize]
 }
 
-/// Loops whose condition nothing in them changes, and that nothing else leaves: once they turn, they turn for ever.
-fn stuck(method: &Method<'_>, flow: &Flow, findings: &mut Findings, place: &Locate<'_>) {
-    let mut extent: Option<Extents> = None;
-    for jump in flow.jumps.iter().filter(|jump| jump.taken == Taken::Maybe && jump.to <= jump.step) {
-        let Instruction::JumpFalseCall { cond_value_index, .. } = method.steps[jump.step as usize].what else {
+/// Reports loops that do not write their condition and have no other exit: once repeated, they repeat for ever.
+fn check_loop_conditions(
+    method: &MethodAnalysis<'_>,
+    flow: &ControlFlow,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let mut queries: Option<LoopQueries> = None;
+    for jump in flow.jumps.iter().filter(|jump| jump.outcome == BranchOutcome::Maybe && jump.to <= jump.step) {
+        let Instruction::JumpFalseCall { cond_value_index, .. } = method.steps[jump.step as usize].instruction else {
             continue;
         };
         let Some(value) = method.value(*cond_value_index) else { continue };
         if !matches!(method.values()[value], EValue::Bool(_)) {
             continue;
         }
-        let extent = extent.get_or_insert_with(|| Extents::new(method, flow));
-        if extent.is_written(value as u32, jump.to, jump.step) || extent.leaves(jump.to, jump.step) {
+        let queries = queries.get_or_insert_with(|| LoopQueries::new(method, flow));
+        if queries.is_written(value as u32, jump.to, jump.step) || queries.has_exit(jump.to, jump.step) {
             continue;
         }
         findings.add("X-11", || {
-            let found = format!("a loop in which nothing writes its condition, values[{cond_value_index}]");
-            (place(&method.at(jump.step)), found, "a loop that changes what it depends on".into())
+            let found = format!("a loop that does not write its condition values[{cond_value_index}]");
+            (locate(&method.at(jump.step)), found, "a loop that writes its condition".into())
         });
     }
 }
 
-/// Answers what happens between two steps.
-struct Extents {
+/// Index of the writes and jumps between two steps.
+struct LoopQueries {
     /// Value and step of each write of a Bool, sorted.
     writes: Vec<(u32, u32)>,
+    /// Step of each jump that may be taken, ascending.
     steps: Vec<u32>,
-    /// `levels[k][i]`: least and greatest destination of the jumps `i .. i + 2^k`.
+    /// `levels[k][i]`: smallest and greatest destination of the jumps `i .. i + 2^k`.
     levels: Vec<Vec<(u32, u32)>>,
 }
 
-impl Extents {
-    fn new(method: &Method<'_>, flow: &Flow) -> Extents {
+impl LoopQueries {
+    fn new(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> LoopQueries {
         let is_bool = |value: u32| matches!(method.values()[value as usize], EValue::Bool(_));
-        let writes = method.accesses.iter().filter(|a| a.how.may_write() && is_bool(a.value));
+        let writes = method.accesses.iter().filter(|a| a.kind.may_write() && is_bool(a.value));
         let mut writes: Vec<(u32, u32)> = writes.map(|access| (access.value, access.step)).collect();
         writes.sort_unstable();
-        let jumps: Vec<&Jump> = flow.jumps.iter().filter(|jump| jump.taken != Taken::Never).collect();
+        let jumps: Vec<&Jump> = flow.jumps.iter().filter(|jump| jump.outcome != BranchOutcome::Never).collect();
         let mut levels = vec![jumps.iter().map(|jump| (jump.to, jump.to)).collect::<Vec<_>>()];
         let mut width = 1;
         while 2 * width <= jumps.len() {
@@ -254,7 +261,7 @@ impl Extents {
             levels.push((0..=jumps.len() - 2 * width).map(wider).collect());
             width *= 2;
         }
-        Extents { writes, steps: jumps.iter().map(|jump| jump.step).collect(), levels }
+        LoopQueries { writes, steps: jumps.iter().map(|jump| jump.step).collect(), levels }
     }
 
     fn is_written(&self, value: u32, first: u32, last: u32) -> bool {
@@ -262,10 +269,10 @@ impl Extents {
         self.writes.get(at).is_some_and(|(other, step)| *other == value && *step <= last)
     }
 
-    /// Whether a jump of the steps leads out of them.
-    fn leaves(&self, first: u32, last: u32) -> bool {
+    /// Returns `true` if a jump before step `last` leads out of the steps from `first` to `last`.
+    fn has_exit(&self, first: u32, last: u32) -> bool {
         let low = self.steps.partition_point(|step| *step < first);
-        // The loop's own jump is the last of them; going straight on from it is what its condition decides.
+        // `last` is the jump of the loop itself.
         let high = self.steps.partition_point(|step| *step < last);
         let Some(count) = high.checked_sub(low).filter(|count| *count > 0) else { return false };
         let level = count.ilog2() as usize;

@@ -1,300 +1,301 @@
-//! What is there when it is read: values before anything wrote them, outputs that nothing writes, tensors without memory.
-//! And what must not be written: constants, and inputs as if they were results.
+//! Reads of tensors without content, outputs that are never written, tensors without memory, and writes to constants and inputs
+//! (`X-1` to `X-3`, `X-7`, `X-8`, `X-19`).
 //!
-//! Only tensors lack content at first; all other values are in the file. A planned tensor without data may be state that
-//! a method keeps from one execution to the next: it reads it first, and writes it later.
+//! Values other than tensors have content from the file. A planned tensor without data may be state: a method reads it, and
+//! writes it later for the next execution.
 
 use std::cell::{LazyCell, OnceCell};
 use std::collections::BTreeMap;
 
-use super::super::finding::Findings;
-use super::super::finding::Locate;
-use super::control::Flow;
-use super::method::{Access, How, Method, Span};
+use super::super::finding::{Findings, Locator};
+use super::control::ControlFlow;
+use super::method::{Access, AccessKind, MethodAnalysis, PoolRange};
 use crate::program::element::Part;
 use crate::program::{EValue, Instruction};
 
-/// Bytes that something wrote, merged.
+/// Disjoint ranges of written bytes: per pool, end by start.
 #[derive(Debug, Default)]
-struct Written {
+struct WrittenBytes {
     pools: BTreeMap<u32, BTreeMap<u64, u64>>,
 }
 
-impl Written {
-    fn insert(&mut self, span: Span) {
-        let pool = self.pools.entry(span.pool).or_default();
-        let (mut start, mut end) = (span.start, span.end);
-        while let Some((&other, &until)) = pool.range(..=end).next_back().filter(|(_, until)| **until >= start) {
-            if other <= start && until >= end {
+impl WrittenBytes {
+    fn insert(&mut self, range: PoolRange) {
+        let pool = self.pools.entry(range.pool).or_default();
+        let (mut start, mut end) = (range.start, range.end);
+        while let Some((&from, &to)) = pool.range(..=end).next_back().filter(|(_, to)| **to >= start) {
+            if from <= start && to >= end {
                 return;
             }
-            pool.remove(&other);
-            (start, end) = (start.min(other), end.max(until));
+            pool.remove(&from);
+            (start, end) = (start.min(from), end.max(to));
         }
         pool.insert(start, end);
     }
 
-    fn overlaps(&self, span: &Span) -> bool {
-        let pool = self.pools.get(&span.pool);
-        pool.and_then(|pool| pool.range(..span.end).next_back()).is_some_and(|(_, until)| *until > span.start)
+    fn overlaps(&self, range: &PoolRange) -> bool {
+        let pool = self.pools.get(&range.pool);
+        pool.and_then(|pool| pool.range(..range.end).next_back()).is_some_and(|(_, to)| *to > range.start)
     }
 }
 
-/// What was found out about content on the way through a method.
-pub struct Content {
-    /// Values that are read before they are written, with bytes that nothing wrote before, either.
-    bare: Vec<usize>,
-}
-
-/// Where state may be kept: starts of tensors that some method writes, sorted; made when first asked.
-pub struct Kept<'m, 'p> {
-    methods: &'m [Method<'p>],
+/// Pools and offsets of the tensors that a method of the program writes, sorted: state may be there. Computed on first use.
+pub struct StateStarts<'m, 'p> {
+    methods: &'m [MethodAnalysis<'p>],
     starts: OnceCell<Vec<(u32, u64)>>,
 }
 
-impl<'m, 'p> Kept<'m, 'p> {
-    pub fn new(methods: &'m [Method<'p>]) -> Kept<'m, 'p> {
-        Kept { methods, starts: OnceCell::new() }
+impl<'m, 'p> StateStarts<'m, 'p> {
+    pub fn new(methods: &'m [MethodAnalysis<'p>]) -> StateStarts<'m, 'p> {
+        StateStarts { methods, starts: OnceCell::new() }
     }
 
-    fn has(&self, span: &Span) -> bool {
+    fn has(&self, range: &PoolRange) -> bool {
         let starts = self.starts.get_or_init(|| {
-            let of = |method: &'m Method<'p>| {
-                let written = method.accesses.iter().filter(|access| access.how.may_write());
-                written.filter_map(|access| method.spans[access.value as usize]).map(|span| (span.pool, span.start))
+            let of = |method: &'m MethodAnalysis<'p>| {
+                let written = method.accesses.iter().filter(|access| access.kind.may_write());
+                written.filter_map(|access| method.ranges[access.value as usize]).map(|range| (range.pool, range.start))
             };
             let mut starts: Vec<(u32, u64)> = self.methods.iter().flat_map(of).collect();
             starts.sort_unstable();
             starts.dedup();
             starts
         });
-        starts.binary_search(&(span.pool, span.start)).is_ok()
+        starts.binary_search(&(range.pool, range.start)).is_ok()
     }
 }
 
-/// Goes through a method in order, and finds out what delegates do with their arguments as far as the order tells: those
-/// that have content, in front of the first that has none, are inputs (E-12).
-pub fn settle(method: &mut Method<'_>) -> Content {
-    let mut has: Vec<bool> = (0..method.values().len())
+/// Determines the unknown accesses of delegates as far as the order of instructions allows: arguments before the first one without
+/// content are inputs (E-12). Returns the values that are read before they are written, in memory that nothing wrote either.
+pub fn classify_accesses(method: &mut MethodAnalysis<'_>) -> Vec<usize> {
+    let mut has_content: Vec<bool> = (0..method.values().len())
         .map(|value| {
             let tensor = matches!(method.values()[value], EValue::Tensor(_));
             !tensor || method.is_input[value] || method.facts[value].has_data
         })
         .collect();
-    let mut seen = vec![false; has.len()];
-    let mut all = Written::default();
-    for (value, span) in method.spans.iter().enumerate() {
-        if let Some(span) = span.filter(|_| has[value]) {
-            all.insert(span);
+    let mut seen = vec![false; has_content.len()];
+    let mut written = WrittenBytes::default();
+    for (value, range) in method.ranges.iter().enumerate() {
+        if let Some(range) = range.filter(|_| has_content[value]) {
+            written.insert(range);
         }
     }
-    let mut bare = Vec::new();
+    let mut uninitialised = Vec::new();
     for step in 0..=method.end() {
         let delegate =
-            matches!(method.steps.get(step as usize).map(|s| s.what), Some(Instruction::DelegateCall { .. }));
-        let first_new = method.step_accesses(step).iter().find(|a| !has[a.value as usize]).map_or(0, |a| a.arg);
+            matches!(method.steps.get(step as usize).map(|s| s.instruction), Some(Instruction::DelegateCall { .. }));
+        let first_result =
+            method.step_accesses(step).iter().find(|a| !has_content[a.value as usize]).map_or(0, |a| a.arg);
         for access in method.step_accesses_mut(step) {
-            if access.how == How::Unknown && !has[access.value as usize] {
-                access.how = How::Fresh;
-            } else if access.how == How::Unknown && delegate && access.arg < first_new {
-                access.how = How::Read;
+            if access.kind == AccessKind::Unknown && !has_content[access.value as usize] {
+                access.kind = AccessKind::UnknownResult;
+            } else if access.kind == AccessKind::Unknown && delegate && access.arg < first_result {
+                access.kind = AccessKind::Read;
             }
         }
         for access in method.step_accesses(step) {
             let value = access.value as usize;
             let first = !std::mem::replace(&mut seen[value], true);
-            if first && !has[value] && access.how.reads() && step < method.end() {
-                let covered = method.spans[value].is_none_or(|span| all.overlaps(&span));
-                if !covered {
-                    bare.push(value);
-                }
+            if first
+                && !has_content[value]
+                && access.kind.reads()
+                && step < method.end()
+                && method.ranges[value].is_some_and(|range| !written.overlaps(&range))
+            {
+                uninitialised.push(value);
             }
         }
-        for number in 0..method.step_accesses(step).len() {
-            let access = method.step_accesses(step)[number];
-            if access.how.may_write() {
-                has[access.value as usize] = true;
-                if let Some(span) = method.spans[access.value as usize] {
-                    all.insert(span);
+        for access in method.step_accesses(step) {
+            if access.kind.may_write() {
+                has_content[access.value as usize] = true;
+                if let Some(range) = method.ranges[access.value as usize] {
+                    written.insert(range);
                 }
             }
         }
     }
-    method.sort();
-    Content { bare }
+    method.index_by_value();
+    uninitialised
 }
 
-/// Checks that what is read is there, and that what is written may be.
+/// Checks reads and writes of tensors; `uninitialised` is the result of [`classify_accesses`].
 pub fn check(
-    method: &Method<'_>,
-    flow: &Flow,
-    content: &Content,
-    kept: &Kept<'_, '_>,
+    method: &MethodAnalysis<'_>,
+    flow: &ControlFlow,
+    uninitialised: &[usize],
+    states: &StateStarts<'_, '_>,
     findings: &mut Findings,
-    place: &Locate<'_>,
+    locate: &Locator<'_>,
 ) {
-    let others = LazyCell::new(|| Neighbours::new(method));
-    let mut bare = vec![false; method.values().len()];
-    content.bare.iter().for_each(|value| bare[*value] = true);
+    let overlaps = LazyCell::new(|| OverlapIndex::new(method));
+    let mut is_uninitialised = vec![false; method.values().len()];
+    uninitialised.iter().for_each(|value| is_uninitialised[*value] = true);
     for (value, facts) in method.facts.iter().enumerate().filter(|(_, facts)| facts.has_bytes) {
         if facts.has_data {
             if !facts.is_planned {
-                constant(method, value, findings, place);
+                check_constant(method, value, findings, locate);
             }
             continue;
         }
         if method.is_input[value] {
-            input(method, value, findings, place);
+            check_input(method, value, findings, locate);
             continue;
         }
         let mut accesses = method.value_accesses(value);
         let Some(first) = accesses.next() else { continue };
-        if method.tangled || method.value_accesses(value).any(|access| access.how == How::Alias) {
+        if method.is_truncated || method.value_accesses(value).any(|access| access.kind == AccessKind::Alias) {
             continue;
         }
-        let Some(span) = method.spans[value] else {
-            // Named state may be given by the caller: it is read, and then written for the next time. What is only read,
-            // or made before it is read, is no state.
-            let written = method.value_accesses(value).any(|access| access.how.may_write());
-            let state = facts.is_named && first.how.reads() && written;
+        let Some(range) = method.ranges[value] else {
+            // The caller may provide named state, which the method first reads and then writes.
+            let written = method.value_accesses(value).any(|access| access.kind.may_write());
+            let state = facts.is_named && first.kind.reads() && written;
             if !facts.is_planned && !state && !facts.is_unbound {
-                homeless(method, value, findings, place);
+                check_without_memory(method, value, findings, locate);
             }
             continue;
         };
-        let written = method.value_accesses(value).any(|access| access.how.may_write());
-        if !written && !others.cover(&span) && !kept.has(&span) {
+        let written = method.value_accesses(value).any(|access| access.kind.may_write());
+        if !written && !overlaps.may_view(&range) && !states.has(&range) {
             let last = method.value_accesses(value).next_back();
             if let Some(output) = last.filter(|access| access.step == method.end()) {
-                unwritten(method, output, findings, place);
+                report_unwritten(method, output, findings, locate);
                 continue;
             }
         }
-        if !first.how.reads() || first.step == method.end() || flow.is_late(first.step) {
+        if !first.kind.reads() || first.step == method.end() || flow.is_reached_backwards(first.step) {
             continue;
         }
-        let disturbed = others.disturb(&span);
+        let is_shared = overlaps.are_written_over(&range);
         let why = match written {
-            true if disturbed && accesses.any(|access| access.how == How::Write) => "is written only later",
-            false if disturbed && !others.cover(&span) && !kept.has(&span) => "is never written",
-            false if bare[value] && !others.cover(&span) && !kept.has(&span) => {
+            true if is_shared && accesses.any(|access| access.kind == AccessKind::Write) => "is written only later",
+            false if is_shared && !overlaps.may_view(&range) && !states.has(&range) => "is never written",
+            false if is_uninitialised[value] && !overlaps.may_view(&range) && !states.has(&range) => {
                 findings.add("X-19", || {
-                    let found = format!("values[{value}] is read, which is never written");
-                    (place(&method.place_of(first)), found, "an instruction that writes it, or data".into())
+                    let found = format!("a read of values[{value}], which is never written");
+                    (locate(&method.element_of(first)), found, "an instruction that writes it, or initial data".into())
                 });
                 continue;
             }
             _ => continue,
         };
         findings.add("X-1", || {
-            let found = format!("values[{value}] is read, which {why}, and others use its memory");
+            let found = format!("a read of values[{value}], which {why} and shares its memory");
             (
-                place(&method.place_of(first)),
+                locate(&method.element_of(first)),
                 found,
-                "an input, data, or an instruction in front of this one that writes it".into(),
+                "an input, initial data, or an earlier instruction that writes it".into(),
             )
         });
     }
 }
 
-/// An output that has no content.
-fn unwritten(method: &Method<'_>, output: &Access, findings: &mut Findings, place: &Locate<'_>) {
+/// Reports an output without content.
+fn report_unwritten(method: &MethodAnalysis<'_>, output: &Access, findings: &mut Findings, locate: &Locator<'_>) {
     findings.add("X-2", || {
-        let found = format!("values[{}], which nothing writes", output.value);
-        (place(&method.place_of(output)), found, "an output that has content".into())
+        let found = format!("output values[{}], which is never written", output.value);
+        (locate(&method.element_of(output)), found, "an output that is written, an input, or data".into())
     });
 }
 
-/// Places of a method's tensors, to ask who else is there.
-struct Neighbours {
-    /// Of tensors that are written for certain.
-    written: Spans,
-    /// Of all tensors that have content at some time, if they are no views themselves.
-    sources: Spans,
+/// Index of the planned memory of a method's tensors.
+struct OverlapIndex {
+    /// Memory of tensors that are certainly written.
+    written: RangeIndex,
+    /// Memory of all tensors that may have content of their own: written ones, inputs, and those with data.
+    sources: RangeIndex,
 }
 
-impl Neighbours {
-    fn new(method: &Method<'_>) -> Neighbours {
-        let of = |access: &Access| method.spans[access.value as usize];
-        let written = method.accesses.iter().filter(|access| matches!(access.how, How::Write | How::Modify));
-        let sources = method.accesses.iter().filter(|access| access.how.may_write()).filter_map(of);
-        let given = (0..method.values().len()).filter(|value| method.is_input[*value] || method.facts[*value].has_data);
-        let given = given.filter_map(|value| method.spans[value]);
-        Neighbours { written: Spans::new(written.filter_map(of)), sources: Spans::new(sources.chain(given)) }
+impl OverlapIndex {
+    fn new(method: &MethodAnalysis<'_>) -> OverlapIndex {
+        let range = |access: &Access| method.ranges[access.value as usize];
+        let written =
+            method.accesses.iter().filter(|access| matches!(access.kind, AccessKind::Write | AccessKind::Modify));
+        let sources = method.accesses.iter().filter(|access| access.kind.may_write()).filter_map(range);
+        let initial =
+            (0..method.values().len()).filter(|value| method.is_input[*value] || method.facts[*value].has_data);
+        let initial = initial.filter_map(|value| method.ranges[value]);
+        OverlapIndex {
+            written: RangeIndex::new(written.filter_map(range)),
+            sources: RangeIndex::new(sources.chain(initial)),
+        }
     }
 
-    /// Whether another tensor is written over these bytes. One with the very same bytes may be a view.
-    fn disturb(&self, span: &Span) -> bool {
-        let Spans { spans, ends } = &self.written;
-        let first = spans.partition_point(|other| (other.pool, other.start) < (span.pool, span.start));
-        let below = first.checked_sub(1).filter(|below| spans[*below].pool == span.pool);
-        let mut here = spans[first..].iter().take_while(|other| other.pool == span.pool && other.start < span.end);
-        below.is_some_and(|below| ends[below] > span.start) || here.any(|other| other != span)
+    /// Returns `true` if a tensor is written that overlaps `range` without being equal to it; an equal one may be a view.
+    fn are_written_over(&self, range: &PoolRange) -> bool {
+        let RangeIndex { ranges, ends } = &self.written;
+        let first = ranges.partition_point(|other| (other.pool, other.start) < (range.pool, range.start));
+        let before = first.checked_sub(1).filter(|before| ranges[*before].pool == range.pool);
+        let mut inside = ranges[first..].iter().take_while(|other| other.pool == range.pool && other.start < range.end);
+        before.is_some_and(|before| ends[before] > range.start) || inside.any(|other| other != range)
     }
 
-    /// Whether these bytes are part of another tensor, so that they may be a view of it.
-    fn cover(&self, span: &Span) -> bool {
-        let Spans { spans, ends } = &self.sources;
-        let behind = spans.partition_point(|other| (other.pool, other.start) <= (span.pool, span.start));
-        let last = behind.checked_sub(1).filter(|last| spans[*last].pool == span.pool);
-        last.is_some_and(|last| ends[last] >= span.end)
+    /// Returns `true` if `range` is inside a tensor with content, of which it may be a view.
+    fn may_view(&self, range: &PoolRange) -> bool {
+        let RangeIndex { ranges, ends } = &self.sources;
+        let after = ranges.partition_point(|other| (other.pool, other.start) <= (range.pool, range.start));
+        let last = after.checked_sub(1).filter(|last| ranges[*last].pool == range.pool);
+        last.is_some_and(|last| ends[last] >= range.end)
     }
 }
 
-/// Places, sorted and without repetition, each with the greatest end of those of its pool up to it.
-struct Spans {
-    spans: Vec<Span>,
+/// Ranges, sorted and distinct.
+struct RangeIndex {
+    ranges: Vec<PoolRange>,
+    /// By range: the greatest end of the ranges of its pool up to it.
     ends: Vec<u64>,
 }
 
-impl Spans {
-    fn new(spans: impl Iterator<Item = Span>) -> Spans {
-        let mut spans: Vec<Span> = spans.collect();
-        spans.sort_unstable();
-        spans.dedup();
-        let mut ends: Vec<u64> = Vec::with_capacity(spans.len());
-        for (number, span) in spans.iter().enumerate() {
-            let before = number.checked_sub(1).filter(|before| spans[*before].pool == span.pool);
-            ends.push(before.map_or(span.end, |before| ends[before].max(span.end)));
+impl RangeIndex {
+    fn new(ranges: impl Iterator<Item = PoolRange>) -> RangeIndex {
+        let mut ranges: Vec<PoolRange> = ranges.collect();
+        ranges.sort_unstable();
+        ranges.dedup();
+        let mut ends: Vec<u64> = Vec::with_capacity(ranges.len());
+        for (index, range) in ranges.iter().enumerate() {
+            let before = index.checked_sub(1).filter(|before| ranges[*before].pool == range.pool);
+            ends.push(before.map_or(range.end, |before| ends[before].max(range.end)));
         }
-        Spans { spans, ends }
+        RangeIndex { ranges, ends }
     }
 }
 
-/// A constant is in memory that nobody may write.
-fn constant(method: &Method<'_>, value: usize, findings: &mut Findings, place: &Locate<'_>) {
+/// Reports the first write to a constant.
+fn check_constant(method: &MethodAnalysis<'_>, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
     let mut accesses = method.value_accesses(value);
-    if let Some(access) = accesses.find(|access| matches!(access.how, How::Write | How::Modify)) {
+    if let Some(access) = accesses.find(|access| matches!(access.kind, AccessKind::Write | AccessKind::Modify)) {
         findings.add("X-7", || {
-            let found = format!("a write to values[{value}], a constant");
-            (place(&method.place_of(access)), found, "a tensor in planned memory".into())
+            let found = format!("a write to the constant values[{value}]");
+            (locate(&method.element_of(access)), found, "a tensor in planned memory".into())
         });
     }
 }
 
-/// An input that is the out of a kernel: in-place operators are how the exporter changes inputs.
-fn input(method: &Method<'_>, value: usize, findings: &mut Findings, place: &Locate<'_>) {
-    if let Some(access) = method.value_accesses(value).find(|access| access.how == How::Write) {
+/// Reports an input that is the out of a kernel. The exporter modifies inputs by in-place operators only.
+fn check_input(method: &MethodAnalysis<'_>, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
+    if let Some(access) = method.value_accesses(value).find(|access| access.kind == AccessKind::Write) {
         findings.add("X-8", || {
-            let found = format!("a result that goes to values[{value}], an input");
-            (place(&method.place_of(access)), found, "a tensor of its own, or an operator that works in place".into())
+            let found = format!("a result in the input values[{value}]");
+            (locate(&method.element_of(access)), found, "another tensor, or an in-place operator".into())
         });
     }
 }
 
-/// Neither planned nor constant: then the caller must give the memory, and can only if it is an input, an output, or named.
-fn homeless(method: &Method<'_>, value: usize, findings: &mut Findings, place: &Locate<'_>) {
+/// Checks a tensor that is neither planned nor constant: the caller must provide its memory, which it can for inputs, outputs and
+/// named tensors.
+fn check_without_memory(method: &MethodAnalysis<'_>, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
     let last = method.value_accesses(value).next_back();
     if let Some(output) = last.filter(|access| access.step == method.end()) {
-        if !method.value_accesses(value).any(|access| access.how.may_write()) {
-            unwritten(method, output, findings, place);
+        if !method.value_accesses(value).any(|access| access.kind.may_write()) {
+            report_unwritten(method, output, findings, locate);
         }
         return;
     }
     if method.value_accesses(value).len() > 0 {
         findings.add("X-3", || {
-            let place = place(&method.element(Part::Value(value)));
-            (place, "a tensor without memory that instructions use".into(), "planned memory, or data".into())
+            let location = locate(&method.element(Part::Value(value)));
+            (location, "a used tensor without memory".into(), "planned memory, or data".into())
         });
     }
 }

@@ -1,113 +1,113 @@
-//! What a method does with its values, step by step: the table that the rules about meaning look things up in.
+//! Accesses of a method to its values, by step and by value. The semantic rules use them; nothing is reported here.
 //!
-//! Judges nothing itself. Whatever is out of range is left out, so that no rule can stumble over it.
+//! A step is the position of an instruction, counted through all chains. Indices out of range are left out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::data::BlobId;
-use crate::operators::kernels::Kernel;
+use crate::operators::kernels::KernelConstraints;
 use crate::operators::kinds::{Kinds, narrower};
 use crate::operators::{Base, OperatorSet, Role, Signature};
 use crate::program::element::{Element, Part};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
 
-/// Operators whose result is their first argument seen with other sizes: they write no bytes.
+/// Operators whose result is a view of their first argument: they write no bytes.
 const VIEWS: &[&str] = &["executorch_prim::et_view.default"];
 
-/// So many uses of a value are looked through for the next read of it.
-const FEW: usize = 64;
+/// Bound on the accesses that are searched for the next read of a value.
+const MAX_SEARCHED: usize = 64;
 
-/// The kind of a value, as a set of one.
+/// Returns the set of the kind of a value alone.
 pub fn kinds_of(value: &EValue) -> Kinds {
     Kinds::of_tag(value.tag())
 }
 
-/// What an instruction does with a value.
+/// Effect of an instruction on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum AccessKind {
     /// Reads it.
     Read,
     /// Writes all of it.
     Write,
     /// Reads it, and writes some of it.
     Modify,
-    /// Makes it another name of something: moves a value there, or a view.
+    /// Replaces it by an alias: a move or a view.
     Alias,
-    /// Lists it only: what an operator returns is its out again.
-    Mention,
-    /// Nobody knows: an argument of a delegate or of an unknown operator.
+    /// None: the result argument of an out variant, which repeats its out.
+    RepeatedOut,
+    /// Unknown: an argument of a delegate or of an unknown operator.
     Unknown,
-    /// Nobody knows, but nothing gave the value content before: so it is a result, or a view.
-    Fresh,
+    /// As `Unknown`, of a value without content: so the access writes it, or makes it a view.
+    UnknownResult,
 }
 
-impl How {
-    /// Whether the value may have other content afterwards.
+impl AccessKind {
+    /// Returns `true` if the access may change the content.
     pub fn may_write(self) -> bool {
-        self != How::Read
+        self != AccessKind::Read
     }
 
-    /// Whether the content that was there is looked at, for certain.
+    /// Returns `true` if the access certainly reads the content.
     pub fn reads(self) -> bool {
-        matches!(self, How::Read | How::Modify)
+        matches!(self, AccessKind::Read | AccessKind::Modify)
     }
 }
 
-/// An instruction's, or the outputs', use of a value.
+/// An access of an instruction, or of the outputs of the method, to a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
     pub value: u32,
-    /// The step; [`Method::end`] for the outputs.
+    /// [`MethodAnalysis::end`] for the outputs.
     pub step: u32,
-    /// Which argument, or which output.
+    /// Index of the argument or output.
     pub arg: u32,
-    pub how: How,
+    pub kind: AccessKind,
 }
 
-/// An instruction.
+/// An instruction and its position.
 #[derive(Debug, Clone, Copy)]
-pub struct Step<'p> {
+pub struct InstructionRef<'p> {
     pub chain: u32,
     pub index: u32,
-    pub what: &'p Instruction,
+    pub instruction: &'p Instruction,
 }
 
-/// Bytes of a pool.
+/// A range of bytes of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span {
+pub struct PoolRange {
     pub pool: u32,
     pub start: u64,
     pub end: u64,
 }
 
-impl Span {
-    pub fn overlaps(&self, other: &Span) -> bool {
+impl PoolRange {
+    pub fn overlaps(&self, other: &PoolRange) -> bool {
         self.pool == other.pool && self.start < other.end && other.start < self.end
     }
 }
 
-/// What matters of a tensor, gathered so that the rules need not look up every tensor again.
+/// Properties of a tensor; the default for other values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// It is a tensor with a known number of bytes, and that is not 0.
+pub struct TensorFacts {
+    /// Its size in bytes is known and not 0.
     pub has_bytes: bool,
-    /// Code of its element type; 0 for other values.
+    /// Code of the element type.
     pub scalar_type: i8,
-    /// Data of the file are in it before the method runs.
+    /// The file has data for it.
     pub has_data: bool,
     /// It is in planned memory.
     pub is_planned: bool,
-    /// The caller can get at it by its name.
+    /// It has a name, by which the caller can access it.
     pub is_named: bool,
-    /// The runtime allocates it.
+    /// Its size is unbounded: the runtime allocates it.
     pub is_unbound: bool,
 }
 
-fn facts(value: &EValue) -> Facts {
-    let EValue::Tensor(tensor) = value else { return Facts::default() };
-    Facts {
+fn facts(value: &EValue) -> TensorFacts {
+    let EValue::Tensor(tensor) = value else { return TensorFacts::default() };
+    TensorFacts {
         has_bytes: tensor.nbytes().is_some_and(|bytes| bytes > 0),
         scalar_type: tensor.scalar_type.0,
         has_data: tensor.data != TensorData::None,
@@ -117,64 +117,71 @@ fn facts(value: &EValue) -> Facts {
     }
 }
 
-/// An operator of a method that is known.
+/// A known operator of a method.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownOperator {
     /// `aten::add.out`
     pub name: String,
     pub signature: Signature,
     /// Positions of the outs.
     pub outs: Vec<usize>,
-    /// What it takes, if that is less than its signature says.
+    /// Kinds that it accepts, if they are fewer than those of the signature.
     pub narrower: Option<&'static [Kinds]>,
-    /// What else its kernel asks for.
-    pub kernel: Kernel,
-    /// Whether its result is another view of its first argument.
+    /// Further constraints of its kernel.
+    pub kernel: KernelConstraints,
+    /// Its result is a view of its first argument.
     pub is_view: bool,
 }
 
-/// The numbers of a constant.
-pub type Numbers = Rc<[i64]>;
+/// The elements of a constant.
+pub type ConstantInts = Rc<[i64]>;
 
-/// A method, looked through.
-pub struct Method<'p> {
+/// A method and the accesses to its values.
+pub struct MethodAnalysis<'p> {
     pub program: &'p Program,
     pub index: usize,
     pub plan: &'p ExecutionPlan,
     /// All instructions, chain after chain.
-    pub steps: Vec<Step<'p>>,
-    /// The first step of each chain, and the end.
+    pub steps: Vec<InstructionRef<'p>>,
+    /// First step of each chain, then [`MethodAnalysis::end`].
     pub chains: Vec<u32>,
-    /// By index what is known of the operators.
-    pub operators: Vec<Option<Rc<Known>>>,
-    /// All accesses, step by step, the outputs' last.
+    /// By index in the plan: the operator, if it is known.
+    pub operators: Vec<Option<Rc<KnownOperator>>>,
+    /// All accesses by step, those of the outputs last.
     pub accesses: Vec<Access>,
+    /// By step: index of its first access.
     by_step: Vec<u32>,
-    /// The accesses of each value, as indices.
+    /// Indices of accesses, sorted by value.
     by_value: Vec<u32>,
-    mentioned: Vec<bool>,
+    /// By value: index of its first entry in `by_value`.
     value_bounds: Vec<u32>,
-    /// What each value may be while the method runs.
+    /// By value: `true` if it is a result argument that repeats an out.
+    repeated_outs: Vec<bool>,
+    /// By value: the kinds that it may have while the method runs.
     pub kinds: Vec<Kinds>,
-    /// The bytes of each tensor that has some in planned memory.
-    pub spans: Vec<Option<Span>>,
-    /// For each value what matters of it if it is a tensor.
-    pub facts: Vec<Facts>,
+    /// By value: the planned memory of a tensor that is not empty.
+    pub ranges: Vec<Option<PoolRange>>,
+    /// By value.
+    pub facts: Vec<TensorFacts>,
     pub is_input: Vec<bool>,
-    /// Lists are used so often that not every use of their items is in the table.
-    pub tangled: bool,
-    /// Numbers of constants that were read, by their data and element type.
-    pub numbers: RefCell<HashMap<(BlobId, i8), Option<Numbers>>>,
+    /// Lists are used so often that accesses to their items are missing.
+    pub is_truncated: bool,
+    /// Constants that were read, by data and element type.
+    pub constant_ints: RefCell<HashMap<(BlobId, i8), Option<ConstantInts>>>,
 }
 
-impl<'p> Method<'p> {
-    /// Looks through a method. `None` if it has more instructions or values than a file can.
-    pub fn new(program: &'p Program, index: usize, set: &OperatorSet) -> Option<Method<'p>> {
+impl<'p> MethodAnalysis<'p> {
+    /// Collects the accesses of a method. `None` if it has more than 2^32 instructions or values.
+    pub fn new(program: &'p Program, index: usize, set: &OperatorSet) -> Option<MethodAnalysis<'p>> {
         let plan = program.plans().get(index)?;
         let (mut steps, mut chains) = (Vec::new(), vec![0]);
         for (chain, list) in plan.chains.iter().flatten().enumerate() {
             let list = list.instructions.iter().flatten().enumerate();
-            steps.extend(list.map(|(index, what)| Step { chain: chain as u32, index: index as u32, what }));
+            steps.extend(list.map(|(index, instruction)| InstructionRef {
+                chain: chain as u32,
+                index: index as u32,
+                instruction,
+            }));
             chains.push(steps.len() as u32);
         }
         let values = plan.values();
@@ -187,36 +194,36 @@ impl<'p> Method<'p> {
                 *flag = true;
             }
         }
-        let mut method = Method {
+        let mut method = MethodAnalysis {
             program,
             index,
             plan,
             steps,
             chains,
-            operators: operators(plan, set),
+            operators: known_operators(plan, set),
             accesses: Vec::new(),
             by_step: vec![0],
             by_value: Vec::new(),
-            mentioned: vec![false; values.len()],
+            repeated_outs: vec![false; values.len()],
             value_bounds: Vec::new(),
             kinds: Vec::with_capacity(values.len()),
-            spans: Vec::with_capacity(values.len()),
+            ranges: Vec::with_capacity(values.len()),
             facts: Vec::with_capacity(values.len()),
             is_input,
-            tangled: false,
-            numbers: RefCell::default(),
+            is_truncated: false,
+            constant_ints: RefCell::default(),
         };
         for value in values {
             method.kinds.push(kinds_of(value));
-            method.spans.push(span(value));
+            method.ranges.push(planned_range(value));
             method.facts.push(facts(value));
         }
-        method.look();
-        method.spread_kinds();
+        method.collect_accesses();
+        method.propagate_kinds();
         Some(method)
     }
 
-    /// The moment at which the outputs are taken.
+    /// Returns the step after the last instruction, at which the caller reads the outputs.
     pub fn end(&self) -> u32 {
         self.steps.len() as u32
     }
@@ -225,7 +232,7 @@ impl<'p> Method<'p> {
         self.plan.values()
     }
 
-    /// What a step, or [`Method::end`], uses.
+    /// Returns the accesses of a step or of [`MethodAnalysis::end`].
     pub fn step_accesses(&self, step: u32) -> &[Access] {
         &self.accesses[self.by_step[step as usize] as usize..self.by_step[step as usize + 1] as usize]
     }
@@ -234,45 +241,45 @@ impl<'p> Method<'p> {
         &mut self.accesses[self.by_step[step as usize] as usize..self.by_step[step as usize + 1] as usize]
     }
 
-    /// All uses of a value, by time.
+    /// Returns the accesses to a value by step.
     pub fn value_accesses(&self, value: usize) -> impl DoubleEndedIterator<Item = &Access> + ExactSizeIterator {
-        self.uses(value).iter().map(|access| &self.accesses[*access as usize])
+        self.access_indices(value).iter().map(|access| &self.accesses[*access as usize])
     }
 
-    /// Whether a value is a call's result that is its out again.
-    pub fn is_mentioned(&self, value: usize) -> bool {
-        self.mentioned[value]
+    /// Returns `true` if a value is a result argument that repeats an out.
+    pub fn is_repeated_out(&self, value: usize) -> bool {
+        self.repeated_outs[value]
     }
 
-    /// The first step from `step` on that reads a value.
+    /// Returns the first step that reads a value, from `step` on.
     pub fn next_read(&self, value: usize, step: u32) -> Option<u32> {
-        self.uses_from(value, step).take(FEW).find(|access| access.how.reads()).map(|access| access.step)
+        self.accesses_from(value, step).take(MAX_SEARCHED).find(|access| access.kind.reads()).map(|access| access.step)
     }
 
-    /// Whether a step from `first` to `last` gives a value other content than it had.
+    /// Returns `true` if a step from `first` to `last` overwrites a value.
     pub fn rewrites(&self, value: usize, first: u32, last: u32) -> bool {
-        let mut uses = self.uses_from(value, first).take_while(|access| access.step <= last);
-        uses.any(|access| access.how.may_write() && access.how != How::Modify)
+        let mut accesses = self.accesses_from(value, first).take_while(|access| access.step <= last);
+        accesses.any(|access| access.kind.may_write() && access.kind != AccessKind::Modify)
     }
 
-    fn uses_from(&self, value: usize, step: u32) -> impl Iterator<Item = &Access> {
-        let uses = self.uses(value);
-        let first = uses.partition_point(|access| self.accesses[*access as usize].step < step);
-        uses[first..].iter().map(|access| &self.accesses[*access as usize])
+    fn accesses_from(&self, value: usize, step: u32) -> impl Iterator<Item = &Access> {
+        let indices = self.access_indices(value);
+        let first = indices.partition_point(|access| self.accesses[*access as usize].step < step);
+        indices[first..].iter().map(|access| &self.accesses[*access as usize])
     }
 
-    fn uses(&self, value: usize) -> &[u32] {
+    fn access_indices(&self, value: usize) -> &[u32] {
         &self.by_value[self.value_bounds[value] as usize..self.value_bounds[value + 1] as usize]
     }
 
-    /// What is known of the operator that a step calls, with its arguments.
-    pub fn call(&self, step: &Step<'p>) -> Option<(&Rc<Known>, &'p [i32])> {
-        let Instruction::KernelCall { op_index, args } = step.what else { return None };
+    /// Returns the operator and the arguments of a kernel call, if the operator is known.
+    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&Rc<KnownOperator>, &'p [i32])> {
+        let Instruction::KernelCall { op_index, args } = step.instruction else { return None };
         let known = self.operators.get(usize::try_from(*op_index).ok()?)?.as_ref()?;
         Some((known, args.as_deref()?))
     }
 
-    /// Where a step is.
+    /// Returns the element of a step.
     pub fn at(&self, step: u32) -> Element {
         self.element(match self.steps.get(step as usize) {
             Some(step) => Part::Instruction(step.chain as usize, step.index as usize),
@@ -280,7 +287,7 @@ impl<'p> Method<'p> {
         })
     }
 
-    /// Where a field of a step is.
+    /// Returns the element of a field of a step.
     pub fn field(&self, step: u32, name: &'static str) -> Element {
         self.element(match self.steps.get(step as usize) {
             Some(step) => Part::Field(step.chain as usize, step.index as usize, name),
@@ -288,7 +295,7 @@ impl<'p> Method<'p> {
         })
     }
 
-    /// Where an argument of a step is.
+    /// Returns the element of an argument of a step, or of an output.
     pub fn arg(&self, step: u32, arg: usize) -> Element {
         self.element(match self.steps.get(step as usize) {
             Some(step) => Part::Arg(step.chain as usize, step.index as usize, arg),
@@ -296,15 +303,17 @@ impl<'p> Method<'p> {
         })
     }
 
-    /// Where an access is.
-    pub fn place_of(&self, access: &Access) -> Element {
-        match self.steps.get(access.step as usize).map(|step| step.what) {
+    /// Returns the element of an access.
+    pub fn element_of(&self, access: &Access) -> Element {
+        match self.steps.get(access.step as usize).map(|step| step.instruction) {
             Some(Instruction::MoveCall { .. }) => {
                 self.field(access.step, if access.arg == 0 { "move_from" } else { "move_to" })
             }
             Some(Instruction::JumpFalseCall { .. }) => self.field(access.step, "cond_value_index"),
             Some(Instruction::FreeCall { .. }) => self.field(access.step, "value_index"),
-            _ => self.arg(access.step, access.arg as usize),
+            Some(Instruction::KernelCall { .. } | Instruction::DelegateCall { .. }) | None => {
+                self.arg(access.step, access.arg as usize)
+            }
         }
     }
 
@@ -312,103 +321,105 @@ impl<'p> Method<'p> {
         Element::Method(self.index, part)
     }
 
-    /// The index of a value, if there is such a value.
+    /// Returns the index of a value, if it is in range.
     pub fn value(&self, index: i32) -> Option<usize> {
         usize::try_from(index).ok().filter(|index| *index < self.values().len())
     }
 
-    fn look(&mut self) {
+    fn collect_accesses(&mut self) {
         let items: usize = self.values().iter().map(|value| list(value).map_or(0, |items| items.len())).sum();
-        let args: usize = self.steps.iter().map(|step| arguments(step.what).len()).sum();
-        // Beyond this the items of lists are not followed any more: a small file must not make a large table.
+        let args: usize = self.steps.iter().map(|step| arguments(step.instruction).len()).sum();
+        // A small file must not lead to a large table: lists with many items can be used by many calls.
         let limit = 4 * (items + args + self.values().len()) + 1024;
         self.accesses.reserve(args + self.plan.outputs.as_ref().map_or(0, Vec::len));
         self.by_step.reserve(self.steps.len() + 1);
         let steps = std::mem::take(&mut self.steps);
         for (number, step) in steps.iter().enumerate() {
             let step_number = number as u32;
-            match step.what {
+            match step.instruction {
                 Instruction::KernelCall { op_index, args } => {
                     let known = usize::try_from(*op_index).ok().and_then(|op| self.operators.get(op)?.clone());
                     for (arg, value) in args.iter().flatten().enumerate() {
-                        let how = match &known {
-                            Some(known) => self.role(known, args.as_deref().unwrap_or_default(), arg),
-                            None => How::Unknown,
+                        let kind = match &known {
+                            Some(known) => self.access_kind(known, args.as_deref().unwrap_or_default(), arg),
+                            None => AccessKind::Unknown,
                         };
-                        self.note(*value, step_number, arg, how, limit);
+                        self.add_access(*value, step_number, arg, kind, limit);
                     }
                 }
                 Instruction::DelegateCall { args, .. } => {
                     for (arg, value) in args.iter().flatten().enumerate() {
-                        self.note(*value, step_number, arg, How::Unknown, limit);
+                        self.add_access(*value, step_number, arg, AccessKind::Unknown, limit);
                     }
                 }
                 Instruction::MoveCall { move_from, move_to } => {
-                    self.note(*move_from, step_number, 0, How::Read, limit);
-                    self.note(*move_to, step_number, 1, How::Alias, limit);
+                    self.add_access(*move_from, step_number, 0, AccessKind::Read, limit);
+                    self.add_access(*move_to, step_number, 1, AccessKind::Alias, limit);
                 }
                 Instruction::JumpFalseCall { cond_value_index, .. } => {
-                    self.note(*cond_value_index, step_number, 0, How::Read, limit);
+                    self.add_access(*cond_value_index, step_number, 0, AccessKind::Read, limit);
                 }
-                Instruction::FreeCall { value_index } => self.note(*value_index, step_number, 0, How::Unknown, limit),
+                Instruction::FreeCall { value_index } => {
+                    self.add_access(*value_index, step_number, 0, AccessKind::Unknown, limit)
+                }
             }
             self.by_step.push(self.accesses.len() as u32);
         }
         self.steps = steps;
         let end = self.end();
         for (output, value) in self.plan.outputs.iter().flatten().enumerate() {
-            self.note(*value, end, output, How::Read, limit);
+            self.add_access(*value, end, output, AccessKind::Read, limit);
         }
         self.by_step.push(self.accesses.len() as u32);
     }
 
-    /// What a known operator does with an argument. The result of an out variant is its outs again, and nobody reads it.
-    fn role(&self, known: &Known, args: &[i32], arg: usize) -> How {
+    /// Returns the effect of a known operator on an argument.
+    fn access_kind(&self, known: &KnownOperator, args: &[i32], arg: usize) -> AccessKind {
         let signature = &known.signature;
         match signature.args.get(arg).map(|arg| arg.role) {
-            Some(Role::In) => How::Read,
-            Some(Role::Out) => How::Write,
-            Some(Role::InPlace) => How::Modify,
-            None if !known.outs.is_empty() => How::Mention,
-            // A result that is one of the arguments that are written in place.
+            Some(Role::In) => AccessKind::Read,
+            Some(Role::Out) => AccessKind::Write,
+            Some(Role::InPlace) => AccessKind::Modify,
+            None if !known.outs.is_empty() => AccessKind::RepeatedOut,
+            // The result repeats an argument that is written in place.
             None if args.get(..signature.args.len()).is_some_and(|ins| {
                 ins.iter()
                     .zip(&signature.args)
                     .any(|(value, arg)| arg.role == Role::InPlace && args.last() == Some(value))
             }) =>
             {
-                How::Mention
+                AccessKind::RepeatedOut
             }
-            None if signature.result == Some(Base::Tensor) => How::Alias,
-            None => How::Write,
+            None if signature.result == Some(Base::Tensor) => AccessKind::Alias,
+            None => AccessKind::Write,
         }
     }
 
-    fn note(&mut self, value: i32, step: u32, arg: usize, how: How, limit: usize) {
+    fn add_access(&mut self, value: i32, step: u32, arg: usize, kind: AccessKind, limit: usize) {
         let Some(value) = self.value(value) else { return };
-        if how == How::Mention {
-            self.mentioned[value] = true;
+        if kind == AccessKind::RepeatedOut {
+            self.repeated_outs[value] = true;
             return;
         }
-        let access = |value: usize, how| Access { value: value as u32, step, arg: arg as u32, how };
+        let access = |value: usize, kind| Access { value: value as u32, step, arg: arg as u32, kind };
         let Some(items) = list(&self.values()[value]) else {
-            self.accesses.push(access(value, how));
+            self.accesses.push(access(value, kind));
             return;
         };
-        self.accesses.push(access(value, if how == How::Unknown { how } else { How::Read }));
+        self.accesses.push(access(value, if kind == AccessKind::Unknown { kind } else { AccessKind::Read }));
         if self.accesses.len() + items.len() > limit {
-            self.tangled = true;
+            self.is_truncated = true;
             return;
         }
         for item in items.iter() {
             if let Some(item) = self.value(item) {
-                self.accesses.push(access(item, how));
+                self.accesses.push(access(item, kind));
             }
         }
     }
 
-    /// Sorts the accesses by value, too, now that it is known what each does.
-    pub fn sort(&mut self) {
+    /// Indexes the accesses by value.
+    pub fn index_by_value(&mut self) {
         let mut bounds = vec![0u32; self.values().len() + 1];
         for access in &self.accesses {
             bounds[access.value as usize + 1] += 1;
@@ -426,29 +437,32 @@ impl<'p> Method<'p> {
         self.value_bounds = bounds;
     }
 
-    /// Results replace a value whatever it was, and moves carry kinds along.
-    fn spread_kinds(&mut self) {
+    /// Adds the kinds that values get from results and moves.
+    fn propagate_kinds(&mut self) {
         let mut moves: Vec<(usize, usize)> = Vec::new();
         for number in 0..self.steps.len() {
             let step = self.steps[number];
-            match step.what {
+            match step.instruction {
                 Instruction::MoveCall { move_from, move_to } => {
                     moves.extend(self.value(*move_from).zip(self.value(*move_to)));
                 }
-                Instruction::KernelCall { args, .. } => self.result_kinds(&step, args.as_deref().unwrap_or_default()),
-                _ => {}
+                Instruction::KernelCall { args, .. } => {
+                    self.add_result_kinds(&step, args.as_deref().unwrap_or_default())
+                }
+                Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                }
             }
         }
-        let carries = |kinds: &[Kinds], (from, to): (usize, usize)| kinds[from].0 & !kinds[to].0 != 0;
+        let adds_kinds = |kinds: &[Kinds], (from, to): (usize, usize)| kinds[from].0 & !kinds[to].0 != 0;
         let mut changed: Vec<usize> =
-            moves.iter().filter(|pair| carries(&self.kinds, **pair)).map(|(from, _)| *from).collect();
+            moves.iter().filter(|pair| adds_kinds(&self.kinds, **pair)).map(|(from, _)| *from).collect();
         if !changed.is_empty() {
             moves.sort_unstable();
         }
         while let Some(from) = changed.pop() {
             let first = moves.partition_point(|(other, _)| *other < from);
             for &(_, to) in moves[first..].iter().take_while(|(other, _)| *other == from) {
-                if carries(&self.kinds, (from, to)) {
+                if adds_kinds(&self.kinds, (from, to)) {
                     self.kinds[to] = self.kinds[to].or(self.kinds[from]);
                     changed.push(to);
                 }
@@ -456,7 +470,7 @@ impl<'p> Method<'p> {
         }
     }
 
-    fn result_kinds(&mut self, step: &Step<'p>, args: &[i32]) {
+    fn add_result_kinds(&mut self, step: &InstructionRef<'p>, args: &[i32]) {
         let Some((known, _)) = self.call(step) else {
             for arg in args {
                 let kinds = usize::try_from(*arg).ok().and_then(|slot| self.kinds.get_mut(slot));
@@ -472,14 +486,14 @@ impl<'p> Method<'p> {
             Some(Base::Int) => Kinds::INT,
             Some(Base::Float) => Kinds::DOUBLE,
             Some(Base::Bool) => Kinds::BOOL,
-            Some(_) => Kinds::SCALAR,
+            Some(Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat) => Kinds::SCALAR,
         };
         if let Some(slot) = args.get(known.signature.args.len()).and_then(|slot| self.value(*slot)) {
             self.kinds[slot] = self.kinds[slot].or(kinds);
         }
     }
 
-    /// The value of which the result of a step is a view.
+    /// Returns the value of which the result of a step is a view.
     pub fn viewed(&self, step: u32) -> Option<usize> {
         let (known, args) = self.call(self.steps.get(step as usize)?)?;
         known.is_view.then(|| self.value(*args.first()?)).flatten()
@@ -487,78 +501,88 @@ impl<'p> Method<'p> {
 }
 
 /// The items of a list of values.
-pub enum Items<'p> {
+pub enum ListItems<'p> {
     Ints(&'p [i64]),
     Tensors(&'p [i32]),
 }
 
-impl Items<'_> {
+impl ListItems<'_> {
     pub fn len(&self) -> usize {
         match self {
-            Items::Ints(items) => items.len(),
-            Items::Tensors(items) => items.len(),
+            ListItems::Ints(items) => items.len(),
+            ListItems::Tensors(items) => items.len(),
         }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = i32> {
         let (ints, tensors) = match self {
-            Items::Ints(items) => (*items, &[][..]),
-            Items::Tensors(items) => (&[][..], *items),
+            ListItems::Ints(items) => (*items, &[][..]),
+            ListItems::Tensors(items) => (&[][..], *items),
         };
         ints.iter().map(|item| i32::try_from(*item).unwrap_or(-1)).chain(tensors.iter().copied())
     }
 }
 
-/// The items of a value that is a list of values.
-pub fn list(value: &EValue) -> Option<Items<'_>> {
+/// Returns the items of a value that is a list of values.
+pub fn list(value: &EValue) -> Option<ListItems<'_>> {
     match value {
-        EValue::IntList(Some(items)) => Some(Items::Ints(items)),
-        EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items)) => Some(Items::Tensors(items)),
-        _ => None,
+        EValue::IntList(Some(items)) => Some(ListItems::Ints(items)),
+        EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items)) => Some(ListItems::Tensors(items)),
+        EValue::IntList(None)
+        | EValue::TensorList(None)
+        | EValue::OptionalTensorList(None)
+        | EValue::Null
+        | EValue::Int(_)
+        | EValue::Bool(_)
+        | EValue::Double(_)
+        | EValue::Tensor(_)
+        | EValue::String(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_) => None,
     }
 }
 
-/// The arguments of a call; none of other instructions.
+/// Returns the arguments of a call; none for other instructions.
 pub fn arguments(instruction: &Instruction) -> &[i32] {
     match instruction {
         Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } => {
             args.as_deref().unwrap_or_default()
         }
-        _ => &[],
+        Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => &[],
     }
 }
 
-impl Known {
-    fn new(name: &str, signature: Signature) -> Known {
+impl KnownOperator {
+    fn new(name: &str, signature: Signature) -> KnownOperator {
         let outs = signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::Out);
         let outs = outs.map(|(position, _)| position).collect();
-        Known {
+        KnownOperator {
             name: name.to_owned(),
             outs,
             narrower: narrower(name),
-            kernel: Kernel::new(name),
+            kernel: KernelConstraints::new(name),
             is_view: VIEWS.contains(&name),
             signature,
         }
     }
 }
 
-fn operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<Known>>> {
-    let mut found: HashMap<String, Option<Rc<Known>>> = HashMap::new();
+fn known_operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<KnownOperator>>> {
+    let mut found: HashMap<String, Option<Rc<KnownOperator>>> = HashMap::new();
     let list = plan.operators.iter().flatten();
     list.map(|operator| {
         let name = full_name(operator)?;
         if let Some(known) = found.get(&name) {
             return known.clone();
         }
-        let known = set.find(&name).map(|signature| Rc::new(Known::new(&name, signature)));
+        let known = set.find(&name).map(|signature| Rc::new(KnownOperator::new(&name, signature)));
         found.insert(name, known.clone());
         known
     })
     .collect()
 }
 
-/// `aten::add.out`
+/// Returns the name with the overload: `aten::add.out`.
 pub fn full_name(operator: &Operator) -> Option<String> {
     let name = operator.name.as_deref()?;
     Some(match operator.overload.as_deref() {
@@ -567,9 +591,9 @@ pub fn full_name(operator: &Operator) -> Option<String> {
     })
 }
 
-fn span(value: &EValue) -> Option<Span> {
+fn planned_range(value: &EValue) -> Option<PoolRange> {
     let EValue::Tensor(tensor) = value else { return None };
     let Memory::At { pool, offset } = tensor.memory else { return None };
     let end = offset.checked_add(tensor.nbytes()?)?;
-    (end > offset).then_some(Span { pool, start: offset, end })
+    (end > offset).then_some(PoolRange { pool, start: offset, end })
 }

@@ -1,11 +1,10 @@
-//! What a program means, as far as its instructions say: control flow, content, memory, what is of no use.
+//! Control flow, initialisation, memory and unused elements of a program, as its instructions determine them (`X-`).
 //!
 //! ```text
-//! Program --method--> steps, uses, kinds --control--> ways --initialisation--> content --memory, unused--> findings
+//! Program --method--> accesses by step and value --control--> jumps --initialisation, memory, unused--> findings
 //! ```
 //!
-//! Fields were checked before; still, what is out of range is passed over here, and never followed. Each file beside this
-//! one is a subject; nothing here reads bytes.
+//! Indices out of range are skipped: they were reported by `super::fields`. No bytes of the file are read.
 
 pub(super) mod method;
 
@@ -19,28 +18,26 @@ mod tests;
 
 use std::collections::HashSet;
 
-use super::finding::Findings;
-use super::finding::Locate;
+use super::finding::{Findings, Locator};
 use super::operators;
 use crate::operators::OperatorSet;
 use crate::program::Program;
-use method::Method;
+use method::MethodAnalysis;
 
-/// Checks the operators and the meaning of a program. `place` says which byte of the file a part of it is;
-/// [`super::locus::without_offset`] is for who does not know.
-pub fn check(program: &Program, set: &OperatorSet, findings: &mut Findings, place: &Locate<'_>) {
-    let mut methods: Vec<Method<'_>> =
-        (0..program.plans().len()).filter_map(|index| Method::new(program, index, set)).collect();
-    let contents: Vec<_> = methods.iter_mut().map(initialisation::settle).collect();
-    let kept = initialisation::Kept::new(&methods);
+/// Checks the calls and the semantics of a program. `locate` returns the location of an element in the file.
+pub fn check(program: &Program, set: &OperatorSet, findings: &mut Findings, locate: &Locator<'_>) {
+    let mut methods: Vec<MethodAnalysis<'_>> =
+        (0..program.plans().len()).filter_map(|index| MethodAnalysis::new(program, index, set)).collect();
+    let uninitialised: Vec<_> = methods.iter_mut().map(initialisation::classify_accesses).collect();
+    let states = initialisation::StateStarts::new(&methods);
     let mut unknown = HashSet::new();
-    for (method, content) in methods.iter().zip(&contents) {
-        operators::check(method, &mut unknown, findings, place);
-        let flow = control::Flow::new(method);
-        control::check(method, &flow, findings, place);
-        initialisation::check(method, &flow, content, &kept, findings, place);
-        memory::check(method, &flow, findings, place);
-        unused::check(method, findings, place);
+    for (method, uninitialised) in methods.iter().zip(&uninitialised) {
+        operators::check(method, &mut unknown, findings, locate);
+        let flow = control::ControlFlow::new(method);
+        control::check(method, &flow, findings, locate);
+        initialisation::check(method, &flow, uninitialised, &states, findings, locate);
+        memory::check(method, &flow, findings, locate);
+        unused::check(method, findings, locate);
     }
-    unused::check_data(program, findings, place);
+    unused::check_data(program, findings, locate);
 }

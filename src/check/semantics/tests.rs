@@ -1,11 +1,11 @@
-//! One small program for each rule about operators and meaning, with where it is broken; and programs that break none.
+//! One small program per rule about operators and semantics, with the locations of the findings; and programs without findings.
 //!
-//! A text is assembled, read back, and changed where no text can say what is wrong with it.
+//! YAML is assembled, read, and edited where YAML cannot express the defect.
 
 use std::sync::Arc;
 
-use super::super::finding::{Findings, Place};
-use super::super::rules::{Profile, RULES, Severity};
+use super::super::finding::{Findings, Location};
+use super::super::rules::{Profile, RULES, RuleSeverity};
 use super::check;
 use crate::data::Origin;
 use crate::format::ScalarType;
@@ -16,7 +16,7 @@ use crate::program::{
 use crate::reader;
 use crate::{Options, Source, assemble};
 
-/// A program from its text: the parts of a method `forward`.
+/// Assembles and reads a program; `method` is the YAML of a method `forward`.
 fn program(method: &str) -> Program {
     let text = format!("methods:\n  forward:\n{method}");
     let input = Source::yaml("test", &text, ".");
@@ -30,11 +30,11 @@ fn found(program: &Program) -> Vec<(&'static str, String)> {
     let mut set = OperatorSet::new();
     set.add("mine::many.out self:T a:f[]? b:b[] c:T[] d:T?[] e:s f:m? out:T! more:T!\nmine::count self:T -> i")
         .unwrap();
-    check(program, &set, &mut findings, &|element| Place { offset: None, path: element.path(program) });
-    findings.list().iter().map(|finding| (finding.rule.id, finding.place.path.clone())).collect()
+    check(program, &set, &mut findings, &|element| Location { offset: None, path: element.path(program) });
+    findings.list().iter().map(|finding| (finding.rule.id, finding.location.path.clone())).collect()
 }
 
-/// y = relu(x), z = exp(y); values: x 0, y 1, z 2, then 3 and more as written in `values`.
+/// Returns the YAML of y = relu(x), z = exp(y). Values: x 0, y 1, z 2, then those of `values`.
 fn chain(values: &str, more: &str) -> String {
     format!(
         "    values:
@@ -53,7 +53,7 @@ fn chain(values: &str, more: &str) -> String {
 }
 
 type Edit = fn(&mut ExecutionPlan);
-/// Rules, and where in the method they are broken.
+/// Rules, and the locations of their findings in the method.
 type Expected = &'static [(&'static str, &'static str)];
 
 fn edited(text: &str, edit: Edit) -> Program {
@@ -92,7 +92,7 @@ fn tensor(plan: &mut ExecutionPlan, value: usize) -> &mut Tensor {
     }
 }
 
-/// Calls an operator, at the end of the first chain.
+/// Appends a call of an operator to the first chain.
 fn call(plan: &mut ExecutionPlan, name: &str, args: &[i32]) {
     let (name, overload) = name.rsplit_once('.').unwrap_or((name, ""));
     let operators = plan.operators.get_or_insert_default();
@@ -106,14 +106,14 @@ fn jump(plan: &mut ExecutionPlan, at: usize, condition: i32, to: i32) {
     instructions(plan).insert(at, jump);
 }
 
-/// A jump that is always taken.
+/// Inserts a jump that is always taken.
 fn always(plan: &mut ExecutionPlan, at: usize, to: i32) {
     let condition = add(plan, EValue::Bool(false));
     jump(plan, at, condition, to);
 }
 
-/// What each edit of the plain program breaks.
-const BROKEN: &[(&str, Edit, Expected)] = &[
+/// Edits of the program [`chain`], and the expected findings.
+const VIOLATIONS: &[(&str, Edit, Expected)] = &[
     ("one argument too few", |p| {
         let args = args(p, 0);
         args.truncate(args.len() - 1);
@@ -203,7 +203,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
     ),
     ("another tensor as the result", |p| args(p, 1)[2] = 1, &[("O-4", "instructions[1].args[2]")]),
     (
-        "a list as room for a number",
+        "a list as the result of an int",
         |p| {
             let list = add(p, EValue::DoubleList(Some(vec![])));
             call(p, "mine::count", &[2, list]);
@@ -211,7 +211,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("O-6", "instructions[2].args[1]")],
     ),
     (
-        "a tensor as room for a number",
+        "a tensor as the result of an int",
         |p| {
             let t = add_tensor(p, 256, 4);
             call(p, "mine::count", &[2, t]);
@@ -397,7 +397,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("X-20", "instructions[3].args[1]")],
     ),
     (
-        "a larger tensor in the place of one that is read later",
+        "a larger tensor at the offset of one that is read later",
         |p| {
             let t = add_tensor(p, 64, 8);
             call(p, "aten::relu.out", &[0, t, t]);
@@ -406,12 +406,12 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("X-4", "instructions[1].args[1]")],
     ),
     (
-        "a result over part of what it is made of",
+        "a result over part of its argument",
         |p| tensor(p, 1).memory = Memory::At { pool: 1, offset: 8 },
         &[("X-4", "instructions[0].args[1]")],
     ),
     (
-        "a tensor in the place of one that is read later",
+        "a tensor at the offset of one that is read later",
         |p| {
             let t = add_tensor(p, 64, 4);
             call(p, "aten::relu.out", &[0, t, t]);
@@ -420,7 +420,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("X-5", "instructions[1].args[1]")],
     ),
     (
-        "state under a tensor",
+        "a tensor over state",
         |p| {
             let (state, t, no) = (add_tensor(p, 256, 4), add_tensor(p, 264, 4), add(p, EValue::Bool(false)));
             call(p, "aten::relu.out", &[state, 1, 1]);
@@ -430,7 +430,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("X-4", "instructions[4].args[1]")],
     ),
     (
-        "what a loop reads in its next round is overwritten in it",
+        "a loop overwrites memory that its next iteration reads",
         |p| {
             let t = add_tensor(p, 72, 4);
             call(p, "aten::relu.out", &[0, t, t]);
@@ -441,7 +441,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("X-4", "instructions[2].args[1]")],
     ),
     (
-        "two results in one place",
+        "two overlapping results",
         |p| {
             let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 260, 4));
             let outs = add(p, EValue::TensorList(Some(vec![t, u])));
@@ -451,10 +451,10 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         &[("X-6", "instructions[2].args[6]")],
     ),
     ("a result that is an input", |p| call(p, "aten::relu.out", &[2, 0, 0]), &[("X-8", "instructions[2].args[1]")]),
-    ("instructions behind a jump", |p| always(p, 1, 3), &[("X-9", "instructions[2]")]),
-    ("a loop without an end", |p| always(p, 2, 1), &[("X-10", "instructions[2]")]),
+    ("unreachable instructions", |p| always(p, 1, 3), &[("X-9", "instructions[2]")]),
+    ("an endless loop", |p| always(p, 2, 1), &[("X-10", "instructions[2]")]),
     (
-        "a loop that changes nothing",
+        "a loop that does not write its condition",
         |p| {
             let (more, one) = (add(p, EValue::Bool(false)), add(p, EValue::Int(1)));
             call(p, "executorch_prim::lt.Scalar", &[one, one, more]);
@@ -463,7 +463,7 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
         },
         &[("X-11", "instructions[4]")],
     ),
-    ("an output twice", |p| p.outputs.as_mut().unwrap().push(2), &[("X-12", "outputs[1]")]),
+    ("a duplicate output", |p| p.outputs.as_mut().unwrap().push(2), &[("X-12", "outputs[1]")]),
     (
         "values that nothing uses",
         |p| {
@@ -483,10 +483,10 @@ const BROKEN: &[(&str, Edit, Expected)] = &[
 ];
 
 #[test]
-fn each_rule_finds_what_breaks_it() {
+fn each_rule_finds_its_violation() {
     let text = chain("", "");
     assert_eq!(found(&program(&text)), []);
-    for (what, edit, expected) in BROKEN {
+    for (what, edit, expected) in VIOLATIONS {
         let mut found = found(&edited(&text, *edit));
         found.sort();
         let mut expected: Vec<_> = expected.iter().map(|(id, path)| (*id, format!("methods.forward.{path}"))).collect();
@@ -496,7 +496,7 @@ fn each_rule_finds_what_breaks_it() {
 }
 
 #[test]
-fn a_zero_point_is_one_of_the_numbers() {
+fn a_zero_point_is_in_the_quantized_range() {
     let text = |zeros: &str| {
         format!(
             "    values:
@@ -542,19 +542,19 @@ fn rules_about_data_and_delegates() {
 }
 
 #[test]
-fn what_looks_odd_is_accepted() {
+fn unusual_programs_are_accepted() {
     let text = chain("", "");
     let edits: &[(&str, Edit)] = &[
         ("memory that is used again", |p| {
             let t = add_tensor(p, 0, 4);
             call(p, "aten::relu.out", &[1, t, t]);
         }),
-        ("a result in the place of what it is made of", |p| tensor(p, 2).memory = Memory::At { pool: 1, offset: 64 }),
-        ("a view that no instruction makes", |p| {
+        ("a result at the offset of its argument", |p| tensor(p, 2).memory = Memory::At { pool: 1, offset: 64 }),
+        ("a view that no instruction creates", |p| {
             let view = add_tensor(p, 72, 2);
             call(p, "aten::relu.out", &[view, 1, 1]);
         }),
-        ("a result that is written into the place of another", |p| call(p, "aten::relu.out", &[2, 2, 2])),
+        ("a result that is its own argument", |p| call(p, "aten::relu.out", &[2, 2, 2])),
         ("state, read first and written in place", |p| {
             let (state, no) = (add_tensor(p, 256, 4), add(p, EValue::Bool(false)));
             call(p, "aten::add.out", &[state, 2, no, 1, 1]);
@@ -569,7 +569,7 @@ fn what_looks_odd_is_accepted() {
             call(p, "aten::relu.out", &[t, 1, 1]);
             call(p, "aten::relu.out", &[0, u, u]);
             call(p, "aten::relu.out", &[u, 1, 1]);
-            // Into the second branch, and from the first over it.
+            // To the second branch, and from the first branch over it.
             jump(p, 3, condition, 7);
             jump(p, 6, no, 9);
         }),
@@ -579,7 +579,7 @@ fn what_looks_odd_is_accepted() {
             call(p, "executorch_prim::gt.Scalar", &[i, one, more]);
             jump(p, 4, more, 1);
         }),
-        ("a number that became another kind", |p| {
+        ("a value that gets another kind", |p| {
             let (a, b, c) = (add(p, EValue::Int(1)), add(p, EValue::Double(0.5)), add(p, EValue::Int(0)));
             let q = add_tensor(p, 256, 4);
             call(p, "executorch_prim::add.Scalar", &[a, b, c]);
@@ -604,37 +604,40 @@ fn what_looks_odd_is_accepted() {
     for (what, edit) in edits {
         let program = edited(&text, *edit);
         let mut findings = Findings::new(Profile::Strict);
-        check(&program, &OperatorSet::new(), &mut findings, &|element| Place { offset: None, path: element.path(&program) });
-        let loud = findings.list().iter().filter(|finding| finding.rule.severity != Severity::Note);
-        let loud: Vec<String> = loud.map(ToString::to_string).collect();
-        assert_eq!(loud, Vec::<String>::new(), "{what}");
+        check(&program, &OperatorSet::new(), &mut findings, &|element| Location {
+            offset: None,
+            path: element.path(&program),
+        });
+        let found = findings.list().iter().filter(|finding| finding.rule.severity != RuleSeverity::Note);
+        let found: Vec<String> = found.map(ToString::to_string).collect();
+        assert_eq!(found, Vec::<String>::new(), "{what}");
     }
 }
 
 #[test]
-fn nothing_out_of_range_is_followed() {
+fn indices_out_of_range_are_skipped() {
     let text = chain("", "");
-    for wild in [-1, 99, i32::MIN, i32::MAX] {
+    for index in [-1, 99, i32::MIN, i32::MAX] {
         let mut program = program(&text);
         let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-        plan.inputs = Some(vec![wild]);
-        plan.outputs = Some(vec![wild, 2]);
-        add(plan, EValue::IntList(Some(vec![i64::from(wild), i64::MAX, i64::MIN])));
-        add(plan, EValue::TensorList(Some(vec![wild])));
+        plan.inputs = Some(vec![index]);
+        plan.outputs = Some(vec![index, 2]);
+        add(plan, EValue::IntList(Some(vec![i64::from(index), i64::MAX, i64::MIN])));
+        add(plan, EValue::TensorList(Some(vec![index])));
         add(plan, EValue::TensorList(None));
         tensor(plan, 1).memory = Memory::At { pool: u32::MAX, offset: u64::MAX - 2 };
         tensor(plan, 2).sizes = None;
-        args(plan, 0).fill(wild);
+        args(plan, 0).fill(index);
         call(plan, "aten::relu.out", &[3, 4, 5]);
-        call(plan, "aten::copy_", &[wild, wild, wild, wild]);
-        call(plan, "aten::cat.out", &[4, wild, 1, wild]);
+        call(plan, "aten::copy_", &[index, index, index, index]);
+        call(plan, "aten::cat.out", &[4, index, 1, index]);
         let list = instructions(plan);
-        list.push(Instruction::KernelCall { op_index: wild, args: None });
-        list.push(Instruction::DelegateCall { delegate_index: wild, args: Some([wild, 3, 4, 5][..].into()) });
-        list.push(Instruction::MoveCall { move_from: wild, move_to: 0 });
-        list.push(Instruction::MoveCall { move_from: 0, move_to: wild });
-        list.push(Instruction::FreeCall { value_index: wild });
-        list.push(Instruction::JumpFalseCall { cond_value_index: wild, destination_instruction: wild });
+        list.push(Instruction::KernelCall { op_index: index, args: None });
+        list.push(Instruction::DelegateCall { delegate_index: index, args: Some([index, 3, 4, 5][..].into()) });
+        list.push(Instruction::MoveCall { move_from: index, move_to: 0 });
+        list.push(Instruction::MoveCall { move_from: 0, move_to: index });
+        list.push(Instruction::FreeCall { value_index: index });
+        list.push(Instruction::JumpFalseCall { cond_value_index: index, destination_instruction: index });
         plan.operators.as_mut().unwrap().push(Operator { name: None, overload: None });
         assert!(!found(&program).is_empty());
     }
@@ -643,7 +646,7 @@ fn nothing_out_of_range_is_followed() {
 }
 
 #[test]
-fn lists_that_are_used_very_often_are_followed_within_bounds() {
+fn uses_of_lists_are_bounded() {
     let mut program = program(&chain("", ""));
     let plan = &mut program.execution_plan.as_mut().unwrap()[0];
     let list = add(plan, EValue::TensorList(Some(vec![0; 2000])));
@@ -656,7 +659,7 @@ fn lists_that_are_used_very_often_are_followed_within_bounds() {
 }
 
 #[test]
-fn what_the_exporter_wrote_breaks_no_rule() {
+fn files_of_the_exporter_are_accepted() {
     let mut seen = 0;
     for folder in ["bytes", "bundled"] {
         let folder = crate::golden::upstream(folder);
@@ -671,9 +674,12 @@ fn what_the_exporter_wrote_breaks_no_rule() {
             }
             let Ok(read) = reader::program::read(&Origin::File(path.as_path().into())) else { continue };
             let mut findings = Findings::new(Profile::Strict);
-            check(&read.program, &OperatorSet::new(), &mut findings, &|element| Place { offset: None, path: element.path(&read.program) });
-            let loud = findings.list().iter().filter(|finding| finding.rule.severity != Severity::Note);
-            assert_eq!(loud.map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new(), "{}", path.display());
+            check(&read.program, &OperatorSet::new(), &mut findings, &|element| Location {
+                offset: None,
+                path: element.path(&read.program),
+            });
+            let found = findings.list().iter().filter(|finding| finding.rule.severity != RuleSeverity::Note);
+            assert_eq!(found.map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new(), "{}", path.display());
             seen += 1;
         }
     }
@@ -685,7 +691,7 @@ fn every_rule_here_has_a_test() {
     let ours = RULES.iter().map(|rule| rule.id).filter(|id| id.starts_with("O-") || id.starts_with("X-"));
     let elsewhere = ["X-7", "X-13", "X-15", "X-16", "X-17", "X-18"];
     for id in ours.chain(["I-23"]) {
-        let tested = BROKEN.iter().any(|(_, _, expected)| expected.iter().any(|(other, _)| *other == id));
+        let tested = VIOLATIONS.iter().any(|(_, _, expected)| expected.iter().any(|(other, _)| *other == id));
         assert!(tested || elsewhere.contains(&id), "{id}");
     }
 }

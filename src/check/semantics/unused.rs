@@ -1,43 +1,40 @@
-//! What is in a program and does nothing: values, constants, delegates, named data, state. And what is there twice.
-//!
-//! Nothing here hurts; the exporter leaves some of it behind, too.
+//! Unused values, constants, delegates, named data and state, and duplicate outputs. The exporter leaves some of them, too.
 
-use super::super::finding::Findings;
-use super::super::finding::Locate;
-use super::method::{How, Method, list};
+use super::super::finding::{Findings, Locator};
+use super::method::{AccessKind, MethodAnalysis, list};
 use crate::program::element::{Element, Part};
 use crate::program::{Instruction, Program};
 
-/// Checks a method for what it does not use.
-pub fn check(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
-    values(method, findings, place);
-    delegates(method, findings, place);
-    outputs(method, findings, place);
-    if method.tangled {
+/// Reports unused elements of a method.
+pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+    check_values(method, findings, locate);
+    check_delegates(method, findings, locate);
+    check_outputs(method, findings, locate);
+    if method.is_truncated {
         findings.add("X-18", || {
-            let found = "lists that are used so often that not every use of their items was looked at".into();
-            (place(&method.element(Part::Whole)), found, "a method whose lists are used a few times".into())
+            let found = "lists that are used too often for the uses of their items to be checked".into();
+            (locate(&method.element(Part::Whole)), found, "fewer uses of long lists".into())
         });
     }
 }
 
-/// Checks the data of a program for what no method can use.
-pub fn check_data(program: &Program, findings: &mut Findings, place: &Locate<'_>) {
+/// Reports named data of a program without delegates.
+pub fn check_data(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     let delegates = program.plans().iter().any(|plan| !plan.delegates().is_empty());
     for (index, data) in program.named_data.iter().flatten().enumerate().filter(|_| !delegates) {
         findings.add("X-16", || {
             (
-                place(&Element::NamedData(index)),
-                format!("the data `{}`", data.key),
-                "a delegate that could ask for them".into(),
+                locate(&Element::NamedData(index)),
+                format!("data `{}` without a delegate", data.key),
+                "a delegate that uses them".into(),
             )
         });
     }
 }
 
-fn values(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
+fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
     let count = method.values().len();
-    let mut used: Vec<bool> = (0..count).map(|value| method.is_input[value] || method.is_mentioned(value)).collect();
+    let mut used: Vec<bool> = (0..count).map(|value| method.is_input[value] || method.is_repeated_out(value)).collect();
     method.accesses.iter().for_each(|access| used[access.value as usize] = true);
     for value in method.values() {
         for item in list(value).iter().flat_map(|items| items.iter()).filter_map(|item| method.value(item)) {
@@ -50,53 +47,49 @@ fn values(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
         if !facts.has_data || !facts.has_bytes {
             idle.push(value);
         } else if !facts.is_named {
-            let what = if facts.is_planned { "state" } else { "a constant" };
+            let kind = if facts.is_planned { "state" } else { "constant" };
             findings.add("X-13", || {
-                let found = format!("{what} that nothing uses");
-                (place(&method.element(Part::Value(value))), found, "something that uses it".into())
+                let found = format!("unused {kind}");
+                (locate(&method.element(Part::Value(value))), found, "an instruction or output that uses it".into())
             });
         }
     }
     if let Some(first) = idle.first() {
         findings.add("X-14", || {
             let found = match idle.len() {
-                1 => "a value that nothing uses".into(),
-                count => format!("a value that nothing uses, the first of {count}"),
+                1 => "an unused value".into(),
+                count => format!("an unused value, the first of {count}"),
             };
-            (place(&method.element(Part::Value(*first))), found, "values that are used".into())
+            (locate(&method.element(Part::Value(*first))), found, "an instruction or output that uses it".into())
         });
     }
-    states(method, findings, place);
+    check_states(method, findings, locate);
 }
 
-/// State that is written, and never looked at.
-fn states(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
+/// Reports state with initial data that is only written.
+fn check_states(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
     for (value, facts) in method.facts.iter().enumerate() {
-        if !facts.has_data || method.spans[value].is_none() || method.is_input[value] {
+        if !facts.has_data || method.ranges[value].is_none() || method.is_input[value] {
             continue;
         }
         let mut written = false;
-        let looked_at = method.value_accesses(value).any(|access| {
-            written |= access.how == How::Write;
-            access.how != How::Write
+        let read = method.value_accesses(value).any(|access| {
+            written |= access.kind == AccessKind::Write;
+            access.kind != AccessKind::Write
         });
-        if written && !looked_at {
+        if written && !read {
             findings.add("X-17", || {
                 let expected = "an instruction or an output that reads it".into();
-                (
-                    place(&method.element(Part::Value(value))),
-                    "state with initial data that nothing reads".into(),
-                    expected,
-                )
+                (locate(&method.element(Part::Value(value))), "initial data that are never read".into(), expected)
             });
         }
     }
 }
 
-fn delegates(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
+fn check_delegates(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
     let mut called = vec![false; method.plan.delegates().len()];
     for step in &method.steps {
-        if let Instruction::DelegateCall { delegate_index, .. } = step.what
+        if let Instruction::DelegateCall { delegate_index, .. } = step.instruction
             && let Some(flag) = usize::try_from(*delegate_index).ok().and_then(|index| called.get_mut(index))
         {
             *flag = true;
@@ -104,21 +97,21 @@ fn delegates(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
     }
     for (index, _) in called.iter().enumerate().filter(|(_, called)| !**called) {
         findings.add("X-15", || {
-            let place = place(&method.element(Part::Delegate(index)));
-            (place, "a delegate that nothing calls".into(), "an instruction that calls it".into())
+            let location = locate(&method.element(Part::Delegate(index)));
+            (location, "a delegate that is never called".into(), "a delegate call".into())
         });
     }
 }
 
-fn outputs(method: &Method<'_>, findings: &mut Findings, place: &Locate<'_>) {
+fn check_outputs(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
     let mut outputs: Vec<(i32, usize)> =
         method.plan.outputs.iter().flatten().enumerate().map(|(index, value)| (*value, index)).collect();
     outputs.sort_unstable();
     for pair in outputs.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
         findings.add("X-12", || {
             let (value, index) = pair[1];
-            let found = format!("values[{value}], an output before");
-            (place(&method.element(Part::Output(index))), found, "outputs that are different".into())
+            let found = format!("duplicate output values[{value}]");
+            (locate(&method.element(Part::Output(index))), found, "distinct outputs".into())
         });
     }
 }
