@@ -84,7 +84,7 @@ fn reading(count: usize, rounds: usize) {
         (
             "annotate",
             Box::new(|| {
-                let options = annotate::Options::default();
+                let options = annotate::AnnotateOptions::default();
                 annotate::annotate(&origin, Format::Program, &options, &mut io::sink()).expect("a valid file");
             }),
         ),

@@ -1,6 +1,6 @@
-//! The last stage: the metadata of all output files of a planned program, with field overrides only where the source has some.
+//! The last stage: the metadata of all output files of a planned program, with field overrides.
 //!
-//! Data stay where they are until a file is written. What the files are called, and where they go, is not known here.
+//! Data are read when a file is written. Names and paths of the files are up to the caller.
 
 use std::io;
 
@@ -14,24 +14,24 @@ use crate::layout::segments::Segment;
 use crate::layout::{self, Options, Plan};
 use crate::program::Program;
 use crate::program::test_cases::MethodTests;
-use crate::raw::fields::Outcome;
+use crate::raw::fields::OverrideReport;
 use crate::raw::walker::ValueNames;
 use crate::raw::{self, FileOverrides, Overrides, Patch};
 
-/// A program with everything that its files consist of but the bytes of its data, which are read when the files are written.
+/// A program with the metadata of its files; data are read when the files are written.
 #[derive(Debug)]
 pub struct Assembly {
     /// The program.
     pub program: Program,
-    /// The plan of its files.
+    /// Placement of its data and buffers.
     pub plan: Plan,
-    /// The layout options.
+    /// Layout options.
     pub options: Options,
-    /// The tests of its methods.
+    /// Test cases of its methods.
     pub tests: Vec<MethodTests>,
     /// Field overrides and patches.
     pub overrides: Overrides,
-    /// The name that the source gives to its outputs, without an extension.
+    /// Name of the output files without extension, if the source sets one.
     pub name: Option<String>,
     /// Warnings about the source.
     pub warnings: Report,
@@ -39,7 +39,7 @@ pub struct Assembly {
     data_files: Vec<EmittedFile>,
 }
 
-/// The metadata of a file, and what is left of its overrides.
+/// The metadata of a file, and the overrides to apply while it is written.
 #[derive(Debug)]
 pub struct EmittedFile {
     metadata: Metadata,
@@ -47,12 +47,12 @@ pub struct EmittedFile {
 }
 
 impl EmittedFile {
-    /// The FlatBuffer without the container's header, before patches.
+    /// Returns the FlatBuffer without the container's header, before patches.
     pub fn flatbuffer(&self) -> &[u8] {
         &self.metadata.flatbuffer
     }
 
-    /// The file, with `segments` of `blobs` behind the metadata.
+    /// Returns the file, with `segments` of `blobs` after the metadata.
     pub fn file<'a>(&'a self, segments: &'a [Segment], blobs: &'a [Blob]) -> OutputFile<'a> {
         let mut emitted = self.metadata.file(segments, blobs);
         emitted.padding = self.overrides.as_ref().map_or(0, |overrides| overrides.fill);
@@ -65,12 +65,12 @@ impl EmittedFile {
 pub struct OutputFile<'a> {
     /// The file without overrides.
     pub emitted: File<'a>,
-    /// Patches, truncation and bytes behind the end; `None` in a file without overrides.
+    /// Patches, truncation and appended bytes; `None` in a file without overrides.
     pub overrides: Option<&'a FileOverrides>,
 }
 
 impl OutputFile<'_> {
-    /// Bytes of the file; `None` beyond `u64`.
+    /// Returns the size in bytes; `None` beyond `u64`.
     pub fn size(&self) -> Option<u64> {
         let size = self.emitted.placement.file_size;
         self.overrides.map_or(Some(size), |overrides| overrides.size(size))
@@ -84,7 +84,7 @@ impl OutputFile<'_> {
         self.write_out(&mut emitter::Stream(out))
     }
 
-    /// Writes the file to a destination that may take blobs as a whole.
+    /// Writes the file to a destination that may copy blobs itself.
     #[doc(hidden)]
     pub fn write_out(&self, out: &mut dyn Out) -> io::Result<()> {
         match self.overrides {
@@ -93,7 +93,7 @@ impl OutputFile<'_> {
         }
     }
 
-    /// The metadata as they will be in the file: FlatBuffer and header, patched and truncated.
+    /// Returns the metadata as written: FlatBuffer and header, patched and truncated.
     pub fn metadata(&self) -> Vec<u8> {
         let mut bytes = self.emitted.metadata();
         if let Some(overrides) = self.overrides {
@@ -103,23 +103,23 @@ impl OutputFile<'_> {
         bytes
     }
 
-    /// The whole file in memory.
+    /// Returns the file in memory.
     ///
     /// # Errors
     /// Data that cannot be read.
     pub fn to_vec(&self) -> io::Result<Vec<u8>> {
-        // Room for the metadata; data may turn out shorter than their files promise.
+        // Reserve only the metadata: the sizes of data files are untrusted.
         let mut bytes = Vec::with_capacity(self.emitted.placement.program_size as usize);
         self.write_out(&mut bytes)?;
         Ok(bytes)
     }
 }
 
-/// Emits the metadata of all files of a planned program. `has_methods` is whether there is a program file; `values` gives the names
-/// that overrides may use for the values of a method. Errors and warnings about overrides go to the [`Outcome`].
+/// Emits the metadata of all files of a planned program. A program file is emitted if `has_methods`; `values` returns the names that
+/// overrides may use for the values of a method. Errors and warnings about overrides are in the returned [`OverrideReport`].
 ///
 /// # Errors
-/// A FlatBuffer or a file that is larger than its format allows (`FileTooLarge`), data inside the FlatBuffer that cannot be read.
+/// A FlatBuffer or a file larger than its format allows (`FileTooLarge`), inline data that cannot be read.
 pub fn emit(
     program: Program,
     plan: Plan,
@@ -128,13 +128,13 @@ pub fn emit(
     overrides: Overrides,
     has_methods: bool,
     values: &ValueNames<'_>,
-) -> io::Result<(Assembly, Outcome)> {
-    let mut outcome = Outcome::default();
+) -> io::Result<(Assembly, OverrideReport)> {
+    let mut report = OverrideReport::default();
     let mut program_file = None;
     if has_methods {
         let emit = |encodings: Option<&_>| emitter::program::emit(&program, &plan, &options, encodings);
         let place = |len| layout::file::program(len, &plan.segments, &options).ok_or_else(too_large);
-        program_file = Some(emit_file(&overrides.main, values, &mut outcome, emit, place)?);
+        program_file = Some(emit_file(&overrides.main, values, &mut report, emit, place)?);
     }
     let none = FileOverrides::default();
     let mut data_files = Vec::with_capacity(plan.external.len());
@@ -146,22 +146,22 @@ pub fn emit(
         };
         let emit = |encodings: Option<&_>| emitter::flat_tensor::emit(file, options.ptd_builder, encodings);
         let place = |len| layout::file::flat_tensor(len, &file.segments, &options).ok_or_else(too_large);
-        data_files.push(emit_file(overrides, values, &mut outcome, emit, place)?);
+        data_files.push(emit_file(overrides, values, &mut report, emit, place)?);
     }
     let (name, warnings) = (None, Report::default());
     let assembly = Assembly { program, plan, options, tests, overrides, name, warnings, program_file, data_files };
-    Ok((assembly, outcome))
+    Ok((assembly, report))
 }
 
 fn too_large() -> io::Error {
-    io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than what can be addressed")
+    io::Error::new(io::ErrorKind::FileTooLarge, "the file exceeds the maximum size of its format")
 }
 
-/// Emits one file; only one with overrides passes through [`raw`].
+/// Emits one file, through [`raw`] if it has overrides.
 fn emit_file(
     overrides: &FileOverrides,
     values: &ValueNames<'_>,
-    outcome: &mut Outcome,
+    report: &mut OverrideReport,
     emit: impl Fn(Option<&FieldEncodings>) -> io::Result<FlatBuffer>,
     place: impl Fn(u64) -> io::Result<Placement>,
 ) -> io::Result<EmittedFile> {
@@ -170,51 +170,50 @@ fn emit_file(
         let placement = place(flatbuffer.len() as u64)?;
         return Ok(EmittedFile { metadata: Metadata { flatbuffer, placement }, overrides: None });
     }
-    let (metadata, overrides) = raw::apply::emit(overrides, values, outcome, emit, place)?;
+    let (metadata, overrides) = raw::apply::emit(overrides, values, report, emit, place)?;
     Ok(EmittedFile { metadata, overrides: Some(overrides) })
 }
 
 impl Assembly {
-    /// The `.pte`; `None` for a source of data only.
+    /// Returns the `.pte`; `None` for a source without methods.
     pub fn program_file(&self) -> Option<OutputFile<'_>> {
         Some(self.program_file.as_ref()?.file(&self.plan.segments, &self.program.blobs))
     }
 
-    /// The `.ptd` files, each with its tag; the default one has none.
+    /// Returns the `.ptd` files with their tags; the default file has none.
     pub fn data_files(&self) -> impl Iterator<Item = (Option<&str>, OutputFile<'_>)> {
         let files = self.plan.external.iter().zip(&self.data_files);
         files.map(|(file, emitted)| (file.tag.as_deref(), emitted.file(&file.segments, &self.program.blobs)))
     }
 
-    /// The program and its tests as a `.bpte`.
+    /// Returns the program and its tests as a `.bpte`.
     ///
     /// # Errors
-    /// Tests of kinds that a `.bpte` cannot hold, data that cannot be read, a source without methods, overrides of fields that it
-    /// does not have.
+    /// A source without methods, tests with values that the format does not support, data that cannot be read, overrides of unknown
+    /// fields.
     pub fn bundled(&self) -> io::Result<EmittedFile> {
-        let program =
-            self.program_file().ok_or_else(|| io::Error::other("without methods there is nothing to test"))?;
+        let program = self.program_file().ok_or_else(|| io::Error::other("a bundled program needs methods"))?;
         let order = self.options.bpte_builder.unwrap_or(self.options.builder);
         let bytes = program.to_vec()?;
-        let mut outcome = Outcome::default();
+        let mut report = OverrideReport::default();
         let emit = |encodings: Option<&_>| emitter::bundled_program::emit(&bytes, &self.tests, order, encodings);
         let place = |len| Ok(layout::file::bare(len));
-        let emitted = emit_file(&self.overrides.bpte, &|_| Vec::new(), &mut outcome, emit, place)?;
-        match outcome.errors.first() {
+        let emitted = emit_file(&self.overrides.bpte, &|_| Vec::new(), &mut report, emit, place)?;
+        match report.errors.first() {
             Some(error) => Err(io::Error::other(format!("raw.bpte: {}", error.message))),
             None => Ok(emitted),
         }
     }
 
-    /// The tensors of an assembly without methods as a `.safetensors` file.
+    /// Returns the tensors of an assembly without methods as a `.safetensors` file.
     ///
     /// # Errors
-    /// A blob that is no tensor, and an element type that the format does not have, by key.
+    /// A blob that is not a tensor, an element type that the format does not have; the message names the key.
     pub fn safetensors(&self) -> io::Result<emitter::safetensors::Safetensors> {
         emitter::safetensors::emit(&self.program)
     }
 
-    /// Patches that are not inside their file: the number of the patch in the source, the patch, and the size of the file.
+    /// Returns the patches outside their file: index in the source, patch, and size of the file in bytes.
     pub fn patches_beyond_the_end(&self) -> Vec<(usize, &Patch, u64)> {
         let mut files = self.program_file().into_iter().chain(self.data_files().map(|(_, file)| file));
         let patches = [&self.overrides.main, &self.overrides.ptd].into_iter().flat_map(|overrides| {

@@ -10,13 +10,13 @@ use crate::assembly::Assembly;
 use crate::diagnostics::{Diagnostic, Report};
 use crate::error::Error;
 use crate::format::ScalarType;
+use crate::format::program::tensor;
 use crate::ir::document::{
     Action, At, Chain, Data, DataSource, Declaration, Declared, Delegate, Document, Instruction, Literal, Method,
     MethodMemory, NameOrNumber, Tensor,
 };
 use crate::ir::{self, tree::NodeId};
 use crate::pipeline::{Options, emit, plan};
-use crate::format::program::tensor;
 use crate::program::Program;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 

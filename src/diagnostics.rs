@@ -236,7 +236,8 @@ mod tests {
             Diagnostic::whole("nothing fits"),
         ];
         let report = Report::new("m.yaml", text, diagnostics);
-        let expected = "m.yaml:2:5: error: unknown `x`: expected a number (help: did you mean `1`?)\nm.yaml: error: nothing fits";
+        let expected =
+            "m.yaml:2:5: error: unknown `x`: expected a number (help: did you mean `1`?)\nm.yaml: error: nothing fits";
         assert_eq!(report.to_string(), expected);
     }
 

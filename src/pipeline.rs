@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::annotate::{self, Options as AnnotateOptions};
+use crate::annotate::{self, AnnotateOptions};
 use crate::assembly::{self, Assembly};
 use crate::check::{self, DataFile, Findings, Profile};
 use crate::data::{BlobId, Origin, dedup};
@@ -209,7 +209,7 @@ fn read_origin<'s>(origin: &Origin) -> io::Result<Resolved<'s>> {
             Resolved { tests: bundled.tests, layout, ..Resolved::from(program) }
         }
         Some(Format::FlatTensor) => {
-            let recover::layout::FlatTensor { program, options, .. } = recover::layout::flat_tensor(origin)?;
+            let recover::layout::RecoveredFlatTensor { program, options, .. } = recover::layout::flat_tensor(origin)?;
             Resolved { layout: options, has_methods: false, ..Resolved::from(program) }
         }
         Some(Format::Safetensors) => {

@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
-use pte_emit::annotate::{self, Only, Options};
+use pte_emit::annotate::{self, AnnotateOptions, AnnotatePart};
 use pte_emit::data::Origin;
 use pte_emit::format::Format;
 use serde_json::Value;
@@ -21,7 +21,7 @@ use support::root;
 use support::sources::example;
 
 fn lines_of(bytes: &[u8]) -> String {
-    annotation(&Origin::Bytes(bytes.into()), "pte", &Options::default())
+    annotation(&Origin::Bytes(bytes.into()), "pte", &AnnotateOptions::default())
 }
 
 /// docs/annotate.md shows the output of the command.
@@ -31,8 +31,8 @@ fn the_docs_show_the_output() {
     let page = fs::read_to_string(&path).unwrap();
     let bytes = example("linear.yaml", "pte");
     let origin = Origin::Bytes(bytes.into());
-    let range = Options { range: Some(0..0x40), ..Options::default() };
-    let segments = Options { only: Some(Only::Segments), ..Options::default() };
+    let range = AnnotateOptions { range: Some(0..0x40), ..AnnotateOptions::default() };
+    let segments = AnnotateOptions { only: Some(AnnotatePart::Segments), ..AnnotateOptions::default() };
     let (before, _) = page.split_once("<!-- annotate --range 0..0x40 -->\n").unwrap();
     let (_, after) = page.split_once("<!-- end -->").unwrap();
     let updated = format!(
@@ -119,7 +119,7 @@ fn overlapping_vectors_take_linear_time_and_output() {
         for format in [Format::Program, Format::FlatTensor, Format::BundledProgram] {
             let mut out = Vec::new();
             let start = std::time::Instant::now();
-            annotate::annotate(&origin, format, &Options::default(), &mut out).unwrap();
+            annotate::annotate(&origin, format, &AnnotateOptions::default(), &mut out).unwrap();
             assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
             assert!(out.len() < 200 * bytes.len(), "{} bytes of output", out.len());
         }
@@ -130,12 +130,13 @@ fn overlapping_vectors_take_linear_time_and_output() {
 fn ranges_and_parts_select_blocks() {
     let bytes = example("linear.yaml", "pte");
     let origin = Origin::Bytes(bytes.into());
-    let part = |only| annotation(&origin, "pte", &Options { only: Some(only), ..Options::default() });
-    let (headers, program, segments) = (part(Only::Headers), part(Only::Program), part(Only::Segments));
+    let part = |only| annotation(&origin, "pte", &AnnotateOptions { only: Some(only), ..AnnotateOptions::default() });
+    let (headers, program, segments) =
+        (part(AnnotatePart::Headers), part(AnnotatePart::Program), part(AnnotatePart::Segments));
     assert!(headers.starts_with("header\n") && !headers.contains("\ntable "));
     assert!(program.contains("table Program\n") && !program.contains("header\n") && !program.contains("\nsegment"));
     assert!(segments.contains("segment 0  constants") && !segments.contains("table Program"));
-    let range = Options { range: Some(0x40..0x44), ..Options::default() };
+    let range = AnnotateOptions { range: Some(0x40..0x44), ..AnnotateOptions::default() };
     let one = annotation(&origin, "pte", &range);
     assert!(
         one.starts_with("table Program\n") && one.lines().filter(|line| line.starts_with("table")).count() == 1,

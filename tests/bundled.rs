@@ -57,11 +57,11 @@ fn errors_name_the_field_and_the_value() {
         error(&|bytes| bytes[order] = 1),
     ];
     let expected = [
-        "the file identifier is \"EP08\", not \"BP08\"",
+        "expected the file identifier \"BP08\", found \"EP08\"",
         "BundledProgram.program: the program is missing",
         "Tensor.data: there are 8 bytes, the sizes say 16",
         "Tensor.data: there are 17 bytes, the sizes say 16",
-        "Tensor.data: 16777232 items do not fit the file",
+        "Tensor.data: a vector of 16777232 items exceeds the file",
         "Tensor.data: there are 16 bytes, the sizes say 24",
         "Tensor.sizes: no tensor of element type float32 has such sizes",
         "Tensor.dim_order: the 2 dimensions cannot be in such an order",

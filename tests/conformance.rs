@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use libtest_mimic::Trial;
-use pte_emit::data::number::{self, Number};
+use pte_emit::data::number::{self, NumericValue};
 use pte_emit::format::ScalarType;
 use pte_emit::program::test_cases::{TestCase, TestData};
 use pte_emit::program::{Memory, TensorData};
@@ -247,8 +247,8 @@ fn compare_elements(
     for (position, (expected, found)) in expected.chunks(size).zip(found.chunks(size)).enumerate() {
         let numbers = (number::decode(scalar_type, expected), number::decode(scalar_type, found));
         let same = match numbers {
-            (Some(Number::Float(expected)), Some(Number::Float(found))) => near(expected, found, case),
-            (Some(Number::Complex(re, im)), Some(Number::Complex(found_re, found_im))) => {
+            (Some(NumericValue::Float(expected)), Some(NumericValue::Float(found))) => near(expected, found, case),
+            (Some(NumericValue::Complex(re, im)), Some(NumericValue::Complex(found_re, found_im))) => {
                 near(re, found_re, case) && near(im, found_im, case)
             }
             _ => expected == found,

@@ -311,7 +311,7 @@ fn a_missing_key_is_an_error() {
     };
     let report =
         assemble(&Source::of_origin("model.pte", Origin::File(path.into())), &overrides).unwrap_err().to_string();
-    assert!(report.contains("`2.weight` are in none of the .ptd files"), "{report}");
+    assert!(report.contains("unknown key `2.weight`"), "{report}");
 }
 
 proptest! {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
-use pte_emit::annotate::{Options, annotate};
+use pte_emit::annotate::{AnnotateOptions, annotate};
 use pte_emit::data::Origin;
 use pte_emit::format::Format;
 use pte_emit::{Options as AssembleOptions, Source, assemble};
@@ -120,7 +120,7 @@ fn run(text: &str, folder: &Path) -> Result<(), String> {
 fn explain(bytes: Vec<u8>) {
     let origin = Origin::Bytes(bytes.into());
     let format = if origin.head(8).unwrap().ends_with(b"FT01") { Format::FlatTensor } else { Format::Program };
-    annotate(&origin, format, &Options::default(), &mut io::sink()).expect("no file is read");
+    annotate(&origin, format, &AnnotateOptions::default(), &mut io::sink()).expect("no file is read");
 }
 
 /// Runs a mutated source. A few mutations reach deep into the validation; many only break the syntax.

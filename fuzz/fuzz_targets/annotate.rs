@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::annotate::{Options, annotate};
+use pte_emit::annotate::{AnnotateOptions, annotate};
 use pte_emit::data::Origin;
 use pte_emit::format::Format;
 
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     for format in [Format::Program, Format::FlatTensor, Format::BundledProgram] {
         for json in [false, true] {
             let mut out = Vec::new();
-            annotate(&origin, format, &Options { json, ..Options::default() }, &mut out).expect("no file is read");
+            annotate(&origin, format, &AnnotateOptions { json, ..AnnotateOptions::default() }, &mut out).expect("no file is read");
             let text = String::from_utf8(out).expect("it is UTF-8");
             if json {
                 // Regions are contiguous from the first to the last byte.

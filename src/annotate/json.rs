@@ -1,55 +1,58 @@
-//! Regions as JSON objects, one a line: `{"offset", "size", "path", "type", "value", "meaning", "target"?, "defect"?}`.
+//! Writes regions as JSON objects, one per line: `{"offset", "size", "path", "type", "value", "meaning", "target"?, "leads_to"?,
+//! "defect"?}`.
 //!
-//! The regions of a whole file tile it. What the bytes mean was decided before.
+//! Written without `serde_json`, which produces the same bytes in 1.5 times the time: 2.1 s of CPU time and 3.1 s of wall time instead of
+//! 1.4 s and 2.1 s for a program of 14 MB (506 MB of JSON; the fastest of 9 runs on 2 shared cores).
 
-use crate::format::path::{write_decimal, write_field, write_item};
-use super::map::{Kind, Map};
-use crate::format::flatbuffer::Scalar;
-use super::regions::{Form, Leads, Meaning, Region};
+use super::map::{BlockKind, FileMap};
+use super::regions::{Meaning, Region, RegionType, TargetKind};
 use super::{path, text};
+use crate::format::flatbuffer::Scalar;
+use crate::format::path::{write_decimal, write_field, write_item};
 
-/// Appends the regions of a block, or of a piece of it, each with a comma in front and a line of its own.
-pub fn block(map: &Map, number: usize, is_first: bool, regions: &[Region<'_>], out: &mut Vec<u8>) {
+/// Appends the regions of a block, or of a piece of it, each preceded by a comma and a line break.
+pub fn block(map: &FileMap, number: usize, is_first: bool, regions: &[Region<'_>], out: &mut Vec<u8>) {
     let block = &map.blocks[number];
     let part = map.part(block);
-    let (mut whole, mut above) = (Vec::new(), Vec::new());
+    // Path of the block, and prefix of the paths of its fields.
+    let (mut whole, mut prefix) = (Vec::new(), Vec::new());
     match block.kind {
-        Kind::Object(id) => {
+        BlockKind::Object(id) => {
             path::write(part, id, false, &mut whole);
-            path::write(part, id, true, &mut above);
+            path::write(part, id, true, &mut prefix);
         }
-        Kind::Header => {
+        BlockKind::Header => {
             whole.extend_from_slice(part.prefix.as_bytes());
             whole.extend_from_slice(b"header");
-            above.extend_from_slice(&whole);
+            prefix.extend_from_slice(&whole);
         }
-        Kind::Segment(index) => {
+        BlockKind::Segment(index) => {
             whole.extend_from_slice(part.prefix.as_bytes());
             whole.extend_from_slice(b"segments");
             write_item(map.segments(block).list[index as usize].index as u64, &mut whole);
-            above.extend_from_slice(&whole);
+            prefix.extend_from_slice(&whole);
         }
-        Kind::Padding | Kind::Unreachable => {}
+        BlockKind::Padding | BlockKind::Unreachable => {}
     }
-    let mut made = Vec::new();
-    // What is wrong with a block as a whole is told with its first region, or by one without bytes.
-    let mut clash = map.clash(number).filter(|_| is_first);
-    let empty = clash.is_some() && regions.is_empty();
+    let mut own = Vec::new();
+    // The overlap of a block is reported with its first region, or with an empty one.
+    let mut overlap = map.overlap(number).filter(|_| is_first);
+    let empty = overlap.is_some() && regions.is_empty();
     for region in regions {
         let path = match region.meaning {
             Meaning::Field(name) | Meaning::Named(name, _) | Meaning::Entry(name) | Meaning::Absent(name) => {
-                made.clear();
-                made.extend_from_slice(&above);
-                write_field(name, 0, &mut made);
-                &made
+                own.clear();
+                own.extend_from_slice(&prefix);
+                write_field(name, 0, &mut own);
+                &own
             }
             Meaning::Item(index) => {
-                made.clear();
-                made.extend_from_slice(&whole);
-                write_item(index.into(), &mut made);
-                &made
+                own.clear();
+                own.extend_from_slice(&whole);
+                write_item(index.into(), &mut own);
+                &own
             }
-            _ => &whole,
+            Meaning::Text(_) | Meaning::OwnedText(_) | Meaning::Items(..) | Meaning::Unknown(_) => &whole,
         };
         start(region.offset, region.size, path, text::type_name(region.form), out);
         value(region, out);
@@ -60,18 +63,18 @@ pub fn block(map: &Map, number: usize, is_first: bool, regions: &[Region<'_>], o
         if let Some(target) = &region.target {
             put(out, ",\"target\":");
             write_decimal(target.at, out);
-            if let Leads::Called(_) | Leads::To(_) = target.what {
-                let mut what = Vec::new();
-                text::leads(target.what, &mut what);
+            if let TargetKind::Named(_) | TargetKind::Object(_) = target.kind {
+                let mut label = Vec::new();
+                text::target_label(target.kind, &mut label);
                 put(out, ",\"leads_to\":");
-                string(what.trim_ascii(), out);
+                string(label.trim_ascii(), out);
             }
         }
-        let twice = clash.take().map(|clash| twice(map, clash));
-        let defect = match (&region.defect, twice) {
-            (Some(defect), Some(twice)) => Some(format!("{twice}; {defect}")),
+        let overlap = overlap.take().map(|overlap| describe_overlap(map, overlap));
+        let defect = match (&region.defect, overlap) {
+            (Some(defect), Some(overlap)) => Some(format!("{overlap}; {defect}")),
             (Some(defect), None) => Some(defect.to_string()),
-            (None, twice) => twice,
+            (None, overlap) => overlap,
         };
         if let Some(defect) = defect {
             put(out, ",\"defect\":");
@@ -79,24 +82,24 @@ pub fn block(map: &Map, number: usize, is_first: bool, regions: &[Region<'_>], o
         }
         out.push(b'}');
     }
-    if empty && let Some(clash) = clash {
+    if empty && let Some(overlap) = overlap {
         start(block.at, 0, &whole, "data", out);
-        put(out, ",\"value\":null,\"meaning\":\"all its bytes are another's\",\"defect\":");
-        string(twice(map, clash).as_bytes(), out);
+        put(out, ",\"value\":null,\"meaning\":\"all bytes belong to another object\",\"defect\":");
+        string(describe_overlap(map, overlap).as_bytes(), out);
         out.push(b'}');
     }
 }
 
-fn twice(map: &Map, clash: &super::map::Clash) -> String {
-    let owner = &map.blocks[clash.owner as usize];
+fn describe_overlap(map: &FileMap, overlap: &super::map::Overlap) -> String {
+    let owner = &map.blocks[overlap.owner as usize];
     let mut path = Vec::new();
     match owner.kind {
-        Kind::Object(id) => path::write(map.part(owner), id, false, &mut path),
-        Kind::Segment(index) => path.extend_from_slice(format!("segments[{index}]").as_bytes()),
-        _ => path.extend_from_slice(b"the header"),
+        BlockKind::Object(id) => path::write(map.part(owner), id, false, &mut path),
+        BlockKind::Segment(index) => path.extend_from_slice(format!("segments[{index}]").as_bytes()),
+        BlockKind::Header | BlockKind::Padding | BlockKind::Unreachable => path.extend_from_slice(b"the header"),
     }
     let path = String::from_utf8_lossy(&path);
-    format!("claimed twice: {:#x} to {:#x} by {path}, too", clash.bytes.start, clash.bytes.end)
+    format!("overlap: bytes {:#x} to {:#x} also belong to {path}", overlap.bytes.start, overlap.bytes.end)
 }
 
 fn put(out: &mut Vec<u8>, text: &str) {
@@ -115,11 +118,11 @@ fn start(offset: u64, size: u64, path: &[u8], kind: &str, out: &mut Vec<u8>) {
     put(out, "\"");
 }
 
-/// The value: a number, a list of numbers, a text, or the first bytes as hexadecimal digits.
+/// Appends the value: a number, a list of numbers, a string, or the first bytes in hexadecimal.
 fn value(region: &Region<'_>, out: &mut Vec<u8>) {
     put(out, ",\"value\":");
     match region.form {
-        Form::Number(number) => {
+        RegionType::Number(number) => {
             let items = region.bytes.chunks_exact(number.size());
             let list = !matches!(items.len(), 1) || matches!(region.meaning, Meaning::Items(..));
             if list {
@@ -129,14 +132,14 @@ fn value(region: &Region<'_>, out: &mut Vec<u8>) {
                 if index > 0 {
                     out.push(b',');
                 }
-                let odd = number == Scalar::F64
+                let quoted = number == Scalar::F64
                     && item.first_chunk().is_some_and(|bytes| !f64::from_le_bytes(*bytes).is_finite());
-                // JSON has no word for these.
-                if odd {
+                // JSON cannot express NaN and infinities.
+                if quoted {
                     out.push(b'"');
                 }
                 text::scalar(number, item, out);
-                if odd {
+                if quoted {
                     out.push(b'"');
                 }
             }
@@ -144,9 +147,9 @@ fn value(region: &Region<'_>, out: &mut Vec<u8>) {
                 out.push(b']');
             }
         }
-        Form::Offset => text::scalar(Scalar::U32, region.bytes, out),
-        Form::Text => string(region.bytes, out),
-        Form::Data | Form::Padding | Form::Unreachable => {
+        RegionType::Offset => text::scalar(Scalar::U32, region.bytes, out),
+        RegionType::String => string(region.bytes, out),
+        RegionType::Data | RegionType::Padding | RegionType::Unreachable => {
             out.push(b'"');
             for byte in region.bytes.iter().take(16) {
                 out.extend_from_slice(&text::PAIRS[usize::from(*byte)]);
@@ -156,7 +159,7 @@ fn value(region: &Region<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// A text as JSON; what is not UTF-8 is replaced.
+/// Appends a JSON string; invalid UTF-8 is replaced.
 fn string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     if bytes.iter().all(|byte| (b' '..=b'~').contains(byte) && !matches!(byte, b'"' | b'\\')) {

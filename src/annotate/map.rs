@@ -1,161 +1,163 @@
-//! Whose each byte of a file is: blocks that tile the file from its first byte to its last, each with one owner.
+//! Assigns each byte of a file to one owner: blocks that tile the file from its first byte to its last.
 //!
-//! Claims come from the FlatBuffer's objects, the header and the segments. Where claims meet, the one that begins first
-//! owns the bytes, and the other says so. Nothing is explained here and nothing is printed.
+//! Claims come from the FlatBuffer's objects, the header and the segments. If claims overlap, the one that begins first owns the bytes,
+//! and the overlap is recorded with the other.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-use super::part::{Part, has_root};
-use super::segments::Segments;
-use super::source::{Source, alignment};
+use super::part::{FilePart, has_root};
+use super::segments::SegmentMap;
+use super::source::{FileBytes, alignment};
 use crate::data::{Head, Origin};
 use crate::format::Format;
 use crate::format::container::HEAD;
 use crate::format::container::MAX_FLATBUFFER;
 
-/// Bytes that are read of what nothing refers to.
+/// Number of unreachable bytes that are read for display.
 const SHOWN: u64 = 64;
 
-/// Headers are filled up with fewer zeros than this, which come before what their FlatBuffer is filled up with.
-const AFTER_HEADER: u64 = 64;
+/// Upper bound on the padding after a header in bytes.
+const MAX_HEADER_PADDING: u64 = 64;
 
-/// What a block is.
+/// Kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The first bytes of a file, with its extended header.
+pub enum BlockKind {
+    /// The root offset, the identifier and the extended header.
     Header,
     /// An object of a FlatBuffer.
     Object(u32),
     /// A segment.
     Segment(u32),
-    /// Zeros that an alignment needs.
+    /// Zeros up to an aligned offset.
     Padding,
-    /// Bytes that nothing refers to.
+    /// Bytes without references.
     Unreachable,
 }
 
-/// Bytes with one owner. Those of a claim whose bytes are all another's are none.
+/// Bytes with one owner. A claim whose bytes all belong to others has an empty block.
 #[derive(Debug, Clone, Copy)]
-pub struct Block {
-    /// Where they begin in the file.
+pub struct FileBlock {
+    /// Start offset in the file.
     pub at: u64,
-    /// Where they end.
+    /// End offset in the file.
     pub end: u64,
-    /// What they are.
-    pub kind: Kind,
-    /// The part that they are of.
+    /// Kind.
+    pub kind: BlockKind,
+    /// Index of the part.
     pub part: u8,
-    /// Bytes that it claims are another's; [`Map::clashes`] tells which.
-    pub clash: bool,
+    /// `true` if bytes that it claims belong to another block; see [`FileMap::overlaps`].
+    pub overlap: bool,
 }
 
-/// Bytes that are claimed twice.
+/// Bytes that two blocks claim.
 #[derive(Debug, Clone)]
-pub struct Clash {
-    /// Which block claims them, too.
+pub struct Overlap {
+    /// Block that claims the bytes but does not own them.
     pub block: u32,
-    /// The block that owns the first of them.
+    /// Block that owns the first byte.
     pub owner: u32,
-    /// The bytes.
+    /// Offsets in the file.
     pub bytes: Range<u64>,
 }
 
-/// A file, byte by byte.
+/// A file as blocks.
 #[derive(Debug)]
-pub struct Map {
-    /// The metadata.
+pub struct FileMap {
+    /// Metadata.
     head: Head,
-    /// Length of the file.
+    /// Length of the file in bytes.
     pub len: u64,
-    /// The file, and the program inside it.
-    pub parts: Vec<Part>,
-    /// The segments of each part.
-    pub segments: Vec<Segments>,
-    /// All bytes, in order.
-    pub blocks: Vec<Block>,
-    /// In the order of their blocks.
-    pub clashes: Vec<Clash>,
-    /// The first bytes of what nothing refers to behind the metadata, by where it begins.
+    /// The file and, in a `.bpte`, the program.
+    pub parts: Vec<FilePart>,
+    /// Segments of each part.
+    pub segments: Vec<SegmentMap>,
+    /// Blocks in the order of the file.
+    pub blocks: Vec<FileBlock>,
+    /// Overlaps in the order of their blocks.
+    pub overlaps: Vec<Overlap>,
+    /// First bytes of unreachable blocks after the metadata, by offset.
     pub beyond: BTreeMap<u64, Vec<u8>>,
 }
 
-/// Somebody who says that bytes are theirs.
+/// A range of bytes that an object, a header or a segment refers to.
 #[derive(Clone, Copy)]
-struct Claim {
+struct BlockClaim {
     at: u64,
     end: u64,
-    kind: Kind,
+    kind: BlockKind,
     part: u8,
-    /// It says that there are more, or others have a better right: it ends where the next one begins.
+    /// The stated size exceeds the file, or other claims have precedence: the claim ends at the next one.
     weak: bool,
 }
 
-impl Map {
+impl FileMap {
     /// Reads a file of this format.
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn new(origin: &Origin, format: Format) -> io::Result<Map> {
+    pub fn new(origin: &Origin, format: Format) -> io::Result<FileMap> {
         let len = origin.len()?;
         let head = metadata(origin, format, len)?;
         let bytes: &[u8] = &head;
-        let source = Source::new(origin, bytes, len)?;
-        let mut parts = vec![Part::new(format, "", 0, bytes, len)];
+        let source = FileBytes::new(origin, bytes, len)?;
+        let mut parts = vec![FilePart::new(format, "", 0, bytes, len)];
         let inner = parts[0].inner(bytes);
         if let Some((_, start, size)) = inner {
             let program = &bytes[start..start + size];
             let stated = usize::try_from(Format::Program.metadata_len(program, size as u64)).unwrap_or(size);
-            let program = &program[..enough(program, stated, size)];
-            parts.push(Part::new(Format::Program, "program.", start as u64, program, size as u64));
+            let program = &program[..metadata_len(program, stated, size)];
+            parts.push(FilePart::new(Format::Program, "program.", start as u64, program, size as u64));
         }
-        let of_part = |part: &Part| {
+        let of_part = |part: &FilePart| {
             let start = part.start as usize;
-            Segments::find(part, &source, &bytes[start..start + part.memory])
+            SegmentMap::find(part, &source, &bytes[start..start + part.memory])
         };
-        let segments: Vec<Segments> = parts.iter().map(of_part).collect::<io::Result<_>>()?;
-        let claims = Claims::new(&parts, &segments, inner.map(|(id, ..)| id));
-        let (blocks, clashes) = sweep(&claims, parts.last().map_or(0, |part| part.start), len, &source)?;
+        let segments: Vec<SegmentMap> = parts.iter().map(of_part).collect::<io::Result<_>>()?;
+        let claims = BlockClaims::new(&parts, &segments, inner.map(|(id, ..)| id));
+        let (blocks, overlaps) = sweep(&claims, parts.last().map_or(0, |part| part.start), len, &source)?;
         let mut beyond = BTreeMap::new();
-        for block in blocks.iter().filter(|block| block.kind == Kind::Unreachable && block.end > bytes.len() as u64) {
+        for block in
+            blocks.iter().filter(|block| block.kind == BlockKind::Unreachable && block.end > bytes.len() as u64)
+        {
             beyond.insert(block.at, source.read(block.at, block.end.min(block.at.saturating_add(SHOWN)))?);
         }
         drop(source);
-        Ok(Map { head, len, parts, segments, blocks, clashes, beyond })
+        Ok(FileMap { head, len, parts, segments, blocks, overlaps, beyond })
     }
 
-    /// The segments of a block's part.
-    pub fn segments(&self, block: &Block) -> &Segments {
+    /// Returns the segments of a block's part.
+    pub fn segments(&self, block: &FileBlock) -> &SegmentMap {
         &self.segments[usize::from(block.part)]
     }
 
-    /// The bytes in memory, from the file's start.
+    /// Returns the bytes in memory, from the start of the file.
     pub fn memory(&self) -> &[u8] {
         &self.head
     }
 
-    /// The metadata of a part.
-    pub fn bytes(&self, part: &Part) -> &[u8] {
+    /// Returns the metadata of a part.
+    pub fn bytes(&self, part: &FilePart) -> &[u8] {
         &self.head[part.start as usize..part.start as usize + part.memory]
     }
 
-    /// The part of a block.
-    pub fn part(&self, block: &Block) -> &Part {
+    /// Returns the part of a block.
+    pub fn part(&self, block: &FileBlock) -> &FilePart {
         &self.parts[usize::from(block.part)]
     }
 
-    /// What a block claims that is another's.
-    pub fn clash(&self, block: usize) -> Option<&Clash> {
-        if !self.blocks[block].clash {
+    /// Returns the overlap of a block, by its index.
+    pub fn overlap(&self, block: usize) -> Option<&Overlap> {
+        if !self.blocks[block].overlap {
             return None;
         }
-        let index = self.clashes.partition_point(|clash| (clash.block as usize) < block);
-        self.clashes.get(index).filter(|clash| clash.block as usize == block)
+        let index = self.overlaps.partition_point(|overlap| (overlap.block as usize) < block);
+        self.overlaps.get(index).filter(|overlap| overlap.block as usize == block)
     }
 }
 
-/// The metadata of a file: what its header says, or all of it if that cannot be right.
+/// Reads the metadata of a file: the size that its header states, or the whole file if the root table is beyond that.
 fn metadata(origin: &Origin, format: Format, len: u64) -> io::Result<Head> {
     let head = origin.head(HEAD)?;
     let stated = format.metadata_len(&head, len);
@@ -165,34 +167,35 @@ fn metadata(origin: &Origin, format: Format, len: u64) -> io::Result<Head> {
     origin.head(stated.min(MAX_FLATBUFFER))
 }
 
-/// The same for bytes in memory.
-fn enough(bytes: &[u8], stated: usize, len: usize) -> usize {
+/// Returns the size of the metadata of bytes in memory, like [`metadata`].
+fn metadata_len(bytes: &[u8], stated: usize, len: usize) -> usize {
     let stated = stated.min(len);
     if !has_root(bytes, stated as u64) && has_root(bytes, len as u64) { len } else { stated }
 }
 
-/// All claims by where they begin. There is an object for a dozen bytes, so of each only its number is kept.
-struct Claims<'p> {
-    parts: &'p [Part],
-    /// The vector that holds the program of a `.bpte`.
+/// All claims ordered by start offset, as indices: objects are too many to copy (one per dozen bytes).
+struct BlockClaims<'p> {
+    parts: &'p [FilePart],
+    /// Object that contains the program of a `.bpte`.
     inner: Option<u32>,
     /// Headers and segments.
-    few: Vec<Claim>,
-    /// Numbers of objects, or of `few`, each with its kind in the upper bits.
+    few: Vec<BlockClaim>,
+    /// Indices of objects, or of `few`, with their kind in the upper bits.
     order: Vec<u32>,
 }
 
-/// In [`Claims::order`], the kind of a claim: an object of the first part, of the second, or one of the few others.
+/// Shift of the kind in [`BlockClaims::order`]: the index of the object's part, or [`FEW`].
 const KIND: u32 = 30;
+/// Kind of headers and segments.
 const FEW: u32 = 2;
 
-impl<'p> Claims<'p> {
-    fn new(parts: &'p [Part], segments: &[Segments], inner: Option<u32>) -> Claims<'p> {
-        let mut claims = Claims { parts, inner, few: Vec::new(), order: Vec::new() };
+impl<'p> BlockClaims<'p> {
+    fn new(parts: &'p [FilePart], segments: &[SegmentMap], inner: Option<u32>) -> BlockClaims<'p> {
+        let mut claims = BlockClaims { parts, inner, few: Vec::new(), order: Vec::new() };
         let numbered = parts.iter().zip(segments).zip(0..);
         numbered.for_each(|((part, segments), number)| few_claims(part, segments, number, &mut claims.few));
-        // The header of a part comes before its objects, its segments behind those that begin with them.
-        claims.few.sort_by_key(|claim| (claim.at, claim.kind != Kind::Header));
+        // At equal offsets, headers come before objects, and segments after them.
+        claims.few.sort_by_key(|claim| (claim.at, claim.kind != BlockKind::Header));
         let mut few = (0..claims.few.len() as u32).peekable();
         let mut order =
             Vec::with_capacity(claims.few.len() + parts.iter().map(|part| part.objects.list.len()).sum::<usize>());
@@ -201,7 +204,7 @@ impl<'p> Claims<'p> {
                 let at = part.start + at;
                 let is_before = |index: &u32| {
                     let claim = &claims.few[*index as usize];
-                    claim.at < at || claim.at == at && claim.kind == Kind::Header
+                    claim.at < at || claim.at == at && claim.kind == BlockKind::Header
                 };
                 while let Some(index) = few.next_if(is_before) {
                     order.push(FEW << KIND | index);
@@ -211,18 +214,18 @@ impl<'p> Claims<'p> {
         }
         order.extend(few.map(|index| FEW << KIND | index));
         if parts.len() > 1 {
-            // The objects of a bundle lie before and behind its program.
+            // The objects of a bundle are before and after its program.
             order.sort_by_key(|claim| claims.claim(*claim).at);
         }
         claims.order = order;
         claims
     }
 
-    fn get(&self, index: usize) -> Option<Claim> {
+    fn get(&self, index: usize) -> Option<BlockClaim> {
         self.order.get(index).map(|claim| self.claim(*claim))
     }
 
-    fn claim(&self, claim: u32) -> Claim {
+    fn claim(&self, claim: u32) -> BlockClaim {
         let (number, id) = (claim >> KIND, claim & ((1 << KIND) - 1));
         if number == FEW {
             return self.few[id as usize];
@@ -230,110 +233,115 @@ impl<'p> Claims<'p> {
         let part = &self.parts[number as usize];
         let object = &part.objects.list[id as usize];
         let at = part.start + u64::from(object.at);
-        // The items of the vector that holds a program are that program's.
-        let holds_program = number == 0 && self.inner == Some(id);
-        let size = if holds_program { 4 } else { object.size };
-        let weak = object.overrun && !holds_program;
-        Claim { at, end: at + u64::from(size), kind: Kind::Object(id), part: number as u8, weak }
+        // The bytes of the program are claimed by its own objects.
+        let is_program = number == 0 && self.inner == Some(id);
+        let size = if is_program { 4 } else { object.size };
+        let weak = object.overrun && !is_program;
+        BlockClaim { at, end: at + u64::from(size), kind: BlockKind::Object(id), part: number as u8, weak }
     }
 }
 
-fn few_claims(part: &Part, segments: &Segments, number: u8, claims: &mut Vec<Claim>) {
+fn few_claims(part: &FilePart, segments: &SegmentMap, number: u8, claims: &mut Vec<BlockClaim>) {
     let (size, overrun) = part.header_bytes();
     let start = part.start;
-    claims.push(Claim { at: start, end: start + size, kind: Kind::Header, part: number, weak: overrun });
+    claims.push(BlockClaim { at: start, end: start + size, kind: BlockKind::Header, part: number, weak: overrun });
     for (index, segment) in segments.list.iter().enumerate() {
-        let kind = Kind::Segment(index as u32);
-        // Inside the FlatBuffer its objects have the better right: they explain more.
+        let kind = BlockKind::Segment(index as u32);
+        // Inside the FlatBuffer its objects have precedence: they explain more.
         let metadata = (start + part.memory as u64).clamp(segment.at, segment.end);
         if metadata > segment.at {
-            claims.push(Claim { at: segment.at, end: metadata, kind, part: number, weak: true });
+            claims.push(BlockClaim { at: segment.at, end: metadata, kind, part: number, weak: true });
         }
         if metadata < segment.end || segment.at == segment.end {
-            claims.push(Claim { at: metadata, end: segment.end, kind, part: number, weak: false });
+            claims.push(BlockClaim { at: metadata, end: segment.end, kind, part: number, weak: false });
         }
     }
 }
 
-/// Gives each byte to one claim, or to none. `inner` is where the program of a `.bpte` begins.
-fn sweep(claims: &Claims<'_>, inner: u64, len: u64, source: &Source<'_>) -> io::Result<(Vec<Block>, Vec<Clash>)> {
-    let mut blocks: Vec<Block> = Vec::with_capacity(claims.order.len() + claims.order.len() / 2);
-    let mut clashes = Vec::new();
-    // Blocks that own bytes, for finding the owner of one; listed from the first time that somebody asks.
+/// Assigns each byte to one claim, or to a gap. `inner` is the offset of the program in a `.bpte`.
+fn sweep(
+    claims: &BlockClaims<'_>,
+    inner: u64,
+    len: u64,
+    source: &FileBytes<'_>,
+) -> io::Result<(Vec<FileBlock>, Vec<Overlap>)> {
+    let mut blocks: Vec<FileBlock> = Vec::with_capacity(claims.order.len() + claims.order.len() / 2);
+    let mut overlaps = Vec::new();
+    // Blocks that own bytes; only filled after the first overlap, since most files have none.
     let mut owners: Vec<u32> = Vec::new();
-    let mut crowded = false;
+    let mut has_overlap = false;
     let mut cursor = 0;
-    // Where the first claim behind the present one begins that does not begin with it.
+    // Index of the first claim that begins after the current one.
     let mut beyond = 0;
     for (number, claim) in claims.order.iter().map(|claim| claims.claim(*claim)).enumerate() {
         let mut end = claim.end;
         if claim.weak {
-            // What it says of its length is wrong; what comes next has the better right.
+            // The stated size is wrong, or the next claim has precedence.
             beyond = beyond.max(number + 1);
             while claims.get(beyond).is_some_and(|next| next.at <= claim.at) {
                 beyond += 1;
             }
             let next = claims.get(beyond).map_or(len, |next| next.at);
-            let least = if let Kind::Segment(_) = claim.kind { claim.at } else { claim.at.saturating_add(4) };
-            end = end.min(next.max(least));
+            let minimum = if let BlockKind::Segment(_) = claim.kind { claim.at } else { claim.at.saturating_add(4) };
+            end = end.min(next.max(minimum));
         }
         if claim.at > cursor {
-            let least = blocks.last().map_or(0, |before| filled(before, claim.part, inner));
-            // A program is aligned by itself, wherever it lies.
-            let least = least.max(if claim.part > 0 { alignment(claim.at - inner) } else { 0 });
-            blocks.push(gap(cursor, claim.at, claim.part, least, source)?);
-            owners.extend(crowded.then_some(blocks.len() as u32 - 1));
+            let minimum = blocks.last().map_or(0, |before| max_padding(before, claim.part, inner));
+            // Offsets in a program are aligned relative to its start.
+            let minimum = minimum.max(if claim.part > 0 { alignment(claim.at - inner) } else { 0 });
+            blocks.push(gap(cursor, claim.at, claim.part, minimum, source)?);
+            owners.extend(has_overlap.then_some(blocks.len() as u32 - 1));
             cursor = claim.at;
         }
         let at = claim.at.max(cursor);
-        let clash = claim.at < cursor.min(end);
-        if clash {
-            if !crowded {
-                crowded = true;
+        let overlap = claim.at < cursor.min(end);
+        if overlap {
+            if !has_overlap {
+                has_overlap = true;
                 owners.extend((0..blocks.len() as u32).filter(|block| {
-                    let block: &Block = &blocks[*block as usize];
+                    let block: &FileBlock = &blocks[*block as usize];
                     block.end > block.at
                 }));
             }
             let before = owners.partition_point(|owner| blocks[*owner as usize].at <= claim.at);
             let owner = before.checked_sub(1).map_or(0, |index| owners[index]);
-            clashes.push(Clash { block: blocks.len() as u32, owner, bytes: claim.at..end.min(cursor) });
+            overlaps.push(Overlap { block: blocks.len() as u32, owner, bytes: claim.at..end.min(cursor) });
         }
-        if end > at && crowded {
+        if end > at && has_overlap {
             owners.push(blocks.len() as u32);
         }
-        // The next claim's block is the next but this one.
-        let lost = matches!(claim.kind, Kind::Segment(_)) && end < claim.end && !clash;
+        // The block after this one is the next claim's.
+        let lost = matches!(claim.kind, BlockKind::Segment(_)) && end < claim.end && !overlap;
         if lost {
             let block = blocks.len() as u32;
-            clashes.push(Clash { block, owner: block + 1, bytes: end..claim.end });
+            overlaps.push(Overlap { block, owner: block + 1, bytes: end..claim.end });
         }
-        let clash = clash || lost;
-        blocks.push(Block { at, end: end.max(at), kind: claim.kind, part: claim.part, clash });
+        let overlap = overlap || lost;
+        blocks.push(FileBlock { at, end: end.max(at), kind: claim.kind, part: claim.part, overlap });
         cursor = cursor.max(end);
     }
     if cursor < len {
-        let least = blocks.last().map_or(0, |before| filled(before, 0, inner));
-        blocks.push(gap(cursor, len, 0, least, source)?);
+        let minimum = blocks.last().map_or(0, |before| max_padding(before, 0, inner));
+        blocks.push(gap(cursor, len, 0, minimum, source)?);
     }
     debug_assert!(
         blocks.iter().try_fold(0, |at, block| (block.at == at && block.end >= at).then_some(block.end)) == Some(len)
     );
-    Ok((blocks, clashes))
+    Ok((blocks, overlaps))
 }
 
-/// Fewer zeros than this may fill up what stands before them. FlatBuffers are written from their end: what is aligned has its
-/// padding behind it.
-fn filled(before: &Block, part: u8, inner: u64) -> u64 {
+/// Upper bound on the padding after a block in bytes. FlatBuffers are written from the end, so the padding of an aligned object is
+/// after it.
+fn max_padding(before: &FileBlock, part: u8, inner: u64) -> u64 {
     match before.kind {
         _ if before.part != part => alignment(inner),
-        Kind::Header => AFTER_HEADER,
-        Kind::Object(_) => alignment(before.at).max(alignment(before.at + 4)),
-        _ => 0,
+        BlockKind::Header => MAX_HEADER_PADDING,
+        BlockKind::Object(_) => alignment(before.at).max(alignment(before.at + 4)),
+        BlockKind::Segment(_) | BlockKind::Padding | BlockKind::Unreachable => 0,
     }
 }
 
-fn gap(at: u64, end: u64, part: u8, least: u64, source: &Source<'_>) -> io::Result<Block> {
-    let kind = if source.is_padding(at, end, least)? { Kind::Padding } else { Kind::Unreachable };
-    Ok(Block { at, end, kind, part, clash: false })
+fn gap(at: u64, end: u64, part: u8, minimum: u64, source: &FileBytes<'_>) -> io::Result<FileBlock> {
+    let kind = if source.is_padding(at, end, minimum)? { BlockKind::Padding } else { BlockKind::Unreachable };
+    Ok(FileBlock { at, end, kind, part, overlap: false })
 }

@@ -1,11 +1,11 @@
-//! Explains every byte of a `.pte`, `.ptd` or `.bpte`, broken ones too: where it is, how to read it, what it means, whose it is.
+//! Explains every byte of a `.pte`, `.ptd` or `.bpte`, including malformed ones: offset, type, value, meaning and owner.
 //!
 //! ```text
 //! file --part--> objects, header, segments --map--> blocks that tile the file --regions--> lines, or JSON
 //! ```
 //!
-//! The slot tables of [`crate::format`] drive it. It judges nothing: whether the runtime accepts a file is
-//! [`crate::check`]'s business; what is said here of a defect is what cannot be followed or does not add up.
+//! Driven by the slot tables of [`crate::format`]. Reports only defects that prevent following an offset or that are inconsistent;
+//! [`crate::check`] validates files against the rules of the runtime.
 
 mod json;
 mod map;
@@ -24,31 +24,31 @@ use std::sync::{Mutex, PoisonError};
 use crate::data::Origin;
 use crate::data::workers;
 use crate::format::Format;
-use map::{Block, Kind, Map};
-use regions::Form;
+use map::{BlockKind, FileBlock, FileMap};
+use regions::RegionType;
 
-/// Blocks that a worker takes at a time.
+/// Maximum number of blocks per chunk.
 const CHUNK: usize = 256;
 
-/// Vectors with more bytes than this, a multiple of a row's, are taken in pieces.
+/// Size in bytes of the pieces into which large vectors are split: a multiple of a row.
 const PIECE: u64 = 1 << 14;
 
-/// What to print.
+/// Options of the annotator.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Only blocks that touch these bytes.
+pub struct AnnotateOptions {
+    /// Print only blocks that overlap these bytes.
     pub range: Option<Range<u64>>,
-    /// Only this part of the file.
-    pub only: Option<Only>,
-    /// One JSON array instead of text.
+    /// Print only this part of the file.
+    pub only: Option<AnnotatePart>,
+    /// Print one JSON array instead of text.
     pub json: bool,
-    /// Colours of a terminal.
+    /// Use terminal colours.
     pub colours: bool,
 }
 
 /// A part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Only {
+pub enum AnnotatePart {
     /// The first bytes, with the extended header.
     Headers,
     /// The FlatBuffer.
@@ -57,8 +57,8 @@ pub enum Only {
     Segments,
 }
 
-/// What a file of `len` bytes with these first ones is: by its identifier, by its extended header, by its name; failing
-/// that a `.pte`, unless it looks like a text. `None`: none of ours.
+/// Detects the format of a file of `len` bytes from its first bytes: by its identifier, its extended header, or the extension of `path`;
+/// otherwise a binary file is taken for a `.pte`. `None` for a text file and for `.safetensors`.
 pub fn format(head: &[u8], len: u64, path: Option<&Path>) -> Option<Format> {
     if let Some(format) = Format::identify_damaged(head, len) {
         return Some(format).filter(|format| *format != Format::Safetensors);
@@ -70,56 +70,58 @@ pub fn format(head: &[u8], len: u64, path: Option<&Path>) -> Option<Format> {
     })
 }
 
-/// Bytes by what became of them.
+/// Numbers of bytes by kind.
 #[derive(Debug, Default, Clone, Copy)]
-struct Counts {
+struct ByteCounts {
     explained: u64,
     padding: u64,
     unreachable: u64,
 }
 
-impl Counts {
-    fn add(&mut self, other: Counts) {
+impl ByteCounts {
+    fn add(&mut self, other: ByteCounts) {
         self.explained += other.explained;
         self.padding += other.padding;
         self.unreachable += other.unreachable;
     }
 }
 
-/// Writes what the bytes of a file are.
+/// Writes the explanation of a file's bytes.
 ///
 /// # Errors
-/// A file that cannot be read, or `out` cannot be written to.
-pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dyn Write) -> io::Result<()> {
-    let map = Map::new(origin, format)?;
+/// A file that cannot be read, and errors of `out`.
+pub fn annotate(origin: &Origin, format: Format, options: &AnnotateOptions, out: &mut dyn Write) -> io::Result<()> {
+    let map = FileMap::new(origin, format)?;
     let all = options.range.is_none() && options.only.is_none();
-    let wanted: Option<Vec<u32>> = (!all).then(|| {
-        let wanted = map.blocks.iter().enumerate().filter(|(_, block)| wants(&map, block, options));
-        wanted.map(|(index, _)| index as u32).collect()
+    let selected: Option<Vec<u32>> = (!all).then(|| {
+        let selected = map.blocks.iter().enumerate().filter(|(_, block)| is_selected(&map, block, options));
+        selected.map(|(index, _)| index as u32).collect()
     });
-    let count = wanted.as_ref().map_or(map.blocks.len(), Vec::len);
+    let count = selected.as_ref().map_or(map.blocks.len(), Vec::len);
     let style = text::Style::new(options.colours);
-    let mut counts = Counts::default();
+    let mut counts = ByteCounts::default();
     let mut first = true;
-    // Memory that is used again and again: to ask for new costs more than to fill it.
-    let room: Mutex<Vec<Vec<u8>>> = Mutex::default();
-    let room = || room.lock().unwrap_or_else(PoisonError::into_inner);
-    let number = |index: usize| wanted.as_ref().map_or(index, |wanted| wanted[index] as usize);
+    // Buffers are reused: allocating costs more than filling them.
+    let buffers: Mutex<Vec<Vec<u8>>> = Mutex::default();
+    let buffers = || buffers.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = |index: usize| selected.as_ref().map_or(index, |selected| selected[index] as usize);
     let chunks: Vec<Chunk> = Chunks { block: &|index| &map.blocks[number(index)], count, next: 0, within: 0 }.collect();
-    let make = |chunk: &Chunk| {
-        let (mut regions, mut counts) = (Vec::new(), Counts::default());
-        let mut text = room().pop().unwrap_or_default();
+    let explain = |chunk: &Chunk| {
+        let (mut regions, mut counts) = (Vec::new(), ByteCounts::default());
+        let mut text = buffers().pop().unwrap_or_default();
         for index in chunk.blocks.clone() {
             let number = number(index);
             let block = &map.blocks[number];
             let piece = chunk.piece.clone().unwrap_or(block.at..block.end);
             let is_first = piece.start == block.at;
-            regions::of(&map, &Block { at: piece.start, end: piece.end, ..*block }, &mut regions);
+            regions::of(&map, &FileBlock { at: piece.start, end: piece.end, ..*block }, &mut regions);
             for region in &regions {
                 match region.form {
-                    Form::Padding => counts.padding += region.size,
-                    Form::Unreachable => counts.unreachable += region.size,
-                    _ => counts.explained += region.size,
+                    RegionType::Padding => counts.padding += region.size,
+                    RegionType::Unreachable => counts.unreachable += region.size,
+                    RegionType::Number(_) | RegionType::Offset | RegionType::String | RegionType::Data => {
+                        counts.explained += region.size;
+                    }
                 }
             }
             match options.json {
@@ -134,7 +136,7 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
         }
         (text, counts)
     };
-    workers::in_order(&chunks, workers::cores(), make, |(mut text, of_chunk)| {
+    workers::in_order(&chunks, workers::cores(), explain, |(mut text, of_chunk)| {
         if first && options.json && !text.is_empty() {
             // The first region has no comma in front of it.
             text[0] = b'[';
@@ -144,28 +146,28 @@ pub fn annotate(origin: &Origin, format: Format, options: &Options, out: &mut dy
         first &= text.is_empty();
         out.write_all(&text[blank..])?;
         text.clear();
-        room().push(text);
+        buffers().push(text);
         counts.add(of_chunk);
         Ok(())
     })?;
     match options.json {
         true => out.write_all(if first { b"[]\n" } else { b"\n]\n" }),
         false => {
-            let twice: u64 = map.clashes.iter().map(|clash| clash.bytes.end - clash.bytes.start).sum();
-            let Counts { explained, padding, unreachable } = counts;
+            let overlapping: u64 = map.overlaps.iter().map(|overlap| overlap.bytes.end - overlap.bytes.start).sum();
+            let ByteCounts { explained, padding, unreachable } = counts;
             let sum = explained + padding + unreachable;
             debug_assert!(!all || sum == map.len, "{sum} of {} bytes have an owner", map.len);
             let blank = if first { "" } else { "\n" };
             write!(out, "{blank}{sum} bytes: {explained} explained, {padding} of padding, {unreachable} unreachable")?;
             match all {
-                true => writeln!(out, ", {twice} claimed twice"),
+                true => writeln!(out, ", {overlapping} overlapping"),
                 false => writeln!(out),
             }
         }
     }
 }
 
-/// What a worker takes at a time: several blocks, or a piece of a large one.
+/// Unit of work: several blocks, or a piece of a large one.
 struct Chunk {
     blocks: Range<usize>,
     piece: Option<Range<u64>>,
@@ -173,10 +175,11 @@ struct Chunk {
 
 /// The chunks of `count` blocks, in order.
 struct Chunks<'c> {
-    block: &'c dyn Fn(usize) -> &'c Block,
+    block: &'c dyn Fn(usize) -> &'c FileBlock,
     count: usize,
-    /// The block that is next, and how much of it was taken.
+    /// Index of the next block.
     next: usize,
+    /// Number of bytes of the next block in earlier chunks.
     within: u64,
 }
 
@@ -185,13 +188,13 @@ impl Iterator for Chunks<'_> {
 
     fn next(&mut self) -> Option<Chunk> {
         let start = self.next;
-        let is_large = |block: &Block| matches!(block.kind, Kind::Object(_)) && block.end - block.at > PIECE;
+        let is_large = |block: &FileBlock| matches!(block.kind, BlockKind::Object(_)) && block.end - block.at > PIECE;
         let large = |index: usize| Some((self.block)(index)).filter(|block| is_large(block));
         if start >= self.count {
             return None;
         }
         if let Some(block) = large(start) {
-            // Rows begin behind the length, which the first piece takes in addition.
+            // Rows begin after the length, which the first piece includes.
             let from = block.at + self.within;
             let end = if self.within == 0 { from + 4 + PIECE } else { from + PIECE };
             let end = end.min(block.end);
@@ -206,20 +209,21 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-/// Whether a block is asked for.
-fn wants(map: &Map, block: &Block, options: &Options) -> bool {
-    let touches = options.range.as_ref().is_none_or(|range| {
+/// Returns `true` if the options select a block.
+fn is_selected(map: &FileMap, block: &FileBlock, options: &AnnotateOptions) -> bool {
+    let overlaps = options.range.as_ref().is_none_or(|range| {
         block.at < range.end && block.end > range.start || block.at == block.end && range.contains(&block.at)
     });
     let part = map.part(block);
     let behind = block.at >= part.start + part.memory as u64;
-    touches
+    overlaps
         && options.only.is_none_or(|only| match (only, block.kind) {
-            (Only::Headers, kind) => kind == Kind::Header,
-            (Only::Segments, Kind::Segment(_)) => true,
-            (Only::Segments, Kind::Padding | Kind::Unreachable) => behind,
-            (Only::Program, Kind::Object(_)) => true,
-            (Only::Program, Kind::Padding | Kind::Unreachable) => !behind,
-            _ => false,
+            (AnnotatePart::Headers, kind) => kind == BlockKind::Header,
+            (AnnotatePart::Segments, BlockKind::Segment(_)) => true,
+            (AnnotatePart::Segments, BlockKind::Padding | BlockKind::Unreachable) => behind,
+            (AnnotatePart::Program, BlockKind::Object(_)) => true,
+            (AnnotatePart::Program, BlockKind::Padding | BlockKind::Unreachable) => !behind,
+            (AnnotatePart::Segments, BlockKind::Header | BlockKind::Object(_))
+            | (AnnotatePart::Program, BlockKind::Header | BlockKind::Segment(_)) => false,
         })
 }

@@ -1,149 +1,107 @@
-//! A file, or the program inside a `.bpte`: its frame as the first bytes state it, and its objects.
-//!
-//! Which bytes are whose where claims meet is not decided here.
+//! Reads a file, or the program inside a `.bpte`: its header and its objects.
 
+use crate::format::Format;
+use crate::format::bundled_program;
+use crate::format::container::{self, Container, ExtendedHeader, PREAMBLE, SEGMENT_BASE_OFFSET};
+use crate::format::flatbuffer::view;
 use crate::format::flatbuffer::walk::{NONE, Objects};
 use crate::format::flatbuffer::{ObjectKind, follow, u32_at};
-use crate::format::Format;
 use crate::format::path::MethodName;
 use crate::format::program::{chain, execution_plan, program};
-use crate::format::flatbuffer::view;
-use crate::format::{Table, bundled_program, flat_tensor, program as pte};
 
-/// An extended header: what it must begin with, the names of its 64-bit fields, and how long it is at least.
-#[derive(Debug)]
-pub struct HeaderShape {
-    /// The first four bytes.
-    pub magic: &'static [u8; 4],
-    /// The fields behind magic and length.
-    pub fields: &'static [&'static str],
-    /// The least length that the runtime accepts.
-    pub least: u64,
-}
-
-static PROGRAM_HEADER: HeaderShape =
-    HeaderShape { magic: b"eh00", fields: &["program_size", "segment_base_offset", "segment_data_size"], least: 24 };
-static FLAT_TENSOR_HEADER: HeaderShape = HeaderShape {
-    magic: b"FH01",
-    fields: &["flatbuffer_offset", "flatbuffer_size", "segment_base_offset", "segment_data_size"],
-    least: 40,
-};
-
-/// The bytes before an extended header.
-pub const PREAMBLE: usize = 8;
-
-/// The extended header of a file.
+/// The extended header of a file, with the length that it states.
 #[derive(Debug, Clone, Copy)]
-pub struct Header {
-    /// What such a header is made of.
-    pub shape: &'static HeaderShape,
-    /// The length that it states.
+pub struct StatedHeader {
+    /// Header of the format.
+    pub format: &'static ExtendedHeader,
+    /// Stated length in bytes.
     pub length: u64,
-    /// How many of the fields it has.
+    /// Number of fields within the stated length.
     pub fields: usize,
 }
 
-impl Header {
-    /// The header of a file with these first bytes, if there is one. One of another version is taken for a header, too:
-    /// what it says is more than nothing.
-    fn of(format: Format, bytes: &[u8]) -> Option<Header> {
-        let shape = match format {
-            Format::Program => &PROGRAM_HEADER,
-            Format::FlatTensor => &FLAT_TENSOR_HEADER,
-            Format::BundledProgram | Format::Safetensors => return None,
-        };
+impl StatedHeader {
+    /// Returns the header of a file with these first bytes, of any version; `None` if it has none.
+    fn of(format: Format, bytes: &[u8]) -> Option<StatedHeader> {
+        let format = format.container()?.header?;
         let magic = bytes.get(PREAMBLE..PREAMBLE + 4)?;
-        if magic[..2] != shape.magic[..2] {
+        if magic[..2] != format.magic[..2] {
             return None;
         }
-        let length = u64::from(u32_at(bytes, PREAMBLE + 4)?);
-        let stated = (length.saturating_sub(8) / 8).max(shape.least / 8 - 1) as usize;
-        Some(Header { shape, length, fields: stated.min(shape.fields.len()) })
+        let length = u64::from(ExtendedHeader::stated_length(bytes)?);
+        let stated = (length.saturating_sub(8) / 8).max(u64::from(format.minimum) / 8 - 1) as usize;
+        Some(StatedHeader { format, length, fields: stated.min(format.fields.len()) })
     }
 
-    /// Where a field is.
-    pub fn place(index: usize) -> usize {
-        PREAMBLE + 8 + 8 * index
-    }
-
-    /// A field by its name, if the header has it.
+    /// Returns a field by its name; `None` if it is beyond the stated length or the bytes.
     pub fn field(&self, bytes: &[u8], name: &str) -> Option<u64> {
-        let index = self.shape.fields.iter().take(self.fields).position(|field| *field == name)?;
-        Some(u64::from_le_bytes(*bytes.get(Header::place(index)..)?.first_chunk()?))
+        let index = self.format.fields.iter().take(self.fields).position(|field| *field == name)?;
+        Some(u64::from_le_bytes(*bytes.get(ExtendedHeader::field_offset(index)..)?.first_chunk()?))
     }
 
-    /// Bytes of the known fields, with what stands before the header.
+    /// Returns the offset of the end of the known fields.
     fn known(&self) -> usize {
-        Header::place(self.fields)
+        ExtendedHeader::field_offset(self.fields)
     }
 }
 
-/// A file, or the program inside one.
+/// A file, or the program inside a `.bpte`.
 #[derive(Debug)]
-pub struct Part {
-    /// What it is.
+pub struct FilePart {
+    /// Format.
     pub format: Format,
-    /// What stands in front of its paths.
+    /// Prefix of its paths.
     pub prefix: &'static str,
-    /// Where in the file it begins.
+    /// Offset in the file.
     pub start: u64,
-    /// Its length.
+    /// Length in bytes.
     pub len: u64,
-    /// How many of its bytes are in memory: the metadata.
+    /// Number of bytes in memory: the metadata.
     pub memory: usize,
-    /// Its extended header.
-    pub header: Option<Header>,
-    /// What is in its FlatBuffer.
+    /// Extended header.
+    pub header: Option<StatedHeader>,
+    /// Objects of the FlatBuffer.
     pub objects: Objects,
-    /// The first object that is a vector of methods, and what each of them is called in paths.
-    pub methods: Vec<Method>,
+    /// Methods in the order of the file.
+    pub methods: Vec<MethodPath>,
 }
 
-/// A method, as paths speak of it.
+/// A method in paths.
 #[derive(Debug, Clone)]
-pub struct Method {
+pub struct MethodPath {
     /// `methods.forward`
     pub path: String,
-    /// Whether it has one chain, which paths need not mention.
+    /// `true` if it has one chain, which paths omit.
     pub one_chain: bool,
 }
 
-impl Part {
-    /// Finds what is in `bytes`, the metadata of a file of `len` bytes.
-    pub fn new(format: Format, prefix: &'static str, start: u64, bytes: &[u8], len: u64) -> Part {
-        let (root, header) = (root(format), Header::of(format, bytes));
-        let objects = Objects::find(bytes, root);
+impl FilePart {
+    /// Reads the header and the objects of `bytes`, the metadata of a file of `len` bytes.
+    pub fn new(format: Format, prefix: &'static str, start: u64, bytes: &[u8], len: u64) -> FilePart {
+        let header = StatedHeader::of(format, bytes);
+        let objects = Objects::find(bytes, container_of(format).root);
         let methods = if let Format::Program = format { methods(bytes, &objects) } else { Vec::new() };
-        Part { format, prefix, start, len, memory: bytes.len(), header, objects, methods }
+        FilePart { format, prefix, start, len, memory: bytes.len(), header, objects, methods }
     }
 
-    /// The identifier that such a file must have.
-    pub fn identifier(&self) -> &'static str {
-        match self.format {
-            Format::FlatTensor => flat_tensor::IDENTIFIER,
-            Format::BundledProgram => bundled_program::IDENTIFIER,
-            Format::Program | Format::Safetensors => pte::IDENTIFIER,
-        }
+    /// Returns the container of the format.
+    pub fn container(&self) -> &'static Container {
+        container_of(self.format)
     }
 
-    /// The root table's kind.
-    pub fn root(&self) -> &'static Table {
-        root(self.format)
-    }
-
-    /// Bytes that the header and what stands before it take, and whether it says that there are more than are known.
+    /// Returns the offset of the end of the header, and `true` if the header is longer than its known fields.
     pub fn header_bytes(&self) -> (u64, bool) {
         let known = self.header.map_or(PREAMBLE, |header| header.known()) as u64;
         let stated = self.header.map_or(0, |header| header.length.saturating_add(PREAMBLE as u64));
         (known.max(stated).min(self.len), stated > known)
     }
 
-    /// Where segments begin, from the start of the part.
+    /// Returns the offset of the first segment from the start of the part; 0 without a header.
     pub fn base(&self, bytes: &[u8]) -> u64 {
-        self.header.and_then(|header| header.field(bytes, "segment_base_offset")).unwrap_or(0)
+        self.header.and_then(|header| header.field(bytes, SEGMENT_BASE_OFFSET)).unwrap_or(0)
     }
 
-    /// Of a bundled program: where in it the program is.
+    /// Returns the vector that contains the program of a `.bpte`: index of the object, offset and length of the program in bytes.
     pub fn inner(&self, bytes: &[u8]) -> Option<(u32, usize, usize)> {
         let id = self.objects.list.iter().position(|object| {
             object.parent == 0
@@ -158,21 +116,17 @@ impl Part {
     }
 }
 
-fn root(format: Format) -> &'static Table {
-    match format {
-        Format::FlatTensor => &flat_tensor::FLAT_TENSOR,
-        Format::BundledProgram => &bundled_program::BUNDLED_PROGRAM,
-        Format::Program | Format::Safetensors => &pte::PROGRAM,
-    }
+fn container_of(format: Format) -> &'static Container {
+    format.container().unwrap_or(&container::PROGRAM)
 }
 
-/// Whether the root of a FlatBuffer of this length can be read.
+/// Returns `true` if the root table of a FlatBuffer of `len` bytes is inside it.
 pub fn has_root(bytes: &[u8], len: u64) -> bool {
     let offset = u32_at(bytes, 0).map_or(0, u64::from);
     offset >= 4 && offset.saturating_add(4) <= len
 }
 
-fn methods(bytes: &[u8], objects: &Objects) -> Vec<Method> {
+fn methods(bytes: &[u8], objects: &Objects) -> Vec<MethodPath> {
     if objects.list.is_empty() || follow(bytes, 0).is_none() || objects.list[0].parent != NONE {
         return Vec::new();
     }
@@ -184,7 +138,7 @@ fn methods(bytes: &[u8], objects: &Objects) -> Vec<Method> {
         let one_chain = plans.get(index).and_then(|plan| plan.tables(execution_plan::chains)).is_some_and(|chains| {
             chains.len() == 1 && chains.get(0).is_some_and(|chain| chain.has(chain::instructions))
         });
-        Method { path: MethodName::of(plans.len(), name, index).to_string(), one_chain }
+        MethodPath { path: MethodName::of(plans.len(), name, index).to_string(), one_chain }
     };
     (0..plans.len()).map(method).collect()
 }

@@ -1,121 +1,123 @@
-//! Whose the data are: which bytes behind the FlatBuffer, or in a vector inside it, belong to which tensor, delegate or key.
+//! Finds the owners of data: the tensor, delegate or key of each range of a segment, and of vectors inside the FlatBuffer.
 //!
-//! The only place of the annotator that knows what tables mean; the rest goes by the slot tables. Of the data only the first
-//! bytes of each piece are read.
+//! The only module of the annotator that interprets tables; the others use the slot tables only. Reads the first bytes of each range.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use super::part::Part;
-use super::source::{Source, alignment};
+use super::part::FilePart;
+use super::source::{FileBytes, alignment};
 use crate::data::number;
 use crate::format::Format;
 use crate::format::ScalarType;
 use crate::format::flat_tensor as ptd;
+use crate::format::flatbuffer::view::Table;
 use crate::format::program::{
     backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, buffer, data_segment, evalue,
     execution_plan, extra_tensor_info, named_data, program, subsegment_offsets, tensor,
 };
-use crate::format::flatbuffer::view::Table;
 
-/// Bytes of a piece that are read: what is shown of it.
+/// Number of bytes of a range that are read for display.
 const SHOWN: usize = 64;
 
-/// Numbers of a tensor that are shown.
+/// Number of elements of a tensor that are shown.
 const NUMBERS: usize = 4;
 
-/// Bytes of a name or a key that are read.
-const LONGEST: usize = 1024;
+/// Maximum number of bytes of a name or a key that are read.
+const MAX_NAME: usize = 1024;
 
-/// Tensors of more dimensions are not measured.
+/// Maximum rank for which the size of a tensor is computed.
 const MAX_RANK: usize = 64;
 
-/// Whoever has data takes as many bytes of the FlatBuffer: an entry of a list, a table, a name. More are not told apart.
+/// Minimum size in bytes of the FlatBuffer objects of an owner; bounds the number of owners by the size of the file.
 const CLAIM: usize = 16;
 
-/// So many may have data however small the FlatBuffer is.
+/// Number of owners that are allowed in addition.
 const FEW: usize = 64;
 
-/// The tag of a tensor among the values of a program.
+/// Union tag of `Tensor` in `KernelTypes`.
 const TENSOR_TAG: u8 = 5;
 
-/// The segments of a file and whose data are inside its FlatBuffer.
+/// The segments of a file, and the owners of data inside its FlatBuffer.
 #[derive(Debug, Default)]
-pub struct Segments {
-    /// In the order of the file's list.
-    pub list: Vec<Segment>,
-    /// For vectors of bytes inside the FlatBuffer, by where they begin: whose they are.
+pub struct SegmentMap {
+    /// Segments in the order of the file.
+    pub list: Vec<FileSegment>,
+    /// Descriptions of vectors of bytes inside the FlatBuffer, by their offset.
     pub inline: HashMap<usize, String>,
 }
 
 /// A segment.
 #[derive(Debug)]
-pub struct Segment {
-    /// Its place in the list.
+pub struct FileSegment {
+    /// Index in the list of segments.
     pub index: usize,
-    /// Where it begins and ends in the file, as far as it is inside.
+    /// Start offset in the file, limited to the end of the file.
     pub at: u64,
-    /// See `at`.
+    /// End offset in the file, limited to the end of the file.
     pub end: u64,
-    /// The size that is stated.
+    /// Stated size in bytes.
     pub size: u64,
-    /// What it is for.
+    /// Kind of the data.
     pub role: String,
-    /// What is wrong with it.
+    /// Defect of the segment.
     pub defect: Option<String>,
-    /// What is in it, in order; these tile it.
-    pub pieces: Vec<Piece>,
+    /// Ranges that tile the segment.
+    pub pieces: Vec<DataRange>,
 }
 
-/// What bytes of a segment are.
+/// Kind of a range of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fill {
-    /// Somebody's data.
+pub enum RangeKind {
+    /// Data with an owner.
     Data,
-    /// Zeros up to the next data.
+    /// Zeros up to an aligned offset.
     Padding,
-    /// Nobody's.
+    /// Bytes without an owner.
     Unreachable,
 }
 
-/// A piece of a segment.
+/// A range of a segment.
 #[derive(Debug)]
-pub struct Piece {
-    /// Where it begins in the file.
+pub struct DataRange {
+    /// Start offset in the file.
     pub at: u64,
-    /// Where it ends.
+    /// End offset in the file.
     pub end: u64,
-    /// What it is.
-    pub fill: Fill,
-    /// Its first bytes.
+    /// Kind.
+    pub kind: RangeKind,
+    /// First bytes.
     pub bytes: Vec<u8>,
-    /// Whose it is.
-    pub says: String,
-    /// What is wrong with it.
+    /// Owner and content.
+    pub description: String,
+    /// Defect of the range.
     pub defect: Option<String>,
 }
 
-/// Somebody who says that bytes are theirs.
-struct Claim {
-    /// From the segment's start.
+/// A range of a segment that an owner refers to.
+struct DataClaim {
+    /// Offset from the start of the segment.
     from: u64,
-    /// `None`: up to the next one.
+    /// Length in bytes; `None` if it ends at the next claim.
     len: Option<u64>,
-    who: String,
-    layout: Option<Layout>,
+    /// First owner.
+    owner: String,
+    /// Layout of a tensor.
+    layout: Option<ElementLayout>,
+    /// Number of further owners.
     others: u64,
 }
 
-/// How the bytes of a tensor are to be understood.
-pub struct Layout {
+/// Element type and sizes of a tensor.
+pub struct ElementLayout {
     scalar_type: ScalarType,
     sizes: Vec<i32>,
     rank: usize,
     bytes: Option<u64>,
 }
 
-impl Layout {
-    fn new(scalar_type: i8, sizes: impl ExactSizeIterator<Item = i32>) -> Layout {
+impl ElementLayout {
+    fn new(scalar_type: i8, sizes: impl ExactSizeIterator<Item = i32>) -> ElementLayout {
         let (scalar_type, rank) = (ScalarType(scalar_type), sizes.len());
         let mut shown = Vec::new();
         let mut bytes = scalar_type.info().map(|info| info.size).filter(|_| rank <= MAX_RANK);
@@ -125,55 +127,54 @@ impl Layout {
                 shown.push(size);
             }
         }
-        Layout { scalar_type, sizes: shown, rank, bytes }
+        ElementLayout { scalar_type, sizes: shown, rank, bytes }
     }
 
-    /// The layout that three fields of a table describe.
-    pub fn of(table: &Table<'_>, scalar_type: u16, sizes: u16) -> Layout {
+    /// Reads the layout from the slots of a table.
+    pub fn of(table: &Table<'_>, scalar_type: u16, sizes: u16) -> ElementLayout {
         match table.i32s(sizes) {
-            Some(items) => Layout::new(table.i8(scalar_type), items.iter()),
-            None => Layout::new(table.i8(scalar_type), std::iter::empty()),
+            Some(items) => ElementLayout::new(table.i8(scalar_type), items.iter()),
+            None => ElementLayout::new(table.i8(scalar_type), std::iter::empty()),
         }
     }
 
-    /// `float32 [2, 2] 1, 2, 3, 4`
-    pub fn says(&self, first: &[u8], all: u64) -> String {
+    /// Returns type, sizes and first elements: `float32 [2, 2]: 1, 2, 3, 4`. `first` are the first of `len` bytes.
+    pub fn describe(&self, first: &[u8], len: u64) -> String {
         let sizes: Vec<String> = self.sizes.iter().map(ToString::to_string).collect();
         let more = if self.rank > sizes.len() { ", .." } else { "" };
         let mut text = format!("{} [{}{more}]", self.scalar_type, sizes.join(", "));
         let Some(info) = self.scalar_type.info() else { return text };
-        let single = info.name != "float64" && info.name != "complex128";
-        let there = all.min(self.bytes.unwrap_or(all)) / info.size;
+        let count = len.min(self.bytes.unwrap_or(len)) / info.size;
         let mut shown = 0;
         for element in
-            first.chunks_exact(info.size as usize).take(NUMBERS.min(usize::try_from(there).unwrap_or(NUMBERS)))
+            first.chunks_exact(info.size as usize).take(NUMBERS.min(usize::try_from(count).unwrap_or(NUMBERS)))
         {
             let Some(number) = number::decode(self.scalar_type, element) else { break };
             text += if shown == 0 { ": " } else { ", " };
-            text += &number::element(number, single);
+            text += &number::element(number, info.encoding);
             shown += 1;
         }
-        if shown < there && shown > 0 {
+        if shown < count && shown > 0 {
             text += ", ..";
         }
         text
     }
 }
 
-impl Segments {
-    /// Finds the segments of a part, and whose they are.
-    pub fn find(part: &Part, source: &Source<'_>, bytes: &[u8]) -> io::Result<Segments> {
-        let mut segments = Segments::default();
+impl SegmentMap {
+    /// Finds the segments of a part, and their owners.
+    pub fn find(part: &FilePart, source: &FileBytes<'_>, bytes: &[u8]) -> io::Result<SegmentMap> {
+        let mut segments = SegmentMap::default();
         let Some(root) = Table::root(bytes) else { return Ok(segments) };
         let slot = match part.format {
             Format::Program => program::segments,
             Format::FlatTensor => ptd::flat_tensor::segments,
-            _ => return Ok(segments),
+            Format::BundledProgram | Format::Safetensors => return Ok(segments),
         };
-        let mut claims = Claims { of: BTreeMap::new(), left: bytes.len() / CLAIM + FEW };
+        let mut claims = DataClaims { of: BTreeMap::new(), left: bytes.len() / CLAIM + FEW };
         match part.format {
             Format::Program => claims.program(part, &root, bytes, &mut segments.inline),
-            _ => claims.flat_tensor(&root),
+            Format::FlatTensor | Format::BundledProgram | Format::Safetensors => claims.flat_tensor(&root),
         }
         let base = part.base(bytes);
         let Some(list) = root.tables(slot) else { return Ok(segments) };
@@ -184,32 +185,42 @@ impl Segments {
             let (at, end) = (place(offset), place(offset.saturating_add(size)));
             let missing = size - (end - at).min(size);
             let defect = (missing > 0).then(|| format!("{missing} of its {size} bytes are beyond the end of the file"));
-            // One without bytes may be anywhere; behind the FlatBuffer it disturbs nobody.
+            // An empty segment may have any offset; after the FlatBuffer it overlaps nothing.
             let (at, end) =
                 if at == end { (at.max(bytes.len() as u64), at.max(bytes.len() as u64)) } else { (at, end) };
             let (at, end) = (part.start + at, part.start + end);
             let (role, claims) = match claims.of.remove(&(index as u64)) {
                 Some((role, claims)) => (role, claims),
-                None => ("nothing refers to it".to_owned(), Vec::new()),
+                None => ("unreferenced".to_owned(), Vec::new()),
             };
             let pieces = pieces(part.start, at, end, claims, source)?;
-            segments.list.push(Segment { index, at, end, size, role, defect, pieces });
+            segments.list.push(FileSegment { index, at, end, size, role, defect, pieces });
         }
         Ok(segments)
     }
 }
 
-/// What is in the bytes of a segment of a part that begins at `start`, given who wants them.
-fn pieces(start: u64, at: u64, end: u64, mut claims: Vec<Claim>, source: &Source<'_>) -> io::Result<Vec<Piece>> {
+/// Splits a segment into ranges by the claims on it. `start` is the offset of the part.
+fn pieces(
+    start: u64,
+    at: u64,
+    end: u64,
+    mut claims: Vec<DataClaim>,
+    source: &FileBytes<'_>,
+) -> io::Result<Vec<DataRange>> {
     claims.sort_by_key(|claim| claim.from);
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<DataRange> = Vec::new();
     let mut cursor = at;
-    let gap = |from: u64, to: u64| -> io::Result<Piece> {
-        let fill = if source.is_padding(from, to, alignment(to - start))? { Fill::Padding } else { Fill::Unreachable };
+    let gap = |from: u64, to: u64| -> io::Result<DataRange> {
+        let kind = if source.is_padding(from, to, alignment(to - start))? {
+            RangeKind::Padding
+        } else {
+            RangeKind::Unreachable
+        };
         let bytes = source.read(from, to.min(from.saturating_add(SHOWN as u64)))?;
-        Ok(Piece { at: from, end: to, fill, bytes, says: String::new(), defect: None })
+        Ok(DataRange { at: from, end: to, kind, bytes, description: String::new(), defect: None })
     };
-    // Pieces that have bytes, for finding the owner of one.
+    // Indices of nonempty ranges, to find the owner of a byte.
     let mut owners: Vec<usize> = Vec::new();
     let mut beyond = 0;
     for claim in &claims {
@@ -219,32 +230,32 @@ fn pieces(start: u64, at: u64, end: u64, mut claims: Vec<Claim>, source: &Source
         }
         let next = claims.get(beyond).map_or(end, |next| at.saturating_add(next.from).min(end));
         let to = claim.len.map_or(next, |len| from.saturating_add(len));
-        let mut defect = (to > end || claim.from > end - at).then(|| "it is longer than the segment".to_owned());
+        let mut defect = (to > end || claim.from > end - at).then(|| "exceeds the segment".to_owned());
         let to = to.min(end);
         if from > cursor {
             pieces.push(gap(cursor, from)?);
         }
         if from < cursor && to > from {
             let before = owners.partition_point(|owner| pieces[*owner].at <= from);
-            let owner = before.checked_sub(1).map_or("", |index| &pieces[owners[index]].says);
+            let owner = before.checked_sub(1).map_or("", |index| &pieces[owners[index]].description);
             let owner = owner.split(": ").next().unwrap_or_default();
-            defect = Some(format!("claimed twice: {:#x} to {:#x} by {owner}, too", from, to.min(cursor)));
+            defect = Some(format!("overlap: bytes {from:#x} to {:#x} also belong to {owner}", to.min(cursor)));
         }
         let shown = source.read(from, to.min(from.saturating_add(SHOWN as u64)))?;
-        let mut says = claim.who.clone();
+        let mut description = claim.owner.clone();
         if claim.others > 0 {
-            says += &format!(" and {} more", claim.others);
+            description += &format!(" and {} more", claim.others);
         }
         if let Some(layout) = &claim.layout {
-            says += ": ";
-            says += &layout.says(&shown, to - from);
+            description += ": ";
+            description += &layout.describe(&shown, to - from);
         }
         let owned = from.max(cursor);
         if to > owned {
             owners.push(pieces.len());
         }
         let bytes = shown.get((owned - from) as usize..).unwrap_or_default().to_vec();
-        pieces.push(Piece { at: owned, end: to.max(owned), fill: Fill::Data, bytes, says, defect });
+        pieces.push(DataRange { at: owned, end: to.max(owned), kind: RangeKind::Data, bytes, description, defect });
         cursor = cursor.max(to);
     }
     if cursor < end {
@@ -253,22 +264,26 @@ fn pieces(start: u64, at: u64, end: u64, mut claims: Vec<Claim>, source: &Source
     Ok(pieces)
 }
 
-/// Who wants bytes of which segment.
-struct Claims {
-    of: BTreeMap<u64, (String, Vec<Claim>)>,
-    /// How many more may have data.
+/// Claims on the bytes of segments.
+struct DataClaims {
+    /// Role and claims of each segment, by index.
+    of: BTreeMap<u64, (String, Vec<DataClaim>)>,
+    /// Number of owners that are still allowed.
     left: usize,
 }
 
-/// The tensors that refer to a piece: the first of them, and how many more.
-struct Users {
-    who: String,
-    layout: Layout,
+/// The tensors that refer to a range.
+struct DataUsers {
+    /// First tensor.
+    owner: String,
+    /// Layout of the first tensor.
+    layout: ElementLayout,
+    /// Number of further tensors.
     others: u64,
 }
 
-impl Claims {
-    fn add(&mut self, segment: u64, role: &str, claims: impl IntoIterator<Item = Claim>) {
+impl DataClaims {
+    fn add(&mut self, segment: u64, role: &str, claims: impl IntoIterator<Item = DataClaim>) {
         let entry = self.of.entry(segment).or_insert_with(|| (role.to_owned(), Vec::new()));
         if !entry.0.contains(role) {
             entry.0 = format!("{} and {role}", entry.0);
@@ -281,17 +296,17 @@ impl Claims {
         for index in 0..entries.len().min(self.left) {
             let Some(entry) = entries.get(index) else { continue };
             let layout = entry.child(ptd::named_data::tensor_layout);
-            let layout =
-                layout.map(|layout| Layout::of(&layout, ptd::tensor_layout::scalar_type, ptd::tensor_layout::sizes));
-            let who = format!("{:?}", shown(&entry, ptd::named_data::key));
+            let layout = layout
+                .map(|layout| ElementLayout::of(&layout, ptd::tensor_layout::scalar_type, ptd::tensor_layout::sizes));
+            let owner = format!("{:?}", shown(&entry, ptd::named_data::key));
             let len = layout.as_ref().and_then(|layout| layout.bytes);
-            let claim = Claim { from: 0, len, who, layout, others: 0 };
+            let claim = DataClaim { from: 0, len, owner, layout, others: 0 };
             self.named(entry.u32(ptd::named_data::segment_index), claim);
         }
     }
 
-    /// Several keys may mean the same bytes: that is one piece.
-    fn named(&mut self, segment: u32, claim: Claim) {
+    /// Adds a key; several keys with the same range are one claim.
+    fn named(&mut self, segment: u32, claim: DataClaim) {
         let entry = self.of.entry(segment.into()).or_insert_with(|| ("named data".to_owned(), Vec::new()));
         match entry.1.first_mut() {
             Some(first) if first.from == 0 && first.len == claim.len && entry.0 == "named data" => first.others += 1,
@@ -299,14 +314,14 @@ impl Claims {
         }
     }
 
-    fn program(&mut self, part: &Part, root: &Table<'_>, bytes: &[u8], inline: &mut HashMap<usize, String>) {
+    fn program(&mut self, part: &FilePart, root: &Table<'_>, bytes: &[u8], inline: &mut HashMap<usize, String>) {
         let method = |index: usize| part.methods.get(index).map_or("methods", |method| method.path.as_str());
-        let mut constants: BTreeMap<u64, Users> = BTreeMap::new();
-        let mut mutable: BTreeMap<(u64, u64), Users> = BTreeMap::new();
+        let mut constants: BTreeMap<u64, DataUsers> = BTreeMap::new();
+        let mut mutable: BTreeMap<(u64, u64), DataUsers> = BTreeMap::new();
         let mut left = bytes.len();
         let plans = root.tables(program::execution_plan);
         for (index, plan) in plans.iter().flat_map(|plans| (0..plans.len()).map(move |i| (i, plans.get(i)))) {
-            // Methods that share their lists are looked at as long as that is no more than the file has.
+            // Methods may share their vectors: the work is bounded by the size of the file.
             left = left.saturating_sub(1);
             if left == 0 {
                 break;
@@ -330,11 +345,15 @@ impl Claims {
                     self.left -= 1;
                     let extra = table.child(tensor::extra_tensor_info);
                     let users = || {
-                        let mut who = format!("{}.values[{value}]", method(index));
+                        let mut owner = format!("{}.values[{value}]", method(index));
                         if let Some(name) = extra.filter(|extra| extra.has(extra_tensor_info::fully_qualified_name)) {
-                            who += &format!(" ({})", shown(&name, extra_tensor_info::fully_qualified_name));
+                            owner += &format!(" ({})", shown(&name, extra_tensor_info::fully_qualified_name));
                         }
-                        Users { who, layout: Layout::of(&table, tensor::scalar_type, tensor::sizes), others: 0 }
+                        DataUsers {
+                            owner,
+                            layout: ElementLayout::of(&table, tensor::scalar_type, tensor::sizes),
+                            others: 0,
+                        }
                     };
                     if !table.has(tensor::allocation_info) {
                         constants.entry(data).and_modify(|users| users.others += 1).or_insert_with(users);
@@ -351,18 +370,18 @@ impl Claims {
                 let Some(processed) = table.child(backend_delegate::processed) else { continue };
                 let number = processed.u32(backend_delegate_data_reference::index);
                 let id = shown(&table, backend_delegate::id);
-                let who = format!("{}.delegates[{delegate}] ({id})", method(index));
+                let owner = format!("{}.delegates[{delegate}] ({id})", method(index));
                 if processed.i8(backend_delegate_data_reference::location) == 0 {
                     let data = root.tables(program::backend_delegate_data).and_then(|all| all.get(number as usize));
                     if let Some(data) = data.and_then(|data| data.u8s(backend_delegate_inline_data::data)) {
-                        inline.entry(data.at - 4).or_insert_with(|| format!("payload of {who}"));
+                        inline.entry(data.at - 4).or_insert_with(|| format!("payload of {owner}"));
                     }
                     continue;
                 }
                 let entry = self.of.entry(number.into()).or_insert_with(|| ("delegate payload".to_owned(), Vec::new()));
                 match entry.1.first_mut() {
                     Some(first) => first.others += 1,
-                    None => entry.1.push(Claim { from: 0, len: None, who, layout: None, others: 0 }),
+                    None => entry.1.push(DataClaim { from: 0, len: None, owner, layout: None, others: 0 }),
                 }
             }
         }
@@ -370,11 +389,11 @@ impl Claims {
             for (index, users) in &constants {
                 let data = usize::try_from(*index).ok().and_then(|index| buffers.get(index));
                 let Some(data) = data.and_then(|data| data.u8s(buffer::storage)) else { continue };
-                let says = match bytes.get(data.at..data.at + data.len()) {
-                    Some(all) => users.layout.says(&all[..all.len().min(SHOWN)], all.len() as u64),
+                let content = match bytes.get(data.at..data.at + data.len()) {
+                    Some(data) => users.layout.describe(&data[..data.len().min(SHOWN)], data.len() as u64),
                     None => String::new(),
                 };
-                inline.insert(data.at - 4, format!("{}{}: {says}", users.who, more(users.others)));
+                inline.insert(data.at - 4, format!("{}{}: {content}", users.owner, more(users.others)));
             }
         }
         if let Some(list) = root.child(program::constant_segment) {
@@ -387,36 +406,36 @@ impl Claims {
         }
         let Some(entries) = root.tables(program::named_data) else { return };
         for entry in entries.iter().take(self.left) {
-            let who = format!("named data {:?}", shown(&entry, named_data::key));
+            let owner = format!("named data {:?}", shown(&entry, named_data::key));
             self.named(
                 entry.u32(named_data::segment_index),
-                Claim { from: 0, len: None, who, layout: None, others: 0 },
+                DataClaim { from: 0, len: None, owner, layout: None, others: 0 },
             );
         }
     }
 
-    /// The pieces of a segment that a list of offsets tells. The entry 0 is reserved.
-    fn subsegments(&mut self, list: &Table<'_>, role: &str, one: &str, mut user: impl FnMut(u64) -> Option<Users>) {
+    /// Adds the ranges of a segment that a list of offsets defines. Entry 0 is reserved.
+    fn subsegments(&mut self, list: &Table<'_>, role: &str, one: &str, mut user: impl FnMut(u64) -> Option<DataUsers>) {
         let Some(offsets) = list.u64s(subsegment_offsets::offsets) else { return };
-        let mut claims: Vec<Claim> = Vec::new();
-        // Those of tensors have been counted; others are told apart as long as they are few.
+        let mut claims: Vec<DataClaim> = Vec::new();
+        // Offsets without a tensor count as owners, too.
         let few = self.left;
         for (index, from) in offsets.iter().enumerate().skip(1).take(few) {
             claims.push(match user(index as u64) {
-                Some(Users { who, layout, others }) => {
-                    Claim { from, len: layout.bytes, who, layout: Some(layout), others }
+                Some(DataUsers { owner, layout, others }) => {
+                    DataClaim { from, len: layout.bytes, owner, layout: Some(layout), others }
                 }
-                None => Claim {
+                None => DataClaim {
                     from,
                     len: None,
-                    who: format!("{one} {index}, no tensor refers to it"),
+                    owner: format!("{one} {index}, unreferenced"),
                     layout: None,
                     others: 0,
                 },
             });
         }
         self.left -= claims.len().min(self.left);
-        // Several numbers of one place are no conflict.
+        // Several indices with the same offset do not overlap.
         claims.sort_by_key(|claim| claim.from);
         claims.dedup_by(|next, first| {
             let same = next.from == first.from && (next.len == first.len || next.layout.is_none());
@@ -429,10 +448,10 @@ impl Claims {
     }
 }
 
-/// A text for a line, however long it is: of many that are the same megabyte only the beginnings are read.
+/// Returns the start of a string: thousands of references may share a long one.
 fn shown(table: &Table<'_>, slot: u16) -> String {
     let text = table.text(slot).unwrap_or_default();
-    crate::diagnostics::clipped(&String::from_utf8_lossy(&text[..text.len().min(LONGEST)]))
+    crate::diagnostics::clipped(&String::from_utf8_lossy(&text[..text.len().min(MAX_NAME)]))
 }
 
 fn more(others: u64) -> String {

@@ -1,4 +1,4 @@
-//! The bytes of a file: its metadata in memory, the rest read in short pieces where it is looked at.
+//! Access to the bytes of a file: the metadata in memory, short ranges of the rest on request.
 
 use std::fs::File;
 use std::io;
@@ -6,39 +6,39 @@ use std::io;
 use crate::data::Origin;
 use crate::data::positioned;
 
-/// Bytes that are read at a time to see whether they are zeros.
+/// Number of bytes that are compared with zero at a time.
 const PIECE: u64 = 1 << 16;
 
-/// Zeros that no alignment of a FlatBuffer needs.
-const ODD: u64 = 8;
+/// Maximum alignment of FlatBuffer fields: fewer zeros than this are always padding.
+const MAX_FIELD_ALIGNMENT: u64 = 8;
 
 /// The bytes of a file.
 #[derive(Debug)]
-pub struct Source<'a> {
-    /// Those in memory, from the file's start.
+pub struct FileBytes<'a> {
+    /// Bytes in memory, from the start of the file.
     pub memory: &'a [u8],
     origin: &'a Origin,
-    /// The file, opened once however many pieces are read.
+    /// Open file, if not all bytes are in memory.
     file: Option<File>,
 }
 
-impl<'a> Source<'a> {
-    /// The bytes of `origin`, of which `memory` are read already.
+impl<'a> FileBytes<'a> {
+    /// Opens `origin`, a file of `len` bytes that begins with `memory`.
     ///
     /// # Errors
     /// A file that cannot be opened.
-    pub fn new(origin: &'a Origin, memory: &'a [u8], len: u64) -> io::Result<Source<'a>> {
+    pub fn new(origin: &'a Origin, memory: &'a [u8], len: u64) -> io::Result<FileBytes<'a>> {
         let file = match origin {
             Origin::File(path) if (memory.len() as u64) < len => Some(File::open(path)?),
-            _ => None,
+            Origin::File(_) | Origin::Part { .. } | Origin::Bytes(_) => None,
         };
-        Ok(Source { memory, origin, file })
+        Ok(FileBytes { memory, origin, file })
     }
 
-    /// The bytes of a short range.
+    /// Reads a short range.
     ///
     /// # Errors
-    /// A file that cannot be read, or that has become shorter.
+    /// A file that cannot be read, or that was truncated meanwhile.
     pub fn read(&self, from: u64, to: u64) -> io::Result<Vec<u8>> {
         if from >= to {
             return Ok(Vec::new());
@@ -52,13 +52,13 @@ impl<'a> Source<'a> {
         Ok(bytes)
     }
 
-    /// Whether the bytes of a gap are zeros that the alignment of what follows explains, or fewer than `least`.
+    /// Returns `true` if a range consists of zeros, and is shorter than the alignment of its end or than `minimum` bytes.
     ///
     /// # Errors
-    /// As [`Source::read`].
-    pub fn is_padding(&self, from: u64, to: u64, least: u64) -> io::Result<bool> {
-        // Vectors are aligned by their first item, which stands four bytes behind their beginning.
-        if to - from >= alignment(to).max(alignment(to.saturating_add(4))).max(ODD).max(least) {
+    /// As [`FileBytes::read`].
+    pub fn is_padding(&self, from: u64, to: u64, minimum: u64) -> io::Result<bool> {
+        // Vectors are aligned by their first item, four bytes after their start.
+        if to - from >= alignment(to).max(alignment(to.saturating_add(4))).max(MAX_FIELD_ALIGNMENT).max(minimum) {
             return Ok(false);
         }
         let mut at = from;
@@ -77,7 +77,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The largest power of two that a place is a multiple of, as far as files are aligned at all.
+/// Returns the largest power of two that divides an offset, at most 2^40.
 pub fn alignment(at: u64) -> u64 {
     1 << at.trailing_zeros().min(40)
 }

@@ -1,30 +1,28 @@
-//! Blocks as lines for people: a heading and a line for each region, in columns. The digits are written by hand, since a
-//! large file has millions of lines.
-//!
-//! What the bytes mean was decided before.
+//! Writes blocks as text: a heading, and a line with columns for each region. Digits are written without `write!`, which is too slow
+//! for the millions of lines of a large file.
 
 use std::io::Write;
 
-use crate::format::path::{write_decimal, write_item};
-use super::map::{Block, Kind, Map};
-use crate::format::flatbuffer::{ObjectKind, Scalar};
+use super::map::{BlockKind, FileBlock, FileMap};
 use super::path;
-use super::regions::{Form, Leads, Meaning, Region};
+use super::regions::{Meaning, Region, RegionType, TargetKind};
+use crate::format::flatbuffer::{ObjectKind, Scalar};
+use crate::format::path::{write_decimal, write_item};
 
-/// Bytes of a line that are written as hexadecimal digits.
+/// Maximum number of bytes per line in hexadecimal.
 const HEX: usize = 8;
 
-/// Columns of the digits, with the dots of those left out.
+/// Width of the hexadecimal column, with the dots for omitted bytes.
 const HEX_WIDTH: usize = 3 * HEX + 2;
 
-/// Columns of the type.
+/// Width of the type column.
 const TYPE_WIDTH: usize = 8;
 
-/// Columns of the value; longer ones push the rest of their line.
+/// Width of the value column; longer values shift the meaning.
 const VALUE_WIDTH: usize = 12;
 
-/// Bytes of a text that are shown.
-const TEXT: usize = 60;
+/// Maximum number of characters of a string that are shown.
+const MAX_STRING: usize = 60;
 
 /// Colours of a terminal, or none.
 #[derive(Debug, Clone, Copy)]
@@ -45,10 +43,10 @@ impl Style {
     }
 }
 
-/// Appends what stands above the lines of a block.
-pub fn title(map: &Map, number: usize, style: &Style, out: &mut Vec<u8>) {
+/// Appends the heading and the defects of a block.
+pub fn title(map: &FileMap, number: usize, style: &Style, out: &mut Vec<u8>) {
     let block = &map.blocks[number];
-    if block.kind == Kind::Padding {
+    if block.kind == BlockKind::Padding {
         return;
     }
     if number > 0 {
@@ -70,18 +68,18 @@ fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-fn heading(map: &Map, block: &Block, out: &mut Vec<u8>) {
+fn heading(map: &FileMap, block: &FileBlock, out: &mut Vec<u8>) {
     let part = map.part(block);
     let inside = part.prefix.trim_end_matches('.');
     match block.kind {
-        Kind::Header => {
+        BlockKind::Header => {
             put(out, "header");
             if !inside.is_empty() {
                 put(out, "  ");
                 put(out, inside);
             }
         }
-        Kind::Object(id) => {
+        BlockKind::Object(id) => {
             let object = &part.objects.list[id as usize];
             put(
                 out,
@@ -94,7 +92,7 @@ fn heading(map: &Map, block: &Block, out: &mut Vec<u8>) {
             );
             put(out, name(object.what));
             if object.mixed {
-                put(out, " and others");
+                put(out, " and other tables");
             }
             let before = out.len();
             put(out, "  ");
@@ -108,7 +106,7 @@ fn heading(map: &Map, block: &Block, out: &mut Vec<u8>) {
                 put(out, " references, this is the first)");
             }
         }
-        Kind::Segment(index) => {
+        BlockKind::Segment(index) => {
             let segment = &map.segments(block).list[index as usize];
             if !inside.is_empty() {
                 put(out, inside);
@@ -122,35 +120,34 @@ fn heading(map: &Map, block: &Block, out: &mut Vec<u8>) {
             write_decimal(segment.size, out);
             put(out, " bytes");
         }
-        Kind::Padding => {}
-        Kind::Unreachable => {
+        BlockKind::Padding => {}
+        BlockKind::Unreachable => {
             put(out, "unreachable  ");
             write_decimal(block.end - block.at, out);
-            put(out, " bytes that nothing refers to");
+            put(out, " bytes");
         }
     }
 }
 
-/// What is wrong with a block as a whole.
-fn notes(map: &Map, number: usize, style: &Style, out: &mut Vec<u8>) {
+/// Appends the defects of a block as a whole.
+fn notes(map: &FileMap, number: usize, style: &Style, out: &mut Vec<u8>) {
     let block = &map.blocks[number];
-    if let Kind::Segment(index) = block.kind
+    if let BlockKind::Segment(index) = block.kind
         && let Some(defect) = &map.segments(block).list[index as usize].defect
     {
         note(out, style, |out| put(out, defect));
     }
-    let Some(clash) = map.clash(number) else { return };
+    let Some(overlap) = map.overlap(number) else { return };
     note(out, style, |out| {
-        put(out, "claimed twice: ");
-        hex(clash.bytes.start, out);
+        put(out, "overlap: bytes ");
+        hex(overlap.bytes.start, out);
         put(out, " to ");
-        hex(clash.bytes.end, out);
-        put(out, " by ");
-        let owner = &map.blocks[clash.owner as usize];
+        hex(overlap.bytes.end, out);
+        put(out, " also belong to ");
+        let owner = &map.blocks[overlap.owner as usize];
         heading(map, owner, out);
         put(out, " at ");
         hex(owner.at, out);
-        put(out, ", too");
     });
 }
 
@@ -163,7 +160,7 @@ fn note(out: &mut Vec<u8>, style: &Style, write: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'\n');
 }
 
-/// What an object is called.
+/// Returns the name of an object's table or item type; empty for a string.
 pub fn name(what: ObjectKind) -> &'static str {
     match what {
         ObjectKind::Vtable(table) | ObjectKind::Table(table) | ObjectKind::Tables(table) => table.name,
@@ -172,32 +169,33 @@ pub fn name(what: ObjectKind) -> &'static str {
     }
 }
 
-/// Where the columns of a line begin: place, digits, type, value, meaning.
-const PLACE: usize = 2;
-const DIGITS: usize = PLACE + 12;
+/// First columns: offset, digits, type, value, meaning.
+const OFFSET: usize = 2;
+const DIGITS: usize = OFFSET + 12;
 const TYPE: usize = DIGITS + HEX_WIDTH + 2;
 const VALUE: usize = TYPE + TYPE_WIDTH;
 const MEANING: usize = VALUE + VALUE_WIDTH + 2;
 
 fn line(region: &Region<'_>, style: &Style, out: &mut Vec<u8>) {
-    let faint = matches!(region.form, Form::Padding);
+    let faint = matches!(region.form, RegionType::Padding);
     if faint {
         put(out, style.faint);
     }
-    // What most lines consist of has fixed places: it is put together where the processor can do it in a few moves.
+    // Most columns have fixed positions, and are written in place.
     let start = out.len();
     out.extend_from_slice(&[b' '; MEANING]);
     let columns = &mut out[start..];
     if region.offset <= u64::from(u32::MAX) {
-        columns[PLACE] = b'0';
-        columns[PLACE + 1] = b'x';
-        for (pair, byte) in columns[PLACE + 2..PLACE + 10].chunks_exact_mut(2).zip((region.offset as u32).to_be_bytes())
+        columns[OFFSET] = b'0';
+        columns[OFFSET + 1] = b'x';
+        for (pair, byte) in
+            columns[OFFSET + 2..OFFSET + 10].chunks_exact_mut(2).zip((region.offset as u32).to_be_bytes())
         {
             pair.copy_from_slice(&PAIRS[usize::from(byte)]);
         }
     } else {
-        // Such places take more room, and push the rest.
-        out.truncate(start + PLACE);
+        // Longer offsets shift the other columns.
+        out.truncate(start + OFFSET);
         hex(region.offset, out);
         out.extend_from_slice(&[b' '; MEANING - DIGITS + 2]);
     }
@@ -205,8 +203,8 @@ fn line(region: &Region<'_>, style: &Style, out: &mut Vec<u8>) {
     let columns = &mut out[start + shift..];
     let size = usize::try_from(region.size).unwrap_or(usize::MAX);
     let shown = region.bytes.len().min(HEX).min(size);
-    for (byte, place) in region.bytes[..shown].iter().zip(columns[DIGITS..].chunks_exact_mut(3)) {
-        place[..2].copy_from_slice(&PAIRS[usize::from(*byte)]);
+    for (byte, digits) in region.bytes[..shown].iter().zip(columns[DIGITS..].chunks_exact_mut(3)) {
+        digits[..2].copy_from_slice(&PAIRS[usize::from(*byte)]);
     }
     if shown < size {
         let end = DIGITS + 3 * shown;
@@ -222,14 +220,14 @@ fn line(region: &Region<'_>, style: &Style, out: &mut Vec<u8>) {
         true => out.resize(end, b' '),
         false => out.extend_from_slice(b"  "),
     }
-    // What the type says need not be said again.
-    if !matches!(region.meaning, Meaning::Says(says) if says == kind) {
+    // Omit a meaning that repeats the type.
+    if !matches!(region.meaning, Meaning::Text(text) if text == kind) {
         meaning(&region.meaning, out);
     }
     if let Some(target) = &region.target {
         out.extend_from_slice(b" -> ");
         hex(target.at, out);
-        leads(target.what, out);
+        target_label(target.kind, out);
     }
     if let Some(defect) = &region.defect {
         out.extend_from_slice(b": ");
@@ -246,7 +244,7 @@ fn line(region: &Region<'_>, style: &Style, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Each byte as two hexadecimal digits.
+/// Two hexadecimal digits for each byte.
 pub static PAIRS: [[u8; 2]; 256] = {
     let mut pairs = [[0; 2]; 256];
     let mut byte = 0;
@@ -257,10 +255,10 @@ pub static PAIRS: [[u8; 2]; 256] = {
     pairs
 };
 
-/// What is at the end of an offset.
-pub fn leads(what: Leads, out: &mut Vec<u8>) {
-    match what {
-        Leads::To(what) => {
+/// Appends a space and the label of a target; nothing for an unknown one.
+pub fn target_label(kind: TargetKind, out: &mut Vec<u8>) {
+    match kind {
+        TargetKind::Object(what) => {
             put(
                 out,
                 match what {
@@ -272,36 +270,36 @@ pub fn leads(what: Leads, out: &mut Vec<u8>) {
             );
             put(out, name(what));
         }
-        Leads::Nowhere => {}
-        Leads::Called(what) => {
+        TargetKind::Unknown => {}
+        TargetKind::Named(what) => {
             out.push(b' ');
             put(out, what);
         }
     }
 }
 
-/// The type of a region.
-pub fn type_name(form: Form) -> &'static str {
+/// Returns the name of a region's type.
+pub fn type_name(form: RegionType) -> &'static str {
     match form {
-        Form::Number(number) => number.name(),
-        Form::Offset => "offset",
-        Form::Text => "text",
-        Form::Data => "data",
-        Form::Padding => "padding",
-        Form::Unreachable => "?",
+        RegionType::Number(number) => number.name(),
+        RegionType::Offset => "offset",
+        RegionType::String => "string",
+        RegionType::Data => "data",
+        RegionType::Padding => "padding",
+        RegionType::Unreachable => "?",
     }
 }
 
-/// What a region means.
+/// Appends the meaning of a region.
 pub fn meaning(meaning: &Meaning<'_>, out: &mut Vec<u8>) {
     match meaning {
-        Meaning::Says(says) => put(out, says),
-        Meaning::Made(says) => put(out, says),
+        Meaning::Text(text) => put(out, text),
+        Meaning::OwnedText(text) => put(out, text),
         Meaning::Field(field) => put(out, field),
-        Meaning::Named(field, is) => {
+        Meaning::Named(field, value) => {
             put(out, field);
             put(out, " = ");
-            put(out, is);
+            put(out, value);
         }
         Meaning::Item(index) => write_item((*index).into(), out),
         Meaning::Items(from, to) if *to == from + 1 => write_item((*from).into(), out),
@@ -318,17 +316,16 @@ pub fn meaning(meaning: &Meaning<'_>, out: &mut Vec<u8>) {
             put(out, if field.is_empty() { "absent" } else { " absent" });
         }
         Meaning::Unknown(slot) => {
-            put(out, "slot ");
+            put(out, "unknown slot ");
             write_decimal((*slot).into(), out);
-            put(out, ", which the schema does not have");
         }
     }
 }
 
-/// The value of a region, read from its bytes.
+/// Appends the value of a region.
 pub fn value(region: &Region<'_>, out: &mut Vec<u8>) {
     match region.form {
-        Form::Number(number) => {
+        RegionType::Number(number) => {
             for (index, item) in region.bytes.chunks_exact(number.size()).enumerate() {
                 if index > 0 {
                     out.extend_from_slice(b", ");
@@ -336,16 +333,16 @@ pub fn value(region: &Region<'_>, out: &mut Vec<u8>) {
                 scalar(number, item, out);
             }
         }
-        Form::Offset => scalar(Scalar::U32, region.bytes, out),
-        Form::Text => quoted(region.bytes, out),
-        Form::Data | Form::Padding | Form::Unreachable => {
+        RegionType::Offset => scalar(Scalar::U32, region.bytes, out),
+        RegionType::String => quoted(region.bytes, out),
+        RegionType::Data | RegionType::Padding | RegionType::Unreachable => {
             write_decimal(region.size, out);
             put(out, if region.size == 1 { " byte" } else { " bytes" });
         }
     }
 }
 
-/// A number of these bytes.
+/// Appends a number from its little-endian bytes.
 pub fn scalar(number: Scalar, bytes: &[u8], out: &mut Vec<u8>) {
     let mut wide = [0u8; 8];
     let len = bytes.len().min(8);
@@ -365,16 +362,16 @@ pub fn scalar(number: Scalar, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A text in quotes, its end left out if it is long.
+/// Appends a string in quotes, truncated if it is long.
 fn quoted(bytes: &[u8], out: &mut Vec<u8>) {
-    let plain = |byte: &u8| (b' '..=b'~').contains(byte) && !matches!(byte, b'"' | b'\\');
-    if bytes.len() <= TEXT && bytes.iter().all(plain) {
+    let printable = |byte: &u8| (b' '..=b'~').contains(byte) && !matches!(byte, b'"' | b'\\');
+    if bytes.len() <= MAX_STRING && bytes.iter().all(printable) {
         out.push(b'"');
         out.extend_from_slice(bytes);
         return out.push(b'"');
     }
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * TEXT)]);
-    let short: String = text.chars().take(TEXT).collect();
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * MAX_STRING)]);
+    let short: String = text.chars().take(MAX_STRING).collect();
     let _ = write!(out, "{short:?}");
     if short.len() < bytes.len() {
         out.extend_from_slice(b"..");
@@ -385,7 +382,7 @@ const fn nibble(value: u8) -> u8 {
     b"0123456789abcdef"[(value & 15) as usize]
 }
 
-/// A place: at least eight digits.
+/// Appends an offset in hexadecimal, with at least eight digits.
 pub fn hex(value: u64, out: &mut Vec<u8>) {
     let mut digits = *b"0x0000000000000000";
     for (pair, byte) in digits[2..].chunks_exact_mut(2).zip(value.to_be_bytes()) {
@@ -410,7 +407,7 @@ fn signed(value: i64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn places_have_eight_digits_or_more() {
+    fn offsets_have_at_least_eight_digits() {
         let cases = [0, 1, 0xffff_ffff, 0x1_0000_0000, 0xabc_1234_5678, u64::MAX];
         for value in cases {
             let mut out = Vec::new();
@@ -420,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_the_standard_library() {
+    fn decimal_digits_match_the_standard_library() {
         for value in [0, 7, 10, 12_345, u64::MAX] {
             let mut out = Vec::new();
             super::write_decimal(value, &mut out);

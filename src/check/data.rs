@@ -142,7 +142,7 @@ mod tests {
     use super::super::rules::Profile;
     use super::*;
     use crate::check::Location;
-    use crate::data::{Blob, Source};
+    use crate::data::{Blob, BlobSource};
     use crate::program::{ExecutionPlan, Tensor};
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
     fn unreadable_data_are_reported() {
         let mut tensor = Tensor::new(ScalarType::FLOAT, &[1]);
         let mut program = Program::default();
-        let missing = Source::File { path: Path::new("no such file").into(), offset: 0 };
+        let missing = BlobSource::File { path: Path::new("no such file").into(), offset: 0 };
         tensor.data = TensorData::Blob(program.add_blob(Blob::new(4, missing)));
         let values = Some(vec![EValue::Tensor(tensor)]);
         program.execution_plan = Some(vec![ExecutionPlan { values, ..ExecutionPlan::default() }]);

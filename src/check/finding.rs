@@ -101,7 +101,7 @@ impl Findings {
         rules::RULES.iter().zip(&self.counts).filter(|(rule, _)| rule.severity == severity).map(|(_, n)| n).sum()
     }
 
-    /// Returns the rules with more than [`KEPT`] findings, each with the number of its findings.
+    /// Returns the rules with more findings than are kept, each with the number of its findings.
     pub fn truncated(&self) -> impl Iterator<Item = (&'static Rule, u64)> {
         rules::RULES.iter().zip(self.counts.iter().copied()).filter(|(_, count)| *count > KEPT as u64)
     }

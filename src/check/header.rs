@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::path::Reporter;
 use crate::diagnostics::counted;
 use crate::format::container::HEAD;
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::path::Trail;
 use crate::format::{bundled_program, flat_tensor, program};
 

@@ -28,7 +28,7 @@ pub use rules::{Profile, Rule, RuleSeverity};
 
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::workers;
-use crate::data::{Blob, Source};
+use crate::data::{Blob, BlobSource};
 use crate::data::{Head, Origin};
 use crate::format::Format;
 use crate::format::container::HEAD;
@@ -139,7 +139,7 @@ pub fn program(head: &[u8], len: u64, options: &ValidatorOptions) -> Findings {
 
 /// Returns a blob of `len` bytes that fails to read.
 fn unread(_: u64, len: u64) -> Option<Blob> {
-    Some(Blob::new(len, Source::File { path: Path::new("").into(), offset: 0 }))
+    Some(Blob::new(len, BlobSource::File { path: Path::new("").into(), offset: 0 }))
 }
 
 fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &ValidatorOptions) -> Findings {

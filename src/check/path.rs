@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::finding::{Findings, Location};
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::Table;
 use crate::format::path::{self, MethodName, Methods, Trail};
 use crate::format::program::{chain, execution_plan, instruction, kernel_call, program};
@@ -24,9 +24,28 @@ impl<'f, 'a> Reporter<'f, 'a> {
     pub fn new(findings: &'f mut Findings, bytes: &'a [u8], prefix: &'static str, start: u64) -> Reporter<'f, 'a> {
         Reporter { findings, bytes, prefix, start }
     }
+
+    /// Reports the absence of the list `name` of the table at `path`.
+    pub fn missing_list(&mut self, id: &str, path: &Trail<'_>, name: &'static str, at: usize) {
+        self.add(id, &path.field(name), at, format_args!("no {name}"), format_args!("a list (may be empty)"));
+    }
+
+    /// Reports an index that is not less than `count`, the number of things of a kind.
+    pub fn out_of_range(
+        &mut self,
+        id: &str,
+        path: &Trail<'_>,
+        at: usize,
+        kind: &str,
+        index: impl fmt::Display,
+        count: usize,
+    ) {
+        let expected = format_args!("less than {count}, the number of {kind}s");
+        self.add(id, path, at, format_args!("{kind} {index}"), expected);
+    }
 }
 
-impl Report for Reporter<'_, '_> {
+impl DefectSink for Reporter<'_, '_> {
     fn add(&mut self, id: &str, path: &Trail<'_>, at: usize, found: fmt::Arguments<'_>, expected: fmt::Arguments<'_>) {
         let (bytes, prefix, start) = (self.bytes, self.prefix, self.start);
         self.findings.add(id, || {
@@ -47,7 +66,7 @@ fn byte_of(bytes: &[u8], element: &Element) -> Option<usize> {
     };
     let plan = root.tables(program::execution_plan)?.get(method)?;
     let entry = |slot: u16, index: usize| Some(plan.tables(slot)?.get(index)?.at);
-    let integer = |slot: u16, index: usize| Some(plan.i32s(slot)?.place(index));
+    let integer = |slot: u16, index: usize| Some(plan.i32s(slot)?.offset(index));
     let instruction = |chain: usize, index: usize| {
         let chain = plan.tables(execution_plan::chains)?.get(chain)?;
         chain.tables(chain::instructions)?.get(index)
@@ -63,7 +82,7 @@ fn byte_of(bytes: &[u8], element: &Element) -> Option<usize> {
         Part::Arg(chain, index, arg) => {
             let call = instruction(chain, index)?.child(instruction::instr_args)?;
             // `KernelCall` and `DelegateCall` have `args` in the same slot.
-            Some(call.i32s(kernel_call::args)?.place(arg))
+            Some(call.i32s(kernel_call::args)?.offset(arg))
         }
     }
 }

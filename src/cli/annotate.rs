@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, ValueEnum};
 
 use super::exit::Exit;
 use super::io::{self, Messages, STREAM};
-use crate::annotate::{Only, Options};
+use crate::annotate::{AnnotateOptions, AnnotatePart};
 use crate::data::Origin;
 use crate::source::Source;
 
@@ -50,12 +50,12 @@ pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Ex
         _ => Source::of_origin(arguments.input.display().to_string(), Origin::File(arguments.input.as_path().into())),
     };
     let only = arguments.only.map(|only| match only {
-        PartName::Headers => Only::Headers,
-        PartName::Program => Only::Program,
-        PartName::Segments => Only::Segments,
+        PartName::Headers => AnnotatePart::Headers,
+        PartName::Program => AnnotatePart::Program,
+        PartName::Segments => AnnotatePart::Segments,
     });
     let colours = io::colours(color, &std::io::stdout());
-    let options = Options { range: arguments.range.clone(), only, json: arguments.json, colours };
+    let options = AnnotateOptions { range: arguments.range.clone(), only, json: arguments.json, colours };
     let mut failed = None;
     let written = io::write_to_stdout(|out| {
         failed = crate::annotate(&source, &options, out).err();

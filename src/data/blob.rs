@@ -1,12 +1,9 @@
-//! Data of any size that is not held in memory unless it was written in the text: a length and a way to produce the bytes.
-//!
-//! A blob says nothing of where its bytes go.
+//! Data of any size: a length and a source that produces the bytes. Only data written in the YAML are held in memory.
 
 use std::path::Path;
 use std::sync::Arc;
 
-
-use super::number::Number;
+use super::number::NumericValue;
 use super::random::Distribution;
 use crate::format::ScalarType;
 use crate::format::scalar_type::Encoding;
@@ -15,93 +12,96 @@ use crate::format::scalar_type::Encoding;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobId(pub u32);
 
-/// Data: how long, and where from.
+/// Data as a length and a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blob {
     /// Length in bytes.
     pub len: u64,
-    /// Where the bytes come from.
-    pub source: Source,
-    /// Equal data share a place in a file; those of another copy have one of their own. 0 for most.
+    /// Source of the bytes.
+    pub source: BlobSource,
+    /// Equal data with the same number are stored once; 0 by default.
     pub copy: u32,
 }
 
-/// Where a blob's bytes come from.
+/// Source of a blob's bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Source {
-    /// These.
+pub enum BlobSource {
+    /// Bytes in memory.
     Bytes(Arc<[u8]>),
-    /// A file, from this offset.
+    /// A range of a file.
     File {
-        /// The file.
+        /// File.
         path: Arc<Path>,
-        /// Bytes from its start.
+        /// Offset in bytes.
         offset: u64,
     },
-    /// These bytes, again and again.
+    /// A pattern that is repeated, and cut at the blob's length.
     Repeat(Arc<[u8]>),
     /// `start`, `start + step`, ... as elements of a type.
     Iota {
         /// Element type.
         scalar_type: ScalarType,
         /// First number.
-        start: Number,
-        /// Difference of neighbours.
-        step: Number,
+        start: NumericValue,
+        /// Difference between consecutive numbers.
+        step: NumericValue,
     },
-    /// Random elements of a type, the same on every machine.
+    /// Random elements of a type, reproducible on every machine.
     Random {
         /// Element type.
         scalar_type: ScalarType,
-        /// The same seed gives the same numbers.
+        /// Seed of the sequence.
         seed: u64,
-        /// How they are spread.
+        /// Distribution of the numbers.
         distribution: Distribution,
     },
-    /// The elements of another blob as another type.
+    /// The elements of another blob, converted to another type.
     Converted {
-        /// The blob.
+        /// Blob to convert.
         data: Arc<Blob>,
-        /// Its type.
+        /// Element type of `data`.
         from: ScalarType,
-        /// The wanted one.
+        /// Element type of the result.
         to: ScalarType,
     },
     /// The elements of another blob in another order of dimensions.
     Reordered {
-        /// The blob.
+        /// Blob to reorder.
         data: Arc<Blob>,
         /// Bytes per element.
         element: u64,
         /// Size of each dimension.
         sizes: Arc<[u64]>,
-        /// The blob's dimensions from the outermost to the innermost.
+        /// Dimensions of `data` from the outermost to the innermost.
         from: Arc<[u8]>,
-        /// The wanted order.
+        /// Dimensions of the result from the outermost to the innermost.
         to: Arc<[u8]>,
     },
 }
 
 impl Blob {
-    /// A blob of so many bytes.
-    pub fn new(len: u64, source: Source) -> Blob {
+    /// Creates a blob of `len` bytes.
+    pub fn new(len: u64, source: BlobSource) -> Blob {
         Blob { len, source, copy: 0 }
     }
 
-    /// A blob of bytes in memory.
+    /// Creates a blob of bytes in memory.
     pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Blob {
         let bytes = bytes.into();
-        Blob::new(bytes.len() as u64, Source::Bytes(bytes))
+        Blob::new(bytes.len() as u64, BlobSource::Bytes(bytes))
     }
 
-    /// The elements, of so many bytes each, which lie with dimensions `from`, as they lie with dimensions `to`; as it is if
-    /// that is the same, or if it has not the bytes that the sizes say.
+    /// Reorders elements of `element` bytes from dimension order `from` to `to`. Returns the blob unchanged if the orders are
+    /// equivalent, or if its length does not match the sizes.
     pub fn reordered(self, element: u64, sizes: &[i32], from: &[u8], to: &[u8]) -> Blob {
-        // A dimension of size 1 may stand anywhere.
-        let matter = |order: &[u8]| -> Vec<u8> {
+        // The position of a dimension of size 1 does not matter.
+        let significant = |order: &[u8]| -> Vec<u8> {
             order.iter().copied().filter(|d| sizes.get(usize::from(*d)) != Some(&1)).collect()
         };
-        if from.len() != to.len() || matter(from) == matter(to) || matches!(self.source, Source::Repeat(_)) {
+        if from.len() != to.len()
+            || significant(from) == significant(to)
+            || matches!(self.source, BlobSource::Repeat(_))
+        {
             return self;
         }
         let sizes: Arc<[u64]> = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
@@ -110,20 +110,19 @@ impl Blob {
             return self;
         }
         let (len, from, to) = (self.len, from.into(), to.into());
-        Blob::new(len, Source::Reordered { data: Arc::new(self), element, sizes, from, to })
+        Blob::new(len, BlobSource::Reordered { data: Arc::new(self), element, sizes, from, to })
     }
 
-    /// The file that the bytes come from, if they come from one.
+    /// Returns the file that the bytes are read from, if any.
     pub fn file(&self) -> Option<&Path> {
         match &self.source {
-            Source::File { path, .. } => Some(path),
-            Source::Reordered { data, .. } | Source::Converted { data, .. } => data.file(),
-            _ => None,
+            BlobSource::File { path, .. } => Some(path),
+            BlobSource::Reordered { data, .. } | BlobSource::Converted { data, .. } => data.file(),
+            BlobSource::Bytes(_) | BlobSource::Repeat(_) | BlobSource::Iota { .. } | BlobSource::Random { .. } => None,
         }
     }
 
-    /// The elements, which are of type `from`, as another type; as it is if that is the same. `None` for types without
-    /// numbers, and if there are more bytes than can be counted.
+    /// Converts elements of type `from` to type `to`. `None` for unknown and opaque types, and if the length overflows.
     pub fn converted(self, from: ScalarType, to: ScalarType) -> Option<Blob> {
         if from == to {
             return Some(self);
@@ -133,6 +132,6 @@ impl Blob {
             return None;
         }
         let len = (self.len / from_info.size).checked_mul(to_info.size)?;
-        Some(Blob::new(len, Source::Converted { data: Arc::new(self), from, to }))
+        Some(Blob::new(len, BlobSource::Converted { data: Arc::new(self), from, to }))
     }
 }

@@ -1,21 +1,21 @@
-//! Which blobs hold the same bytes. Reads data, and therefore is no part of the layout, which uses the answer.
+//! Finds blobs with equal bytes.
 //!
-//! Weights of equal size are normal and equal weights are rare, so blobs of equal length are told apart by a few samples
-//! first, and hashed only if these are equal, too. Only a cryptographic digest (SHA-256) counts as proof.
+//! Weights of equal size are common and equal weights are rare, so blobs of equal length are compared by a few samples first, and
+//! hashed only if these are equal. Equality is decided by SHA-256.
 
 use std::collections::HashMap;
 use std::io;
 
-use super::{Blob, BlobId, Source};
+use super::{Blob, BlobId, BlobSource};
 use crate::data::workers;
 
-/// Bytes of one sample; there are one at the start, one in the middle and one at the end.
+/// Bytes of one sample; samples are taken at the start, in the middle and at the end.
 const SAMPLE: usize = 512;
 
-/// For each blob the first one with the same bytes; its own id if it is the first.
+/// Returns for each blob the first one with the same bytes: its own id if there is no earlier one.
 ///
 /// # Errors
-/// Data that cannot be read, with the blob concerned.
+/// The blob that cannot be read, and the error.
 pub fn find(blobs: &[Blob]) -> Result<Vec<BlobId>, (BlobId, io::Error)> {
     let mut by_length: HashMap<(u64, u32), Vec<usize>> = HashMap::new();
     for (index, blob) in blobs.iter().enumerate() {
@@ -35,7 +35,7 @@ pub fn find(blobs: &[Blob]) -> Result<Vec<BlobId>, (BlobId, io::Error)> {
     Ok(same)
 }
 
-/// For each blob the first one that looks the same: of equal length, with equal samples. They may differ all the same.
+/// Returns for each blob the first one with equal length and equal samples, whose other bytes may differ.
 ///
 /// # Errors
 /// Data that cannot be read.
@@ -53,15 +53,15 @@ pub fn alike(blobs: &[Blob]) -> io::Result<Vec<BlobId>> {
     Ok(alike)
 }
 
-/// Blobs whose samples are equal: the same range of a file is the same, the rest is hashed.
+/// Deduplicates blobs with equal samples: those with the same range of a file are equal, the others are hashed.
 fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (usize, io::Error)> {
     let mut ranges: HashMap<(&std::path::Path, u64), usize> = HashMap::new();
     let mut different = Vec::with_capacity(alike.len());
     for &index in alike {
-        let first = match &blobs[index].source {
-            Source::File { path, offset } => *ranges.entry((path, *offset)).or_insert(index),
-            _ => index,
-        };
+        let mut first = index;
+        if let BlobSource::File { path, offset } = &blobs[index].source {
+            first = *ranges.entry((path, *offset)).or_insert(index);
+        }
         same[index] = BlobId(first as u32);
         if first == index {
             different.push(index);
@@ -74,14 +74,14 @@ fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (us
             same[index] = *digests.entry(digest.map_err(|error| (index, error))?).or_insert(BlobId(index as u32));
         }
     }
-    // What shares its range with another is what that is found to be.
+    // Blobs that share a range follow the first of them.
     for &index in alike {
         same[index] = same[same[index].0 as usize];
     }
     Ok(())
 }
 
-/// What tells most different blobs apart; of a short blob everything.
+/// Returns the samples of a blob; all bytes of a short blob.
 fn samples(blob: &Blob) -> io::Result<Vec<u8>> {
     if blob.len <= 3 * SAMPLE as u64 {
         return blob.to_vec();
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_between_the_samples_is_not_merged() {
+    fn blobs_that_differ_between_the_samples_are_not_merged() {
         let mut other = vec![1u8; 9000];
         other[3000] = 2;
         let blobs = [Blob::bytes(vec![1u8; 9000]), Blob::bytes(other), Blob::bytes(vec![1u8; 9000])];
@@ -102,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn equal_bytes_are_found_whatever_their_source() {
-        let repeat = Blob::new(3, crate::data::Source::Repeat(std::sync::Arc::from([7])));
+    fn equal_bytes_are_found_across_sources() {
+        let repeat = Blob::new(3, crate::data::BlobSource::Repeat(std::sync::Arc::from([7])));
         let blobs = [Blob::bytes([7, 7, 7]), Blob::bytes([1, 2, 3]), repeat, Blob::bytes([7])];
         assert_eq!(find(&blobs).unwrap(), [BlobId(0), BlobId(1), BlobId(0), BlobId(3)]);
     }

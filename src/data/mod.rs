@@ -1,6 +1,6 @@
-//! Bytes and where they come from: blobs, files, conversion and reordering of elements, random numbers, de-duplication.
+//! Data and their sources: blobs, files, conversion and reordering of elements, random numbers, deduplication.
 //!
-//! Nothing here knows what the bytes are for; where they go is the [`crate::layout`]'s business.
+//! The use of the data is up to the model and the [`crate::layout`].
 
 pub mod blob;
 pub mod dedup;
@@ -12,5 +12,5 @@ pub mod random;
 mod reorder;
 pub mod workers;
 
-pub use blob::{Blob, BlobId, Source};
+pub use blob::{Blob, BlobId, BlobSource};
 pub use origin::{Head, Origin};

@@ -1,5 +1,4 @@
-//! Reading and writing files at given places, as several threads may do at once: the standard library has it for each system
-//! under another name.
+//! Reads and writes at file offsets, safe for concurrent use: the standard library has different functions on Unix and Windows.
 
 use std::fs::File;
 use std::io;

@@ -1,6 +1,6 @@
-//! Reading a [`Blob`]: any part of its bytes, by any thread, so that several can produce different parts at once.
+//! Reads any part of a [`Blob`]'s bytes from any thread, so that several threads can produce different parts at once.
 //!
-//! Memory is for what is asked for at a time, whatever the length of the blob.
+//! Memory is proportional to the requested part, not to the blob.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,18 +8,18 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::blob::{Blob, Source};
-use super::number::{self, Number};
+use super::blob::{Blob, BlobSource};
+use super::number::{self, NumericValue};
 use super::positioned;
 use super::reorder::Reorder;
 use crate::format::ScalarType;
 
-/// A blob ready to be read: its file is open.
+/// An open blob.
 pub(crate) enum Producer<'b> {
     Bytes(&'b [u8]),
     File { file: File, path: &'b Path, offset: u64 },
     Repeat(&'b [u8]),
-    Elements { scalar_type: ScalarType, number: Box<dyn Fn(u64) -> Number + Sync + 'b> },
+    Elements { scalar_type: ScalarType, number: Box<dyn Fn(u64) -> NumericValue + Sync + 'b> },
     Converted { data: Box<Producer<'b>>, from: ScalarType, to: ScalarType },
     Reordered { data: Box<Producer<'b>>, element: u64, reorder: Reorder<'b> },
 }
@@ -27,22 +27,22 @@ pub(crate) enum Producer<'b> {
 impl<'b> Producer<'b> {
     pub(super) fn open(blob: &'b Blob) -> io::Result<Producer<'b>> {
         Ok(match &blob.source {
-            Source::Bytes(bytes) => Producer::Bytes(bytes),
-            Source::File { path, offset } => {
+            BlobSource::Bytes(bytes) => Producer::Bytes(bytes),
+            BlobSource::File { path, offset } => {
                 let file = File::open(path).map_err(|error| named(path, error))?;
                 Producer::File { file, path, offset: *offset }
             }
-            Source::Repeat(pattern) => Producer::Repeat(pattern),
-            &Source::Iota { scalar_type, start, step } => {
+            BlobSource::Repeat(pattern) => Producer::Repeat(pattern),
+            &BlobSource::Iota { scalar_type, start, step } => {
                 Producer::Elements { scalar_type, number: Box::new(move |index| iota(start, step, index)) }
             }
-            &Source::Random { scalar_type, seed, distribution } => {
+            &BlobSource::Random { scalar_type, seed, distribution } => {
                 Producer::Elements { scalar_type, number: Box::new(move |index| distribution.sample(seed, index)) }
             }
-            Source::Converted { data, from, to } => {
+            BlobSource::Converted { data, from, to } => {
                 Producer::Converted { data: Box::new(Producer::open(data)?), from: *from, to: *to }
             }
-            Source::Reordered { data, element, sizes, from, to } => Producer::Reordered {
+            BlobSource::Reordered { data, element, sizes, from, to } => Producer::Reordered {
                 data: Box::new(Producer::open(data)?),
                 element: *element,
                 reorder: Reorder::new(*element, sizes, from, to),
@@ -50,7 +50,7 @@ impl<'b> Producer<'b> {
         })
     }
 
-    /// Fills `out` with the bytes from `offset` on, which are all within the blob.
+    /// Fills `out` with the bytes from `offset` on, which must be within the blob.
     pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         match self {
             Producer::Bytes(bytes) => {
@@ -108,10 +108,9 @@ impl Blob {
     /// Writes all bytes to `out`, in blocks.
     ///
     /// # Errors
-    /// What `out` says; a file that cannot be read or has become too short, named in the message; a number that its new type
-    /// does not hold.
+    /// Errors of `out`; a file that cannot be read or is too short, named in the message; an element that does not fit its new type.
     pub fn copy_to(&self, out: &mut dyn Write) -> io::Result<()> {
-        if let Source::Bytes(bytes) = &self.source {
+        if let BlobSource::Bytes(bytes) = &self.source {
             return out.write_all(bytes);
         }
         if self.len == 0 {
@@ -128,16 +127,21 @@ impl Blob {
         Ok(())
     }
 
-    /// How many bytes are best asked for at a time.
+    /// Preferred number of bytes to read at a time.
     pub(crate) fn block(&self) -> u64 {
         match self.source {
-            // The larger, the longer the pieces that lie together.
-            Source::Reordered { .. } => 8 << 20,
-            _ => 1 << 20,
+            // Larger blocks read longer contiguous pieces.
+            BlobSource::Reordered { .. } => 8 << 20,
+            BlobSource::Bytes(_)
+            | BlobSource::File { .. }
+            | BlobSource::Repeat(_)
+            | BlobSource::Iota { .. }
+            | BlobSource::Random { .. }
+            | BlobSource::Converted { .. } => 1 << 20,
         }
     }
 
-    /// What gives any part of the bytes, to any thread.
+    /// Opens the blob for reading at offsets.
     ///
     /// # Errors
     /// A file that cannot be opened, named in the message.
@@ -145,7 +149,7 @@ impl Blob {
         Producer::open(self)
     }
 
-    /// Some of the bytes, from `offset` on, of which `len` must be there.
+    /// Reads `len` bytes from `offset` on, which must be within the blob.
     ///
     /// # Errors
     /// As [`Blob::copy_to`].
@@ -153,7 +157,7 @@ impl Blob {
         self.read_several([offset], len)
     }
 
-    /// So many bytes from each of these offsets on, one after the other.
+    /// Reads `len` bytes from each of the offsets on, and returns them concatenated.
     ///
     /// # Errors
     /// As [`Blob::copy_to`].
@@ -169,24 +173,24 @@ impl Blob {
         Ok(bytes)
     }
 
-    /// All bytes in memory. For small blobs, and for those that go into the FlatBuffer.
+    /// Reads all bytes. For small blobs, and for those inside a FlatBuffer.
     ///
     /// # Errors
     /// As [`Blob::copy_to`].
     pub fn to_vec(&self) -> io::Result<Vec<u8>> {
-        // The length may come from a stranger: grow with what really arrives.
+        // The length may be untrusted: grow with the bytes that are read.
         let mut bytes = Vec::new();
         self.copy_to(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// SHA-256 of the bytes.
+    /// Returns the SHA-256 digest of the bytes.
     ///
     /// # Errors
     /// As [`Blob::copy_to`].
     pub fn digest(&self) -> io::Result<[u8; 32]> {
-        struct Hash(Sha256);
-        impl Write for Hash {
+        struct ContentHash(Sha256);
+        impl Write for ContentHash {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
                 self.0.update(bytes);
                 Ok(bytes.len())
@@ -195,21 +199,23 @@ impl Blob {
                 Ok(())
             }
         }
-        let mut hash = Hash(Sha256::new());
+        let mut hash = ContentHash(Sha256::new());
         self.copy_to(&mut hash)?;
         Ok(hash.0.finalize().into())
     }
 }
 
-/// The `index`-th number of a progression. Its ends are checked when the text is read, so it never leaves the type.
-pub(crate) fn iota(start: Number, step: Number, index: u64) -> Number {
+/// Returns the `index`-th number of an arithmetic progression. Its bounds are checked when the YAML is resolved.
+pub(crate) fn iota(start: NumericValue, step: NumericValue, index: u64) -> NumericValue {
     match (start, step) {
-        (Number::Int(start), Number::Int(step)) => Number::Int(start.saturating_add(step.saturating_mul(index.into()))),
-        _ => Number::Float(start.to_f64() + step.to_f64() * index as f64),
+        (NumericValue::Int(start), NumericValue::Int(step)) => {
+            NumericValue::Int(start.saturating_add(step.saturating_mul(index.into())))
+        }
+        _ => NumericValue::Float(start.to_f64() + step.to_f64() * index as f64),
     }
 }
 
-/// An error with the file that it is about.
+/// Adds the name of the file to an error.
 pub(crate) fn named(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -218,21 +224,21 @@ fn size(scalar_type: ScalarType) -> u64 {
     scalar_type.info().map_or(1, |info| info.size)
 }
 
-/// Fills `out` with bytes from `offset` on of what `make` gives only element by element.
+/// Fills `out` with the bytes from `offset` on of a sequence that `read` produces in whole elements of `element` bytes, from an index.
 fn whole_elements(
     element: u64,
     offset: u64,
     out: &mut [u8],
-    make: impl FnOnce(u64, &mut [u8]) -> io::Result<()>,
+    read: impl FnOnce(u64, &mut [u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let first = offset / element;
     let skip = (offset % element) as usize;
     let covered = (skip as u64 + out.len() as u64).next_multiple_of(element) as usize;
     if covered == out.len() {
-        return make(first, out);
+        return read(first, out);
     }
     let mut wide = vec![0; covered];
-    make(first, &mut wide)?;
+    read(first, &mut wide)?;
     out.copy_from_slice(&wide[skip..skip + out.len()]);
     Ok(())
 }
@@ -243,8 +249,8 @@ fn repeat(pattern: &[u8], offset: u64, out: &mut [u8]) {
     }
     let first = pattern.iter().cycle().skip((offset % pattern.len().max(1) as u64) as usize);
     let (start, rest) = out.split_at_mut(out.len().min(pattern.len()));
-    start.iter_mut().zip(first).for_each(|(byte, wanted)| *byte = *wanted);
-    // What is there is one period of what follows.
+    start.iter_mut().zip(first).for_each(|(byte, value)| *byte = *value);
+    // `start` is one period of the rest.
     for piece in rest.chunks_mut(start.len().max(1)) {
         piece.copy_from_slice(&start[..piece.len()]);
     }
@@ -262,20 +268,24 @@ mod tests {
         let float = ScalarType::FLOAT;
         let half = ScalarType::parse("float16").unwrap();
         let distribution = Distribution::Uniform { low: -1.0, high: 1.0 };
-        let random = Blob::new(5 << 20, Source::Random { scalar_type: float, seed: 1, distribution });
+        let random = Blob::new(5 << 20, BlobSource::Random { scalar_type: float, seed: 1, distribution });
         let (from, to): (Arc<[u8]>, Arc<[u8]>) = (Arc::from([0, 1]), Arc::from([1, 0]));
         vec![
             Blob::bytes(random.to_vec().unwrap()),
-            Blob::new((5 << 20) + 1, Source::Repeat(Arc::from([1, 2, 3]))),
-            Blob::new(5 << 20, Source::Repeat(Arc::from([9]))),
+            Blob::new((5 << 20) + 1, BlobSource::Repeat(Arc::from([1, 2, 3]))),
+            Blob::new(5 << 20, BlobSource::Repeat(Arc::from([9]))),
             Blob::new(
                 5 << 20,
-                Source::Iota { scalar_type: ScalarType::LONG, start: Number::Int(7), step: Number::Int(-3) },
+                BlobSource::Iota {
+                    scalar_type: ScalarType::LONG,
+                    start: NumericValue::Int(7),
+                    step: NumericValue::Int(-3),
+                },
             ),
-            Blob::new(10 << 19, Source::Converted { data: Arc::new(random.clone()), from: float, to: half }),
+            Blob::new(10 << 19, BlobSource::Converted { data: Arc::new(random.clone()), from: float, to: half }),
             Blob::new(
                 20 << 20,
-                Source::Reordered {
+                BlobSource::Reordered {
                     data: Arc::new(Blob::new(20 << 20, random.source.clone())),
                     element: 4,
                     sizes: Arc::from([5 << 10, 1 << 10]),
@@ -290,9 +300,9 @@ mod tests {
     #[test]
     fn any_part_is_the_same_as_of_the_whole() {
         for blob in blobs() {
-            // What is converted has half the bytes.
+            // The elements of the converted blob have half the size.
             let blob = match blob.source {
-                Source::Converted { .. } => Blob { len: 5 << 19, ..blob },
+                BlobSource::Converted { .. } => Blob { len: 5 << 19, ..blob },
                 _ => blob,
             };
             let whole = blob.to_vec().unwrap();
@@ -305,18 +315,17 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_converted_is_told_by_its_place() {
+    fn conversion_errors_have_the_index_of_the_element() {
         let (from, to) = (ScalarType::LONG, ScalarType::parse("int8").unwrap());
         let numbers: Vec<u8> = [1i64, 2, 300].iter().flat_map(|n| n.to_le_bytes()).collect();
-        let blob = Blob::new(3, Source::Converted { data: Arc::new(Blob::bytes(numbers)), from, to });
+        let blob = Blob::new(3, BlobSource::Converted { data: Arc::new(Blob::bytes(numbers)), from, to });
         let error = blob.to_vec().unwrap_err().to_string();
-        assert_eq!(error, "element 2 cannot be converted: 300 does not fit int8, which holds -128 to 127");
+        assert_eq!(error, "element 2 cannot be converted: 300 is out of range for int8, which holds -128 to 127");
     }
-
 
     #[test]
     fn a_repeated_pattern_is_cut_at_the_length() {
-        let blob = Blob::new(7, Source::Repeat(Arc::from([1, 2, 3])));
+        let blob = Blob::new(7, BlobSource::Repeat(Arc::from([1, 2, 3])));
         assert_eq!(blob.to_vec().unwrap(), [1, 2, 3, 1, 2, 3, 1]);
     }
 
@@ -324,7 +333,7 @@ mod tests {
     fn channels_last_is_a_reordering() {
         // Sizes [1, 2, 2, 2], logical 0..8; in memory channels run fastest.
         let data = Arc::new(Blob::bytes([0, 1, 2, 3, 4, 5, 6, 7]));
-        let source = Source::Reordered {
+        let source = BlobSource::Reordered {
             data,
             element: 1,
             sizes: Arc::from([1, 2, 2, 2]),
@@ -335,8 +344,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_is_named() {
-        let source = Source::File { path: Arc::from(Path::new("no/such/file.bin")), offset: 0 };
+    fn errors_name_a_missing_file() {
+        let source = BlobSource::File { path: Arc::from(Path::new("no/such/file.bin")), offset: 0 };
         let error = Blob::new(1, source).to_vec().unwrap_err().to_string();
         assert!(error.starts_with("no/such/file.bin: "), "{error}");
     }

@@ -1,27 +1,27 @@
-//! Random numbers that are the same on every machine, each on its own: any part of a tensor can be made without the rest.
+//! Random numbers that are the same on every machine and computed from their index: any part of a tensor can be produced alone.
 
-use super::number::Number;
+use super::number::NumericValue;
 
-/// How random numbers are spread.
+/// Distribution of random numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
-    /// Evenly from `low` (included) to `high` (excluded).
+    /// Uniform in `low..high`.
     Uniform {
-        /// Smallest number.
+        /// Lower bound, included.
         low: f64,
-        /// Bound above.
+        /// Upper bound, excluded.
         high: f64,
     },
-    /// Integers evenly from `low` (included) to `high` (excluded).
+    /// Uniform integers in `low..high`.
     Integers {
-        /// Smallest number.
+        /// Lower bound, included.
         low: i128,
-        /// Bound above.
+        /// Upper bound, excluded.
         high: i128,
     },
-    /// By the bell curve.
+    /// Approximately normal.
     Normal {
-        /// Centre.
+        /// Mean.
         mean: f64,
         /// Standard deviation.
         std: f64,
@@ -29,20 +29,20 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// The `index`-th number of the sequence that `seed` names.
-    pub(super) fn sample(&self, seed: u64, index: u64) -> Number {
+    /// Returns the `index`-th number of the sequence with this seed.
+    pub(super) fn sample(&self, seed: u64, index: u64) -> NumericValue {
         let mut random = SplitMix(mix(seed).wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95)));
         match *self {
-            Distribution::Uniform { low, high } => Number::Float(low + (high - low) * random.unit()),
+            Distribution::Uniform { low, high } => NumericValue::Float(low + (high - low) * random.unit()),
             Distribution::Integers { low, high } => {
                 let width = (high - low).max(1) as u128;
-                Number::Int(low + ((u128::from(random.next()) * width) >> 64) as i128)
+                NumericValue::Int(low + ((u128::from(random.next()) * width) >> 64) as i128)
             }
             Distribution::Normal { mean, std } => {
-                // The sum of twelve even numbers is close to the bell curve, and needs no logarithm, whose last bit
-                // differs from machine to machine.
+                // The sum of twelve uniform numbers is close to a normal distribution, and needs no logarithm, whose last bit differs
+                // between machines.
                 let sum: f64 = (0..12).map(|_| random.unit()).sum();
-                Number::Float(mean + std * (sum - 6.0))
+                NumericValue::Float(mean + std * (sum - 6.0))
             }
         }
     }
@@ -57,7 +57,7 @@ impl SplitMix {
         mix(self.0)
     }
 
-    /// Evenly from 0 (included) to 1 (excluded).
+    /// Returns a uniform number in `0.0..1.0`.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -72,14 +72,14 @@ fn mix(mut z: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Blob, Source};
+    use crate::data::{Blob, BlobSource};
     use crate::format::ScalarType;
 
     #[test]
-    fn random_numbers_are_these_on_every_machine() {
+    fn random_numbers_are_reproducible() {
         let sample = |distribution, name: &str, len| {
             let scalar_type = ScalarType::parse(name).unwrap();
-            let blob = Blob::new(len, Source::Random { scalar_type, seed: 7, distribution });
+            let blob = Blob::new(len, BlobSource::Random { scalar_type, seed: 7, distribution });
             data_encoding::HEXLOWER.encode(&blob.to_vec().unwrap())
         };
         let actual = [
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn random_numbers_are_spread_as_asked() {
+    fn random_numbers_have_the_requested_mean() {
         let mean = |distribution: Distribution| {
             (0..20_000).map(|i| distribution.sample(3, i).to_f64()).sum::<f64>() / 20_000.0
         };

@@ -1,31 +1,32 @@
-//! The elements of a tensor in another order of dimensions, any part of them, without the rest in memory.
+//! Reorders the dimensions of a tensor; any part of the result can be produced without the rest.
 //!
-//! A part of the result is cut into boxes, each a range of every dimension. What a box holds is read in pieces that lie together
-//! in the source, and turned in memory.
+//! A part of the result is split into boxes, each a range of every dimension. The elements of a box are read in contiguous pieces of
+//! the source, and transposed in memory.
 
 use std::io;
 use std::ops::Range;
 
-/// How a tensor's elements lie, and how they are wanted.
+/// A reordering of a tensor's dimensions.
 #[derive(Debug)]
 pub(crate) struct Reorder<'b> {
     /// Bytes per element.
     element: u64,
     /// Size of each dimension.
     sizes: &'b [u64],
-    /// The dimensions from the outermost to the innermost, in the source.
+    /// Dimensions of the source from the outermost to the innermost.
     from: &'b [u8],
-    /// The same in the result.
+    /// Dimensions of the result from the outermost to the innermost.
     to: &'b [u8],
-    /// Bytes from one index of each dimension to the next, in the source.
+    /// Stride of each dimension in the source, in bytes.
     strides: Vec<u64>,
 }
 
-/// Pieces that lie closer together than a quarter of this are read several at a time.
+/// Bytes read at a time from pieces that are at most a quarter of this apart.
 const WINDOW: u64 = 64 << 10;
 
 impl<'b> Reorder<'b> {
-    /// Of elements of so many bytes. Both orders name each dimension once, and the tensor's bytes can be counted.
+    /// Creates a reordering of elements of `element` bytes. Both orders must be permutations of the dimensions, and the size of the
+    /// tensor in bytes must fit `u64`.
     pub(crate) fn new(element: u64, sizes: &'b [u64], from: &'b [u8], to: &'b [u8]) -> Reorder<'b> {
         let mut strides = vec![0; sizes.len()];
         let mut stride = element;
@@ -36,7 +37,7 @@ impl<'b> Reorder<'b> {
         Reorder { element, sizes, from, to, strides }
     }
 
-    /// Elements from `first` on of the result, as many as `out` has room for. `read` gives bytes of the source from an offset on.
+    /// Fills `out` with elements of the result from index `first` on. `read` reads bytes of the source from an offset on.
     pub(super) fn read(
         &self,
         read: &dyn Fn(u64, &mut [u8]) -> io::Result<()>,
@@ -50,35 +51,35 @@ impl<'b> Reorder<'b> {
             let count: u64 = ranges.iter().map(|range| range.end - range.start).product();
             let (now, later) = std::mem::take(&mut rest).split_at_mut((count * self.element) as usize);
             rest = later;
-            self.turn(ranges, &self.gather(read, ranges, now.len())?, now);
+            self.transpose(ranges, &self.gather(read, ranges, now.len())?, now);
             Ok(())
         })
     }
 
-    /// Cuts elements of the result, counted below the first `depth` of its dimensions, into boxes, in their order.
+    /// Splits a range of elements of the result, indexed in its dimensions from `depth` on, into boxes, in order.
     fn boxes(
         &self,
         depth: usize,
-        wanted: Range<u64>,
+        elements: Range<u64>,
         ranges: &mut Vec<Range<u64>>,
         take: &mut dyn FnMut(&[Range<u64>]) -> io::Result<()>,
     ) -> io::Result<()> {
-        if wanted.is_empty() {
+        if elements.is_empty() {
             return Ok(());
         }
         let Some(&dim) = self.to.get(depth) else { return take(ranges) };
         let dim = usize::from(dim);
         let below: u64 = self.to[depth + 1..].iter().map(|dim| self.sizes[usize::from(*dim)]).product();
-        let mut start = wanted.start;
-        while start < wanted.end {
+        let mut start = elements.start;
+        while start < elements.end {
             let (index, inside) = (start / below, start % below);
-            let whole = (wanted.end - start) / below;
+            let whole = (elements.end - start) / below;
             if inside == 0 && whole > 0 {
                 ranges[dim] = index..index + whole;
                 take(ranges)?;
                 start += whole * below;
             } else {
-                let end = wanted.end.min((index + 1) * below);
+                let end = elements.end.min((index + 1) * below);
                 ranges[dim] = index..index + 1;
                 self.boxes(depth + 1, inside..inside + (end - start), ranges, take)?;
                 start = end;
@@ -88,14 +89,14 @@ impl<'b> Reorder<'b> {
         Ok(())
     }
 
-    /// The elements of a box in the order of the source.
+    /// Reads the elements of a box, in the order of the source.
     fn gather(
         &self,
         read: &dyn Fn(u64, &mut [u8]) -> io::Result<()>,
         ranges: &[Range<u64>],
         len: usize,
     ) -> io::Result<Vec<u8>> {
-        // The dimensions from this one on lie together, since those below it are whole.
+        // The dimensions from this one on are contiguous, since those below it are complete.
         let mut outer = self.from.len();
         let mut piece = self.element;
         while outer > 0 {
@@ -132,8 +133,8 @@ impl<'b> Reorder<'b> {
         Ok(out)
     }
 
-    /// Turns the elements of a box from the order of the source to that of the result.
-    fn turn(&self, ranges: &[Range<u64>], source: &[u8], out: &mut [u8]) {
+    /// Transposes the elements of a box from the order of the source to that of the result.
+    fn transpose(&self, ranges: &[Range<u64>], source: &[u8], out: &mut [u8]) {
         let count = |dim: u8| (ranges[usize::from(dim)].end - ranges[usize::from(dim)].start) as usize;
         let mut strides = vec![0; ranges.len()];
         let mut stride = self.element as usize;
@@ -141,12 +142,12 @@ impl<'b> Reorder<'b> {
             strides[usize::from(dim)] = stride;
             stride *= count(dim);
         }
-        // Dimensions that are innermost in both orders move together.
+        // Dimensions that are innermost in both orders are copied as a unit.
         let alike = self.from.iter().rev().zip(self.to.iter().rev()).take_while(|(from, to)| from == to).count();
         let (outer, inner) = self.to.split_at(self.to.len() - alike);
         let unit = inner.iter().map(|dim| count(*dim)).product::<usize>() * self.element as usize;
         let Some((&last, outer)) = outer.split_last() else { return out.copy_from_slice(source) };
-        let row = Row { unit, stride: strides[usize::from(last)] };
+        let row = StridedRow { unit, stride: strides[usize::from(last)] };
         let mut index = vec![0; ranges.len()];
         let sized: Vec<Range<u64>> = ranges.iter().map(|range| 0..range.end - range.start).collect();
         for out in out.chunks_exact_mut(count(last) * unit) {
@@ -157,14 +158,14 @@ impl<'b> Reorder<'b> {
     }
 }
 
-/// Units of so many bytes that lie so far apart.
-struct Row {
+/// Units of `unit` bytes, `stride` bytes apart.
+struct StridedRow {
     unit: usize,
     stride: usize,
 }
 
-impl Row {
-    /// Puts the units together that `source` begins with.
+impl StridedRow {
+    /// Copies the units of `source`, from its first byte on, to contiguous units of `out`.
     fn copy(&self, source: &[u8], out: &mut [u8]) {
         match self.unit {
             1 => self.copy_units::<1>(source, out),
@@ -179,7 +180,7 @@ impl Row {
         }
     }
 
-    /// The same for a size that the compiler knows, which makes it one load and one store.
+    /// Copies units of a size that is known at compile time: one load and one store each.
     fn copy_units<const N: usize>(&self, source: &[u8], out: &mut [u8]) {
         for (out, source) in out.chunks_exact_mut(N).zip(source.chunks(self.stride)) {
             out.copy_from_slice(&source[..N]);
@@ -187,7 +188,7 @@ impl Row {
     }
 }
 
-/// The next index, the last of `dims` running fastest.
+/// Advances an index; the last of `dims` is the fastest.
 fn step(index: &mut [u64], dims: &[u8], ranges: &[Range<u64>]) {
     for &dim in dims.iter().rev() {
         let dim = usize::from(dim);
@@ -203,8 +204,8 @@ fn step(index: &mut [u64], dims: &[u8], ranges: &[Range<u64>]) {
 mod tests {
     use super::*;
 
-    /// The definition: element by element.
-    fn plain(sizes: &[u64], from: &[u8], to: &[u8], element: usize, data: &[u8]) -> Vec<u8> {
+    /// Reorders element by element: the definition.
+    fn reference(sizes: &[u64], from: &[u8], to: &[u8], element: usize, data: &[u8]) -> Vec<u8> {
         let reorder = Reorder::new(element as u64, sizes, from, to);
         let ranges: Vec<Range<u64>> = sizes.iter().map(|size| 0..*size).collect();
         let mut index = vec![0; sizes.len()];
@@ -245,7 +246,7 @@ mod tests {
             for element in [1, 3, 4, 8] {
                 let count = sizes.iter().product::<u64>();
                 let data: Vec<u8> = (0..count * element).map(|at| (at * 37 % 251) as u8).collect();
-                let expected = plain(sizes, from, to, element as usize, &data);
+                let expected = reference(sizes, from, to, element as usize, &data);
                 let reorder = Reorder::new(element, sizes, from, to);
                 let read = |at: u64, out: &mut [u8]| {
                     out.copy_from_slice(&data[at as usize..at as usize + out.len()]);
@@ -267,11 +268,11 @@ mod tests {
     }
 
     #[test]
-    fn far_pieces_are_read_one_by_one() {
-        // Rows of 40,000 bytes, whose columns are wanted: no window holds two rows.
+    fn distant_pieces_are_read_one_by_one() {
+        // Reads columns of rows of 40,000 bytes: a window does not contain two rows.
         let (sizes, element) = ([9u64, 10_000], 4u64);
         let data: Vec<u8> = (0..sizes[0] * sizes[1] * element).map(|at| (at * 31 % 241) as u8).collect();
-        let expected = plain(&sizes, &[0, 1], &[1, 0], 4, &data);
+        let expected = reference(&sizes, &[0, 1], &[1, 0], 4, &data);
         let reads = std::cell::Cell::new(0);
         let read = |at: u64, out: &mut [u8]| {
             reads.set(reads.get() + 1);
@@ -281,6 +282,6 @@ mod tests {
         let mut out = vec![0; 9 * 4 * 100];
         Reorder::new(element, &sizes, &[0, 1], &[1, 0]).read(&read, 9 * 500, &mut out).unwrap();
         assert_eq!(out, expected[9 * 4 * 500..9 * 4 * 600]);
-        assert_eq!(reads.get(), 9, "a hundred columns lie together in each row");
+        assert_eq!(reads.get(), 9, "a hundred columns are contiguous in each row");
     }
 }

@@ -1,4 +1,4 @@
-//! The same work on many things, on several cores.
+//! Parallel iteration on several threads.
 
 use std::io;
 use std::num::NonZero;
@@ -8,13 +8,12 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
-/// How many workers the machine has room for.
+/// Number of available cores, at least 1.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// What `work` makes of each item, in the items' order, whoever made it. So many workers take one item after the other,
-/// the caller's thread among them.
+/// Applies `work` to each item on `workers` threads, the caller's among them. Returns the results in the order of the items.
 pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let workers = workers.min(items.len());
     let items = Mutex::new(items.into_iter().enumerate());
@@ -38,11 +37,11 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Does `work` for each number below `count`, on so many workers, each of which keeps a state of its own. Nothing new is begun
-/// after an error.
+/// Calls `work` for each number below `count` on `workers` threads, each with its own state. After an error no further number is
+/// started.
 ///
 /// # Errors
-/// The error of the smallest number that has one.
+/// The error of the smallest number that failed.
 #[cfg(feature = "cli")]
 pub fn each<S: Default>(
     count: u64,
@@ -75,38 +74,40 @@ pub fn each<S: Default>(
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// How far a worker may be ahead of who takes what it makes.
+/// Number of finished results that a worker may queue.
 const AHEAD: usize = 16;
 
-/// Makes something of each item, on so many workers, and hands it to `take` in the items' order, while more is made.
+/// Applies `work` to each item on `workers` threads, and passes the results to `take` in the order of the items.
 ///
 /// # Errors
-/// The first error of `take`; then nothing more is made.
+/// The first error of `take`, which stops the workers.
 pub fn in_order<T: Sync, R: Send>(
     items: &[T],
     workers: usize,
-    make: impl Fn(&T) -> R + Sync,
+    work: impl Fn(&T) -> R + Sync,
     mut take: impl FnMut(R) -> io::Result<()>,
 ) -> io::Result<()> {
     let workers = workers.min(items.len());
     if workers < 2 {
-        return items.iter().try_for_each(|item| take(make(item)));
+        return items.iter().try_for_each(|item| take(work(item)));
     }
     thread::scope(|scope| {
         let lane = |first: usize| {
-            let (made, taken) = sync_channel(AHEAD);
-            let make = &make;
-            // Who does not want more drops the other end.
-            scope.spawn(move || items[first..].iter().step_by(workers).try_for_each(|item| made.send(make(item)).ok()));
-            taken
+            let (sender, receiver) = sync_channel(AHEAD);
+            let work = &work;
+            // Sending fails after an error of `take`, which drops the receivers.
+            scope.spawn(move || {
+                items[first..].iter().step_by(workers).try_for_each(|item| sender.send(work(item)).ok())
+            });
+            receiver
         };
         let lanes: Vec<_> = (0..workers).map(lane).collect();
-        // A lane that ends early has panicked, and the scope hands that on.
+        // A worker that ends early has panicked; the scope propagates the panic.
         (0..items.len()).try_for_each(|number| take(lanes[number % workers].recv().map_err(io::Error::other)?))
     })
 }
 
-/// What a thread made; its panic becomes the caller's.
+/// Returns the result of a thread, and propagates its panic.
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -117,7 +118,7 @@ mod tests {
     use std::sync::Mutex;
 
     #[test]
-    fn each_is_done_once_and_the_first_error_counts() {
+    fn each_number_is_processed_once_and_the_first_error_is_returned() {
         for workers in [0, 1, 2, 7] {
             let done = Mutex::new(Vec::new());
             let work = |own: &mut u64, number: u64| {
@@ -130,12 +131,12 @@ mod tests {
             numbers.sort_unstable();
             assert_eq!(numbers, (0..90).collect::<Vec<_>>());
             assert_eq!(super::each(1000, workers, work).unwrap_err().to_string(), "90");
-            assert!(done.lock().unwrap().len() < 90 + workers.max(2), "nothing new is begun");
+            assert!(done.lock().unwrap().len() < 90 + workers.max(2), "no number is started after an error");
         }
     }
 
     #[test]
-    fn what_is_made_is_taken_in_order_up_to_an_error() {
+    fn results_are_taken_in_order_up_to_an_error() {
         let items: Vec<u32> = (0..1000).collect();
         for workers in [0, 1, 2, 7] {
             let mut taken = Vec::new();

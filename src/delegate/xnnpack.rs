@@ -111,14 +111,14 @@ tables! {
 }
 
 /// Members of the union `XValueUnion`, from tag 1.
-pub static VALUES: &[&crate::format::Table] = &[&TENSOR_VALUE, &QUANTIZED_TENSOR_VALUE];
+pub static VALUES: &[&crate::format::TableSchema] = &[&TENSOR_VALUE, &QUANTIZED_TENSOR_VALUE];
 
 /// Members of the union `XNNQuantParams`, from tag 1.
-pub static QUANT_PARAMS: &[&crate::format::Table] =
+pub static QUANT_PARAMS: &[&crate::format::TableSchema] =
     &[&PER_CHANNEL_QUANT, &PER_TENSOR_QUANT, &PER_TOKEN_DYNAMIC_QUANT, &PER_CHANNEL_GROUP_QUANT];
 
 /// Members of the union `XNodeUnion`, from tag 1.
-pub static NODES: &[&crate::format::Table] = &[
+pub static NODES: &[&crate::format::TableSchema] = &[
     &NODE_2X1,        // Add
     &FULLY_CONNECTED, // FullyConnected
     &NODE_1X1,        // Softmax

@@ -9,8 +9,8 @@ use super::encoding::FieldEncodings;
 use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
-use crate::format::table::Union;
 use crate::format::serializer::Serializer;
+use crate::format::table::Union;
 use crate::layout::Strings;
 use crate::program;
 use crate::program::test_cases::{MethodTests, TestCase, TestData};
@@ -142,7 +142,7 @@ mod tests {
     use crate::program::contiguous;
 
     fn tensor(sizes: &[i32], len: u64) -> TestData {
-        let data = Blob::new(len, crate::data::Source::Repeat([1].into()));
+        let data = Blob::new(len, crate::data::BlobSource::Repeat([1].into()));
         let dim_order = contiguous(sizes.len()).into_owned();
         TestData::Tensor { scalar_type: ScalarType::FLOAT, sizes: sizes.to_vec(), dim_order, data }
     }

@@ -96,7 +96,7 @@ mod tests {
     fn segments_are_written_before_the_keys() {
         let bytes = emitted(TENSOR_AND_BLOB);
         let root = Table::root(&bytes).unwrap();
-        let target = |slot| follow(&bytes, root.place(slot).unwrap()).unwrap();
+        let target = |slot| follow(&bytes, root.offset(slot).unwrap()).unwrap();
         assert!(target(flat_tensor::segments) > target(flat_tensor::named_data));
     }
 
@@ -106,7 +106,7 @@ mod tests {
         let last_first = |layout: &str| {
             let bytes = emitted(&format!("{TENSOR_AND_BLOB}layout: {{{layout}}}\n"));
             let root = Table::root(&bytes).unwrap();
-            root.place(flat_tensor::named_data) > root.place(flat_tensor::segments)
+            root.offset(flat_tensor::named_data) > root.offset(flat_tensor::segments)
         };
         assert!(last_first("builder: exir"));
         assert!(!last_first("ptd_builder: exir"));

@@ -12,7 +12,7 @@ use super::encoding::{FieldEncoding, FieldEncodings};
 use crate::data::Blob;
 use crate::format::container::MAX_FLATBUFFER;
 use crate::format::serializer::{EmptyVector, Serializer, SlotOrder};
-use crate::format::{Kind, Table};
+use crate::format::{Kind, TableSchema};
 use crate::layout::Strings;
 use crate::layout::options::MAX_FORCED_ALIGNMENT;
 
@@ -114,7 +114,7 @@ impl<'f> Writer<'f> {
     }
 
     /// Writes a table of `slots`, each with its number, ascending.
-    pub fn table(&mut self, table: &'static Table, slots: &[(u16, Slot)]) -> Offset {
+    pub fn table(&mut self, table: &'static TableSchema, slots: &[(u16, Slot)]) -> Offset {
         debug_assert!(slots.windows(2).all(|w| w[0].0 < w[1].0), "{}: slots ascend", table.name);
         debug_assert!(
             slots.iter().all(|(slot, _)| usize::from(*slot) < table.fields.len()),
@@ -134,7 +134,13 @@ impl<'f> Writer<'f> {
     }
 
     /// Changes a slot to another encoding.
-    fn encode(&mut self, slots: &mut Vec<(u16, Slot)>, table: &'static Table, slot: u16, encoding: FieldEncoding) {
+    fn encode(
+        &mut self,
+        slots: &mut Vec<(u16, Slot)>,
+        table: &'static TableSchema,
+        slot: u16,
+        encoding: FieldEncoding,
+    ) {
         let kind = table.fields[usize::from(slot)].kind;
         let content = match encoding {
             FieldEncoding::Absent => return slots.retain(|(other, _)| *other != slot),

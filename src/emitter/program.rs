@@ -215,7 +215,7 @@ impl Emitter<'_> {
     }
 
     /// A table that holds nothing but a union: tag in slot 0, value in slot 1.
-    fn union(&mut self, table: &'static crate::format::Table, tag: u8, value: Offset) -> Offset {
+    fn union(&mut self, table: &'static crate::format::TableSchema, tag: u8, value: Offset) -> Offset {
         self.w.table(table, &[(0, Slot::Byte(tag)), (1, Slot::Child(Some(value)))])
     }
 
@@ -310,9 +310,10 @@ impl Emitter<'_> {
                 ];
                 (InstructionType::JumpFalseCall, self.w.table(&JUMP_FALSE_CALL, &slots))
             }
-            Instruction::FreeCall { value_index } => {
-                (InstructionType::FreeCall, self.w.table(&FREE_CALL, &[(free_call::value_index, Slot::Int(*value_index))]))
-            }
+            Instruction::FreeCall { value_index } => (
+                InstructionType::FreeCall,
+                self.w.table(&FREE_CALL, &[(free_call::value_index, Slot::Int(*value_index))]),
+            ),
         };
         self.union(&INSTRUCTION, kind.tag(), table)
     }

@@ -8,7 +8,7 @@ use super::table::{tables, unions};
 pub const IDENTIFIER: &str = "BP08";
 
 tables! {
-    /// Root table: a whole `.pte` and its tests.
+    /// Root table: a complete `.pte` and its tests.
     BUNDLED_PROGRAM = bundled_program "BundledProgram" {
         version: UInt, method_test_suites: Tables(&BUNDLED_METHOD_TEST_SUITE), program: AlignedBytes(32),
     }

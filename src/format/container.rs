@@ -1,8 +1,8 @@
-//! The containers of ExecuTorch: identifier, root table and extended header of each format, and how to tell them apart.
+//! The containers of ExecuTorch: identifier, root table and extended header of each format, and the detection of formats.
 //!
-//! One table for whoever writes, reads, checks, overrides or explains a header. All numbers are little-endian.
+//! All numbers are little-endian.
 
-use super::{Table, bundled_program, flat_tensor, program};
+use super::{TableSchema, bundled_program, flat_tensor, program};
 
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Format {
     Safetensors,
 }
 
-/// A format that consists of a FlatBuffer, with data behind it where it has a header.
+/// A format that consists of a FlatBuffer and, if it has an extended header, data segments.
 #[derive(Debug)]
 pub struct Container {
     /// The format.
@@ -28,7 +28,7 @@ pub struct Container {
     /// The file identifier at bytes 4 to 8.
     pub identifier: &'static str,
     /// The root table.
-    pub root: &'static Table,
+    pub root: &'static TableSchema,
     /// The extended header, in formats that have one.
     pub header: Option<&'static ExtendedHeader>,
 }
@@ -40,33 +40,33 @@ pub struct ExtendedHeader {
     pub magic: &'static [u8; 4],
     /// Names of the 64-bit fields.
     pub fields: &'static [&'static str],
-    /// Least length in bytes that the runtime accepts.
+    /// Smallest length in bytes that the runtime accepts.
     pub minimum: u32,
-    /// Length in bytes that is written.
+    /// Length in bytes that the emitter writes.
     pub length: u32,
 }
 
 /// Bytes before the extended header: root offset and file identifier.
 pub const PREAMBLE: usize = 8;
 
-/// Bytes that the runtime reads first, and that a `.pte` or a `.ptd` has at least (rules H-1, H-20).
+/// Size in bytes of the runtime's first read, and minimum size of a `.pte` or a `.ptd` (rules H-1, H-20).
 pub const HEAD: u64 = 64;
 
-/// Bytes from which a format can be told.
+/// Number of leading bytes that identify a format.
 pub const IDENTIFYING: u64 = 9;
 
-/// The largest FlatBuffer in bytes: offsets are signed 32-bit numbers (rule F-2).
+/// Maximum size of a FlatBuffer in bytes: offsets are signed 32-bit numbers (rule F-2).
 pub const MAX_FLATBUFFER: u64 = (1 << 31) - 1;
 
-/// Field of the headers: bytes of the FlatBuffer with the header.
+/// Header field: size in bytes of the FlatBuffer including the header.
 pub const PROGRAM_SIZE: &str = "program_size";
-/// Field of the headers: offset of the first segment.
+/// Header field: offset of the first segment.
 pub const SEGMENT_BASE_OFFSET: &str = "segment_base_offset";
-/// Field of the headers: bytes of all segments.
+/// Header field: size in bytes of all segments.
 pub const SEGMENT_DATA_SIZE: &str = "segment_data_size";
-/// Field of the header of a `.ptd`: bytes inserted behind byte 8.
+/// Field of a `.ptd` header: number of bytes inserted after byte 8.
 pub const FLATBUFFER_OFFSET: &str = "flatbuffer_offset";
-/// Field of the header of a `.ptd`: bytes of the FlatBuffer without the header.
+/// Field of a `.ptd` header: size in bytes of the FlatBuffer without the header.
 pub const FLATBUFFER_SIZE: &str = "flatbuffer_size";
 
 /// The header of a `.pte`. Before ExecuTorch 1.0 it had 24 bytes, without the last field.
@@ -116,18 +116,18 @@ pub static BUNDLED_PROGRAM: Container = Container {
 pub static CONTAINERS: [&Container; 3] = [&PROGRAM, &FLAT_TENSOR, &BUNDLED_PROGRAM];
 
 impl Format {
-    /// The container of the format; `None` for one that is no FlatBuffer.
+    /// Returns the container of the format; `None` for a format that is not a FlatBuffer.
     pub fn container(self) -> Option<&'static Container> {
         CONTAINERS.into_iter().find(|container| container.format == self)
     }
 
-    /// The format of files with this extension, among those with a container.
+    /// Returns the FlatBuffer format of files with this extension.
     pub fn of_extension(extension: &str) -> Option<Format> {
         CONTAINERS.iter().find(|container| container.extension == extension).map(|container| container.format)
     }
 
-    /// The format of a file of `len` bytes by its first [`IDENTIFYING`] ones: by the letters of its identifier, whatever its
-    /// version, or by the header of a `.safetensors`. `None` for none of them.
+    /// Detects the format of a file of `len` bytes from its first [`IDENTIFYING`] bytes: by the letters of its identifier, ignoring
+    /// the version, or by the header of a `.safetensors`. `None` for an unknown format.
     pub fn identify(head: &[u8], len: u64) -> Option<Format> {
         let identifier = head.get(4..8)?;
         let same = |container: &&&Container| {
@@ -139,7 +139,7 @@ impl Format {
         }
     }
 
-    /// As [`Format::identify`]; a file without an identifier is told by the magic of its extended header.
+    /// Detects the format like [`Format::identify`], falling back to the magic of the extended header.
     pub fn identify_damaged(head: &[u8], len: u64) -> Option<Format> {
         let by_header = || {
             let magic = head.get(PREAMBLE..PREAMBLE + 4)?;
@@ -149,8 +149,7 @@ impl Format {
         Format::identify(head, len).or_else(by_header)
     }
 
-    /// Bytes of the metadata of a file of `len` bytes, by its first [`HEAD`] ones; at most `len`, whatever a header states, and
-    /// not less than [`HEAD`].
+    /// Returns the size of the metadata of a file of `len` bytes, from its first [`HEAD`] bytes: at least [`HEAD`], at most `len`.
     pub fn metadata_len(self, head: &[u8], len: u64) -> u64 {
         let container = self.container();
         let header = container.and_then(|container| container.header).filter(|header| header.is_in(head));
@@ -167,7 +166,7 @@ impl Format {
     }
 }
 
-/// Whether a file begins as a `.safetensors` does: the length of a JSON object that fits it, and a brace.
+/// Returns `true` if a file begins like a `.safetensors`: the length of a JSON object that fits the file, and a brace.
 fn is_safetensors(head: &[u8], len: u64) -> bool {
     let length = head.first_chunk().map(|length| u64::from_le_bytes(*length));
     length.and_then(|length| length.checked_add(8)).is_some_and(|end| end <= len) && head.get(8) == Some(&b'{')
@@ -177,39 +176,39 @@ impl ExtendedHeader {
     /// Offset of the header's length in the file.
     pub const LENGTH: usize = PREAMBLE + 4;
 
-    /// Whether a file with these first bytes has this header.
+    /// Returns `true` if a file with these first bytes has this header.
     pub fn is_in(&self, head: &[u8]) -> bool {
         head.get(PREAMBLE..PREAMBLE + 4) == Some(self.magic)
     }
 
-    /// Length that the header states.
+    /// Returns the length in bytes that the header states.
     pub fn stated_length(head: &[u8]) -> Option<u32> {
         Some(u32::from_le_bytes(*head.get(ExtendedHeader::LENGTH..)?.first_chunk()?))
     }
 
-    /// Offset of a field in the file, by its index.
+    /// Returns the offset of a field in the file, by its index.
     pub fn field_offset(index: usize) -> usize {
         PREAMBLE + 8 + 8 * index
     }
 
-    /// Offset of a field in the file.
+    /// Returns the offset of a field in the file.
     ///
     /// # Panics
-    /// A name that is none of the header's fields.
+    /// Panics if the header has no field with this name.
     pub fn offset(&self, name: &str) -> usize {
-        let index = self.fields.iter().position(|field| *field == name).expect("the name of a field of the header");
+        let index = self.fields.iter().position(|field| *field == name).expect("a field of the header");
         ExtendedHeader::field_offset(index)
     }
 
-    /// A field, whatever length the header states; `None` if `head` ends before it.
+    /// Returns the value of a field, ignoring the length that the header states; `None` if `head` ends before the field.
     ///
     /// # Panics
-    /// A name that is none of the header's fields.
+    /// Panics if the header has no field with this name.
     pub fn get(&self, head: &[u8], name: &str) -> Option<u64> {
         Some(u64::from_le_bytes(*head.get(self.offset(name)..)?.first_chunk()?))
     }
 
-    /// The bytes of a header that states `length` and takes `padded` bytes. Fields beyond the length are left out.
+    /// Returns a header of `padded` bytes that states `length`. Fields beyond `length` are left out.
     pub fn to_bytes(&self, length: u32, padded: usize, fields: &[u64]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(padded);
         bytes.extend_from_slice(self.magic);
@@ -227,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_by_identifier_header_and_brace() {
+    fn formats_are_detected_by_identifier_header_and_brace() {
         let head = |at: usize, bytes: &[u8]| {
             let mut head = [0; 64];
             head[at..at + bytes.len()].copy_from_slice(bytes);

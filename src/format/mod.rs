@@ -1,9 +1,9 @@
 //! Facts of the file formats, each stated once: the slot tables of the FlatBuffers schemas, element types, identifiers and
 //! headers of the containers, and access to the bytes of a FlatBuffer.
 //!
-//! One description serves whoever writes, reads or explains bytes. It is not a schema language: a field that is not in these
-//! tables does not exist for this project. Defaults are zero in all of them, so a table needs no column for them. What a
-//! program means is not known here; see [`crate::program`].
+//! The same tables drive the emitter, the readers, the validator and the annotator. A field that is not in these tables does not
+//! exist for this project. Defaults are zero in all three schemas, so the tables have no column for them. The model of a program is
+//! [`crate::program`].
 
 pub mod bundled_program;
 pub mod container;
@@ -19,4 +19,4 @@ pub mod words;
 
 pub use container::Format;
 pub use scalar_type::ScalarType;
-pub use table::{Field, Kind, Table};
+pub use table::{Field, Kind, TableSchema};

@@ -1,37 +1,36 @@
-//! Paths of fields: `methods.forward.values[3].sizes`, `header.program_size`; one grammar and one rendering for whoever prints or reads
-//! them.
+//! Paths of fields, `methods.forward.values[3].sizes`, `header.program_size`: their grammar, parser and rendering.
 //!
-//! What a file has at a path is not known here.
+//! Finding the bytes at a path is left to the users of this module.
 
 use std::fmt;
 
-/// The way to a place, from the root table.
+/// Steps from the root table to a field or an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path(pub Vec<Step>);
+pub struct FieldPath(pub Vec<PathStep>);
 
-/// A step on the way.
+/// One step of a [`FieldPath`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Into a field, or to the item of that name.
+pub enum PathStep {
+    /// A field, or the item with that name.
     Name(String),
-    /// To an item.
+    /// The item at this index.
     Index(usize),
 }
 
-impl Path {
-    /// Parses a path: names between dots, in double quotes if they are no plain words, and numbers in brackets.
+impl FieldPath {
+    /// Parses a path: names separated by dots, in double quotes unless they are words, and indices in brackets.
     ///
     /// # Errors
-    /// What was expected where.
-    pub fn parse(text: &str) -> Result<Path, String> {
+    /// A message with the expected token and the rest of the path.
+    pub fn parse(text: &str) -> Result<FieldPath, String> {
         let mut steps = Vec::new();
         let mut rest = text;
         loop {
             if let Some(quoted) = rest.strip_prefix('"') {
                 let Some((name, behind)) = quoted.split_once('"') else {
-                    return Err(format!("the quote in `{rest}` has no end"));
+                    return Err(format!("unterminated quote in `{rest}`"));
                 };
-                steps.push(Step::Name(name.to_owned()));
+                steps.push(PathStep::Name(name.to_owned()));
                 rest = behind;
             } else {
                 let end = rest.find(['.', '[']).unwrap_or(rest.len());
@@ -39,7 +38,7 @@ impl Path {
                 if name.is_empty() {
                     return Err(format!("expected a name at the start of `{rest}`"));
                 }
-                steps.push(Step::Name(name.to_owned()));
+                steps.push(PathStep::Name(name.to_owned()));
                 rest = behind;
             }
             while let Some(bracket) = rest.strip_prefix('[') {
@@ -47,37 +46,37 @@ impl Path {
                 let Some((index, behind)) = number else {
                     return Err(format!("expected a number and `]` in `{rest}`"));
                 };
-                steps.push(Step::Index(index));
+                steps.push(PathStep::Index(index));
                 rest = behind;
             }
             match rest.strip_prefix('.') {
                 Some(behind) => rest = behind,
-                None if rest.is_empty() => return Ok(Path(steps)),
+                None if rest.is_empty() => return Ok(FieldPath(steps)),
                 None => return Err(format!("expected `.` or `[` before `{rest}`")),
             }
         }
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, step) in self.0.iter().enumerate() {
             let dot = if position == 0 { "" } else { "." };
             match step {
-                // `@` begins the name of a structural word.
-                Step::Name(name) if name.starts_with('@') => write!(f, "{dot}{name}")?,
-                Step::Name(name) => match name_step(name) {
+                // Structural words such as `@length` begin with `@`.
+                PathStep::Name(name) if name.starts_with('@') => write!(f, "{dot}{name}")?,
+                PathStep::Name(name) => match name_step(name) {
                     Some(step) => write!(f, "{dot}{step}")?,
                     None => write!(f, "{dot}\"{name}\"")?,
                 },
-                Step::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Index(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())
     }
 }
 
-/// A step from a table or a vector to what it holds, in the terms of the schema.
+/// A step from a table to one of its fields, or from a vector to one of its items, by schema names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaStep {
     /// A field of a table.
@@ -86,7 +85,7 @@ pub enum SchemaStep {
     Item(usize),
 }
 
-/// A path that is built on the stack while tables are visited, so that nothing is allocated where nothing is wrong.
+/// A path built on the stack while tables are visited: it allocates only when a finding is reported.
 #[derive(Debug, Clone, Copy)]
 pub struct Trail<'p> {
     above: Option<&'p Trail<'p>>,
@@ -100,17 +99,17 @@ impl Trail<'static> {
 }
 
 impl<'p> Trail<'p> {
-    /// On into a field.
+    /// Extends the path by a field.
     pub fn field(&'p self, name: &'static str) -> Trail<'p> {
         Trail { above: Some(self), step: Some(SchemaStep::Field(name)) }
     }
 
-    /// On to an item.
+    /// Extends the path by an item.
     pub fn item(&'p self, index: usize) -> Trail<'p> {
         Trail { above: Some(self), step: Some(SchemaStep::Item(index)) }
     }
 
-    /// The steps from the root.
+    /// Returns the steps from the root.
     pub fn steps(&self) -> Vec<SchemaStep> {
         let mut steps: Vec<SchemaStep> = self.step.into_iter().collect();
         let mut path = self.above;
@@ -123,15 +122,15 @@ impl<'p> Trail<'p> {
     }
 }
 
-/// What paths take from a file: how its methods are called, and which of them have one chain, which paths do not mention.
+/// Properties of a file's methods that its paths depend on: names, and single chains, which paths omit.
 pub trait Methods {
     /// Appends the first steps of a method: `methods.forward`.
     fn write_name(&self, index: usize, out: &mut Vec<u8>);
-    /// Whether a method has one chain.
+    /// Returns `true` if the method has exactly one chain.
     fn has_one_chain(&self, index: usize) -> bool;
 }
 
-/// The name of a field in paths; `None` for the value of a union, which only the last step of a path mentions.
+/// Returns the name of a field in paths; `None` for the value of a union, which only the last step of a path names.
 fn field_name(name: &str, last: bool) -> Option<&str> {
     match name {
         "execution_plan" => Some("methods"),
@@ -140,7 +139,7 @@ fn field_name(name: &str, last: bool) -> Option<&str> {
     }
 }
 
-/// Appends the path of what the steps lead to. With `open` a field of it will follow, so that the value of a union is left out.
+/// Appends the path of the steps. With `open`, a field name will follow, so the value of a union is left out.
 pub fn write(steps: &[SchemaStep], open: bool, methods: &dyn Methods, out: &mut Vec<u8>) {
     let start = out.len();
     let mut method = None;
@@ -155,7 +154,8 @@ pub fn write(steps: &[SchemaStep], open: bool, methods: &dyn Methods, out: &mut 
                 methods.write_name(*index, out);
             }
             (SchemaStep::Field("chains"), Some(SchemaStep::Item(_)))
-                if (open || position + 1 < steps.len()) && method.is_some_and(|method| methods.has_one_chain(method)) =>
+                if (open || position + 1 < steps.len())
+                    && method.is_some_and(|method| methods.has_one_chain(method)) =>
             {
                 position += 1;
             }
@@ -169,7 +169,7 @@ pub fn write(steps: &[SchemaStep], open: bool, methods: &dyn Methods, out: &mut 
     }
 }
 
-/// Appends a field to a path that begins at `start`.
+/// Appends a field to the path that begins at `out[start]`.
 pub fn write_field(name: &str, start: usize, out: &mut Vec<u8>) {
     if out.len() > start {
         out.push(b'.');
@@ -177,14 +177,14 @@ pub fn write_field(name: &str, start: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(name.as_bytes());
 }
 
-/// Appends an item.
+/// Appends an index in brackets.
 pub fn write_item(index: u64, out: &mut Vec<u8>) {
     out.push(b'[');
     write_decimal(index, out);
     out.push(b']');
 }
 
-/// Appends a number in decimal digits. Annotating writes millions, for which a formatter is too slow.
+/// Appends decimal digits. `annotate` writes millions of numbers, for which `write!` is too slow.
 pub fn write_decimal(mut value: u64, out: &mut Vec<u8>) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
@@ -199,27 +199,27 @@ pub fn write_decimal(mut value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-impl Path {
-    /// The path of what steps in the terms of the schema lead to.
-    pub fn of(steps: &[Step]) -> Path {
-        let step = |(position, step): (usize, &Step)| match step {
-            Step::Name(name) => {
-                field_name(name, position + 1 == steps.len()).map(|name| Step::Name(name.to_owned()))
+impl FieldPath {
+    /// Converts steps by schema names to a path.
+    pub fn of(steps: &[PathStep]) -> FieldPath {
+        let step = |(position, step): (usize, &PathStep)| match step {
+            PathStep::Name(name) => {
+                field_name(name, position + 1 == steps.len()).map(|name| PathStep::Name(name.to_owned()))
             }
-            Step::Index(index) => Some(Step::Index(*index)),
+            PathStep::Index(index) => Some(PathStep::Index(*index)),
         };
-        Path(steps.iter().enumerate().filter_map(step).collect())
+        FieldPath(steps.iter().enumerate().filter_map(step).collect())
     }
 }
 
-/// Longer names of methods are not repeated in every path.
+/// Longest method name in bytes that appears in paths; methods with longer names are given by index.
 const MAX_NAME: usize = 100;
 
-/// Methods beyond this number go by their index.
+/// Number of methods that can appear by name; later ones are given by index.
 const MAX_METHODS: usize = 1000;
 
-/// A name as a step of a path: a plain word, or in double quotes. `None` for a name that a path cannot hold: one with quotes,
-/// backslashes or characters that are not printed as they are.
+/// Returns a name as a step of a path: a word, or in double quotes. `None` for a name with quotes, backslashes or characters that
+/// need escapes.
 pub fn name_step(name: &str) -> Option<String> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     if !name.is_empty() && name.chars().all(word) {
@@ -233,14 +233,14 @@ pub fn name_step(name: &str) -> Option<String> {
 /// unique or not printable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MethodName {
-    /// The name as a step.
+    /// Name, quoted if necessary.
     Name(String),
-    /// The index.
+    /// Index.
     Index(usize),
 }
 
 impl MethodName {
-    /// The method at `index` of `count` methods; `name` gives the name of each.
+    /// Returns the path of the method at `index` of `count` methods; `name` returns the name of each.
     pub fn of<'n>(count: usize, name: impl Fn(usize) -> Option<&'n [u8]>, index: usize) -> MethodName {
         let own = if index < MAX_METHODS { name(index).filter(|name| name.len() <= MAX_NAME) } else { None };
         let unique = |own: &&[u8]| (0..count.min(MAX_METHODS)).filter(|other| name(*other) == Some(own)).count() < 2;
@@ -266,19 +266,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_what_they_say() {
+    fn paths_round_trip() {
         for text in ["root", "methods.forward.values[3].sizes[0]", "methods.\"a.b\".values.x", "a[0][1].@vtable.b"] {
-            assert_eq!(Path::parse(text).unwrap().to_string(), text);
+            assert_eq!(FieldPath::parse(text).unwrap().to_string(), text);
         }
         for text in ["", "a.", ".a", "a[", "a[x]", "a[-1]", "\"a", "a[0]b", "a[99999999999999999999]"] {
-            assert!(Path::parse(text).is_err(), "{text}");
+            assert!(FieldPath::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn unions_and_single_chains_are_left_out_of_paths() {
-        struct One;
-        impl Methods for One {
+        struct SingleChain;
+        impl Methods for SingleChain {
             fn write_name(&self, index: usize, out: &mut Vec<u8>) {
                 out.extend_from_slice(format!("methods.m{index}").as_bytes());
             }
@@ -289,7 +289,7 @@ mod tests {
         use SchemaStep::{Field, Item};
         let path = |steps: &[SchemaStep], open| {
             let mut out = Vec::new();
-            write(steps, open, &One, &mut out);
+            write(steps, open, &SingleChain, &mut out);
             String::from_utf8(out).unwrap()
         };
         let args = |method| {
@@ -303,16 +303,25 @@ mod tests {
         assert_eq!(path(&args(0)[..4], false), "methods.m0.chains[0]");
         assert_eq!(path(&args(0)[..4], true), "methods.m0");
         assert_eq!(path(&args(0)[..1], false), "methods");
-        let steps = ["execution_plan", "values"].map(|name| Step::Name(name.to_owned()));
-        assert_eq!(Path::of(&steps).to_string(), "methods.values");
+        let steps = ["execution_plan", "values"].map(|name| PathStep::Name(name.to_owned()));
+        assert_eq!(FieldPath::of(&steps).to_string(), "methods.values");
     }
 
     #[test]
-    fn methods_are_called_by_unique_printable_names() {
-        let names = ["forward", "a-b", "a\"b", "twice", "twice", "", "a\u{1b}b"];
+    fn methods_appear_by_unique_printable_names() {
+        let names = ["forward", "a-b", "a\"b", "same", "same", "", "a\u{1b}b"];
         let name = |index: usize| names.get(index).map(|name| name.as_bytes());
         let shown: Vec<String> = (0..8).map(|index| MethodName::of(8, name, index).to_string()).collect();
-        let expected = ["methods.forward", "methods.\"a-b\"", "methods[2]", "methods[3]", "methods[4]", "methods.\"\"", "methods[6]", "methods[7]"];
+        let expected = [
+            "methods.forward",
+            "methods.\"a-b\"",
+            "methods[2]",
+            "methods[3]",
+            "methods[4]",
+            "methods.\"\"",
+            "methods[6]",
+            "methods[7]",
+        ];
         assert_eq!(shown, expected);
     }
 }

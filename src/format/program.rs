@@ -10,14 +10,14 @@ use super::table::{Enum, tables, unions};
 /// The file identifier at bytes 4..8 (rule H-13).
 pub const IDENTIFIER: &str = "ET12";
 
-/// How a tensor's shape may change.
+/// Kind of change that a tensor's shape allows.
 pub static TENSOR_SHAPE_DYNAMISM: Enum =
     Enum { name: "TensorShapeDynamism", names: &[("STATIC", 0), ("DYNAMIC_BOUND", 1), ("DYNAMIC_UNBOUND", 2)] };
-/// Where a tensor's data is.
+/// Location of a tensor's data.
 pub static TENSOR_DATA_LOCATION: Enum = Enum { name: "TensorDataLocation", names: &[("SEGMENT", 0), ("EXTERNAL", 1)] };
-/// Where a delegate's data is.
+/// Location of a delegate's data.
 pub static DATA_LOCATION: Enum = Enum { name: "DataLocation", names: &[("INLINE", 0), ("SEGMENT", 1)] };
-/// What a tensor or a planned buffer lives on.
+/// Device of a tensor or a planned buffer.
 pub static DEVICE_TYPE: Enum = Enum { name: "DeviceType", names: &[("CPU", 0), ("CUDA", 1)] };
 
 tables! {
@@ -34,7 +34,7 @@ tables! {
         chains: Tables(&CHAIN), operators: Tables(&OPERATOR), delegates: Tables(&BACKEND_DELEGATE),
         non_const_buffer_sizes: Longs, non_const_buffer_device: Tables(&NON_CONST_BUFFER_DEVICE),
     }
-    /// How the caller's containers were flattened.
+    /// Pytree specifications of the method's arguments and results.
     CONTAINER_METADATA = container_metadata "ContainerMetadata" { encoded_inp_str: Text, encoded_out_str: Text }
     /// One value of a method.
     EVALUE = evalue "EValue" { val_type: UnionTag, val: Union(KERNEL_TYPES) }
@@ -46,7 +46,7 @@ tables! {
     BOOL = bool_ "Bool" { bool_val: Bool }
     /// A floating point number.
     DOUBLE = double "Double" { double_val: Double }
-    /// A text.
+    /// A string.
     STRING = string "String" { string_val: Text }
     /// A list of integers, each the *index* of an Int value (rule M-7).
     INT_LIST = int_list "IntList" { items: Longs }
@@ -64,9 +64,9 @@ tables! {
         data_buffer_idx: UInt, allocation_info: Child(&ALLOCATION_DETAILS), layout: Byte,
         shape_dynamism: Named(&TENSOR_SHAPE_DYNAMISM), extra_tensor_info: Child(&EXTRA_TENSOR_INFO),
     }
-    /// Place of a tensor in planned memory.
+    /// Offset of a tensor in a planned buffer.
     ALLOCATION_DETAILS = allocation_details "AllocationDetails" { memory_id: UInt, memory_offset_low: UInt, memory_offset_high: UInt }
-    /// What few tensors need.
+    /// Optional properties of a tensor.
     EXTRA_TENSOR_INFO = extra_tensor_info "ExtraTensorInfo" {
         mutable_data_segments_idx: ULong, fully_qualified_name: Text, location: Named(&TENSOR_DATA_LOCATION),
         device_type: Named(&DEVICE_TYPE), device_index: Byte,
@@ -87,7 +87,7 @@ tables! {
     JUMP_FALSE_CALL = jump_false_call "JumpFalseCall" { cond_value_index: Int, destination_instruction: Int }
     /// Frees a tensor's memory.
     FREE_CALL = free_call "FreeCall" { value_index: Int }
-    /// Where an instruction came from, innermost last.
+    /// Stack trace of an instruction, innermost frame last.
     FRAME_LIST = frame_list "FrameList" { items: Tables(&FRAME) }
     /// One line of a stack trace.
     FRAME = frame "Frame" { filename: Text, lineno: Int, name: Text, context: Text }
@@ -95,7 +95,7 @@ tables! {
     BACKEND_DELEGATE = backend_delegate "BackendDelegate" {
         id: Text, processed: Child(&BACKEND_DELEGATE_DATA_REFERENCE), compile_specs: Tables(&COMPILE_SPEC),
     }
-    /// Where a delegate's payload is.
+    /// Location of a delegate's payload.
     BACKEND_DELEGATE_DATA_REFERENCE = backend_delegate_data_reference "BackendDelegateDataReference" {
         location: Named(&DATA_LOCATION), index: UInt,
     }
@@ -107,7 +107,7 @@ tables! {
     BUFFER = buffer "Buffer" { storage: AlignedBytes(16) }
     /// Bytes behind the FlatBuffer.
     DATA_SEGMENT = data_segment "DataSegment" { offset: ULong, size: ULong }
-    /// Pieces of one segment.
+    /// Offsets of the data in one segment.
     SUBSEGMENT_OFFSETS = subsegment_offsets "SubsegmentOffsets" { segment_index: UInt, offsets: ULongs }
     /// A blob with a key.
     NAMED_DATA = named_data "NamedData" { key: Text, segment_index: UInt }

@@ -1,8 +1,8 @@
-//! Facts of the `.safetensors` format.
+//! Element types of the `.safetensors` format.
 
 use safetensors::Dtype;
 
-/// The element types that both formats have.
+/// Element types that exist in both formats.
 pub const TYPES: &[(Dtype, &str)] = &[
     (Dtype::BOOL, "bool"),
     (Dtype::U8, "uint8"),
@@ -21,4 +21,3 @@ pub const TYPES: &[(Dtype, &str)] = &[
     (Dtype::F8_E5M2, "float8_e5m2"),
     (Dtype::F8_E4M3, "float8_e4m3fn"),
 ];
-

@@ -1,7 +1,7 @@
-//! The element types: number, name in the schema, name in torch, size (docs/format.md, "Element types").
+//! The element types: number, name in torch, name in the schema, size, encoding (docs/format.md, "Element types").
 //!
-//! A file may hold any number; what the runtime accepts is [`ScalarType::info`] being `Some`. Turning numbers into
-//! bytes of a type is [`crate::data::number`]'s work.
+//! A file may contain any number; the runtime accepts those with [`ScalarType::info`]. [`crate::data::number`] converts numbers to and
+//! from the bytes of a type.
 
 use super::table::Enum;
 
@@ -9,7 +9,43 @@ use super::table::Enum;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ScalarType(pub i8);
 
-/// How the bytes of one element are to be understood.
+/// Binary format of a floating point number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FloatFormat {
+    /// IEEE 754 double precision.
+    Binary64,
+    /// IEEE 754 single precision.
+    Binary32,
+    /// IEEE 754 half precision.
+    Binary16,
+    /// The upper 16 bits of [`FloatFormat::Binary32`].
+    Bfloat16,
+    /// 5 exponent bits, 2 mantissa bits, with infinities.
+    Float8E5m2,
+    /// 4 exponent bits, 3 mantissa bits, without infinities.
+    Float8E4m3fn,
+    /// 5 exponent bits, 2 mantissa bits, without infinities and negative zero.
+    Float8E5m2fnuz,
+    /// 4 exponent bits, 3 mantissa bits, without infinities and negative zero.
+    Float8E4m3fnuz,
+}
+
+impl FloatFormat {
+    /// Size in bytes.
+    pub const fn size(self) -> u64 {
+        match self {
+            FloatFormat::Binary64 => 8,
+            FloatFormat::Binary32 => 4,
+            FloatFormat::Binary16 | FloatFormat::Bfloat16 => 2,
+            FloatFormat::Float8E5m2
+            | FloatFormat::Float8E4m3fn
+            | FloatFormat::Float8E5m2fnuz
+            | FloatFormat::Float8E4m3fnuz => 1,
+        }
+    }
+}
+
+/// Encoding of one element as bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// Unsigned integer.
@@ -18,69 +54,88 @@ pub enum Encoding {
     Signed,
     /// 0 or 1.
     Bool,
-    /// IEEE 754 binary floating point, or one of the two-byte and one-byte types named by [`Info::name`].
-    Float,
-    /// Two floats: real, imaginary.
-    Complex,
-    /// Bytes without a number behind them; given as unsigned integers.
+    /// Floating point number.
+    Float(FloatFormat),
+    /// Two floating point numbers: real and imaginary part.
+    Complex(FloatFormat),
+    /// Packed bits without a numeric meaning, written as unsigned integers.
     Opaque,
 }
 
-/// What is known of an element type.
+/// Properties of an element type.
 #[derive(Debug)]
-pub struct Info {
+pub struct ScalarTypeInfo {
     /// Number in the file.
     pub code: i8,
-    /// torch's name.
+    /// Name in torch.
     pub name: &'static str,
-    /// The schema's enumerator (the runtime's, for the numbers the schema lacks).
+    /// Enumerator in the schema, or in the runtime for numbers that the schema lacks.
     pub schema: &'static str,
     /// Bytes per element.
     pub size: u64,
-    /// Kind of number.
+    /// Encoding of an element.
     pub encoding: Encoding,
 }
 
+use Encoding::{Bool, Complex, Float, Opaque, Signed, Unsigned};
+use FloatFormat::{Bfloat16, Binary16, Binary32, Binary64, Float8E4m3fn, Float8E4m3fnuz, Float8E5m2, Float8E5m2fnuz};
+
 macro_rules! scalar_types {
-    ($( $code:literal $name:literal $schema:literal $size:literal $encoding:ident )*) => {
-        static INFO: &[Info] = &[$( Info { code: $code, name: $name, schema: $schema, size: $size, encoding: Encoding::$encoding } ),*];
-        /// The schema's enum, with the numbers the runtime knows beyond it.
+    ($( $code:literal $name:literal $schema:literal $size:literal $encoding:expr, )*) => {
+const INFO: &[ScalarTypeInfo] = &[$( ScalarTypeInfo { code: $code, name: $name, schema: $schema, size: $size, encoding: $encoding } ),*];
+        /// The schema's enum, extended by the numbers of the runtime.
         pub static SCALAR_TYPE: Enum = Enum { name: "ScalarType", names: &[$( ($schema, $code) ),*] };
     };
 }
 
 scalar_types! {
-    0 "uint8" "BYTE" 1 Unsigned
-    1 "int8" "CHAR" 1 Signed
-    2 "int16" "SHORT" 2 Signed
-    3 "int32" "INT" 4 Signed
-    4 "int64" "LONG" 8 Signed
-    5 "float16" "HALF" 2 Float
-    6 "float32" "FLOAT" 4 Float
-    7 "float64" "DOUBLE" 8 Float
-    8 "complex32" "COMPLEXHALF" 4 Complex
-    9 "complex64" "COMPLEXFLOAT" 8 Complex
-    10 "complex128" "COMPLEXDOUBLE" 16 Complex
-    11 "bool" "BOOL" 1 Bool
-    12 "qint8" "QINT8" 1 Signed
-    13 "quint8" "QUINT8" 1 Unsigned
-    14 "qint32" "QINT32" 4 Signed
-    15 "bfloat16" "BFLOAT16" 2 Float
-    16 "quint4x2" "QUINT4X2" 1 Opaque
-    17 "quint2x4" "QUINT2X4" 1 Opaque
-    18 "bits1x8" "BITS1X8" 1 Opaque
-    19 "bits2x4" "BITS2X4" 1 Opaque
-    20 "bits4x2" "BITS4X2" 1 Opaque
-    21 "bits8" "BITS8" 1 Opaque
-    22 "bits16" "BITS16" 2 Opaque
-    23 "float8_e5m2" "FLOAT8E5M2" 1 Float
-    24 "float8_e4m3fn" "FLOAT8E4M3FN" 1 Float
-    25 "float8_e5m2fnuz" "FLOAT8E5M2FNUZ" 1 Float
-    26 "float8_e4m3fnuz" "FLOAT8E4M3FNUZ" 1 Float
-    27 "uint16" "UINT16" 2 Unsigned
-    28 "uint32" "UINT32" 4 Unsigned
-    29 "uint64" "UINT64" 8 Unsigned
+    0 "uint8" "BYTE" 1 Unsigned,
+    1 "int8" "CHAR" 1 Signed,
+    2 "int16" "SHORT" 2 Signed,
+    3 "int32" "INT" 4 Signed,
+    4 "int64" "LONG" 8 Signed,
+    5 "float16" "HALF" 2 Float(Binary16),
+    6 "float32" "FLOAT" 4 Float(Binary32),
+    7 "float64" "DOUBLE" 8 Float(Binary64),
+    8 "complex32" "COMPLEXHALF" 4 Complex(Binary16),
+    9 "complex64" "COMPLEXFLOAT" 8 Complex(Binary32),
+    10 "complex128" "COMPLEXDOUBLE" 16 Complex(Binary64),
+    11 "bool" "BOOL" 1 Bool,
+    12 "qint8" "QINT8" 1 Signed,
+    13 "quint8" "QUINT8" 1 Unsigned,
+    14 "qint32" "QINT32" 4 Signed,
+    15 "bfloat16" "BFLOAT16" 2 Float(Bfloat16),
+    16 "quint4x2" "QUINT4X2" 1 Opaque,
+    17 "quint2x4" "QUINT2X4" 1 Opaque,
+    18 "bits1x8" "BITS1X8" 1 Opaque,
+    19 "bits2x4" "BITS2X4" 1 Opaque,
+    20 "bits4x2" "BITS4X2" 1 Opaque,
+    21 "bits8" "BITS8" 1 Opaque,
+    22 "bits16" "BITS16" 2 Opaque,
+    23 "float8_e5m2" "FLOAT8E5M2" 1 Float(Float8E5m2),
+    24 "float8_e4m3fn" "FLOAT8E4M3FN" 1 Float(Float8E4m3fn),
+    25 "float8_e5m2fnuz" "FLOAT8E5M2FNUZ" 1 Float(Float8E5m2fnuz),
+    26 "float8_e4m3fnuz" "FLOAT8E4M3FNUZ" 1 Float(Float8E4m3fnuz),
+    27 "uint16" "UINT16" 2 Unsigned,
+    28 "uint32" "UINT32" 4 Unsigned,
+    29 "uint64" "UINT64" 8 Unsigned,
 }
+
+// The size of a row must match its encoding.
+const _: () = {
+    let mut row = 0;
+    while row < INFO.len() {
+        let info = &INFO[row];
+        let matches = match info.encoding {
+            Float(format) => info.size == format.size(),
+            Complex(format) => info.size == 2 * format.size(),
+            Bool => info.size == 1,
+            Unsigned | Signed | Opaque => info.size <= 8,
+        };
+        assert!(matches);
+        row += 1;
+    }
+};
 
 impl ScalarType {
     /// `float32`.
@@ -90,25 +145,25 @@ impl ScalarType {
     /// `bool`.
     pub const BOOL: ScalarType = ScalarType(11);
 
-    /// What is known of this number; `None` for a number the runtime refuses (rule T-2).
-    pub fn info(self) -> Option<&'static Info> {
+    /// Returns the properties of the type; `None` for a number that the runtime rejects (rule T-2).
+    pub fn info(self) -> Option<&'static ScalarTypeInfo> {
         usize::try_from(self.0).ok().and_then(|code| INFO.get(code))
     }
 
-    /// Understands torch's name (`float32`, also `torch.float32`, `half`, `long`, ...) and the schema's (`FLOAT`).
+    /// Parses a name of torch (`float32`, `torch.float32`, `half`, `long`, ...) or of the schema (`FLOAT`).
     pub fn parse(name: &str) -> Option<ScalarType> {
         let name = name.strip_prefix("torch.").unwrap_or(name);
         let by_name = INFO.iter().find(|i| i.name == name || i.schema == name).map(|i| ScalarType(i.code));
         by_name.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, code)| ScalarType(*code)))
     }
 
-    /// torch's names, ascending by number.
+    /// Names in torch, ascending by number.
     pub fn names() -> impl Iterator<Item = &'static str> {
         INFO.iter().map(|i| i.name)
     }
 }
 
-/// torch's second names.
+/// Aliases in torch.
 static ALIASES: &[(&str, i8)] = &[
     ("short", 2),
     ("int", 3),

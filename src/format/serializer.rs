@@ -1,8 +1,6 @@
-//! The serializers of ExecuTorch, each as one row of facts: which releases use it and what it does in its own way.
-//!
-//! Following a release whose serializer differs is a new row. What a program means does not depend on it.
+//! The serializers of ExecuTorch: the releases that use each, and the encoding choices in which they differ.
 
-/// The writer of a FlatBuffer, in whose way its parts are ordered and encoded.
+/// The upstream FlatBuffer writer whose ordering and encoding is reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Serializer {
@@ -12,14 +10,14 @@ pub enum Serializer {
     Flatc,
 }
 
-/// What a serializer does in its own way.
+/// Encoding choices of a serializer.
 #[derive(Debug)]
 pub struct SerializerFacts {
     /// The serializer.
     pub serializer: Serializer,
-    /// Its name in `layout:` and on the command line.
+    /// Name in `layout:` and on the command line.
     pub name: &'static str,
-    /// What it writes.
+    /// Files that upstream writes with it.
     pub doc: &'static str,
     /// Order in which the slots of a table are written.
     pub slots: SlotOrder,
@@ -32,16 +30,16 @@ pub struct SerializerFacts {
 pub enum SlotOrder {
     /// Ascending slot number.
     Ascending,
-    /// By size, the largest first; within a size by descending slot number.
+    /// Descending size; within a size, descending slot number.
     BySize,
 }
 
 /// Encoding of a vector without items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmptyVector {
-    /// Aligned as its items would be.
+    /// Aligned like a vector with items.
     Aligned,
-    /// Its length alone, aligned to 4 bytes.
+    /// The length only, aligned to 4 bytes.
     LengthOnly,
 }
 
@@ -66,10 +64,10 @@ impl Serializer {
     /// All serializers.
     pub const ALL: [Serializer; 2] = [Serializer::Exir, Serializer::Flatc];
 
-    /// The names of all serializers, in the order of [`Serializer::ALL`].
+    /// Names in the order of [`Serializer::ALL`].
     pub const NAMES: &[&str] = &["exir", "flatc"];
 
-    /// What the serializer does in its own way.
+    /// Returns the row of the serializer.
     pub fn facts(self) -> &'static SerializerFacts {
         &FACTS[self as usize]
     }

@@ -1,38 +1,36 @@
-//! The vocabulary of a slot table: tables, fields, kinds, enums, and the macro that writes them down.
-//!
-//! Nothing here reads or writes a byte.
+//! Types that describe a FlatBuffers schema (tables, fields, kinds, enums), and the macro that declares them.
 
 /// A table of a FlatBuffers schema: its fields by slot number.
 #[derive(Debug)]
-pub struct Table {
-    /// Name as the schema has it.
+pub struct TableSchema {
+    /// Name in the schema.
     pub name: &'static str,
-    /// Fields; the position is the slot number. A union takes two: its tag, then its value.
+    /// Fields by slot number. A union takes two: its tag, then its value.
     pub fields: &'static [Field],
 }
 
-/// One slot of a [`Table`].
+/// One slot of a [`TableSchema`].
 #[derive(Debug)]
 pub struct Field {
-    /// Name as the schema has it; the tag of a union `val` is called `val_type`.
+    /// Name in the schema; the tag of a union `val` is named `val_type`.
     pub name: &'static str,
-    /// What the slot holds.
+    /// Type of the slot.
     pub kind: Kind,
 }
 
-/// What a slot holds.
+/// Type of a slot.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// One byte, 0 or 1.
     Bool,
     /// `i8`.
     Byte,
-    /// `i8` with names.
+    /// `i8` with named values.
     Enum(&'static Enum),
-    /// `u8`: which member of the union in the next slot is present; 0 is none, `n` is the n-th member.
+    /// `u8`: member of the union in the next slot; 0 is none, `n` is the n-th member.
     UnionTag,
     /// Offset to one of these tables.
-    Union(&'static [&'static Table]),
+    Union(&'static [&'static TableSchema]),
     /// `i16`.
     Short,
     /// `i32`.
@@ -48,10 +46,10 @@ pub enum Kind {
     /// Offset to a string.
     Text,
     /// Offset to a table.
-    Table(&'static Table),
+    Table(&'static TableSchema),
     /// Offset to a vector of one-byte numbers.
     Bytes,
-    /// Offset to a vector of one-byte numbers whose first byte is aligned to this much at least (`force_align`).
+    /// Offset to a vector of one-byte numbers whose first byte has at least this alignment (`force_align`).
     AlignedBytes(u32),
     /// Offset to a vector of bools.
     Bools,
@@ -64,46 +62,46 @@ pub enum Kind {
     /// Offset to a vector of `f64`.
     Doubles,
     /// Offset to a vector of tables.
-    Tables(&'static Table),
+    Tables(&'static TableSchema),
 }
 
-/// An enum of a schema: numbers with names.
+/// An enum of a schema.
 #[derive(Debug)]
 pub struct Enum {
-    /// Name as the schema has it.
+    /// Name in the schema.
     pub name: &'static str,
-    /// `(name, number)`, ascending.
+    /// `(name, number)`, ascending by number.
     pub names: &'static [(&'static str, i8)],
 }
 
 impl Enum {
-    /// The schema's name of `number`, if it has one.
+    /// Returns the schema's name of `number`; `None` if it has none.
     pub fn name_of(&self, number: i8) -> Option<&'static str> {
         self.names.iter().find(|(_, n)| *n == number).map(|(name, _)| *name)
     }
 
-    /// The number called `name`, in any case.
+    /// Returns the number of `name`, ignoring ASCII case.
     pub fn number_of(&self, name: &str) -> Option<i8> {
         self.names.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, n)| *n)
     }
 }
 
-/// Writes slot tables: for each table a `static` description and a module of slot numbers, so that
-/// `tensor::sizes` is a `u16` and `TENSOR.fields[tensor::sizes]` describes it.
+/// Declares slot tables: for each table a `static` [`TableSchema`] and a module of slot numbers, so that `tensor::sizes` is a `u16`
+/// and `TENSOR.fields[tensor::sizes]` describes the field.
 macro_rules! tables {
     ($( $(#[$doc:meta])* $static:ident = $module:ident $name:literal { $( $field:ident : $kind:expr ),* $(,)? } )*) => {$(
         $(#[$doc])*
-        pub static $static: $crate::format::Table = $crate::format::Table {
+        pub static $static: $crate::format::TableSchema = $crate::format::TableSchema {
             name: $name,
             fields: &[$( $crate::format::Field { name: stringify!($field), kind: $kind } ),*],
         };
-        #[doc = concat!("Slot numbers of `", $name, "`.")]
+        #[doc = concat!("SlotNumber numbers of `", $name, "`.")]
         // Not every slot is written or read by its number.
         #[allow(non_upper_case_globals, missing_docs, dead_code)]
         pub mod $module {
             #[allow(non_camel_case_types, dead_code)]
-            enum Slot { $( $field ),* }
-            $( pub const $field: u16 = Slot::$field as u16; )*
+            enum SlotNumber { $( $field ),* }
+            $( pub const $field: u16 = SlotNumber::$field as u16; )*
         }
     )*};
 }
@@ -112,7 +110,7 @@ pub(crate) use tables;
 /// The members of a union: an enum whose variants have tags from 1 on, in the order of the schema.
 pub trait Union: Copy + 'static {
     /// The tables of the members, from tag 1 on.
-    const MEMBERS: &'static [&'static Table];
+    const MEMBERS: &'static [&'static TableSchema];
 
     /// The member with this tag.
     fn of_tag(tag: u8) -> Option<Self>;
@@ -121,7 +119,7 @@ pub trait Union: Copy + 'static {
     fn tag(self) -> u8;
 
     /// The table of the member.
-    fn table(self) -> &'static Table {
+    fn table(self) -> &'static TableSchema {
         Self::MEMBERS[usize::from(self.tag()) - 1]
     }
 }
@@ -137,10 +135,10 @@ macro_rules! unions {
         }
 
         $(#[$doc])*
-        pub static $members: &[&$crate::format::Table] = <$union as $crate::format::table::Union>::MEMBERS;
+        pub static $members: &[&$crate::format::TableSchema] = <$union as $crate::format::table::Union>::MEMBERS;
 
         impl $crate::format::table::Union for $union {
-            const MEMBERS: &'static [&'static $crate::format::Table] = &[$( &$table ),*];
+            const MEMBERS: &'static [&'static $crate::format::TableSchema] = &[$( &$table ),*];
 
             #[inline]
             fn of_tag(tag: u8) -> Option<$union> {

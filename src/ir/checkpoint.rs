@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::data::Finder;
 use super::document::{Checkpoint, Word};
-use crate::data::{Blob, Source};
+use crate::data::{Blob, BlobSource};
 use crate::diagnostics::clipped;
 use crate::ir::Diagnostic;
 use crate::program::{TensorLayout, contiguous};
@@ -57,7 +57,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                 };
                 let dim_order = contiguous(tensor.sizes.len()).into_owned();
                 let layout = TensorLayout { scalar_type: tensor.scalar_type, sizes: tensor.sizes, dim_order };
-                let source = Source::File { path: path.as_path().into(), offset: tensor.offset };
+                let source = BlobSource::File { path: path.as_path().into(), offset: tensor.offset };
                 let (key, data) = (renamed(name, &checkpoint.rename), Blob::new(tensor.len, source));
                 entries.push(Entry { key, data, tensor_layout: Some(layout) });
             }

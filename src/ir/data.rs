@@ -8,20 +8,20 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::number::number_word;
 use super::document::{At, Data, DataSource, RandomKind, Word};
 use super::tree::{Node, NodeId, Value};
+use crate::data::Origin;
+use crate::data::number::number_word;
+use crate::data::number::{self, NumericValue};
 use crate::data::produce;
-use crate::data::number::{self, Number};
 use crate::data::random::Distribution;
-use crate::data::{Blob, Source};
+use crate::data::{Blob, BlobSource};
 use crate::diagnostics::{clipped, counted};
-use crate::ir::Diagnostic;
 use crate::format::ScalarType;
 use crate::format::scalar_type::Encoding;
+use crate::ir::Diagnostic;
 use crate::program::{TensorData, TensorLayout, contiguous, is_dim_order};
 use crate::reader::flat_tensor::Entry;
-use crate::data::Origin;
 use crate::reader::{self, npy, safetensors};
 
 /// What the bytes are for.
@@ -242,17 +242,17 @@ impl<'d, 'a> Finder<'d, 'a> {
         };
         let count = len / scalar_type.info().map_or(1, |info| info.size);
         let source = match &data.source {
-            DataSource::Fill(number, _) => Source::Repeat(encode(*number)?.into()),
+            DataSource::Fill(number, _) => BlobSource::Repeat(encode(*number)?.into()),
             DataSource::Iota(start, step) => {
                 encode(*start)?;
                 // A progression leaves the type's range at its end if anywhere.
                 encode(produce::iota(*start, *step, count.saturating_sub(1)))?;
                 encode(produce::iota(*start, *step, 1.min(count.saturating_sub(1))))?;
-                Source::Iota { scalar_type, start: *start, step: *step }
+                BlobSource::Iota { scalar_type, start: *start, step: *step }
             }
             DataSource::Random(seed, kind) => {
                 let distribution = self.distribution(data.id, *kind, scalar_type)?;
-                Source::Random { scalar_type, seed: *seed, distribution }
+                BlobSource::Random { scalar_type, seed: *seed, distribution }
             }
             _ => return None,
         };
@@ -265,7 +265,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                 Encoding::Bool => Some((0, 2)),
                 Encoding::Signed => Some((-(1i128 << (info.size * 8 - 1)), 1i128 << (info.size * 8 - 1))),
                 Encoding::Unsigned | Encoding::Opaque => Some((0, 1i128 << (info.size * 8))),
-                Encoding::Float | Encoding::Complex => None,
+                Encoding::Float(_) | Encoding::Complex(_) => None,
             },
             None => None,
         };
@@ -273,15 +273,17 @@ impl<'d, 'a> Finder<'d, 'a> {
             (RandomKind::Fixed(_), Some(_)) => "normal numbers are no integers",
             (RandomKind::Fixed(distribution), None) => return Some(distribution),
             (RandomKind::Uniform(low, high), None) => {
-                let (low, high) = (low.map_or(0.0, Number::to_f64), high.map_or(1.0, Number::to_f64));
+                let (low, high) = (low.map_or(0.0, NumericValue::to_f64), high.map_or(1.0, NumericValue::to_f64));
                 if low < high && low.is_finite() && high.is_finite() {
                     return Some(Distribution::Uniform { low, high });
                 }
                 "`low` must be below `high`, and both finite"
             }
             (RandomKind::Uniform(low, high), Some((least, bound))) => {
-                match (low.unwrap_or(Number::Int(least)), high.unwrap_or(Number::Int(bound))) {
-                    (Number::Int(low), Number::Int(high)) if least <= low && low < high && high <= bound => {
+                match (low.unwrap_or(NumericValue::Int(least)), high.unwrap_or(NumericValue::Int(bound))) {
+                    (NumericValue::Int(low), NumericValue::Int(high))
+                        if least <= low && low < high && high <= bound =>
+                    {
                         return Some(Distribution::Integers { low, high });
                     }
                     _ => "`low` and `high` must be integers that the type holds, and `low` below `high`",
@@ -384,7 +386,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             let message = format!("{} has {length} bytes: too short for {wanted} from byte {offset}", path.display());
             return self.fail(Diagnostic::error(at, message));
         };
-        Some(Blob::new(len, Source::File { path: path.into(), offset }))
+        Some(Blob::new(len, BlobSource::File { path: path.into(), offset }))
     }
 
     /// A tensor in a file must be what the text says.
@@ -448,7 +450,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         if npy.fortran_order {
             order.reverse();
         }
-        let blob = Blob::new(len, Source::File { path: path.into(), offset: header });
+        let blob = Blob::new(len, BlobSource::File { path: path.into(), offset: header });
         Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
     }
 
@@ -479,7 +481,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let what = format!("tensor `{}` of {}", name.value, path.display());
         self.check_tensor(at, &what, (scalar_type, &sizes), wanted)?;
         let order = contiguous(sizes.len()).into_owned();
-        let blob = Blob::new(len, Source::File { path: path.into(), offset });
+        let blob = Blob::new(len, BlobSource::File { path: path.into(), offset });
         Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
     }
 
@@ -616,10 +618,10 @@ impl Numbers {
 
     fn number(&mut self, node: &Node<'_>) {
         let number = match &node.value {
-            Value::Int(n) => Some(Number::Int((*n).into())),
-            Value::UInt(n) => Some(Number::Int((*n).into())),
-            Value::Float(x) => Some(Number::Float(*x)),
-            Value::Bool(b) => Some(Number::Bool(*b)),
+            Value::Int(n) => Some(NumericValue::Int((*n).into())),
+            Value::UInt(n) => Some(NumericValue::Int((*n).into())),
+            Value::Float(x) => Some(NumericValue::Float(*x)),
+            Value::Bool(b) => Some(NumericValue::Bool(*b)),
             Value::Text(text) => number_word(text),
             _ => None,
         };

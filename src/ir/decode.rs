@@ -6,18 +6,22 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::document::*;
-use super::shape::{self, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document, frame, instruction, iota, jump_false, lie, literal_map, memory, method, r#move, named_data, patch, place, random, raw, tensor, test, test_tensor};
+use super::shape::{
+    self, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document, frame,
+    instruction, iota, jump_false, lie, literal_map, memory, method, r#move, named_data, patch, place, random, raw,
+    tensor, test, test_tensor,
+};
+use super::tree::{Key, Node, NodeId, Value};
+use crate::data::number::{NumericValue, nan_of, number_word};
+use crate::data::random::Distribution;
+use crate::diagnostics::clipped;
+use crate::format::ScalarType;
+use crate::format::path::FieldPath;
+use crate::format::program::DEVICE_TYPE;
 use crate::format::program::InstructionType;
 use crate::format::table::Union;
 use crate::format::words::MEMORY_FORMATS;
-use super::tree::{Key, Node, NodeId, Value};
-use crate::data::number::{Number, nan_of, number_word};
-use crate::data::random::Distribution;
-use crate::diagnostics::clipped;
 use crate::ir::Diagnostic;
-use crate::format::ScalarType;
-use crate::format::path::Path;
-use crate::format::program::DEVICE_TYPE;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
@@ -199,12 +203,12 @@ impl Decoder {
         At { id, value: items.iter().filter_map(|item| self.int(item, what)).collect() }
     }
 
-    fn number(&mut self, node: &Node<'_>) -> Option<Number> {
+    fn number(&mut self, node: &Node<'_>) -> Option<NumericValue> {
         match &node.value {
-            Value::Int(n) => Some(Number::Int((*n).into())),
-            Value::UInt(n) => Some(Number::Int((*n).into())),
-            Value::Float(x) => Some(Number::Float(*x)),
-            Value::Bool(b) => Some(Number::Bool(*b)),
+            Value::Int(n) => Some(NumericValue::Int((*n).into())),
+            Value::UInt(n) => Some(NumericValue::Int((*n).into())),
+            Value::Float(x) => Some(NumericValue::Float(*x)),
+            Value::Bool(b) => Some(NumericValue::Bool(*b)),
             Value::Text(text) => number_word(text).or_else(|| {
                 self.expected_number(node, "a number");
                 None
@@ -217,7 +221,7 @@ impl Decoder {
     }
 
     fn float(&mut self, node: &Node<'_>) -> Option<f64> {
-        self.number(node).map(Number::to_f64)
+        self.number(node).map(NumericValue::to_f64)
     }
 
     /// The position of a word in a list of words.
@@ -343,17 +347,19 @@ impl Decoder {
             document.methods =
                 Some(entries.into_iter().filter_map(|(key, node)| self.method(word(key), node)).collect());
         }
-        document.named_data =
-            fields.take(document::named_data).inspect(|node| document.named_data_at = Some(node.id)).map(|node| {
-                match node.value {
-                    Value::Null => Vec::new(),
-                    _ => {
-                        let entries = self.entries(node, "a map of keys to data");
-                        entries.into_iter().filter_map(|(key, node)| self.named_data(word(key), node)).collect()
-                    }
+        document.named_data = fields
+            .take(document::named_data)
+            .inspect(|node| document.named_data_at = Some(node.id))
+            .map(|node| match node.value {
+                Value::Null => Vec::new(),
+                _ => {
+                    let entries = self.entries(node, "a map of keys to data");
+                    entries.into_iter().filter_map(|(key, node)| self.named_data(word(key), node)).collect()
                 }
             });
-        for node in fields.take(document::checkpoints).map_or(Vec::new(), |node| self.list(node, "a list of checkpoints")) {
+        for node in
+            fields.take(document::checkpoints).map_or(Vec::new(), |node| self.list(node, "a list of checkpoints"))
+        {
             document.checkpoints.extend(self.checkpoint(node));
         }
         if let Some(node) = fields.take(document::layout) {
@@ -393,7 +399,7 @@ impl Decoder {
         let mut raw = Raw::default();
         if let Some(node) = fields.take(raw::set) {
             for (key, node) in self.entries(node, "a map of paths to what they are made to say") {
-                match Path::parse(&key.text) {
+                match FieldPath::parse(&key.text) {
                     Ok(path) => raw.sets.extend(self.lie(node).map(|lie| (At { id: key.id, value: path }, lie))),
                     Err(message) => {
                         self.error(key.id, message, "expected a path such as methods.forward.values[0].sizes")
@@ -404,7 +410,8 @@ impl Decoder {
         raw.fill = fields.take(raw::fill).and_then(|node| self.int(&node, "a byte"));
         for node in fields.take(raw::patch).map_or(Vec::new(), |node| self.list(node, "a list of patches")) {
             let Some(mut patch) = self.fields(node, &shape::PATCH) else { continue };
-            let at = patch.take(patch::at).and_then(|node| Some(At { id: node.id, value: self.int(&node, "an offset")? }));
+            let at =
+                patch.take(patch::at).and_then(|node| Some(At { id: node.id, value: self.int(&node, "an offset")? }));
             let bytes = patch.take(patch::bytes).and_then(|node| self.data(node));
             raw.patches.extend(at.zip(bytes));
         }
@@ -434,7 +441,7 @@ impl Decoder {
                 "null" => Lie::Null,
                 "empty" => Lie::Empty,
                 text => match number_word(text) {
-                    Some(Number::Float(x)) => Lie::Float(x),
+                    Some(NumericValue::Float(x)) => Lie::Float(x),
                     _ => Lie::Text(text.to_owned()),
                 },
             },
@@ -442,7 +449,7 @@ impl Decoder {
                 let mut fields = self.fields(Node { id, value }, &shape::LIE_MAP)?;
                 let same = fields.take(lie::same_as).and_then(|node| match &node.value {
                     Value::Text(text) => {
-                        Path::parse(text).map_err(|error| self.error(node.id, error, "expected a path")).ok()
+                        FieldPath::parse(text).map_err(|error| self.error(node.id, error, "expected a path")).ok()
                     }
                     _ => {
                         self.expected(&node, "a path");
@@ -540,7 +547,9 @@ impl Decoder {
             values: values.into_iter().filter_map(|(key, node)| self.declaration(word(key), node)).collect(),
             chains,
             delegates: delegates.into_iter().filter_map(|(key, node)| self.delegate(word(key), node)).collect(),
-            operators: fields.take(method::operators).map_or(Vec::new(), |node| self.words(node, "a list of operators")),
+            operators: fields
+                .take(method::operators)
+                .map_or(Vec::new(), |node| self.words(node, "a list of operators")),
             memory: fields.take(method::memory).and_then(|node| self.method_memory(node)).unwrap_or_default(),
             container_meta: fields.take(method::container_meta).map(|node| self.container_meta(node)),
             tests: fields.take(method::tests).map_or(Vec::new(), |node| {
@@ -564,14 +573,15 @@ impl Decoder {
             let node = fields.take(name).filter(|node| node.value != Value::Null)?;
             self.text(node, "a text, or null to leave it out").map(|word| word.value.into_owned())
         };
-        Some(ContainerMetadata { encoded_inp_str: text(container_meta::inputs), encoded_out_str: text(container_meta::outputs) })
+        Some(ContainerMetadata {
+            encoded_inp_str: text(container_meta::inputs),
+            encoded_out_str: text(container_meta::outputs),
+        })
     }
 
     fn method_memory(&mut self, node: Node<'_>) -> Option<MethodMemory> {
         let mut fields = self.fields(node, &shape::METHOD_MEMORY)?;
-        let mut unplanned = |decoder: &mut Decoder, name| {
-            decoder.choice(&mut fields, name) == Some(1)
-        };
+        let mut unplanned = |decoder: &mut Decoder, name| decoder.choice(&mut fields, name) == Some(1);
         let (unplanned_inputs, unplanned_outputs) = (unplanned(self, memory::inputs), unplanned(self, memory::outputs));
         let devices = fields.take(memory::non_const_buffer_device).map(|node| {
             let items = self.list(node, "a list of {buffer_idx, device}");
@@ -602,7 +612,8 @@ impl Decoder {
 
     fn buffer_device(&mut self, node: Node<'_>) -> Option<NonConstBufferDevice> {
         let mut fields = self.fields(node, &shape::BUFFER_DEVICE)?;
-        let buffer_idx = fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the number of a buffer"))?;
+        let buffer_idx =
+            fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the number of a buffer"))?;
         let (device_type, device_index) = fields.take(buffer_device::device).and_then(|node| self.device(node))?;
         Some(NonConstBufferDevice { buffer_idx, device_type, device_index })
     }
@@ -906,7 +917,8 @@ impl Decoder {
         let mut fields = self.fields(node, &shape::DELEGATE)?;
         let backend = fields.take(delegate::backend).and_then(|node| self.text(node, "the name of a backend"));
         let data = fields.take(delegate::data).and_then(|node| self.data(node));
-        let specs = fields.take(delegate::compile_specs).map_or(Vec::new(), |node| self.list(node, "a list of {key, value}"));
+        let specs =
+            fields.take(delegate::compile_specs).map_or(Vec::new(), |node| self.list(node, "a list of {key, value}"));
         let compile_specs = specs.into_iter().filter_map(|node| self.compile_spec(node)).collect();
         let inline = fields.take(delegate::inline).and_then(|node| self.bool(node));
         Some(Delegate { name, backend: backend?.value, data: data?, compile_specs, inline })
@@ -924,11 +936,14 @@ impl Decoder {
         let include = fields.take(checkpoint::include).map(|node| self.patterns(node));
         let exclude = fields.take(checkpoint::exclude).map_or(Vec::new(), |node| self.patterns(node));
         let mut rename = Vec::new();
-        for (key, node) in fields.take(checkpoint::rename).map_or(Vec::new(), |node| self.entries(node, "a map of beginnings")) {
+        for (key, node) in
+            fields.take(checkpoint::rename).map_or(Vec::new(), |node| self.entries(node, "a map of beginnings"))
+        {
             rename.extend(self.text(node, "what takes its place").map(|to| (word(key), to)));
         }
         let tag = fields.take(checkpoint::external).and_then(|node| self.external(node)).and_then(|tag| tag.value);
-        let safetensors = fields.take(checkpoint::safetensors).and_then(|node| self.text(node, "the name of a file"))?;
+        let safetensors =
+            fields.take(checkpoint::safetensors).and_then(|node| self.text(node, "the name of a file"))?;
         Some(Checkpoint { safetensors, include, exclude, rename, tag })
     }
 
@@ -1040,8 +1055,9 @@ impl Decoder {
             }
             data_map::iota => {
                 let mut inner = self.fields(value, &shape::IOTA)?;
-                let mut number =
-                    |name, default| inner.take(name).map_or(Some(Number::Int(default)), |node| self.number(&node));
+                let mut number = |name, default| {
+                    inner.take(name).map_or(Some(NumericValue::Int(default)), |node| self.number(&node))
+                };
                 DataSource::Iota(number(iota::start, 0)?, number(iota::step, 1)?)
             }
             data_map::random => self.random(value)?,
@@ -1086,7 +1102,10 @@ impl Decoder {
         }
         let mut number = |name| fields.take(name).and_then(|node| self.number(&node));
         let kind = if normal {
-            let (mean, std) = (number(random::mean).map_or(0.0, Number::to_f64), number(random::std).map_or(1.0, Number::to_f64));
+            let (mean, std) = (
+                number(random::mean).map_or(0.0, NumericValue::to_f64),
+                number(random::std).map_or(1.0, NumericValue::to_f64),
+            );
             RandomKind::Fixed(Distribution::Normal { mean, std })
         } else {
             RandomKind::Uniform(number(random::low), number(random::high))

@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 
 use super::tree::{Node, NodeId};
-use crate::data::number::Number;
+use crate::data::number::NumericValue;
 use crate::data::random::Distribution;
 use crate::format::ScalarType;
-use crate::format::path::Path;
+use crate::format::path::FieldPath;
 use crate::layout::options::OptionOverrides;
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
 
@@ -65,7 +65,7 @@ pub struct Checkpoint<'a> {
 #[derive(Debug, Default)]
 pub struct Raw<'a> {
     /// Places and what they are made to say.
-    pub sets: Vec<(At<Path>, Lie<'a>)>,
+    pub sets: Vec<(At<FieldPath>, Lie<'a>)>,
     /// What padding consists of.
     pub fill: Option<u8>,
     /// Bytes that are overwritten: where, and with what.
@@ -96,7 +96,7 @@ pub enum Lie<'a> {
     /// No items.
     Empty,
     /// What another place refers to.
-    SameAs(Path),
+    SameAs(FieldPath),
     /// Other bytes.
     Bytes(Data<'a>),
 }
@@ -354,7 +354,7 @@ pub enum TestValue<'a> {
     /// None.
     Null,
     /// A number.
-    Number(Number),
+    Number(NumericValue),
     /// A text for a String, or the name of a payload for a tensor.
     Text(Cow<'a, str>),
     /// A tensor's content, with sizes if they are not the method's.
@@ -405,9 +405,9 @@ pub enum DataSource<'a> {
     /// Bytes.
     Bytes(Vec<u8>),
     /// The same number everywhere, this often if no tensor says how often.
-    Fill(Number, Option<u64>),
+    Fill(NumericValue, Option<u64>),
     /// A progression.
-    Iota(Number, Number),
+    Iota(NumericValue, NumericValue),
     /// Random numbers.
     Random(u64, RandomKind),
     /// A file.
@@ -441,7 +441,7 @@ impl DataSource<'_> {
 #[derive(Debug, Clone, Copy)]
 pub enum RandomKind {
     /// Evenly between bounds.
-    Uniform(Option<Number>, Option<Number>),
+    Uniform(Option<NumericValue>, Option<NumericValue>),
     /// This one.
     Fixed(Distribution),
 }

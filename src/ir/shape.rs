@@ -120,10 +120,9 @@ macro_rules! shapes {
 }
 
 use crate::format::words::MEMORY_FORMATS;
-use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::layout::options::{OPTIONS, OptionSpec};
+use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
-
 
 /// Words for the memory of a tensor.
 pub const PLACE_WORDS: &[&str] = &["auto", "none"];
@@ -340,7 +339,8 @@ pub const INSTRUCTION_KINDS: usize = INSTRUCTION.one_of.len();
 /// A tensor: the keys of [`TENSOR_BASE`], and the rows of the table of attributes.
 pub static TENSOR: Shape = Shape { keys: &TENSOR_KEYS, ..TENSOR_SHAPE };
 
-const TENSOR_SHAPE: Shape = Shape { name: "tensor", doc: "A tensor.", keys: &[], required: &[tensor::tensor], one_of: &[] };
+const TENSOR_SHAPE: Shape =
+    Shape { name: "tensor", doc: "A tensor.", keys: &[], required: &[tensor::tensor], one_of: &[] };
 
 static TENSOR_KEYS: [Key; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()] = {
     let mut keys = [const { key("", Form::Null, "") }; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()];

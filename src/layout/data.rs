@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use super::external::{Entry, External};
 use super::segments::{self, Segment};
-use super::{DelegateData, Header, Storage, LayoutError,  MemoryPlan, Options, Plan};
-use crate::program::element::{Element, Part};
+use super::{DelegateData, Header, LayoutError, MemoryPlan, Options, Plan, Storage};
 use crate::data::BlobId;
+use crate::program::element::{Element, Part};
 use crate::program::{Memory, Program, Tensor, TensorData, TensorLayout};
 
 /// Goes through a program in the exporter's order and gives each piece of data a place.

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use super::segments::{self, Segment};
-use super::{LayoutError,  Options, Shards};
-use crate::program::element::Element;
+use super::{LayoutError, Options, Shards};
 use crate::data::BlobId;
+use crate::program::element::Element;
 use crate::program::{Tensor, TensorLayout};
 
 /// A `.ptd`.

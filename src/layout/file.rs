@@ -3,8 +3,8 @@
 //! The one part of the layout that needs the FlatBuffer's length.
 
 use super::segments::{self, Segment};
-use crate::format::container::{FLAT_TENSOR_HEADER, PROGRAM_HEADER};
 use super::{Header, Options, align_up, lcm};
+use crate::format::container::{FLAT_TENSOR_HEADER, PROGRAM_HEADER};
 
 /// Header bytes of a `.ptd` with padding (docs/format.md, ".ptd header").
 const FLAT_TENSOR_HEADER_PADDED: u64 = 48;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::greedy::{self, Request};
 use super::lifetimes::{Lifetimes, instructions, lifetimes, value_at};
-use super::{LayoutError,  align_up};
+use super::{LayoutError, align_up};
 use crate::program::element::{Element, Part};
 use crate::program::{
     EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,

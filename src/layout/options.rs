@@ -269,7 +269,9 @@ impl OptionSpec {
         let valid = match self.kind {
             OptionKind::Alignment => (1..=MAX_ALIGNMENT).contains(&bytes),
             OptionKind::ForcedAlignment => bytes.is_power_of_two() && bytes <= MAX_FORCED_ALIGNMENT,
-            OptionKind::Bytes(least, most) | OptionKind::WordsOrBytes(_, least, most) => (least..=most).contains(&bytes),
+            OptionKind::Bytes(least, most) | OptionKind::WordsOrBytes(_, least, most) => {
+                (least..=most).contains(&bytes)
+            }
             OptionKind::Words(_) => false,
         };
         if valid { Ok(OptionValue::Bytes(bytes)) } else { Err(self.expected()) }
@@ -316,7 +318,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Values of some options, which replace those of other [`Options`].
+/// Values of some options, which replace those of other options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptionOverrides(Vec<(usize, OptionValue)>);
 
@@ -333,12 +335,13 @@ impl OptionOverrides {
         Ok(())
     }
 
-    /// Sets the option with this index in [`OPTIONS`] to a value of its kind.
-    pub fn push(&mut self, index: usize, value: OptionValue) {
+    /// Sets the option with this index in `OPTIONS` to a value of its kind.
+    pub(crate) fn push(&mut self, index: usize, value: OptionValue) {
         self.0.push((index, value));
     }
 
     /// Puts the values into `options`.
+    #[doc(hidden)]
     pub fn apply(&self, options: &mut Options) {
         for (index, value) in &self.0 {
             OPTIONS[*index].set(options, *value);

@@ -1,4 +1,4 @@
-//! Data as text: small ones as numbers or hex, large ones as a range of the file they are in, or in files of their own.
+//! Prints data: small ones as numbers or hex, large ones as a range of the input file, or in extracted files.
 
 use std::collections::HashSet;
 use std::io;
@@ -6,38 +6,38 @@ use std::path::PathBuf;
 
 use super::yaml;
 use crate::data::number;
-use crate::data::{Blob, Source};
+use crate::data::{Blob, BlobSource};
 use crate::program::{Tensor, contiguous};
 
-/// What becomes of data that are too large to be read with pleasure.
+/// Treatment of data larger than 256 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LargeData {
-    /// They are written out all the same.
+    /// Written in the YAML.
     Inline,
-    /// The text refers to the range of the file.
+    /// Referred to as a range of the file.
     Refer,
-    /// They are written to files in this folder.
+    /// Written to files in this folder.
     Extract(PathBuf),
 }
 
-/// Up to so many bytes data are written out.
+/// Maximum size in bytes of data that are always written in the YAML.
 const SMALL: u64 = 256;
 
-/// Prints data.
+/// Printer of data.
 pub struct DataPrinter<'d> {
     large: &'d LargeData,
-    /// How the text calls the file.
+    /// Name of the file in the YAML.
     file: &'d str,
     taken: HashSet<String>,
 }
 
 impl<'d> DataPrinter<'d> {
-    /// Prints data of a file that the text calls `file`.
+    /// Creates a printer of data of the file with the name `file` in the YAML.
     pub fn new(large: &'d LargeData, file: &'d str) -> DataPrinter<'d> {
         DataPrinter { large, file, taken: HashSet::new() }
     }
 
-    /// The data of a tensor called `name`.
+    /// Returns the data of a tensor in YAML. `name` is the base of the name of an extracted file.
     ///
     /// # Errors
     /// Data that cannot be read, or a file that cannot be written.
@@ -52,13 +52,13 @@ impl<'d> DataPrinter<'d> {
         self.bytes(blob, name)
     }
 
-    /// Bytes for something called `name`.
+    /// Returns bytes in YAML. `name` is the base of the name of an extracted file.
     ///
     /// # Errors
     /// Data that cannot be read, or a file that cannot be written.
     pub fn bytes(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
         match (self.large, &blob.source) {
-            (LargeData::Refer, Source::File { offset, .. }) if blob.len > SMALL => {
+            (LargeData::Refer, BlobSource::File { offset, .. }) if blob.len > SMALL => {
                 let range = format!("file: {}, offset: {offset}, size: {}", yaml::text(self.file), blob.len);
                 Ok(source(&range, blob))
             }
@@ -72,7 +72,7 @@ impl<'d> DataPrinter<'d> {
         }
     }
 
-    /// A name for a file: no folders, nothing that a file system takes amiss, and none twice.
+    /// Returns a unique file name with safe characters.
     fn file_name(&mut self, name: &str) -> String {
         let safe: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
@@ -91,7 +91,7 @@ fn hex(bytes: &[u8]) -> String {
     format!("hex: \"{}\"", data_encoding::HEXLOWER.encode(bytes))
 }
 
-/// Data from a source, and which copy of equal data they are.
+/// Returns a map of the fields, with the copy number of the data.
 fn source(fields: &str, blob: &Blob) -> String {
     match blob.copy {
         0 => format!("{{{fields}}}"),
@@ -99,24 +99,23 @@ fn source(fields: &str, blob: &Blob) -> String {
     }
 }
 
-/// The elements as numbers, nested as the sizes; `None` if they would not give the same bytes (not-a-number with a
-/// payload), or lie in another order than they are written in.
+/// Returns the elements as nested lists of numbers; `None` if the numbers would not reproduce the bytes (NaN with a payload), or the
+/// dimensions are not in the default order.
 fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     let sizes = tensor.sizes.as_deref()?;
     let info = tensor.scalar_type.info()?;
     if *tensor.dim_order.as_deref()? != *contiguous(sizes.len()) || bytes.is_empty() {
         return None;
     }
-    let single = info.name != "float64" && info.name != "complex128";
     let mut items = Vec::with_capacity(bytes.len() / info.size as usize);
     for element in bytes.chunks_exact(info.size as usize) {
         let value = number::decode(tensor.scalar_type, element)?;
-        let text = number::element(value, single);
-        // What is read back must be what is here, to the last bit.
+        let text = number::element(value, info.encoding);
+        // The number must reproduce the element exactly.
         let read = number::number_of(&text)?;
-        let mut back = Vec::with_capacity(element.len());
-        number::encode(tensor.scalar_type, read, &mut back).ok()?;
-        if back != element {
+        let mut encoded = Vec::with_capacity(element.len());
+        number::encode(tensor.scalar_type, read, &mut encoded).ok()?;
+        if encoded != element {
             return None;
         }
         items.push(text);

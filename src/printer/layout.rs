@@ -1,20 +1,20 @@
-//! The layout of a file as text, and what of a file that is written anew is not as it was.
+//! Prints `layout:` and `raw:`, and compares an assembled file with the original.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::data::DataPrinter;
 use super::yaml;
-use crate::data::number;
-use crate::data::{Blob, Source};
 use crate::assembly::OutputFile;
+use crate::data::Origin;
+use crate::data::number;
+use crate::data::{Blob, BlobSource};
 use crate::layout::Options;
 use crate::layout::options::OPTIONS;
 use crate::raw::residue::gaps;
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue};
-use crate::data::Origin;
 
-/// The lines of `layout:`: the options that are not the default.
+/// Appends `layout:` with the options that are not the default.
 pub fn print(options: &Options, out: &mut String) {
     let default = Options::default();
     let mut lines = String::new();
@@ -32,7 +32,7 @@ pub fn print(options: &Options, out: &mut String) {
     }
 }
 
-/// The lines of `raw:`, if any are needed.
+/// Appends `raw:`, unless there are no overrides.
 ///
 /// # Errors
 /// Data that cannot be read or written.
@@ -46,8 +46,8 @@ pub fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'
     }
     for FieldOverride { path, value, .. } in &raw.fields {
         let path = path.to_string();
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '@');
-        let path = if path.chars().all(plain) { path } else { yaml::quoted(&path) };
+        let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '@');
+        let path = if path.chars().all(safe) { path } else { yaml::quoted(&path) };
         let _ = write!(out, "    {path}: ");
         match value {
             OverrideValue::Integer(n) => _ = write!(out, "{n}"),
@@ -56,7 +56,9 @@ pub fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'
             OverrideValue::Null => out.push_str("null"),
             OverrideValue::Empty => out.push_str("empty"),
             OverrideValue::SameAs(path) => _ = write!(out, "{{same_as: {}}}", yaml::quoted(&path.to_string())),
-            OverrideValue::Bytes(bytes) => _ = write!(out, "{{bytes: {{hex: \"{}\"}}}}", data_encoding::HEXLOWER.encode(bytes)),
+            OverrideValue::Bytes(bytes) => {
+                _ = write!(out, "{{bytes: {{hex: \"{}\"}}}}", data_encoding::HEXLOWER.encode(bytes))
+            }
         }
         out.push('\n');
     }
@@ -79,26 +81,35 @@ pub fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'
     Ok(())
 }
 
-/// What of a file that is written anew is not as it was, if anything is.
+/// Returns the first difference between the original and the assembled file; `None` if they are equal.
 ///
 /// # Errors
 /// A file that cannot be read.
 pub fn difference(origin: &Origin, file: &OutputFile<'_>) -> io::Result<Option<String>> {
     let compare = |at: u64, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
-        let mut written = Written { origin, overrides: file.overrides, at, differs: None };
+        let mut written = FileComparison { origin, overrides: file.overrides, at, differs: None };
         write(&mut written)?;
-        // What is cut off need not be there.
-        Ok::<_, io::Error>(written.differs.filter(|at| file.overrides.and_then(|overrides| overrides.truncate).is_none_or(|end| *at < end)))
+        // Bytes after the truncation are not in the file.
+        Ok::<_, io::Error>(
+            written
+                .differs
+                .filter(|at| file.overrides.and_then(|overrides| overrides.truncate).is_none_or(|end| *at < end)),
+        )
     };
     if let Some(at) = compare(0, &|out| out.write_all(&file.metadata()))? {
-        return Ok(Some(format!("the program differs from byte {at:#x} on")));
+        return Ok(Some(format!("the metadata differ from byte {at:#x} on")));
     }
     let length = origin.len()?;
     if Some(length) != file.size() {
-        return Ok(Some(format!("the file has {length} bytes, the text makes {}", file.size().unwrap_or(u64::MAX))));
+        return Ok(Some(format!(
+            "expected {length} bytes, the assembled file has {}",
+            file.size().unwrap_or(u64::MAX)
+        )));
     }
-    // Data that the text takes from the file itself are the same, unless they are changed in the end.
-    let same = |blob: &Blob, start: u64| origin.is_range(blob, start) && file.overrides.is_none_or(|overrides| !overrides.touches(start, blob.len));
+    // Data that refer to the same range of the original are equal, unless a patch changes them.
+    let same = |blob: &Blob, start: u64| {
+        origin.is_range(blob, start) && file.overrides.is_none_or(|overrides| !overrides.touches(start, blob.len))
+    };
     let emitted = &file.emitted;
     for segment in emitted.segments {
         for piece in &segment.pieces {
@@ -110,30 +121,31 @@ pub fn difference(origin: &Origin, file: &OutputFile<'_>) -> io::Result<Option<S
         }
     }
     for (start, end) in gaps(emitted) {
-        let zeros = Blob::new(end - start, Source::Repeat([0].into()));
+        let zeros = Blob::new(end - start, BlobSource::Repeat([0].into()));
         if let Some(at) = compare(start, &|out| zeros.copy_to(out))? {
             return Ok(Some(format!("the padding from byte {at:#x} on differs")));
         }
     }
     let end = emitted.placement.file_size;
-    if let Some(append) = file.overrides.and_then(|overrides| overrides.append.as_ref()).filter(|append| !same(append, end))
+    if let Some(append) =
+        file.overrides.and_then(|overrides| overrides.append.as_ref()).filter(|append| !same(append, end))
         && compare(end, &|out| append.copy_to(out))?.is_some()
     {
-        return Ok(Some("the bytes behind the end differ".into()));
+        return Ok(Some("the appended bytes differ".into()));
     }
     Ok(None)
 }
 
-/// Compares what is written, once it is changed as it will be in the end, with a part of a file, piece by piece.
-struct Written<'w> {
+/// Compares the bytes written to it, after applying overrides, with the original from an offset on.
+struct FileComparison<'w> {
     origin: &'w Origin,
     overrides: Option<&'w FileOverrides>,
     at: u64,
-    /// The first byte that is not the same.
+    /// Offset of the first difference.
     differs: Option<u64>,
 }
 
-impl Write for Written<'_> {
+impl Write for FileComparison<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.differs.is_none() {
             let there = self.origin.len()?.saturating_sub(self.at).min(bytes.len() as u64);
@@ -157,7 +169,7 @@ impl Write for Written<'_> {
     }
 }
 
-/// So many bytes at the start are the same.
+/// Returns the length of the common prefix.
 fn common(a: &[u8], b: &[u8]) -> usize {
     match a == b {
         true => a.len(),

@@ -1,59 +1,59 @@
-//! A method as text: names for its values, literals where they are used, one line for each value and instruction.
+//! Prints a method: names for its values, literals at their use, one line for each value and instruction.
 //!
-//! It prints what a person would write; hints (numbers, places) only where [`Hints`] asks for them, since only assembling
-//! the text tells whether they are needed.
+//! Computed properties (indices, memory offsets) are printed only if [`Hints`] requests them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::data::DataPrinter;
-use super::yaml::{self, Fields};
+use super::yaml::{self, FlowMap};
 use crate::data::number;
-use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::format::ScalarType;
 use crate::operators::{self, ArgKind, Base, Role, Signature};
+use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
-    ContainerMetadata,    Chain, EValue, ExecutionPlan, Frame, Instruction, Memory, Program, Tensor, TensorData, contiguous,
+    Chain, ContainerMetadata, EValue, ExecutionPlan, Frame, Instruction, Memory, Program, Tensor, TensorData,
+    contiguous,
 };
 
-/// What a method's text must say because assembling would not compute it.
+/// Properties of a method that the YAML states because assembling would compute different ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Numbers of the values that no instruction produces and that are numbered behind one that an instruction does.
+    /// Indices of values that no instruction produces, but that come after a produced one.
     pub late_numbers: bool,
-    /// Numbers of all declared values.
+    /// Indices of all declared values.
     pub numbers: bool,
-    /// Places of tensors and sizes of pools.
+    /// Memory offsets of tensors and sizes of pools.
     pub memory: bool,
-    /// The table of operators.
+    /// Table of operators.
     pub operators: bool,
-    /// The numbers of data that are in a `.ptd`.
+    /// `data_buffer_idx` of data that are in a `.ptd`.
     pub external: bool,
-    /// Nothing is left to rules: every value is declared with its number, and referred to by it.
+    /// Every property; values are declared with and referred to by their index.
     pub everything: bool,
 }
 
-/// A method on its way to text.
+/// Printer of a method.
 pub struct MethodPrinter<'p> {
     plan: &'p ExecutionPlan,
     program: &'p Program,
     hints: Hints,
-    /// Which of the layout's wishes delegates follow.
+    /// `true` if payloads of delegates are inline by default.
     delegates_inline: bool,
     names: Vec<Option<Cow<'p, str>>>,
     inlined: Vec<bool>,
     is_input: Vec<bool>,
-    /// Whether an instruction makes the value.
+    /// `true` for values that an instruction produces.
     produced: Vec<bool>,
-    /// The least number of a produced value.
+    /// Smallest index of a produced value.
     first_produced: Option<usize>,
     signatures: Vec<Option<Signature>>,
     operators: Vec<String>,
 }
 
 impl<'p> MethodPrinter<'p> {
-    /// Looks through a method: what is a literal, what is produced, what everything is called.
+    /// Analyzes a method: literals, produced values, names.
     pub fn new(
         program: &'p Program,
         plan: &'p ExecutionPlan,
@@ -108,40 +108,40 @@ impl<'p> MethodPrinter<'p> {
         self.plan.values().get(usize::try_from(index).ok()?)
     }
 
-    /// What a value is called; `None` for what is written where it is used.
+    /// Returns the name of a value; `None` for a literal that is printed at its use.
     pub(super) fn name(&self, index: i32) -> Option<&str> {
         self.names.get(usize::try_from(index).ok()?)?.as_deref()
     }
 
-    /// Whether an instruction makes the value.
+    /// Returns `true` if an instruction produces the value.
     pub(super) fn is_produced(&self, index: i32) -> bool {
         usize::try_from(index).is_ok_and(|index| self.produced.get(index) == Some(&true))
     }
 
-    /// Schema of the operator with this number, if it is known.
+    /// Returns the schema of the operator with this index, if it is known.
     pub(super) fn signature(&self, op_index: i32) -> Option<&Signature> {
         self.signatures.get(usize::try_from(op_index).ok()?)?.as_ref()
     }
 
-    /// Name of the operator with this number.
+    /// Name of the operator with this index.
     fn operator(&self, op_index: i32) -> Option<&str> {
         self.operators.get(usize::try_from(op_index).ok()?).map(String::as_str)
     }
 
-    /// How a call can be written.
-    pub(super) fn call<'c>(&self, op_index: i32, args: &'c [i32]) -> Call<'c> {
+    /// Splits the arguments of a kernel call into inputs and outs.
+    pub(super) fn call<'c>(&self, op_index: i32, args: &'c [i32]) -> CallForm<'c> {
         let signature = self.signature(op_index);
-        let whole = Call { ins: args, outs: &[], list: None };
+        let whole = CallForm { ins: args, outs: &[], list: None };
         if self.hints.everything {
             return whole;
         }
         let Some(signature) = signature else {
-            // An overload that ends in `out` is taken for an out variant, whose out is there twice.
+            // An overload that ends in `out` is assumed to be an out variant, whose out is passed twice.
             let name = self.operator(op_index);
             let out_variant = name.is_some_and(|name| name.rsplit_once('.').is_some_and(|(_, o)| o.ends_with("out")));
             return match args {
                 [ins @ .., out, again] if out_variant && out == again => {
-                    Call { ins, outs: &args[ins.len()..=ins.len()], list: None }
+                    CallForm { ins, outs: &args[ins.len()..=ins.len()], list: None }
                 }
                 _ => whole,
             };
@@ -152,51 +152,51 @@ impl<'p> MethodPrinter<'p> {
         }
         match outs {
             0 if signature.result.is_some() && args.len() == ins + 1 => {
-                Call { ins: &args[..ins], outs: &args[ins..], list: None }
+                CallForm { ins: &args[..ins], outs: &args[ins..], list: None }
             }
             1 if args.len() == ins + 2 && args[ins] == args[ins + 1] => {
-                Call { ins: &args[..ins], outs: &args[ins..=ins], list: None }
+                CallForm { ins: &args[..ins], outs: &args[ins..=ins], list: None }
             }
             2.. if args.len() == ins + outs + 1 => {
                 let (outs, list) = (&args[ins..ins + outs], args[ins + outs]);
                 let is_list = matches!(self.value(list), Some(EValue::TensorList(Some(items))) if items == outs);
-                if is_list { Call { ins: &args[..ins], outs, list: Some(list) } } else { whole }
+                if is_list { CallForm { ins: &args[..ins], outs, list: Some(list) } } else { whole }
             }
             _ => whole,
         }
     }
 
-    /// Values that an instruction makes: the first that mentions them writes them.
+    /// Finds the values that an instruction produces: the first instruction that uses them writes them.
     fn find_produced(&mut self) {
         let mut produced = std::mem::take(&mut self.produced);
         let mut seen = vec![false; produced.len()];
-        let mut meet = |index: i32, made: bool| {
-            let place = usize::try_from(index).ok().and_then(|index| Some((seen.get_mut(index)?, index)));
-            if let Some((seen, index)) = place
+        let mut visit = |index: i32, written: bool| {
+            let entry = usize::try_from(index).ok().and_then(|index| Some((seen.get_mut(index)?, index)));
+            if let Some((seen, index)) = entry
                 && !std::mem::replace(seen, true)
             {
-                produced[index] = made;
+                produced[index] = written;
             }
         };
-        self.plan.inputs.iter().flatten().for_each(|input| meet(*input, false));
+        self.plan.inputs.iter().flatten().for_each(|input| visit(*input, false));
         for instruction in self.instructions() {
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
                     let known = self.signature(*op_index).map(|signature| &signature.args);
                     for (position, arg) in args.iter().flatten().enumerate() {
                         let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
-                        meet(*arg, role.is_none_or(|role| role == Role::Out));
+                        visit(*arg, role.is_none_or(|role| role == Role::Out));
                     }
                 }
-                Instruction::DelegateCall { args, .. } => args.iter().flatten().for_each(|arg| meet(*arg, true)),
-                Instruction::MoveCall { move_to, .. } => meet(*move_to, true),
-                _ => {}
+                Instruction::DelegateCall { args, .. } => args.iter().flatten().for_each(|arg| visit(*arg, true)),
+                Instruction::MoveCall { move_to, .. } => visit(*move_to, true),
+                Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
             }
         }
         self.produced = produced;
     }
 
-    /// Literals that one argument uses, and nothing else, are written there.
+    /// Finds the literals with a single use, as an argument, which are printed there.
     fn find_literals(&mut self) {
         if self.hints.everything {
             return;
@@ -215,7 +215,17 @@ impl<'p> MethodPrinter<'p> {
                 EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items)) => {
                     items.iter().for_each(|item| count_use((*item).into()));
                 }
-                _ => {}
+                EValue::Null
+                | EValue::Int(_)
+                | EValue::Bool(_)
+                | EValue::Double(_)
+                | EValue::Tensor(_)
+                | EValue::String(_)
+                | EValue::IntList(None)
+                | EValue::DoubleList(_)
+                | EValue::BoolList(_)
+                | EValue::TensorList(None)
+                | EValue::OptionalTensorList(None) => {}
             }
         }
         let both = self.plan.inputs.iter().chain(&self.plan.outputs).flatten();
@@ -268,7 +278,7 @@ impl<'p> MethodPrinter<'p> {
             }
             match value {
                 EValue::IntList(Some(items)) => {
-                    // Its items are Ints: those that are used here alone are written here, the others by name.
+                    // Items with this single use are printed here, the others by name.
                     let items = items.iter().map(|item| usize::try_from(*item).ok());
                     let is_int = |item: &usize| matches!(self.plan.values().get(*item), Some(EValue::Int(_)));
                     let items: Option<Vec<usize>> = items.map(|item| item.filter(is_int)).collect();
@@ -285,7 +295,7 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    /// Names: the fully qualified one, or after what the value is; with a number if another value has it already.
+    /// Names the values: by the fully qualified name, or by the kind of value; with a number if the name is taken.
     fn find_names(&mut self) {
         let mut base: Vec<Option<&'p str>> = vec![None; self.plan.values().len()];
         let mut suggest = |index: i32, name: &'p str| {
@@ -304,22 +314,22 @@ impl<'p> MethodPrinter<'p> {
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
                     let short = self.short_name(*op_index);
-                    let made = args.iter().flatten().filter(|arg| self.is_produced(**arg));
-                    made.for_each(|arg| suggest(*arg, short));
+                    let produced = args.iter().flatten().filter(|arg| self.is_produced(**arg));
+                    produced.for_each(|arg| suggest(*arg, short));
                 }
                 Instruction::DelegateCall { args, .. } => {
-                    let made = args.iter().flatten().filter(|arg| self.is_produced(**arg));
-                    made.for_each(|arg| suggest(*arg, "part"));
+                    let produced = args.iter().flatten().filter(|arg| self.is_produced(**arg));
+                    produced.for_each(|arg| suggest(*arg, "part"));
                 }
                 Instruction::MoveCall { move_to, .. } => suggest(*move_to, "merged"),
-                _ => {}
+                Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
             }
         }
         let named = self.plan.values().iter().enumerate().filter(|(index, _)| !self.inlined[*index]);
         let named: Vec<(usize, &'p str)> =
             named.map(|(index, value)| (index, base[index].unwrap_or_else(|| fallback(value)))).collect();
-        // For each name how many values would have it. A name that is made with a number must not be one of these;
-        // two that are made are different, since what is before the last `_` is.
+        // Number of values with each suggested name. A numbered name must not be a suggested one; two numbered names differ in the
+        // part before or after the last `_`.
         let mut counts: HashMap<&str, u32> = named.iter().map(|(_, name)| (*name, 0)).collect();
         for (index, name) in named {
             let mut count = counts[name];
@@ -338,7 +348,7 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    /// What a value is called that an operator makes.
+    /// Name of a value that an operator produces.
     fn short_name(&self, op_index: i32) -> &'p str {
         let operator = usize::try_from(op_index).ok().and_then(|index| self.plan.operators.as_ref()?.get(index));
         let Some(operator) = operator else { return "value" };
@@ -347,7 +357,7 @@ impl<'p> MethodPrinter<'p> {
         name.split('.').next().unwrap_or(name).trim_matches('_')
     }
 
-    /// The method's lines below its name.
+    /// Appends the method without its name.
     ///
     /// # Errors
     /// Data that cannot be read or written.
@@ -360,18 +370,18 @@ impl<'p> MethodPrinter<'p> {
             out.push_str("      ");
             out.push_str(&yaml::text(name));
             out.push_str(": ");
-            let plain = match value {
-                EValue::Double(x) => !number::is_odd_nan(*x),
+            let is_scalar = match value {
+                EValue::Double(x) => !number::has_nan_payload(*x),
                 value => matches!(value, EValue::Int(_) | EValue::Bool(_) | EValue::Null),
             };
             let late = self.hints.late_numbers
                 && !self.produced[index]
                 && self.first_produced.is_some_and(|first| first < index);
             let numbered = late || self.hints.numbers || self.hints.everything;
-            if plain && !numbered {
+            if is_scalar && !numbered {
                 self.literal(index, None, out);
             } else {
-                let mut fields = Fields::new(out);
+                let mut fields = FlowMap::new(out);
                 match value {
                     EValue::Tensor(tensor) => self.tensor(index, name, tensor, &mut fields, data)?,
                     value => self.declared(value, &mut fields),
@@ -412,7 +422,7 @@ impl<'p> MethodPrinter<'p> {
             let blob = self.program.blob(delegate.processed);
             let name = format!("part{number}");
             let _ = write!(out, "      {name}: ");
-            let mut fields = Fields::new(out);
+            let mut fields = FlowMap::new(out);
             fields.key("backend").push_str(&yaml::text(delegate.id.as_deref().unwrap_or_default()));
             fields.key("data").push_str(&data.bytes(blob, &name)?);
             let specs = delegate.compile_specs.as_deref().unwrap_or_default();
@@ -441,7 +451,7 @@ impl<'p> MethodPrinter<'p> {
             None => out.push_str("    container_meta: null\n"),
             Some(meta) => {
                 let quoted = |text: &Option<String>| {
-                    // JSON is full of double quotes; what is not printable needs them.
+                    // Single quotes suit JSON; nonprintable characters need double quotes.
                     text.as_ref().map_or("null".into(), |text| match text.chars().all(|c| (' '..='~').contains(&c)) {
                         true => format!("'{}'", text.replace('\'', "''")),
                         false => yaml::quoted(text),
@@ -458,7 +468,7 @@ impl<'p> MethodPrinter<'p> {
             return;
         }
         out.push_str("    memory: ");
-        let mut fields = Fields::new(out);
+        let mut fields = FlowMap::new(out);
         let sizes = self.plan.memory.non_const_buffer_sizes.as_deref().unwrap_or_default();
         yaml::list(fields.key("non_const_buffer_sizes"), sizes, yaml::number);
         if let Some(devices) = &self.plan.memory.non_const_buffer_device {
@@ -505,7 +515,10 @@ impl<'p> MethodPrinter<'p> {
             .iter()
             .filter_map(|instruction| match instruction {
                 Instruction::JumpFalseCall { destination_instruction, .. } => Some(*destination_instruction),
-                _ => None,
+                Instruction::KernelCall { .. }
+                | Instruction::DelegateCall { .. }
+                | Instruction::MoveCall { .. }
+                | Instruction::FreeCall { .. } => None,
             })
             .filter(|target| usize::try_from(*target).is_ok_and(|target| target <= instructions.len()))
             .collect();
@@ -515,7 +528,7 @@ impl<'p> MethodPrinter<'p> {
         for (position, instruction) in instructions.iter().enumerate() {
             out.push_str(indent);
             out.push_str("- ");
-            let mut fields = Fields::new(out);
+            let mut fields = FlowMap::new(out);
             if let Some(label) = label(position) {
                 fields.key("label").push_str(&label);
             }
@@ -530,13 +543,13 @@ impl<'p> MethodPrinter<'p> {
                     yaml::list(fields.key("args"), args, |arg, out| self.argument(*arg, None, out));
                 }
                 Instruction::MoveCall { move_from, move_to } => {
-                    let mut ends = Fields::new(fields.key("move"));
+                    let mut ends = FlowMap::new(fields.key("move"));
                     self.argument(*move_from, None, ends.key("from"));
                     self.reference(*move_to, ends.key("to"));
                     ends.end();
                 }
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
-                    let mut jump = Fields::new(fields.key("jump_false"));
+                    let mut jump = FlowMap::new(fields.key("jump_false"));
                     self.argument(*cond_value_index, None, jump.key("cond"));
                     let to = usize::try_from(*destination_instruction).ok().and_then(label);
                     jump.key("to").push_str(&to.unwrap_or_else(|| destination_instruction.to_string()));
@@ -555,11 +568,11 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    fn kernel(&self, op_index: i32, args: &[i32], fields: &mut Fields<'_>) {
+    fn kernel(&self, op_index: i32, args: &[i32], fields: &mut FlowMap<'_>) {
         fields.key("kernel").push_str(&yaml::operator(self.operator(op_index).unwrap_or_default()));
         let call = self.call(op_index, args);
         let known = self.signature(op_index).map_or(&[][..], |signature| &signature.args);
-        // With the outs named, the arguments are those that are no outs.
+        // If `out` is printed, `args` has the other arguments only.
         let mut kinds = known.iter().filter(|arg| call.outs.is_empty() || arg.role != Role::Out).map(|arg| arg.kind);
         yaml::list(fields.key("args"), call.ins, |arg, out| self.argument(*arg, kinds.next(), out));
         match call.outs {
@@ -569,7 +582,7 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    /// A value where names are expected.
+    /// Appends a reference to a value.
     fn reference(&self, index: i32, out: &mut String) {
         match self.name(index) {
             Some(name) if !self.hints.everything => out.push_str(&yaml::text(name)),
@@ -581,7 +594,7 @@ impl<'p> MethodPrinter<'p> {
         yaml::list(out, items, |item, out| self.reference(*item, out));
     }
 
-    /// A value where literals may stand, too.
+    /// Appends a reference or a literal.
     fn argument(&self, index: i32, kind: Option<ArgKind>, out: &mut String) {
         match usize::try_from(index).ok().filter(|index| self.inlined.get(*index) == Some(&true)) {
             Some(literal) => self.literal(literal, kind, out),
@@ -589,10 +602,10 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    /// A literal as short as the argument's kind allows.
+    /// Appends a literal, as short as the argument's kind allows.
     fn literal(&self, index: usize, kind: Option<ArgKind>, out: &mut String) {
         let base = kind.filter(|kind| !kind.list).map(|kind| kind.base);
-        let list_of = |wanted: Base| kind.is_some_and(|kind| kind.list && kind.base == wanted);
+        let list_of = |base: Base| kind.is_some_and(|kind| kind.list && kind.base == base);
         match &self.plan.values()[index] {
             EValue::Null => out.push_str("null"),
             EValue::Int(n) => {
@@ -623,19 +636,19 @@ impl<'p> MethodPrinter<'p> {
             EValue::DoubleList(Some(items)) if list_of(Base::Float) => yaml::list(out, items, number::double),
             EValue::BoolList(Some(items)) if list_of(Base::Bool) => yaml::list(out, items, yaml::number),
             other => {
-                let mut fields = Fields::new(out);
+                let mut fields = FlowMap::new(out);
                 self.declared(other, &mut fields);
                 fields.end();
             }
         }
     }
 
-    /// The items of a list of integers, which are values.
+    /// Appends the items of a list of integers, which are values.
     fn ints(&self, items: &[i64], out: &mut String) {
         yaml::list(out, items, |item, out| self.argument(i32::try_from(*item).unwrap_or(-1), None, out));
     }
 
-    /// A list of tensors; where one may be None, -1 stands for it (M-10).
+    /// Appends a list of tensors; with `optional`, -1 is None (M-10).
     fn tensors(&self, items: &[i32], optional: bool, out: &mut String) {
         yaml::list(out, items, |item, out| match item {
             -1 if optional => out.push_str("null"),
@@ -647,8 +660,8 @@ impl<'p> MethodPrinter<'p> {
         self.names.iter().flatten().any(|name| name == text)
     }
 
-    /// A value that says its kind: the key and its value.
-    fn declared(&self, value: &EValue, fields: &mut Fields<'_>) {
+    /// Appends a value with its kind as the key.
+    fn declared(&self, value: &EValue, fields: &mut FlowMap<'_>) {
         match value {
             EValue::Null => fields.key("\"null\"").push_str("null"),
             EValue::Int(n) => yaml::number(n, fields.key("int")),
@@ -675,7 +688,7 @@ impl<'p> MethodPrinter<'p> {
         index: usize,
         name: &str,
         tensor: &Tensor,
-        fields: &mut Fields<'_>,
+        fields: &mut FlowMap<'_>,
         data: &mut DataPrinter<'_>,
     ) -> std::io::Result<()> {
         let sizes = tensor.sizes.as_deref().unwrap_or_default();
@@ -685,21 +698,20 @@ impl<'p> MethodPrinter<'p> {
         if *order != *contiguous(sizes.len()) {
             yaml::list(fields.key("dim_order"), order, yaml::number);
         }
-        let word = |words: &[&str], number: i32| {
-            let word = usize::try_from(number).ok().and_then(|number| words.get(number));
-            word.map_or_else(|| number.to_string(), |word| (*word).to_owned())
-        };
         for attribute in TENSOR_ATTRIBUTES {
             let value = (attribute.get)(tensor);
             if value == 0 {
                 continue;
             }
-            let text = match attribute.kind {
-                AttributeKind::Bool => "true".to_owned(),
-                AttributeKind::Int => value.to_string(),
-                AttributeKind::Byte(words) => word(words, value),
-            };
-            fields.key(attribute.key).push_str(&text);
+            let out = fields.key(attribute.key);
+            match attribute.kind {
+                AttributeKind::Bool => out.push_str("true"),
+                AttributeKind::Int => yaml::number(value, out),
+                AttributeKind::Byte(words) => match usize::try_from(value).ok().and_then(|number| words.get(number)) {
+                    Some(word) => out.push_str(word),
+                    None => yaml::number(value, out),
+                },
+            }
         }
         let planned = tensor.memory != Memory::None;
         let has_data = matches!(tensor.data, TensorData::Blob(_));
@@ -714,7 +726,7 @@ impl<'p> MethodPrinter<'p> {
             Memory::None if !has_data && tensor.data == TensorData::None && tensor.shape_dynamism != 2 => {
                 fields.key("memory").push_str("none");
             }
-            _ => {}
+            Memory::None | Memory::Auto { .. } | Memory::At { .. } | Memory::View { .. } => {}
         }
         if let Some(extra) = &tensor.extra_tensor_info {
             if extra.location == 1 {
@@ -742,11 +754,11 @@ impl<'p> MethodPrinter<'p> {
     }
 }
 
-/// A kernel call as it can be written: arguments and outs, or the whole stack.
-pub(super) struct Call<'c> {
+/// Arguments of a kernel call: inputs and outs, or all of them as inputs.
+pub(super) struct CallForm<'c> {
     pub(super) ins: &'c [i32],
     pub(super) outs: &'c [i32],
-    /// The list of several outs, which is implied.
+    /// Value of the list of several outs, which is not printed.
     pub(super) list: Option<i32>,
 }
 
@@ -762,7 +774,11 @@ fn fallback(value: &EValue) -> &'static str {
         EValue::Bool(_) => "flag",
         EValue::Double(_) => "double",
         EValue::String(_) => "text",
-        _ => "list",
+        EValue::IntList(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_) => "list",
     }
 }
 
@@ -774,7 +790,7 @@ fn device(device_type: i8, device_index: i8) -> String {
 }
 
 fn frame(frame: &Frame, out: &mut String) {
-    let mut fields = Fields::new(out);
+    let mut fields = FlowMap::new(out);
     let mut text = |key: &str, value: &Option<String>| {
         if let Some(value) = value {
             fields.key(key).push_str(&yaml::text(value));

@@ -1,7 +1,7 @@
-//! Program -> text, as a person would have written it: what assembling computes is left out. Which hints are needed is
-//! found by assembling the text and looking at what comes out; whether it gives the file back, bit for bit, too.
+//! Prints a file as YAML, without what assembling computes. Assembling the YAML shows which hints it needs, and verifies that it
+//! reproduces the file byte for byte.
 //!
-//! Weights are not loaded: they are ranges of the file.
+//! Weights are not loaded: the YAML refers to ranges of the file.
 
 mod data;
 mod layout;
@@ -17,13 +17,17 @@ use std::io;
 
 use data::DataPrinter;
 pub use data::LargeData;
-pub use options::{PrintOptions, Printer};
 use method::{Hints, MethodPrinter};
+pub use options::{PrintOptions, Printer};
 use overrides::OverrideSearch;
-use yaml::Fields;
+use yaml::FlowMap;
 
+use crate::assembly::{Assembly, OutputFile};
+use crate::data::Origin;
 use crate::data::workers;
 use crate::emitter;
+use crate::format::Format;
+use crate::format::container;
 use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
 use crate::format::serializer::Serializer;
@@ -32,55 +36,51 @@ use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
 use crate::program::{EValue, ExecutionPlan, Program, TensorData};
 use crate::raw::{FileOverrides, residue};
-use crate::data::Origin;
-use crate::format::Format;
 use crate::reader;
 use crate::recover;
-use crate::recover::layout::{Explained, FlatTensor};
-use crate::assembly::{Assembly, OutputFile};
-use crate::format::container;
+use crate::recover::layout::{RecoveredFlatTensor, RecoveredPlacement};
 
-/// A file as text.
+/// A file as YAML.
 #[derive(Debug)]
 pub struct Printed {
-    /// The text.
+    /// YAML.
     pub text: String,
-    /// Why the text does not give the file back bit for bit, if it does not: which part differs.
+    /// First difference between the original and the assembled file; `None` if the YAML reproduces the file byte for byte.
     pub difference: Option<String>,
 }
 
-/// Prints a file of any of the formats, told apart by its identifier.
+/// Prints a file of any format, detected by its identifier.
 ///
 /// # Errors
-/// A file that cannot be read, or is of none of the formats.
+/// A file that cannot be read, or has an unknown format.
 pub fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     match Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?) {
         Some(Format::FlatTensor) => print_flat_tensor(origin, printer),
         Some(Format::BundledProgram) => print_bundled(origin, printer),
-        _ => print_program(origin, printer),
+        Some(Format::Program | Format::Safetensors) | None => print_program(origin, printer),
     }
 }
 
 /// Prints a `.pte`.
 ///
 /// # Errors
-/// A file that cannot be read, or is no program.
+/// A file that cannot be read, or is not a program.
 fn print_program(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     let read = reader::program::read(origin);
     let printed = read.and_then(|found| print_with_tests(found, origin, None, printer));
     if printed.as_ref().is_ok_and(|printed| printed.difference.is_none()) {
         return printed;
     }
-    // Perhaps its frame lies, or its end is missing.
-    let mended = recover::repair::program(origin)?;
-    if mended.is_none() && printed.is_ok() {
+    // The header may be malformed, or the file truncated.
+    let repaired = recover::repair::program(origin)?;
+    if repaired.is_none() && printed.is_ok() {
         return printed;
     }
-    let mended = mended.unwrap_or_else(|| origin.clone());
-    let found = reader::program::read_cut(&mended);
+    let repaired = repaired.unwrap_or_else(|| origin.clone());
+    let found = reader::program::read_cut(&repaired);
     match found.and_then(|found| print_with_tests(found, origin, None, printer)) {
-        Ok(lying) if printed.is_err() || lying.difference.is_none() => Ok(lying),
-        // What is said is said of the file, not of what was tried.
+        Ok(repaired) if printed.is_err() || repaired.difference.is_none() => Ok(repaired),
+        // Report the error of the original file, not of the repaired copy.
         _ => printed,
     }
 }
@@ -88,13 +88,13 @@ fn print_program(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
 /// Prints a `.bpte`: its program, and the tests with the methods.
 ///
 /// # Errors
-/// A file that cannot be read, or is no bundled program.
+/// A file that cannot be read, or is not a bundled program.
 fn print_bundled(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     let found = reader::bundled_program::read(origin)?;
     let file = origin.head(origin.len()?)?;
     let program = found.program.to_vec()?;
     let same = |order: &Serializer| {
-        emitter::bundled_program::emit(&program, &found.tests, *order, None).is_ok_and(|made| made[..] == file[..])
+        emitter::bundled_program::emit(&program, &found.tests, *order, None).is_ok_and(|bytes| bytes[..] == file[..])
     };
     let order = [Serializer::Exir, Serializer::Flatc].into_iter().find(same);
     let program = found.program_origin()?;
@@ -102,23 +102,23 @@ fn print_bundled(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     print_with_tests(reader::program::read(&program)?, &program, Some(bundle), printer)
 }
 
-/// What a `.bpte` has beyond its program.
+/// The tests of a `.bpte` and its bytes.
 struct Bundle<'b> {
     tests: &'b [MethodTests],
     file: &'b [u8],
-    /// The order that gives the file, if one does.
+    /// Serializer that reproduces the file, if one does.
     order: Option<Serializer>,
 }
 
 impl Bundle<'_> {
-    /// What of a bundle is not as in the file, whose program is.
+    /// Returns a message if the assembled bundle differs from the file.
     fn difference(&self, assembly: &Assembly) -> Option<String> {
         let same = assembly.bundled().is_ok_and(|bundle| bundle.flatbuffer() == self.file);
-        (!same).then(|| "the bundled program differs, though the program in it does not".into())
+        (!same).then(|| "the bundle differs outside its program".into())
     }
 }
 
-/// Prints a program, and what a bundle has beyond it. It was read from `origin`, or from a repaired copy of it.
+/// Prints a program, and the tests of its bundle. `found` was read from `origin`, or from a repaired copy.
 fn print_with_tests(
     mut found: reader::program::Found,
     origin: &Origin,
@@ -127,31 +127,31 @@ fn print_with_tests(
 ) -> io::Result<Printed> {
     let Printer { folder, options, assemble } = printer;
     let tests = bundle.as_ref().map_or(&[][..], |bundle| bundle.tests);
-    let explained = recover::layout::explain(&mut found)?;
-    let inline = explained.as_ref().is_some_and(Explained::inline_delegates);
+    let placement = recover::layout::placement(&mut found)?;
+    let inline = placement.as_ref().is_some_and(RecoveredPlacement::inline_delegates);
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
-    // Writing the program anew, which tells the rest of its layout, takes as long as printing it.
-    let (guess, body) = std::thread::scope(|scope| {
+    // Emitting the program to recover its layout takes as long as printing it.
+    let (recovered, body) = std::thread::scope(|scope| {
         let found = &found;
-        let guess = scope.spawn(|| explained.map_or(Ok(None), |explained| explained.guess(found)));
+        let recovered = scope.spawn(|| placement.map_or(Ok(None), |placement| placement.layout(found)));
         let body = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options);
-        Ok::<_, io::Error>((workers::join(guess)?, body?))
+        Ok::<_, io::Error>((workers::join(recovered)?, body?))
     })?;
-    let mut layout = guess.as_ref().map(|guess| guess.options.clone()).unwrap_or_default();
+    let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
     layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order).filter(|order| *order != layout.builder);
-    let raw = match guess.as_ref().filter(|guess| guess.explained) {
-        // What is not explained is not patched either: the patches would be for another file.
-        Some(guess) => residue::patches(origin, &guess.file(&found.program))?,
+    let raw = match recovered.as_ref().filter(|recovered| recovered.exact) {
+        // Patches apply only if the layout is exact: else they would be for another file.
+        Some(recovered) => residue::patches(origin, &recovered.file(&found.program))?,
         None => FileOverrides::default(),
     };
-    let frame = print_frame(&layout, &raw, options)?;
-    let mut text = body + &frame;
-    // A file that this does not reproduce may be reproduced with field overrides.
+    let suffix = print_layout(&layout, &raw, options)?;
+    let mut text = body + &suffix;
+    // Field overrides may reproduce the file if the layout does not.
     let finish = |text: String, why: Option<String>| {
         if let (Some(_), None) = (&why, &bundle) {
-            let body = &text[..text.len() - frame.len()];
+            let body = &text[..text.len() - suffix.len()];
             let candidates = [layout.clone(), Options { header: layout.header, ..Options::default() }];
-            // Better few odd bytes than many.
+            // Prefer few patches.
             for most in [overrides::FEW, overrides::MANY] {
                 if let Some(text) = overridden_program(origin, &found.program, body, &candidates, most, printer)? {
                     return Ok(Printed { text, difference: None });
@@ -160,15 +160,15 @@ fn print_with_tests(
         }
         Ok(finish(text, why))
     };
-    // Each round adds a hint where one is missing; a method can get five.
+    // Each round adds a missing hint; a method has at most five.
     for _ in 0..8 {
         let Some(assembly) = assemble(&text, folder) else {
             if hints.iter().all(|hint| hint.everything) {
-                return finish(text, Some("the program is of a kind that YAML cannot express yet".into()));
+                return finish(text, Some("YAML cannot express the program".into()));
             }
-            // Somewhere a rule of the text is broken by a file that the runtime may well take: say everything.
+            // The YAML has an error although the runtime may accept the file: state everything.
             hints.iter_mut().for_each(|hint| hint.everything = true);
-            text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options)? + &frame;
+            text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options)? + &suffix;
             continue;
         };
         let mut complete = true;
@@ -183,12 +183,12 @@ fn print_with_tests(
             let differs = differs.or_else(|| bundle.as_ref().and_then(|bundle| bundle.difference(&assembly)));
             return finish(text, differs);
         }
-        text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options)? + &frame;
+        text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options)? + &suffix;
     }
-    finish(text, Some("no set of hints was found that gives the methods back".into()))
+    finish(text, Some("no hints reproduce the methods".into()))
 }
 
-/// YAML that reproduces a file with field overrides: that of the program itself, or of the nearest one that YAML can express.
+/// Returns YAML that reproduces a file with field overrides, of the program itself or of the nearest one that YAML can express.
 fn overridden_program(
     origin: &Origin,
     program: &Program,
@@ -199,12 +199,12 @@ fn overridden_program(
 ) -> io::Result<Option<String>> {
     let options = printer.options;
     if body.len() > LONG {
-        // What takes seconds to assemble is not tried again and again.
+        // Each attempt would take seconds.
         return Ok(None);
     }
     let overridden = |body: &str| {
         for layout in layouts {
-            let print = |raw: &FileOverrides| Ok(body.to_owned() + &print_frame(layout, raw, options)?);
+            let print = |raw: &FileOverrides| Ok(body.to_owned() + &print_layout(layout, raw, options)?);
             let file = Assembly::program_file;
             let search = OverrideSearch { origin, printer, root: &PROGRAM, most, print: &print, file };
             if let Some(text) = search.text()? {
@@ -227,26 +227,26 @@ fn overridden_program(
     Ok(None)
 }
 
-/// Longer YAML is not assembled again and again in search of field overrides.
+/// Maximum size in bytes of YAML that is assembled repeatedly in search of field overrides.
 const LONG: usize = 1 << 19;
 
 fn finish(text: String, difference: Option<String>) -> Printed {
     match difference {
         None => Printed { text, difference: None },
         Some(why) => Printed {
-            text: format!("# Assembling this text does not give the file back bit for bit: {why}.\n{text}"),
+            text: format!("# This YAML does not reproduce the file byte for byte: {why}.\n{text}"),
             difference: Some(why),
         },
     }
 }
 
-/// The methods on their way to text.
+/// Returns the printers of all methods.
 fn printers<'p>(program: &'p Program, delegates_inline: bool, hints: &[Hints]) -> Vec<MethodPrinter<'p>> {
     let plans = program.plans().iter().zip(hints);
     plans.map(|(plan, hints)| MethodPrinter::new(program, plan, *hints, delegates_inline)).collect()
 }
 
-/// What a program means.
+/// Prints methods, tests and named data.
 fn print_body(
     program: &Program,
     methods: &[MethodPrinter<'_>],
@@ -277,42 +277,55 @@ fn print_body(
     Ok(out)
 }
 
-/// How it is laid out.
-fn print_frame(layout: &Options, raw: &FileOverrides, options: &PrintOptions) -> io::Result<String> {
+/// Prints `layout:` and `raw:`.
+fn print_layout(layout: &Options, raw: &FileOverrides, options: &PrintOptions) -> io::Result<String> {
     let mut out = String::new();
     layout::print(layout, &mut out);
     layout::print_raw(raw, &mut out, &mut DataPrinter::new(&options.large_data, &options.file))?;
     Ok(out)
 }
 
-/// Adds the hint that a method lacks, if it lacks one: `true` if so.
-fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, wanted: &ExecutionPlan) -> bool {
-    let Some(made) = assembly.program.plans().get(method) else { return false };
+/// Adds a hint that a method lacks; returns `true` if there is one.
+fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &ExecutionPlan) -> bool {
+    let Some(assembled) = assembly.program.plans().get(method) else { return false };
     let memory = &assembly.plan.memory[method];
     let before = *hint;
-    let same_values = made.values().len() == wanted.values().len()
-        && made.values().iter().zip(wanted.values()).all(|(a, b)| same_value(a, b, &assembly.program));
-    if !same_values || made.chains != wanted.chains || made.inputs != wanted.inputs || made.outputs != wanted.outputs {
+    let same_values = assembled.values().len() == original.values().len()
+        && assembled.values().iter().zip(original.values()).all(|(a, b)| same_value(a, b, &assembly.program));
+    if !same_values
+        || assembled.chains != original.chains
+        || assembled.inputs != original.inputs
+        || assembled.outputs != original.outputs
+    {
         match () {
-            () if made.operators != wanted.operators && !hint.operators => hint.operators = true,
+            () if assembled.operators != original.operators && !hint.operators => hint.operators = true,
             () if !hint.late_numbers => hint.late_numbers = true,
             () if !hint.numbers => hint.numbers = true,
             () => hint.everything = true,
         }
-    } else if made.operators != wanted.operators {
+    } else if assembled.operators != original.operators {
         hint.operators = true;
     } else {
-        hint.memory |= !memory.is_stated_by(wanted);
-        let numbers = assembly.plan.buffer_index[method].iter().zip(wanted.values());
-        hint.external |= numbers.into_iter().any(|(made, value)| match value {
-            EValue::Tensor(tensor) => matches!(tensor.data, TensorData::Elsewhere(Some(wanted)) if wanted != *made),
-            _ => false,
+        hint.memory |= !memory.is_stated_by(original);
+        let numbers = assembly.plan.buffer_index[method].iter().zip(original.values());
+        hint.external |= numbers.into_iter().any(|(planned, value)| match value {
+            EValue::Tensor(tensor) => matches!(tensor.data, TensorData::Elsewhere(Some(index)) if index != *planned),
+            EValue::Null
+            | EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_) => false,
         });
     }
     *hint != before
 }
 
-/// Whether two values are the same but for where they lie and where their data come from.
+/// Returns `true` if two values are equal except for the location of tensors and their data.
 fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
     match (a, b) {
         (EValue::Tensor(a), EValue::Tensor(b)) => {
@@ -324,7 +337,7 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
             let has_data = |data: &TensorData| std::mem::discriminant(data);
             let of = |data: &TensorData| match data {
                 TensorData::Blob(id) => Some(program.blob(*id).len),
-                _ => None,
+                TensorData::None | TensorData::Elsewhere(_) => None,
             };
             (a.scalar_type, &a.sizes, &a.dim_order) == (b.scalar_type, &b.sizes, &b.dim_order)
                 && TENSOR_ATTRIBUTES.iter().all(|attribute| (attribute.get)(a) == (attribute.get)(b))
@@ -343,42 +356,38 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
 /// Prints a `.ptd`.
 ///
 /// # Errors
-/// A file that cannot be read, or is no `.ptd`.
+/// A file that cannot be read, or is not a `.ptd`.
 fn print_flat_tensor(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     match print_flat_tensor_from(origin, origin, printer) {
         Ok(printed) => Ok(printed),
         Err(error) => match recover::repair::flat_tensor(origin)? {
-            Some(mended) => print_flat_tensor_from(&mended, origin, printer).map_err(|_| error),
+            Some(repaired) => print_flat_tensor_from(&repaired, origin, printer).map_err(|_| error),
             None => Err(error),
         },
     }
 }
 
-/// Prints a `.ptd`, read from itself or from a mended copy.
-fn print_flat_tensor_from(
-    source: &Origin,
-    origin: &Origin,
-    printer: Printer<'_>,
-) -> io::Result<Printed> {
+/// Prints the `.ptd` in `origin`, read from `source`: itself or a repaired copy.
+fn print_flat_tensor_from(source: &Origin, origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     let Printer { folder, options, assemble } = printer;
-    let FlatTensor { program, options: layout, explained } = recover::layout::flat_tensor(source)?;
-    let raw = match &explained {
+    let RecoveredFlatTensor { program, options: layout, emitted } = recover::layout::flat_tensor(source)?;
+    let raw = match &emitted {
         Some((metadata, segments)) => residue::patches(source, &metadata.file(segments, &program.blobs))?,
         None => FileOverrides::default(),
     };
     let out = print_keys(&program, options)?;
-    let plain = out.clone() + &print_frame(&layout, &raw, options)?;
-    let difference = match assemble(&plain, folder) {
+    let text = out.clone() + &print_layout(&layout, &raw, options)?;
+    let difference = match assemble(&text, folder) {
         Some(assembly) => match assembly.data_files().next() {
             Some((_, file)) => layout::difference(origin, &file)?,
             None => Some("it has no keys".into()),
         },
-        None => Some("the file is of a kind that YAML cannot express yet".into()),
+        None => Some("YAML cannot express the file".into()),
     };
     if difference.is_some() {
         let nearest = print_keys(&nearest::program(&program), options)?;
         for body in [&out, &nearest] {
-            let print = |raw: &FileOverrides| Ok(body.clone() + &print_frame(&layout, raw, options)?);
+            let print = |raw: &FileOverrides| Ok(body.clone() + &print_layout(&layout, raw, options)?);
             let (root, most) = (&FLAT_TENSOR, overrides::MANY);
             let search = OverrideSearch { origin, printer, root, most, print: &print, file: first_data_file };
             if let Some(text) = search.text()? {
@@ -386,16 +395,16 @@ fn print_flat_tensor_from(
             }
         }
     }
-    Ok(finish(plain, difference))
+    Ok(finish(text, difference))
 }
 
-/// The keys of a `.ptd` and their data.
+/// Prints the keys of a `.ptd` and their data.
 fn print_keys(program: &Program, options: &PrintOptions) -> io::Result<String> {
     let mut out = String::from("named_data:\n");
     let mut data = DataPrinter::new(&options.large_data, &options.file);
     for entry in &program.external_data {
         let _ = write!(out, "  {}: ", yaml::text(&entry.key));
-        let mut fields = Fields::new(&mut out);
+        let mut fields = FlowMap::new(&mut out);
         let blob = program.blob(entry.data);
         let bytes = match &entry.tensor_layout {
             Some(layout) => {

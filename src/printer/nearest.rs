@@ -1,8 +1,6 @@
-//! A program that a text can say, as near as possible to one that no text can: lists that are not there, names, sizes and places
-//! that the text refuses.
+//! Replaces the parts of a malformed program that YAML cannot express: absent vectors, and invalid names, sizes and locations.
 //!
-//! Any value will do that the text takes: what the file says instead is found by comparing it with what the text makes
-//! (`super::lies`).
+//! Any valid value will do: [`super::overrides`] compares the assembled file with the original and overrides the differences.
 
 use std::collections::HashSet;
 
@@ -12,27 +10,27 @@ use crate::program::{
     contiguous, is_dim_order, nbytes,
 };
 
-/// The nearest program that a text can say.
+/// Returns the nearest program that YAML can express.
 pub fn program(program: &Program) -> Program {
-    let mut mended = program.clone();
+    let mut repaired = program.clone();
     let mut names = HashSet::new();
-    for (number, plan) in mended.execution_plan.get_or_insert_default().iter_mut().enumerate() {
+    for (number, plan) in repaired.execution_plan.get_or_insert_default().iter_mut().enumerate() {
         self::plan(plan, number);
         plan.name.iter_mut().for_each(|name| make_unique(name, &mut names));
     }
     let mut keys = HashSet::new();
-    mended.named_data.iter_mut().flatten().for_each(|entry| make_unique(&mut entry.key, &mut keys));
+    repaired.named_data.iter_mut().flatten().for_each(|entry| make_unique(&mut entry.key, &mut keys));
     keys.clear();
-    for position in 0..mended.external_data.len() {
-        let len = mended.blob(mended.external_data[position].data).len;
-        let entry = &mut mended.external_data[position];
+    for position in 0..repaired.external_data.len() {
+        let len = repaired.blob(repaired.external_data[position].data).len;
+        let entry = &mut repaired.external_data[position];
         make_unique(&mut entry.key, &mut keys);
         entry.tensor_layout.iter_mut().for_each(|layout| self::layout(layout, len));
     }
-    mended
+    repaired
 }
 
-/// Changes the end of a name that is taken, not its length: what stands behind it in the file stays where it is.
+/// Changes the last characters of a duplicate name, but not its length, so that later offsets in the file do not change.
 fn make_unique(name: &mut String, taken: &mut HashSet<String>) {
     if !taken.contains(name.as_str()) {
         taken.insert(name.clone());
@@ -51,7 +49,7 @@ fn make_unique(name: &mut String, taken: &mut HashSet<String>) {
     }
 }
 
-/// A layout that has so many bytes, of as many dimensions as the file's.
+/// Makes a layout valid for data of `len` bytes, and keeps the number of dimensions.
 fn layout(layout: &mut TensorLayout, len: u64) {
     let element =
         |scalar_type: ScalarType| scalar_type.info().map(|info| info.size).filter(|size| len.is_multiple_of(*size));
@@ -86,7 +84,7 @@ fn plan(plan: &mut ExecutionPlan, number: usize) {
             EValue::DoubleList(items) => _ = items.get_or_insert_default(),
             EValue::BoolList(items) => _ = items.get_or_insert_default(),
             EValue::TensorList(items) | EValue::OptionalTensorList(items) => _ = items.get_or_insert_default(),
-            _ => {}
+            EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) => {}
         }
     }
     plan.inputs.get_or_insert_default();
@@ -126,7 +124,7 @@ fn plan(plan: &mut ExecutionPlan, number: usize) {
             }
         }
     }
-    // Pools that are too small, or that are not there, are the planner's again.
+    // The planner computes the pools, which may be missing or too small.
     plan.memory.non_const_buffer_sizes = None;
     plan.memory.non_const_buffer_device = None;
 }
@@ -142,7 +140,7 @@ fn tensor(tensor: &mut Tensor) {
     let order = tensor.dim_order.as_ref().map(|order| order.to_vec());
     let rank = order.as_ref().map_or(16, Vec::len);
     let sizes = tensor.sizes.get_or_insert_with(|| vec![1; rank.min(16)].into());
-    // Of a length that is not the content's the order of dimensions may tell the right one.
+    // If the length of `sizes` is malformed, the order of dimensions may have the correct rank.
     sizes.truncate(rank.min(16));
     sizes.iter_mut().filter(|size| **size < 0).for_each(|size| *size = 1);
     let rank = sizes.len();

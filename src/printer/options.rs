@@ -1,4 +1,4 @@
-//! What printing needs beside the file.
+//! Options of printing.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use crate::assembly::Assembly;
 /// Options of printing.
 #[derive(Debug, Clone)]
 pub struct PrintOptions {
-    /// Everything is stated, nothing left to be computed.
+    /// State everything, including computed values.
     pub explicit: bool,
-    /// What becomes of large data.
+    /// Treatment of large data.
     pub large_data: LargeData,
-    /// How the text calls the file, if it refers to it.
+    /// Name of the file in references to ranges of it.
     pub file: String,
 }
 
-/// Assembles YAML that was printed, with paths relative to the folder; `None` if there are errors. The printer may not use the rooms
-/// that do this.
+/// Assembles printed YAML with paths relative to a folder; `None` if it has errors. Passed in because the printer must not depend on the
+/// parser.
 pub type Assembler<'a> = dyn Fn(&str, &Path) -> Option<Assembly> + Sync + 'a;
 
-/// What printing needs beside the file: the folder of the YAML, the options, and a way to assemble what was printed.
+/// Context of printing.
 #[derive(Clone, Copy)]
 pub struct Printer<'p> {
-    /// Folder that the YAML is for: what it refers to is relative to that.
+    /// Folder of the YAML, to which its paths are relative.
     pub folder: &'p Path,
     /// Options.
     pub options: &'p PrintOptions,

@@ -1,57 +1,55 @@
-//! The field overrides and patches under `raw:` with which YAML reproduces a malformed file: YAML with the same meaning is assembled,
-//! and compared with the file field by field, then byte by byte.
-//!
-//! Only for files that their YAML does not reproduce without.
+//! Finds the field overrides and patches under `raw:` with which YAML reproduces a malformed file: assembles the YAML without them, and
+//! compares the result with the file field by field, then byte by byte.
 
 use std::io;
 
 use super::layout;
 use super::options::Printer;
 use crate::assembly::{Assembly, OutputFile};
-use crate::format::Table;
-use crate::format::path::Path;
+use crate::data::Origin;
+use crate::format::TableSchema;
+use crate::format::path::FieldPath;
 use crate::raw::fields::header_words;
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Patch, diff, residue};
-use crate::data::Origin;
 
 /// The search for the overrides that reproduce a file.
 pub struct OverrideSearch<'l> {
-    /// The file.
+    /// Original file.
     pub origin: &'l Origin,
     /// Assembles the YAML.
     pub printer: Printer<'l>,
-    /// The root table of the file's kind.
-    pub root: &'static Table,
-    /// How many odd bytes a text may patch.
+    /// Root table of the format.
+    pub root: &'static TableSchema,
+    /// Maximum number of patched bytes.
     pub most: usize,
-    /// The text with these lies.
+    /// Prints the YAML with these overrides.
     pub print: &'l dyn Fn(&FileOverrides) -> io::Result<String>,
-    /// Which of the files that a text makes is the one.
+    /// Selects the assembled file to compare.
     pub file: fn(&Assembly) -> Option<OutputFile<'_>>,
 }
 
-/// So many odd bytes beside what fields and header explain are a lie or two.
+/// Maximum number of patched bytes of the first attempt.
 pub const FEW: usize = 64;
 
-/// More than this are another file.
+/// Maximum number of patched bytes of the last attempt.
 pub const MANY: usize = 4096;
 
-/// Files up to so many bytes are compared as a whole, of larger ones the data are taken to be where the file says.
+/// Maximum size in bytes of files that are compared completely; of larger ones only the metadata are.
 const SMALL: u64 = 1 << 20;
 
 impl OverrideSearch<'_> {
-    /// The text that gives the file back, if lies do it.
+    /// Returns the YAML that reproduces the file; `None` if no overrides were found.
     ///
     /// # Errors
     /// A file that cannot be read.
     pub fn text(&self) -> io::Result<Option<String>> {
-        // First what decides where bytes are, then the bytes.
+        // Fields first, since they determine the offsets of the bytes.
         let mut raw = FileOverrides::default();
         let Some(fields) = self.with_file(&raw, |file| {
-            // What is left out makes a file shorter, what is forced longer; not by more than this.
+            // Overrides change the size of the FlatBuffer by less than a factor of two.
             let most = file.emitted.placement.program_size.saturating_mul(2);
-            let wanted = self.origin.range(0, most.min(self.origin.len()?))?;
-            Ok(diff::differences(&wanted, file.emitted.flatbuffer, self.root))
+            let original = self.origin.range(0, most.min(self.origin.len()?))?;
+            Ok(diff::differences(&original, file.emitted.flatbuffer, self.root))
         })?
         else {
             return Ok(None);
@@ -65,52 +63,61 @@ impl OverrideSearch<'_> {
         if same.is_none() { Ok(None) } else { (self.print)(&raw).map(Some) }
     }
 
-    /// What is found in the file that a text with these lies makes; `None` if it makes none.
-    fn with_file<T>(&self, raw: &FileOverrides, find: impl FnOnce(&OutputFile<'_>) -> io::Result<Option<T>>) -> io::Result<Option<T>> {
+    /// Assembles the YAML with these overrides and calls `find` with the file; `None` if there are errors or no file.
+    fn with_file<T>(
+        &self,
+        raw: &FileOverrides,
+        find: impl FnOnce(&OutputFile<'_>) -> io::Result<Option<T>>,
+    ) -> io::Result<Option<T>> {
         let Some(assembly) = (self.printer.assemble)(&(self.print)(raw)?, self.printer.folder) else { return Ok(None) };
         let Some(file) = (self.file)(&assembly) else { return Ok(None) };
         find(&file)
     }
 
-    /// What of the bytes of a file is still to be changed: words of the frame, runs in the FlatBuffer, padding, the end.
+    /// Returns the overrides for the remaining differences: header fields, runs of bytes in the FlatBuffer, padding, the end.
     fn bytes(&self, file: &OutputFile<'_>) -> io::Result<Option<FileOverrides>> {
         let length = self.origin.len()?;
-        let mut made = Vec::new();
+        let mut assembled = Vec::new();
         match file.emitted.placement.file_size {
-            0..=SMALL => file.write(&mut made)?,
-            _ => made = file.metadata(),
+            0..=SMALL => file.write(&mut assembled)?,
+            _ => assembled = file.metadata(),
         }
-        let wanted = self.origin.head(made.len() as u64)?;
+        let original = self.origin.head(assembled.len() as u64)?;
         let header_end = 8 + file.emitted.placement.header.len();
         let mut raw = FileOverrides::default();
         for (name, at, size) in header_words(self.root) {
-            let (Some(wanted), Some(is)) = (wanted.get(at..at + size), made.get(at..at + size)) else { continue };
-            // A header that is not there has no words, and the root is where the header moves it.
-            if wanted != is && at + size <= header_end {
+            let (Some(original), Some(word)) = (original.get(at..at + size), assembled.get(at..at + size)) else {
+                continue;
+            };
+            // A file without a header has no header fields; a root offset is a field override of its own.
+            if original != word && at + size <= header_end {
                 let text = matches!(name.as_str(), "identifier" | "header.magic");
-                let value =
-                    if text { OverrideValue::Bytes(wanted.to_vec()) } else { OverrideValue::Integer(number(wanted)) };
-                let path = Path::parse(&name).map_err(io::Error::other)?;
+                let value = if text {
+                    OverrideValue::Bytes(original.to_vec())
+                } else {
+                    OverrideValue::Integer(number(original))
+                };
+                let path = FieldPath::parse(&name).map_err(io::Error::other)?;
                 raw.fields.push(FieldOverride { number: raw.fields.len(), path, value });
-                made[at..at + size].copy_from_slice(wanted);
+                assembled[at..at + size].copy_from_slice(original);
             }
         }
         let (mut at, mut patched) = (0, 0);
-        while at < wanted.len() {
-            if wanted[at] == made[at] {
+        while at < original.len() {
+            if original[at] == assembled[at] {
                 at += 1;
                 continue;
             }
-            // Runs that are close are one.
+            // Merge runs that are at most 4 bytes apart.
             let mut end = at + 1;
             let mut last = at;
-            while end < wanted.len() && end - last <= 4 {
-                if wanted[end] != made[end] {
+            while end < original.len() && end - last <= 4 {
+                if original[end] != assembled[end] {
                     last = end;
                 }
                 end += 1;
             }
-            raw.patches.push(Patch { at: at as u64, bytes: wanted[at..=last].to_vec() });
+            raw.patches.push(Patch { at: at as u64, bytes: original[at..=last].to_vec() });
             patched += 1 + last - at;
             at = last + 1;
             if patched > self.most {
@@ -118,7 +125,7 @@ impl OverrideSearch<'_> {
             }
         }
         let around = residue::patches(self.origin, &file.emitted)?;
-        raw.patches.extend(around.patches.into_iter().filter(|patch| patch.at >= made.len() as u64));
+        raw.patches.extend(around.patches.into_iter().filter(|patch| patch.at >= assembled.len() as u64));
         raw.append = around.append;
         raw.truncate = Some(length).filter(|length| *length < file.emitted.placement.file_size);
         Ok(Some(raw))

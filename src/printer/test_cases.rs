@@ -1,10 +1,10 @@
-//! The tests of a method as text.
+//! Prints the tests of a method.
 
 use std::fmt::Write;
 use std::io;
 
 use super::data::DataPrinter;
-use super::yaml::{self, Fields};
+use super::yaml::{self, FlowMap};
 use crate::data::number;
 use crate::program::Tensor;
 use crate::program::test_cases::{MethodTests, TestData};
@@ -17,12 +17,12 @@ pub fn print(tests: &MethodTests, out: &mut String, data: &mut DataPrinter<'_>) 
     out.push_str("    tests:\n");
     for (number, case) in tests.cases.iter().enumerate() {
         out.push_str("      - ");
-        let mut fields = Fields::new(out);
+        let mut fields = FlowMap::new(out);
         let mut values = |values: &[TestData], key: &str| -> io::Result<()> {
-            let what = key.trim_end_matches('s');
+            let kind = key.trim_end_matches('s');
             let items = values.iter().enumerate();
-            let items =
-                items.map(|(index, value)| one(value, &format!("{}.{what}{number}.{index}", tests.method), data));
+            let items = items
+                .map(|(index, value)| test_value(value, &format!("{}.{kind}{number}.{index}", tests.method), data));
             let items: Vec<String> = items.collect::<io::Result<_>>()?;
             yaml::list(fields.key(key), items, |item, out| out.push_str(&item));
             Ok(())
@@ -37,7 +37,7 @@ pub fn print(tests: &MethodTests, out: &mut String, data: &mut DataPrinter<'_>) 
     Ok(())
 }
 
-fn one(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<String> {
+fn test_value(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<String> {
     Ok(match value {
         TestData::Null => "null".into(),
         TestData::Int(n) => n.to_string(),
@@ -52,7 +52,7 @@ fn one(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<S
             let mut tensor = Tensor::new(*scalar_type, sizes);
             tensor.dim_order = Some(dim_order.clone().into());
             let printed = data.tensor(blob, &tensor, name)?;
-            // Nested numbers say their sizes; of other data they must be said.
+            // Nested lists have the sizes; other data need `sizes`.
             let nested = printed.starts_with('[') && !sizes.contains(&0);
             if nested || (sizes.is_empty() && !printed.starts_with('{')) {
                 printed

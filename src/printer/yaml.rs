@@ -1,31 +1,30 @@
-//! How single things are written in YAML: names, texts, numbers. Everything is written on one line, in flow style.
+//! Writes names, strings, numbers, lists and maps in YAML flow style, on one line.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
 
-
-/// A text as a plain word if that is safe anywhere, else in double quotes, which JSON and YAML share.
+/// Returns a string without quotes if that is safe in every context, else in double quotes, as in JSON.
 pub fn text(text: &str) -> Cow<'_, str> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
+    let word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
         && text.as_bytes().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
-    // What a parser takes for something else, in YAML 1.1 or 1.2.
-    const TAKEN: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
-    let taken = TAKEN.iter().any(|taken| text.eq_ignore_ascii_case(taken));
-    // The one-letter ones are names that people like; only old parsers mistake them, and ours is told not to.
-    if plain && (!taken || text == "y" || text == "n") {
+    // Words with another meaning in YAML 1.1 or 1.2.
+    const RESERVED: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
+    let reserved = RESERVED.iter().any(|reserved| text.eq_ignore_ascii_case(reserved));
+    // `y` and `n` are common names, and booleans in YAML 1.1 only, which our parser does not implement.
+    if word && (!reserved || text == "y" || text == "n") {
         return Cow::Borrowed(text);
     }
     Cow::Owned(quoted(text))
 }
 
-/// A text in double quotes, with escapes for all that YAML does not print or takes for a line's end.
+/// Returns a string in double quotes, with escapes for nonprintable characters and line breaks of YAML.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
         match c {
-            // `${` would be taken for a name that somebody defines.
+            // `${` would be parsed as a reference to a definition.
             '$' if characters.peek() == Some(&'{') => out.push_str("\\u0024"),
             '"' | '\\' => out.extend(['\\', c]),
             '\n' => out.push_str("\\n"),
@@ -43,7 +42,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// An operator's name, whose colons are safe.
+/// Returns the name of an operator; its `::` needs no quotes.
 pub fn operator(name: &str) -> Cow<'_, str> {
     match name.split("::").all(|part| self::text(part) == part) {
         true => Cow::Borrowed(name),
@@ -51,37 +50,37 @@ pub fn operator(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// An integer, or a bool.
+/// Appends an integer or a bool.
 pub fn number(n: impl Display, out: &mut String) {
     let _ = write!(out, "{n}");
 }
 
-/// Items in brackets, each written by `one`.
-pub fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut one: impl FnMut(T, &mut String)) {
+/// Appends items in brackets, each written by `write`.
+pub fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut write: impl FnMut(T, &mut String)) {
     out.push('[');
     for (position, item) in items.into_iter().enumerate() {
         if position > 0 {
             out.push_str(", ");
         }
-        one(item, out);
+        write(item, out);
     }
     out.push(']');
 }
 
-/// A map in braces, in the making.
-pub struct Fields<'o> {
+/// Writer of a map in braces.
+pub struct FlowMap<'o> {
     out: &'o mut String,
     empty: bool,
 }
 
-impl<'o> Fields<'o> {
+impl<'o> FlowMap<'o> {
     /// Begins a map.
-    pub fn new(out: &'o mut String) -> Fields<'o> {
+    pub fn new(out: &'o mut String) -> FlowMap<'o> {
         out.push('{');
-        Fields { out, empty: true }
+        FlowMap { out, empty: true }
     }
 
-    /// Begins a field; its value is to be written to what is returned.
+    /// Begins a field; the caller appends its value to the returned string.
     pub fn key(&mut self, key: &str) -> &mut String {
         if !std::mem::replace(&mut self.empty, false) {
             self.out.push_str(", ");
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_safe_words_are_plain() {
+    fn only_safe_words_are_unquoted() {
         assert_eq!(text("l.weight"), "l.weight");
         assert_eq!(text("yes"), "\"yes\"");
         assert_eq!(text("0.weight"), "\"0.weight\"");

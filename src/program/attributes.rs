@@ -1,6 +1,6 @@
 //! The attributes of a tensor: fields of its table that are plain numbers, one row each.
 //!
-//! Emitter, reader, printer and decoder go through the rows, so that an attribute is added by its slot in [`crate::format::program`], its
+//! Emitter, reader, printer and decoder go through the rows, so that an attribute is added by its slot in `format::program`, its
 //! field in [`Tensor`] with a default, and a row here.
 
 use super::Tensor;

@@ -55,7 +55,7 @@ pub struct ExecutionPlan {
     pub memory: MemoryRequest,
 }
 
-/// What a method asks of the memory planner; what it answers is [`crate::layout::memory::MemoryPlan`].
+/// What a method asks of the memory planner; what it answers is `layout::memory::MemoryPlan`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryRequest {
     /// Sizes of the planned buffers in bytes, index 0 reserved. `None`: computed.
@@ -173,7 +173,7 @@ pub struct Tensor {
     pub memory: Memory,
     /// 0 strided, 1 sparse (E-15).
     pub layout: i8,
-    /// 0 static, 1 dynamic with a bound, 2 without (see [`crate::format::program::TENSOR_SHAPE_DYNAMISM`]).
+    /// 0 static, 1 dynamic with a bound, 2 without (see `TENSOR_SHAPE_DYNAMISM` in `format::program`).
     pub shape_dynamism: i8,
     /// What few tensors need.
     pub extra_tensor_info: Option<Box<ExtraTensorInfo>>,

@@ -1,43 +1,48 @@
-//! What a FlatBuffer must be made to say to become another one: fields that are there in one only, numbers, lengths, shared tables.
+//! Computes the field overrides that turn one FlatBuffer into another: fields present in one only, numbers, lengths, shared tables.
 //!
-//! Both are walked side by side, so that it ends where the one that was just written ends. What is not told by fields (vtables,
-//! padding, order) is left to a comparison of bytes.
+//! Both are traversed together, so the traversal of the untrusted one is bounded by the emitted one. Differences outside fields
+//! (vtables, padding, order) are left to a comparison of bytes.
 
 use std::collections::HashMap;
 
 use super::OverrideValue;
-use super::walker::{Content, Place, Walker};
+use super::walker::{FieldContent, FieldLocation, Walker};
 use crate::format::flatbuffer::{ObjectKind, Scalar};
-use crate::format::path::{Path, Step};
-use crate::format::{Table, program};
+use crate::format::path::{FieldPath, PathStep};
+use crate::format::{TableSchema, program};
 
-/// More differences than this are another program, not overrides.
+/// Limit on the number of overrides: files with more differences are different programs.
 const MAX_DIFFERENCES: usize = 256;
 
-/// What `made` must be made to say so that its fields are those of `wanted`. `None` if that cannot be told, or is too much.
-pub fn differences(wanted: &[u8], made: &[u8], root: &'static Table) -> Option<Vec<(Path, OverrideValue)>> {
-    let nobody = |_: usize| Vec::new();
+/// Returns the overrides with which the fields of `emitted` are those of `original`. `None` if overrides cannot express the
+/// difference, or more than [`MAX_DIFFERENCES`] are needed.
+pub fn differences(
+    original: &[u8],
+    emitted: &[u8],
+    root: &'static TableSchema,
+) -> Option<Vec<(FieldPath, OverrideValue)>> {
+    let unnamed = |_: usize| Vec::new();
     let mut diff = Diff {
-        wanted: Walker { bytes: wanted, root, values: &nobody },
-        made: Walker { bytes: made, root, values: &nobody },
+        original: Walker { bytes: original, root, values: &unnamed },
+        emitted: Walker { bytes: emitted, root, values: &unnamed },
         steps: Vec::new(),
-        met: HashMap::new(),
+        visited: HashMap::new(),
         found: Vec::new(),
     };
-    let start = Place { field: None, at: Some(0), what: Content::Root };
-    let tables = (diff.wanted.target(start).ok()?, diff.made.target(start).ok()?);
+    let start = FieldLocation { field: None, at: Some(0), content: FieldContent::Root };
+    let tables = (diff.original.target(start).ok()?, diff.emitted.target(start).ok()?);
     diff.table(tables.0, tables.1, root)?;
     Some(diff.found)
 }
 
 struct Diff<'d> {
-    wanted: Walker<'d>,
-    made: Walker<'d>,
-    /// The way here.
-    steps: Vec<Step>,
-    /// Tables of `wanted` that were met: where, and which of `made`'s that is.
-    met: HashMap<usize, (usize, Path)>,
-    found: Vec<(Path, OverrideValue)>,
+    original: Walker<'d>,
+    emitted: Walker<'d>,
+    /// Schema names of the steps to the current field.
+    steps: Vec<PathStep>,
+    /// Tables of `original` visited so far, by offset: the offset in `emitted` and the path.
+    visited: HashMap<usize, (usize, FieldPath)>,
+    found: Vec<(FieldPath, OverrideValue)>,
 }
 
 impl Diff<'_> {
@@ -47,162 +52,184 @@ impl Diff<'_> {
 
     fn add_at(&mut self, last: Option<&str>, value: OverrideValue) -> Option<()> {
         let mut path = self.path();
-        path.0.extend(last.map(|last| Step::Name(last.to_owned())));
+        path.0.extend(last.map(|last| PathStep::Name(last.to_owned())));
         self.found.push((path, value));
         (self.found.len() <= MAX_DIFFERENCES).then_some(())
     }
 
-    /// The path of what is compared now.
-    fn path(&self) -> Path {
-        Path::of(&self.steps)
+    /// Returns the path of the current field.
+    fn path(&self) -> FieldPath {
+        FieldPath::of(&self.steps)
     }
 
-    fn table(&mut self, wanted: usize, made: usize, table: &'static Table) -> Option<()> {
+    fn table(&mut self, original: usize, emitted: usize, table: &'static TableSchema) -> Option<()> {
         for slot in 0..table.fields.len() as u16 {
-            self.steps.push(Step::Name(table.fields[usize::from(slot)].name.to_owned()));
+            self.steps.push(PathStep::Name(table.fields[usize::from(slot)].name.to_owned()));
             let of = |walker: &Walker<'_>, at: usize| {
-                let what = walker.what(at, slot, &table.fields[usize::from(slot)]);
-                Place { field: Some((at, slot)), at: walker.slot(at, slot), what }
+                let content = walker.content(at, slot, &table.fields[usize::from(slot)]);
+                FieldLocation { field: Some((at, slot)), at: walker.slot(at, slot), content }
             };
-            self.field(of(&self.wanted, wanted), of(&self.made, made))?;
+            self.field(of(&self.original, original), of(&self.emitted, emitted))?;
             self.steps.pop();
         }
         Some(())
     }
 
-    /// A field, or an item of a list of tables.
-    fn field(&mut self, wanted: Place, made: Place) -> Option<()> {
-        match (wanted.at, made.at, wanted.what) {
+    /// Compares a field, or an item of a vector of tables.
+    fn field(&mut self, original: FieldLocation, emitted: FieldLocation) -> Option<()> {
+        match (original.at, emitted.at, original.content) {
             (None, None, _) => Some(()),
             (None, Some(_), _) => self.add(OverrideValue::Absent),
-            (Some(at), there, Content::Scalar(number)) => {
+            (Some(at), there, FieldContent::Scalar(number)) => {
                 let bytes =
                     |walker: &Walker<'_>, at: usize| walker.bytes.get(at..at + number.size()).map(<[u8]>::to_vec);
-                let wanted = bytes(&self.wanted, at)?;
-                let same = there.is_some_and(|there| bytes(&self.made, there).as_ref() == Some(&wanted));
-                if same { Some(()) } else { self.add(value_of(number, &wanted)) }
+                let original = bytes(&self.original, at)?;
+                let same = there.is_some_and(|there| bytes(&self.emitted, there).as_ref() == Some(&original));
+                if same { Some(()) } else { self.add(value_of(number, &original)) }
             }
-            (Some(at), there, Content::Offset(target)) => {
-                if self.wanted.u32(at)? == 0 {
-                    let null = there.is_some_and(|there| self.made.u32(there) == Some(0));
+            (Some(at), there, FieldContent::Offset(target)) => {
+                if self.original.u32(at)? == 0 {
+                    let null = there.is_some_and(|there| self.emitted.u32(there) == Some(0));
                     return if null { Some(()) } else { self.add(OverrideValue::Null) };
                 }
-                let to = self.wanted.target(wanted).ok()?;
+                let to = self.original.target(original).ok()?;
                 let Some(_) = there else {
-                    let is_empty = matches!(target, Some(ObjectKind::Text | ObjectKind::Scalars(_) | ObjectKind::Tables(_)))
-                        && self.wanted.u32(to) == Some(0);
+                    let is_empty =
+                        matches!(target, Some(ObjectKind::Text | ObjectKind::Scalars(_) | ObjectKind::Tables(_)))
+                            && self.original.u32(to) == Some(0);
                     return if is_empty { self.add(OverrideValue::Empty) } else { None };
                 };
-                let made_to = self.made.target(made).ok()?;
+                let emitted_target = self.emitted.target(emitted).ok()?;
                 match target {
-                    Some(ObjectKind::Text) => self.items(to, made_to, 1, |diff, wanted, _| diff.add(OverrideValue::Bytes(wanted.to_vec()))),
-                    Some(ObjectKind::Scalars(number)) => self.items(to, made_to, number.size(), |diff, wanted, made| {
-                        let size = number.size();
-                        for (index, (wanted, made)) in wanted.chunks(size).zip(made.chunks(size)).enumerate() {
-                            if wanted != made {
-                                diff.steps.push(Step::Index(index));
-                                diff.add(value_of(number, wanted))?;
-                                diff.steps.pop();
-                            }
-                        }
-                        Some(())
+                    Some(ObjectKind::Text) => self.items(to, emitted_target, 1, |diff, original, _| {
+                        diff.add(OverrideValue::Bytes(original.to_vec()))
                     }),
-                    Some(ObjectKind::Tables(table)) => self.tables(to, made_to, table),
-                    Some(ObjectKind::Table(table)) => self.child(to, made_to, table, made.what),
-                    // What no tag explains is bytes.
+                    Some(ObjectKind::Scalars(number)) => {
+                        self.items(to, emitted_target, number.size(), |diff, original, emitted| {
+                            let size = number.size();
+                            for (index, (original, emitted)) in
+                                original.chunks(size).zip(emitted.chunks(size)).enumerate()
+                            {
+                                if original != emitted {
+                                    diff.steps.push(PathStep::Index(index));
+                                    diff.add(value_of(number, original))?;
+                                    diff.steps.pop();
+                                }
+                            }
+                            Some(())
+                        })
+                    }
+                    Some(ObjectKind::Tables(table)) => self.tables(to, emitted_target, table),
+                    Some(ObjectKind::Table(table)) => self.child(to, emitted_target, table, emitted.content),
+                    // The content of a union with an unknown tag is compared as bytes.
                     Some(ObjectKind::Vtable(_)) | None => Some(()),
                 }
             }
-            (Some(_), _, Content::Root) => None,
+            (Some(_), _, FieldContent::Root) => None,
         }
     }
 
-    /// A table that another may share.
-    fn child(&mut self, wanted: usize, made: usize, table: &'static Table, made_what: Content) -> Option<()> {
-        if let Some((other, path)) = self.met.get(&wanted) {
+    /// Compares a table that may have several references.
+    fn child(
+        &mut self,
+        original: usize,
+        emitted: usize,
+        table: &'static TableSchema,
+        emitted_content: FieldContent,
+    ) -> Option<()> {
+        if let Some((other, path)) = self.visited.get(&original) {
             let same_as = OverrideValue::SameAs(path.clone());
-            return if *other == made { Some(()) } else { self.add(same_as) };
+            return if *other == emitted { Some(()) } else { self.add(same_as) };
         }
-        self.met.insert(wanted, (made, self.path()));
-        match made_what {
-            // Of a member of another kind the fields mean something else.
-            Content::Offset(Some(ObjectKind::Table(other))) if std::ptr::eq(other, table) => self.table(wanted, made, table),
-            _ => Some(()),
-        }
+        self.visited.insert(original, (emitted, self.path()));
+        // Another member of a union has other fields.
+        let same_type = matches!(
+            emitted_content,
+            FieldContent::Offset(Some(ObjectKind::Table(other))) if std::ptr::eq(other, table)
+        );
+        if same_type { self.table(original, emitted, table) } else { Some(()) }
     }
 
-    /// Items of a vector of numbers or a text: a length that is another, or items that are.
+    /// Compares the lengths and the items of a vector of numbers or a string.
     fn items(
         &mut self,
-        wanted: usize,
-        made: usize,
+        original: usize,
+        emitted: usize,
         size: usize,
         mut different: impl FnMut(&mut Self, &[u8], &[u8]) -> Option<()>,
     ) -> Option<()> {
-        let (count, made_count) = (self.wanted.u32(wanted)?, self.made.u32(made)?);
-        if count == 0 && made_count != 0 {
+        let (count, emitted_count) = (self.original.u32(original)?, self.emitted.u32(emitted)?);
+        if count == 0 && emitted_count != 0 {
             return self.add(OverrideValue::Empty);
         }
-        if count != made_count {
+        if count != emitted_count {
             return self.add_at(Some("@length"), OverrideValue::Integer(count.into()));
         }
         let bytes = count as usize * size;
-        let (wanted_bytes, made_bytes) = (self.wanted.bytes, self.made.bytes);
-        let wanted = wanted_bytes.get(wanted + 4..wanted + 4 + bytes)?;
-        let made = made_bytes.get(made + 4..made + 4 + bytes)?;
-        if wanted == made { Some(()) } else { different(self, wanted, made) }
+        let (original_bytes, emitted_bytes) = (self.original.bytes, self.emitted.bytes);
+        let original = original_bytes.get(original + 4..original + 4 + bytes)?;
+        let emitted = emitted_bytes.get(emitted + 4..emitted + 4 + bytes)?;
+        if original == emitted { Some(()) } else { different(self, original, emitted) }
     }
 
-    fn tables(&mut self, wanted: usize, made: usize, table: &'static Table) -> Option<()> {
-        let (count, made_count) = (self.wanted.u32(wanted)?, self.made.u32(made)?);
-        if count == 0 && made_count != 0 {
+    fn tables(&mut self, original: usize, emitted: usize, table: &'static TableSchema) -> Option<()> {
+        let (count, emitted_count) = (self.original.u32(original)?, self.emitted.u32(emitted)?);
+        if count == 0 && emitted_count != 0 {
             return self.add(OverrideValue::Empty);
         }
-        if count != made_count {
+        if count != emitted_count {
             self.add_at(Some("@length"), OverrideValue::Integer(count.into()))?;
         }
-        for index in 0..count.min(made_count) as usize {
-            let at = |vector: usize| Place {
+        for index in 0..count.min(emitted_count) as usize {
+            let at = |vector: usize| FieldLocation {
                 field: None,
                 at: Some(vector + 4 + 4 * index),
-                what: Content::Offset(Some(ObjectKind::Table(table))),
+                content: FieldContent::Offset(Some(ObjectKind::Table(table))),
             };
-            self.steps.push(self.named(made, table, index));
-            self.field(at(wanted), at(made))?;
+            self.steps.push(self.named(emitted, table, index));
+            self.field(at(original), at(emitted))?;
             self.steps.pop();
         }
         Some(())
     }
 
-    /// A method is called by its name, anything else by its number.
-    fn named(&self, vector: usize, table: &'static Table, index: usize) -> Step {
+    /// Returns the step to an item: the name of a method, the index of anything else.
+    fn named(&self, vector: usize, table: &'static TableSchema, index: usize) -> PathStep {
         let name = || {
             if !std::ptr::eq(table, &program::EXECUTION_PLAN) {
                 return None;
             }
             let item = vector + 4 + 4 * index;
-            let plan = item + self.made.u32(item)? as usize;
-            let at = self.made.slot(plan, program::execution_plan::name)?;
-            let text = at + self.made.u32(at)? as usize;
-            let name = self.made.bytes.get(text + 4..text + 4 + self.made.u32(text)? as usize)?;
-            let plain = !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-            plain.then(|| String::from_utf8_lossy(name).into_owned())
+            let plan = item + self.emitted.u32(item)? as usize;
+            let at = self.emitted.slot(plan, program::execution_plan::name)?;
+            let text = at + self.emitted.u32(at)? as usize;
+            let name = self.emitted.bytes.get(text + 4..text + 4 + self.emitted.u32(text)? as usize)?;
+            let is_word = !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+            is_word.then(|| String::from_utf8_lossy(name).into_owned())
         };
-        name().map_or(Step::Index(index), Step::Name)
+        name().map_or(PathStep::Index(index), PathStep::Name)
     }
 }
 
-/// A number as it lies in a file.
+/// Converts the little-endian bytes of a number to an override.
 fn value_of(number: Scalar, bytes: &[u8]) -> OverrideValue {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
     match number {
         Scalar::F64 => {
             let x = f64::from_le_bytes(wide);
-            // What is no number may be so in several ways.
+            // YAML has no notation for the payload of a NaN.
             if x.is_nan() { OverrideValue::Bytes(bytes.to_vec()) } else { OverrideValue::Float(x) }
         }
-        _ => {
+        Scalar::Bool
+        | Scalar::U8
+        | Scalar::I8
+        | Scalar::U16
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::U32
+        | Scalar::I64
+        | Scalar::U64 => {
             let unused = 64 - 8 * bytes.len() as u32;
             OverrideValue::Integer(((i64::from_le_bytes(wide) << unused) >> unused).into())
         }

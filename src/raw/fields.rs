@@ -1,200 +1,221 @@
-//! Field overrides -> encodings for the emitter, and patches of the finished file.
+//! Converts field overrides to encodings for the emitter and to patches of the finished file.
 //!
-//! Two steps, since an encoding moves the bytes that are patched: [`encodings`] looks at the FlatBuffer without overrides,
-//! [`patches`] at the one that was emitted with the encodings.
+//! Two steps, since encodings move the bytes to patch: [`encodings`] uses the FlatBuffer without overrides, [`patches`] the one that
+//! was emitted with the encodings.
 
 use std::collections::HashMap;
 
-use super::walker::{Content, Place, Walker};
-use crate::format::flatbuffer::{ObjectKind, Scalar};
+use super::walker::{FieldContent, FieldLocation, Walker};
 use super::{FieldOverride, OverrideValue, Patch};
 use crate::emitter::encoding::{FieldEncoding, FieldEncodings};
-use crate::format::path::{Path, Step};
-use crate::format::Table;
+use crate::format::TableSchema;
 use crate::format::container::{CONTAINERS, ExtendedHeader, PREAMBLE};
+use crate::format::flatbuffer::{ObjectKind, Scalar};
+use crate::format::path::{FieldPath, PathStep};
 
-/// What is wrong with a set, or worth a warning.
+/// An error or a warning about an override.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
-    /// Which set.
+pub struct OverrideMessage {
+    /// Index of the override in the source.
     pub number: usize,
-    /// What.
+    /// Message, with the path of the field.
     pub message: String,
 }
 
-/// What sets come to.
+/// Errors and warnings about the overrides of a file.
 #[derive(Debug, Default)]
-pub struct Outcome {
-    /// Sets that cannot be.
-    pub errors: Vec<Remark>,
-    /// Sets that change nothing.
-    pub warnings: Vec<Remark>,
+pub struct OverrideReport {
+    /// Overrides that cannot be applied.
+    pub errors: Vec<OverrideMessage>,
+    /// Overrides that change nothing.
+    pub warnings: Vec<OverrideMessage>,
 }
 
-/// An override whose path is in numbers, or a word of the file's header.
+/// An override with a resolved path: fields and indices, or a word of the file's header.
 #[derive(Debug)]
-pub struct Pending<'s> {
-    set: &'s FieldOverride,
-    path: Path,
-    /// The path of what it is to be the same as.
-    same: Option<Path>,
-    /// The emitter has done it.
+pub struct PendingOverride<'s> {
+    field: &'s FieldOverride,
+    path: FieldPath,
+    /// Resolved path of the target of `same_as`.
+    same_as: Option<FieldPath>,
+    /// The encoding applies the override completely.
     emitted: bool,
 }
 
-/// Finds what the emitter must do, by the FlatBuffer as it is without. `tables` has the place of each table, in the order of
-/// writing.
+/// Computes the encodings for the emitter, and resolves the paths of all overrides. `walker` has the FlatBuffer without overrides;
+/// `tables` the offset of each table from the end, in the order of writing.
 pub fn encodings<'s>(
-    sets: &'s [FieldOverride],
+    overrides: &'s [FieldOverride],
     walker: &Walker<'_>,
     tables: &[u32],
-    outcome: &mut Outcome,
-) -> (FieldEncodings, Vec<Pending<'s>>) {
+    report: &mut OverrideReport,
+) -> (FieldEncodings, Vec<PendingOverride<'s>>) {
     let len = walker.bytes.len();
     let numbers: HashMap<usize, u32> =
         tables.iter().zip(0..).map(|(from_end, number)| (len - *from_end as usize, number)).collect();
     let (mut encodings, mut pending) = (FieldEncodings::default(), Vec::new());
-    for set in sets {
-        if header_word(walker.root, &set.path).is_some() {
-            pending.push(Pending { set, path: set.path.clone(), same: None, emitted: false });
+    for field in overrides {
+        if header_word(walker.root, &field.path).is_some() {
+            pending.push(PendingOverride { field, path: field.path.clone(), same_as: None, emitted: false });
             continue;
         }
         let words = extended_header_words(walker.root);
-        if let ([Step::Name(header), ..], false) = (&*set.path.0, words.is_empty())
+        if let ([PathStep::Name(header), ..], false) = (&*field.path.0, words.is_empty())
             && header == "header"
         {
             let words: Vec<&str> = words.iter().map(|(word, ..)| word.as_str()).collect();
-            let message = format!("`{}`: there are {}", set.path, words.join(", "));
-            outcome.errors.push(Remark { number: set.number, message });
+            let message = format!("`{}`: unknown header field; expected {}", field.path, words.join(", "));
+            report.errors.push(OverrideMessage { number: field.number, message });
             continue;
         }
-        let found = walker.find(&set.path).and_then(|(place, path)| {
-            let same = match &set.value {
-                OverrideValue::SameAs(other) => Some(walker.find(other).map_err(|error| format!("`{other}`: {error}"))?.1),
-                _ => None,
-            };
-            Ok((place, path, same, wanted(&set.value, place)?))
+        let found = walker.find(&field.path).and_then(|(location, path)| {
+            let mut same_as = None;
+            if let OverrideValue::SameAs(other) = &field.value {
+                same_as = Some(walker.find(other).map_err(|error| format!("`{other}`: {error}"))?.1);
+            }
+            Ok((location, path, same_as, encoding(&field.value, location)?))
         });
         match found {
-            Err(error) => {
-                outcome.errors.push(Remark { number: set.number, message: format!("`{}`: {error}", set.path) })
-            }
-            Ok((place, path, same, wanted)) => {
-                let done = matches!(wanted, Some(FieldEncoding::Absent | FieldEncoding::Null | FieldEncoding::Empty)) && same.is_none();
-                match (wanted, place.field) {
-                    (Some(FieldEncoding::Absent), _) if place.at.is_none() => {
-                        let message = format!("`{}` is left out already", set.path);
-                        outcome.warnings.push(Remark { number: set.number, message });
+            Err(error) => report
+                .errors
+                .push(OverrideMessage { number: field.number, message: format!("`{}`: {error}", field.path) }),
+            Ok((location, path, same_as, encoding)) => {
+                let emitted = same_as.is_none()
+                    && matches!(encoding, Some(FieldEncoding::Absent | FieldEncoding::Null | FieldEncoding::Empty));
+                match (encoding, location.field) {
+                    (Some(FieldEncoding::Absent), _) if location.at.is_none() => {
+                        let message = format!("`{}` is already absent", field.path);
+                        report.warnings.push(OverrideMessage { number: field.number, message });
                     }
                     (Some(encoding), Some((table, slot))) => match numbers.get(&table) {
                         Some(number) => encodings.add(*number, slot, encoding),
                         None => {
-                            let message = format!("`{}` is in no table that is written here", set.path);
-                            outcome.errors.push(Remark { number: set.number, message });
+                            let message = format!("`{}` is not in a table that the emitter writes", field.path);
+                            report.errors.push(OverrideMessage { number: field.number, message });
                         }
                     },
                     _ => {}
                 }
-                pending.push(Pending { set, path, same, emitted: done });
+                pending.push(PendingOverride { field, path, same_as, emitted });
             }
         }
     }
     (encodings, pending)
 }
 
-/// What the emitter must do for a lie about a place, if a patch will not do.
-fn wanted(lie: &OverrideValue, place: Place) -> Result<Option<FieldEncoding>, String> {
-    let missing = |encoding| Ok(if place.at.is_none() { Some(encoding) } else { None });
-    match (lie, place.what) {
-        (OverrideValue::Absent, _) if place.field.is_some() => Ok(Some(FieldEncoding::Absent)),
-        (OverrideValue::Absent, _) => Err("only a field can be absent; an item of a list of tables can be null".into()),
-        (OverrideValue::Empty, Content::Offset(Some(ObjectKind::Text | ObjectKind::Scalars(_) | ObjectKind::Tables(_)))) if place.field.is_some() => {
+/// Returns the encoding that an override needs; `None` if a patch is enough.
+fn encoding(value: &OverrideValue, location: FieldLocation) -> Result<Option<FieldEncoding>, String> {
+    let if_absent = |encoding| Ok(if location.at.is_none() { Some(encoding) } else { None });
+    match (value, location.content) {
+        (OverrideValue::Absent, _) if location.field.is_some() => Ok(Some(FieldEncoding::Absent)),
+        (OverrideValue::Absent, _) => Err("only a field can be `absent`; an item of a vector of tables can be `null`".into()),
+        (OverrideValue::Empty, FieldContent::Offset(Some(ObjectKind::Text | ObjectKind::Scalars(_) | ObjectKind::Tables(_)))) if location.field.is_some() => {
             Ok(Some(FieldEncoding::Empty))
         }
-        (OverrideValue::Empty, _) => Err("only a vector or a text can be empty".into()),
-        (OverrideValue::Null | OverrideValue::SameAs(_), Content::Offset(_)) => missing(FieldEncoding::Null),
-        (OverrideValue::Null, Content::Root) => Ok(None),
-        (OverrideValue::Null | OverrideValue::SameAs(_), _) => Err("it is no offset".into()),
-        (OverrideValue::Integer(_) | OverrideValue::Float(_) | OverrideValue::Bytes(_), Content::Scalar(_)) => missing(FieldEncoding::Present),
-        (OverrideValue::Bytes(_), _) if place.at.is_some() => Ok(None),
-        (OverrideValue::Bytes(_), _) => Err("it is left out, so there are no bytes; make it `empty` first".into()),
+        (OverrideValue::Empty, _) => Err("only a vector or a string can be `empty`".into()),
+        (OverrideValue::Null | OverrideValue::SameAs(_), FieldContent::Offset(_)) => if_absent(FieldEncoding::Null),
+        (OverrideValue::Null, FieldContent::Root) => Ok(None),
+        (OverrideValue::Null | OverrideValue::SameAs(_), _) => Err("the field is not an offset".into()),
+        (OverrideValue::Integer(_) | OverrideValue::Float(_) | OverrideValue::Bytes(_), FieldContent::Scalar(_)) => if_absent(FieldEncoding::Present),
+        (OverrideValue::Bytes(_), _) if location.at.is_some() => Ok(None),
+        (OverrideValue::Bytes(_), _) => Err("the field is absent, so it has no bytes; set it to `empty` first".into()),
         (OverrideValue::Integer(_) | OverrideValue::Float(_), _) => {
-            Err("it is no number; expected absent, null, empty, {same_as: ...} or {bytes: ...}, or a number at its `@offset` or `@length`".into())
+            Err("the field is not a number; expected absent, null, empty, {same_as: ...} or {bytes: ...}, or a number at its `@offset` or `@length`".into())
         }
     }
 }
 
-/// The patches that make the rest true of the finished file. `header` is inserted behind byte 8 of the FlatBuffer.
-pub fn patches(pending: &[Pending<'_>], walker: &Walker<'_>, header: &[u8], outcome: &mut Outcome) -> Vec<Patch> {
+/// Returns patches of the finished file for the overrides that no encoding applies. `header` is inserted after byte 8 of the
+/// FlatBuffer in `walker`.
+pub fn patches(
+    pending: &[PendingOverride<'_>],
+    walker: &Walker<'_>,
+    header: &[u8],
+    report: &mut OverrideReport,
+) -> Vec<Patch> {
     let mut all = Vec::new();
-    for lie in pending.iter().filter(|lie| !lie.emitted) {
-        match patch(lie, walker, header) {
+    for pending in pending.iter().filter(|pending| !pending.emitted) {
+        match patch(pending, walker, header) {
             Ok(patch) => {
                 if before(&patch, walker.bytes, header).is_some_and(|before| before == patch.bytes) {
-                    let message = format!("`{}` changes nothing: the file says so already", lie.set.path);
-                    outcome.warnings.push(Remark { number: lie.set.number, message });
+                    let message = format!("`{}` changes nothing: the field already has this value", pending.field.path);
+                    report.warnings.push(OverrideMessage { number: pending.field.number, message });
                 }
                 all.push(patch);
             }
             Err(error) => {
-                outcome.errors.push(Remark { number: lie.set.number, message: format!("`{}`: {error}", lie.set.path) });
+                report.errors.push(OverrideMessage {
+                    number: pending.field.number,
+                    message: format!("`{}`: {error}", pending.field.path),
+                });
             }
         }
     }
     all
 }
 
-fn patch(lie: &Pending<'_>, walker: &Walker<'_>, header: &[u8]) -> Result<Patch, String> {
-    if let Some((at, size)) = header_word(walker.root, &lie.path) {
+fn patch(pending: &PendingOverride<'_>, walker: &Walker<'_>, header: &[u8]) -> Result<Patch, String> {
+    if let Some((at, size)) = header_word(walker.root, &pending.path) {
         if at + size > 8 + header.len() && at >= 8 {
-            return Err("the file's header has no such field".into());
+            return Err("the header of the file does not have this field".into());
         }
         let number = match size {
             8 => Scalar::U64,
             _ => Scalar::U32,
         };
-        let bytes = match &lie.set.value {
+        let bytes = match &pending.field.value {
             OverrideValue::Bytes(bytes) if bytes.len() <= size => bytes.clone(),
-            OverrideValue::Bytes(bytes) => return Err(format!("{} bytes are more than the {size} it has", bytes.len())),
+            OverrideValue::Bytes(bytes) => {
+                return Err(format!("{} bytes exceed the {size} bytes of the field", bytes.len()));
+            }
             OverrideValue::Null => vec![0; size],
-            lie => encoded(lie, number)?,
+            value => encoded(value, number)?,
         };
         return Ok(Patch { at: at as u64, bytes });
     }
-    let (place, _) = walker.find(&lie.path)?;
-    let at = place.at.ok_or("it is left out")?;
-    let (at, bytes) = match (&lie.set.value, place.what) {
+    let (location, _) = walker.find(&pending.path)?;
+    let at = location.at.ok_or("the field is absent")?;
+    let (at, bytes) = match (&pending.field.value, location.content) {
         (OverrideValue::Null, _) => (at, vec![0; 4]),
         (OverrideValue::SameAs(other), _) => {
-            let path = lie.same.as_ref().ok_or("it has no other place")?;
+            let path = pending.same_as.as_ref().ok_or("the target of `same_as` was not resolved")?;
             let target = walker.find(path).and_then(|(other, _)| walker.target(other));
             let target = target.map_err(|error| format!("`{other}`: {error}"))?;
             let Some(offset) = target.checked_sub(at).and_then(|offset| u32::try_from(offset).ok()) else {
                 return Err(format!(
-                    "what `{other}` refers to lies before it in the file, where no offset leads; try the other way round"
+                    "the target of `{other}` is before this field, and offsets are unsigned; override `{other}` with this path instead"
                 ));
             };
             (at, offset.to_le_bytes().to_vec())
         }
-        (OverrideValue::Bytes(bytes), Content::Scalar(number)) if bytes.len() <= number.size() => (at, bytes.clone()),
-        (OverrideValue::Bytes(bytes), Content::Scalar(number)) => {
-            return Err(format!("{} bytes are more than the {} it has", bytes.len(), number.size()));
+        (OverrideValue::Bytes(bytes), FieldContent::Scalar(number)) if bytes.len() <= number.size() => {
+            (at, bytes.clone())
         }
-        (OverrideValue::Bytes(bytes), what) => {
-            let target = walker.target(place)?;
-            let (start, room) = match what {
-                Content::Offset(Some(ObjectKind::Text)) => (target + 4, length(walker, target) + 1),
-                Content::Offset(Some(ObjectKind::Scalars(number))) => (target + 4, length(walker, target) * number.size()),
-                Content::Offset(Some(ObjectKind::Tables(_))) => (target + 4, length(walker, target) * 4),
-                _ => (target, walker.bytes.len() - target),
+        (OverrideValue::Bytes(bytes), FieldContent::Scalar(number)) => {
+            return Err(format!("{} bytes exceed the {} bytes of the field", bytes.len(), number.size()));
+        }
+        (OverrideValue::Bytes(bytes), content) => {
+            let target = walker.target(location)?;
+            let (start, room) = match content {
+                FieldContent::Offset(Some(ObjectKind::Text)) => (target + 4, length(walker, target) + 1),
+                FieldContent::Offset(Some(ObjectKind::Scalars(number))) => {
+                    (target + 4, length(walker, target) * number.size())
+                }
+                FieldContent::Offset(Some(ObjectKind::Tables(_))) => (target + 4, length(walker, target) * 4),
+                FieldContent::Offset(Some(ObjectKind::Table(_) | ObjectKind::Vtable(_)) | None)
+                | FieldContent::Scalar(_)
+                | FieldContent::Root => (target, walker.bytes.len() - target),
             };
             if bytes.len() > room {
-                return Err(format!("{} bytes are more than the {room} it has", bytes.len()));
+                return Err(format!("{} bytes exceed the {room} bytes of the field", bytes.len()));
             }
             (start, bytes.clone())
         }
-        (lie, Content::Scalar(number)) => (at, encoded(lie, number)?),
-        _ => return Err("it is no number".into()),
+        (value, FieldContent::Scalar(number)) => (at, encoded(value, number)?),
+        (
+            OverrideValue::Integer(_) | OverrideValue::Float(_) | OverrideValue::Absent | OverrideValue::Empty,
+            FieldContent::Offset(_) | FieldContent::Root,
+        ) => return Err("the field is not a number".into()),
     };
     let at = if at < 8 { at } else { at + header.len() };
     Ok(Patch { at: at as u64, bytes })
@@ -207,25 +228,32 @@ fn length(walker: &Walker<'_>, at: usize) -> usize {
         .map_or(0, |bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
 }
 
-/// A number in the width of its place: any that fits it with or without a sign.
-fn encoded(lie: &OverrideValue, number: Scalar) -> Result<Vec<u8>, String> {
+/// Encodes a number in the width of a field: any value that fits, signed or unsigned.
+fn encoded(value: &OverrideValue, number: Scalar) -> Result<Vec<u8>, String> {
     let size = number.size();
-    match (lie, number) {
+    match (value, number) {
         (OverrideValue::Float(x), Scalar::F64) => Ok(x.to_le_bytes().to_vec()),
-        (OverrideValue::Float(_), _) => Err("it holds an integer".into()),
+        (OverrideValue::Float(_), _) => Err("the field is an integer".into()),
         (OverrideValue::Integer(n), Scalar::F64) => Ok((*n as f64).to_le_bytes().to_vec()),
         (OverrideValue::Integer(n), _) => {
             let bits = 8 * size as u32;
             if *n < -(1i128 << (bits - 1)) || *n >= 1i128 << bits {
-                return Err(format!("{n} does not fit {size} bytes"));
+                return Err(format!("{n} does not fit in {size} bytes"));
             }
             Ok(n.to_le_bytes()[..size].to_vec())
         }
-        _ => Err("expected a number".into()),
+        (
+            OverrideValue::Absent
+            | OverrideValue::Null
+            | OverrideValue::Empty
+            | OverrideValue::SameAs(_)
+            | OverrideValue::Bytes(_),
+            _,
+        ) => Err("expected a number".into()),
     }
 }
 
-/// What a patch overwrites, if it is in the FlatBuffer or in its header.
+/// Returns the bytes that a patch overwrites; `None` if it is not inside the FlatBuffer or its header.
 fn before(patch: &Patch, bytes: &[u8], header: &[u8]) -> Option<Vec<u8>> {
     let at = patch.at as usize;
     let byte = |at: usize| match at {
@@ -239,15 +267,15 @@ fn before(patch: &Patch, bytes: &[u8], header: &[u8]) -> Option<Vec<u8>> {
     (at..at.checked_add(patch.bytes.len())?).map(byte).collect()
 }
 
-/// The words of a file's preamble and extended header by path, each with its offset and its bytes.
-pub fn header_words(root: &'static Table) -> Vec<(String, usize, usize)> {
+/// Returns the words of a file's preamble and extended header: path, offset and size in bytes.
+pub fn header_words(root: &'static TableSchema) -> Vec<(String, usize, usize)> {
     let mut words = vec![("root".to_owned(), 0, 4), ("identifier".to_owned(), 4, 4)];
     words.extend(extended_header_words(root));
     words
 }
 
-/// The words of the extended header that a file with this root table has.
-fn extended_header_words(root: &'static Table) -> Vec<(String, usize, usize)> {
+/// Returns the words of the extended header of a file with this root table.
+fn extended_header_words(root: &'static TableSchema) -> Vec<(String, usize, usize)> {
     let container = CONTAINERS.into_iter().find(|container| std::ptr::eq(container.root, root));
     let Some(header) = container.and_then(|container| container.header) else { return Vec::new() };
     let mut words =
@@ -256,8 +284,8 @@ fn extended_header_words(root: &'static Table) -> Vec<(String, usize, usize)> {
     words
 }
 
-fn header_word(root: &'static Table, path: &Path) -> Option<(usize, usize)> {
-    // Their names are no fields, so that a path is one of them or none.
+fn header_word(root: &'static TableSchema, path: &FieldPath) -> Option<(usize, usize)> {
+    // No field of a root table has one of these names.
     let path = path.to_string();
     header_words(root).into_iter().find(|(word, ..)| *word == path).map(|(_, at, size)| (at, size))
 }

@@ -1,13 +1,12 @@
-//! Field overrides and patches: what a file is made to hold after everything is laid out, so that loaders can be tested with
-//! malformed files.
+//! Field overrides and patches: changes of a finished file, to build malformed files for testing loaders.
 //!
 //! ```text
 //! field overrides --path--> encodings for the emitter --emit--> FlatBuffer --> patches of the finished file
 //! ```
 //!
-//! An optional last stage: a file without overrides does not pass through it. Nothing is recomputed: an override of an offset gives
-//! a file whose offset is wrong. What needs room in the FlatBuffer (a field that would be left out) or a vtable of its own (one that
-//! is to be left out) is a parameter of the emitter; everything else overwrites a few bytes.
+//! An optional last stage: a file without overrides does not pass through it. Nothing is recomputed: after an override of an offset
+//! the file has a wrong offset. An override that changes the size of the FlatBuffer (a default field that is present, a field that
+//! is absent) is a parameter of the emitter; every other one overwrites bytes.
 
 pub mod apply;
 pub mod diff;
@@ -17,42 +16,42 @@ pub mod stream;
 pub mod walker;
 
 use crate::data::Blob;
-use crate::format::path::Path;
+use crate::format::path::FieldPath;
 
 /// Overrides of one file, applied in this order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FileOverrides {
-    /// Fields of the header and of the FlatBuffer, and their new contents.
+    /// Overrides of fields of the header and of the FlatBuffer.
     pub fields: Vec<FieldOverride>,
-    /// The byte that padding around the segments consists of.
+    /// Value of the padding bytes around the segments.
     pub fill: u8,
-    /// Bytes that are overwritten; later patches win.
+    /// Patches in order: later ones overwrite earlier ones.
     pub patches: Vec<Patch>,
     /// Length in bytes to which the file is truncated.
     pub truncate: Option<u64>,
-    /// Bytes behind the end.
+    /// Bytes appended after the end, or after the truncation.
     pub append: Option<Blob>,
 }
 
 /// Overrides of all files of one source.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {
-    /// Of the `.pte`; of a source without methods of its `.ptd`.
+    /// Overrides of the `.pte`; for a source without methods, of its `.ptd`.
     pub main: FileOverrides,
-    /// Of the first `.ptd` beside a program.
+    /// Overrides of the first `.ptd` of a source with methods.
     pub ptd: FileOverrides,
-    /// Of the `.bpte` around a program.
+    /// Overrides of the `.bpte` around a program.
     pub bpte: FileOverrides,
 }
 
 /// A field and its new content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldOverride {
-    /// Number of the override in the source.
+    /// Index of the override in the source.
     pub number: usize,
-    /// The field.
-    pub path: Path,
-    /// Its content.
+    /// Path of the field.
+    pub path: FieldPath,
+    /// New content.
     pub value: OverrideValue,
 }
 
@@ -69,9 +68,9 @@ pub enum OverrideValue {
     Null,
     /// A vector or a string without items.
     Empty,
-    /// The offset leads to the target of another field.
-    SameAs(Path),
-    /// Bytes, from the first one on of a number, a string, the items of a vector or a table.
+    /// The offset of the target of another field.
+    SameAs(FieldPath),
+    /// Bytes that overwrite a number, a string, the items of a vector or a table from its first byte on.
     Bytes(Vec<u8>),
 }
 
@@ -85,25 +84,25 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Offset of the first byte behind it; `None` beyond `u64`.
+    /// Returns the offset of the end; `None` beyond `u64`.
     pub fn end(&self) -> Option<u64> {
         self.at.checked_add(self.bytes.len() as u64)
     }
 }
 
 impl FileOverrides {
-    /// Whether nothing is overridden.
+    /// Returns `true` if nothing is overridden.
     pub fn is_empty(&self) -> bool {
         *self == FileOverrides::default()
     }
 
-    /// Bytes of a file that has `size` without overrides; `None` beyond `u64`.
+    /// Returns the size of a file that has `size` bytes without overrides; `None` beyond `u64`.
     pub fn size(&self, size: u64) -> Option<u64> {
         let kept = self.truncate.map_or(size, |end| end.min(size));
         kept.checked_add(self.append.as_ref().map_or(0, |append| append.len))
     }
 
-    /// Patches bytes that begin at offset `start` of the file.
+    /// Applies the patches to bytes that begin at offset `start` of the file.
     pub fn patch(&self, start: u64, bytes: &mut [u8]) {
         for patch in &self.patches {
             // The part of the patch that is in these bytes.
@@ -113,7 +112,7 @@ impl FileOverrides {
         }
     }
 
-    /// Whether a patch overwrites some of these bytes.
+    /// Returns `true` if a patch overlaps `len` bytes from offset `start` on.
     pub fn touches(&self, start: u64, len: u64) -> bool {
         self.patches
             .iter()

@@ -1,13 +1,14 @@
-//! Bytes of a file that its layout does not explain, as patches: header fields, padding that is not zero, bytes behind the end.
+//! Computes patches for the bytes of a file that its layout does not determine: header fields, padding that is not zero, bytes after
+//! the end.
 
 use std::io;
 
 use super::{FileOverrides, Patch};
+use crate::data::Origin;
 use crate::emitter::File;
 use crate::layout::file::Placement;
-use crate::data::Origin;
 
-/// What of a file is not as this one, but can be changed in the end: the header, padding, bytes behind the end.
+/// Returns patches and appended bytes that reproduce the header, the padding and the bytes after the end of `origin` in `file`.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -36,13 +37,13 @@ pub fn patches(origin: &Origin, file: &File<'_>) -> io::Result<FileOverrides> {
     Ok(overrides)
 }
 
-/// So many bytes of padding are looked at in one go.
+/// Number of padding bytes that are read at a time.
 const BLOCK: u64 = 1 << 20;
 
-/// A text does not hold more odd bytes of padding than this.
+/// Maximum number of nonzero padding bytes; more are not patched.
 const MAX_PATCHES: u64 = 1 << 16;
 
-/// Ranges of a file that nothing owns: between the FlatBuffer, the data, and the end.
+/// Returns the byte ranges between the FlatBuffer, the data and the end of a file.
 pub fn gaps(file: &File<'_>) -> Vec<(u64, u64)> {
     let mut owned: Vec<(u64, u64)> = vec![(0, file.placement.program_size)];
     for segment in file.segments {
@@ -62,7 +63,7 @@ pub fn gaps(file: &File<'_>) -> Vec<(u64, u64)> {
     gaps
 }
 
-/// Patches for the runs of bytes that are not as expected.
+/// Adds patches for the runs of bytes that differ from `expected`.
 fn add_patches(overrides: &mut FileOverrides, start: u64, bytes: &[u8], expected: impl Fn(usize) -> u8) {
     let mut at = 0;
     while at < bytes.len() {
@@ -73,4 +74,3 @@ fn add_patches(overrides: &mut FileOverrides, start: u64, bytes: &[u8], expected
         at += run + 1;
     }
 }
-

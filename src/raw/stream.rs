@@ -7,24 +7,24 @@ use crate::data::Blob;
 use crate::emitter::Out;
 
 impl FileOverrides {
-    /// Writes a file by `write`, with these patches, this truncation and these bytes behind the end.
+    /// Writes the file that `write` produces, patched and truncated, followed by the appended bytes.
     ///
     /// # Errors
     /// Errors of `write` and `out`.
     pub fn write(&self, out: &mut dyn Out, write: impl FnOnce(&mut dyn Out) -> io::Result<()>) -> io::Result<()> {
-        let mut cut = Cut { out, left: self.truncate.unwrap_or(u64::MAX) };
-        write(&mut Patched { out: &mut cut, raw: self, written: 0 })?;
+        let mut truncated = TruncatedOutput { out, left: self.truncate.unwrap_or(u64::MAX) };
+        write(&mut PatchedOutput { out: &mut truncated, raw: self, written: 0 })?;
         self.append.as_ref().map_or(Ok(()), |append| out.blob(append))
     }
 }
 
-/// Lets so many bytes pass, and no more.
-struct Cut<'a> {
+/// Forwards the first `left` bytes and drops the rest.
+struct TruncatedOutput<'a> {
     out: &'a mut dyn Out,
     left: u64,
 }
 
-impl Write for Cut<'_> {
+impl Write for TruncatedOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let kept = self.left.min(bytes.len() as u64) as usize;
         self.out.write_all(&bytes[..kept])?;
@@ -37,7 +37,7 @@ impl Write for Cut<'_> {
     }
 }
 
-impl Out for Cut<'_> {
+impl Out for TruncatedOutput<'_> {
     fn blob(&mut self, blob: &Blob) -> io::Result<()> {
         match self.left {
             0 => Ok(()),
@@ -50,15 +50,15 @@ impl Out for Cut<'_> {
     }
 }
 
-/// Overwrites what passes through.
-struct Patched<'a> {
+/// Applies patches to the bytes that it forwards.
+struct PatchedOutput<'a> {
     out: &'a mut dyn Out,
     raw: &'a FileOverrides,
-    /// So many bytes have passed.
+    /// Number of bytes forwarded so far.
     written: u64,
 }
 
-impl Write for Patched<'_> {
+impl Write for PatchedOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = if self.raw.touches(self.written, bytes.len() as u64) {
             let mut changed = bytes.to_vec();
@@ -77,7 +77,7 @@ impl Write for Patched<'_> {
     }
 }
 
-impl Out for Patched<'_> {
+impl Out for PatchedOutput<'_> {
     fn blob(&mut self, blob: &Blob) -> io::Result<()> {
         if self.raw.touches(self.written, blob.len) {
             return blob.copy_to(self);
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patches_may_cross_what_is_written_at_a_time() {
+    fn patches_may_span_several_writes() {
         let patch = |at, bytes: &[u8]| Patch { at, bytes: bytes.to_vec() };
         let raw = FileOverrides { patches: vec![patch(1, &[9, 9, 9, 9]), patch(3, &[7])], ..FileOverrides::default() };
         let mut out = Vec::new();
@@ -105,11 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_cut_before_bytes_are_appended() {
+    fn a_file_is_truncated_before_bytes_are_appended() {
         for (size, expected) in
             [(0, &[9][..]), (3, &[0, 1, 2, 9]), (7, &[0, 1, 2, 3, 4, 5, 6, 9]), (99, &[0, 1, 2, 3, 4, 5, 6, 7, 9])]
         {
-            let raw = FileOverrides { truncate: Some(size), append: Some(Blob::bytes([9])), ..FileOverrides::default() };
+            let raw =
+                FileOverrides { truncate: Some(size), append: Some(Blob::bytes([9])), ..FileOverrides::default() };
             let mut out = Vec::new();
             raw.write(&mut out, |out| {
                 out.write_all(&[0, 1])?;

@@ -1,136 +1,138 @@
-//! What there is at a path in a FlatBuffer, by the slot tables: where its bytes are, and what they are.
+//! Resolves the path of a field in a FlatBuffer to the offset and the type of its bytes, by the slot tables.
 //!
-//! The FlatBuffer is one that was just written, so it is whole; a place that is not found is a mistake in the path, and the message
-//! says what was there instead.
+//! The FlatBuffer was written by the emitter and is well-formed, so an unresolved path is a mistake in the path; the error names the
+//! fields that exist.
 
-use crate::format::path::{Path, Step};
-use crate::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, member, u32_at};
-use crate::format::table::Field;
 use crate::format::container::CONTAINERS;
-use crate::format::{Kind, Table, program};
+use crate::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, member, u32_at};
+use crate::format::path::{FieldPath, PathStep};
+use crate::format::table::Field;
+use crate::format::{Kind, TableSchema, program};
 
-/// A place in a FlatBuffer.
+/// Offset and type of a field or an item in a FlatBuffer.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
-    /// The table and the slot, if it is a field.
+pub struct FieldLocation {
+    /// Offset of the table and slot; `None` for an item.
     pub field: Option<(usize, u16)>,
-    /// Where the bytes of the field, item or number are; `None` for a field that is left out.
+    /// Offset of the bytes; `None` for a field that is absent.
     pub at: Option<usize>,
-    /// What it is.
-    pub what: Content,
+    /// Type of the bytes.
+    pub content: FieldContent,
 }
 
 /// The content of a field or an item.
 #[derive(Debug, Clone, Copy)]
-pub enum Content {
+pub enum FieldContent {
     /// A number.
     Scalar(Scalar),
-    /// An offset; `None` if it is that of a union without a member, or with an unknown one.
+    /// An offset to an object; `None` for a union without a member, or with an unknown one.
     Offset(Option<ObjectKind>),
     /// The root table.
     Root,
 }
 
-/// The values of a method that have a name: names and indices.
+/// Names and indices of the named values of a method.
 pub type ValueNames<'v> = dyn Fn(usize) -> Vec<(String, usize)> + 'v;
 
-/// A FlatBuffer to walk in.
+/// Resolver of paths in a FlatBuffer.
 pub struct Walker<'w> {
-    /// Its bytes.
+    /// Bytes of the FlatBuffer.
     pub bytes: &'w [u8],
-    /// Its root table.
-    pub root: &'static Table,
-    /// The values of a method that have a name in the text.
+    /// Root table.
+    pub root: &'static TableSchema,
+    /// Names that paths may use for the values of a method.
     pub values: &'w ValueNames<'w>,
 }
 
-/// Words that lead to what holds a thing together.
+/// Words for structural fields, which the schema does not name.
 const STRUCTURE: &[&str] =
     &["@offset", "@length", "@terminator", "@vtable_offset", "@vtable_size", "@table_size", "@vtable"];
 
 impl Walker<'_> {
-    /// The place at a path, and the path in numbers, which finds it again when names have changed.
+    /// Resolves a path to a location, and to a path of fields and indices, which stays valid when names change.
     ///
     /// # Errors
-    /// What there is instead of the step that leads nowhere.
-    pub fn find(&self, path: &Path) -> Result<(Place, Path), String> {
-        let mut place = Place { field: None, at: Some(0), what: Content::Root };
+    /// A message about the first step that does not exist.
+    pub fn find(&self, path: &FieldPath) -> Result<(FieldLocation, FieldPath), String> {
+        let mut location = FieldLocation { field: None, at: Some(0), content: FieldContent::Root };
         let mut numbers = Vec::new();
         let mut method = None;
         let mut steps = path.0.iter().peekable();
         while let Some(step) = steps.next() {
             let next = match step {
-                Step::Name(name) if name == "@vtable" => {
+                PathStep::Name(name) if name == "@vtable" => {
                     let entry = match steps.next() {
-                        Some(Step::Name(field)) => self.vtable_entry(place, field)?,
-                        _ => return Err("`@vtable` is followed by the name of a field".into()),
+                        Some(PathStep::Name(field)) => self.vtable_entry(location, field)?,
+                        Some(PathStep::Index(_)) | None => {
+                            return Err("expected the name of a field after `@vtable`".into());
+                        }
                     };
-                    numbers.extend([step.clone(), Step::Name(entry.1.to_owned())]);
-                    place = entry.0;
+                    numbers.extend([step.clone(), PathStep::Name(entry.1.to_owned())]);
+                    location = entry.0;
                     continue;
                 }
-                Step::Name(name) if name.starts_with('@') => self.structure(place, name)?,
-                Step::Name(name) => {
-                    // A name stands for one step or several: what lies between is not worth writing down.
-                    for step in self.named(place, name, method)? {
-                        place = self.one(place, &step)?;
-                        if let (Step::Index(index), 1) = (&step, numbers.len()) {
+                PathStep::Name(name) if name.starts_with('@') => self.structure(location, name)?,
+                PathStep::Name(name) => {
+                    // A name may abbreviate several steps.
+                    for step in self.named(location, name, method)? {
+                        location = self.step(location, &step)?;
+                        if let (PathStep::Index(index), 1) = (&step, numbers.len()) {
                             method = Some(*index);
                         }
                         numbers.push(step);
                     }
                     continue;
                 }
-                Step::Index(index) => {
+                PathStep::Index(index) => {
                     if numbers.len() == 1 {
                         method = Some(*index);
                     }
-                    self.one(place, step)?
+                    self.step(location, step)?
                 }
             };
             numbers.push(step.clone());
-            place = next;
+            location = next;
         }
-        Ok((place, Path(numbers)))
+        Ok((location, FieldPath(numbers)))
     }
 
-    /// The plain steps that a name stands for.
-    fn named(&self, place: Place, name: &str, method: Option<usize>) -> Result<Vec<Step>, String> {
-        let field = |name: &str| Step::Name(name.to_owned());
-        if let Content::Offset(Some(ObjectKind::Tables(table))) = place.what {
+    /// Returns the fields and indices that a name stands for.
+    fn named(&self, location: FieldLocation, name: &str, method: Option<usize>) -> Result<Vec<PathStep>, String> {
+        let field = |name: &str| PathStep::Name(name.to_owned());
+        if let FieldContent::Offset(Some(ObjectKind::Tables(table))) = location.content {
             let names = match method.filter(|_| std::ptr::eq(table, &program::EVALUE)) {
                 Some(method) => (self.values)(method),
-                None => self.names(place, table),
+                None => self.names(location, table),
             };
             return match names.iter().find(|(known, _)| known == name) {
-                Some((_, index)) => Ok(vec![Step::Index(*index)]),
+                Some((_, index)) => Ok(vec![PathStep::Index(*index)]),
                 None => {
                     let known: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
-                    Err(format!("no {} is called `{name}`{}", table.name, hint(name, &known)))
+                    Err(format!("unknown {} `{name}`{}", table.name, hint(name, &known)))
                 }
             };
         }
-        let Some(table) = self.table_of(place) else {
-            return Err(format!("{} has no `{name}`", self.describe(place)));
+        let Some(table) = self.table_of(location) else {
+            return Err(format!("{} has no `{name}`", self.describe(location)));
         };
         if table.fields.iter().any(|field| field.name == name) {
             return Ok(vec![field(name)]);
         }
-        let plain = match name {
+        let abbreviated = match name {
             "methods" if std::ptr::eq(table, &program::PROGRAM) => Some(vec![field("execution_plan")]),
             "instructions" | "stacktrace" if std::ptr::eq(table, &program::EXECUTION_PLAN) => {
-                Some(vec![field("chains"), Step::Index(0), field(name)])
+                Some(vec![field("chains"), PathStep::Index(0), field(name)])
             }
             _ => None,
         };
-        if let Some(plain) = plain {
-            return Ok(plain);
+        if let Some(steps) = abbreviated {
+            return Ok(steps);
         }
-        // What is in a union need not be said.
+        // Paths may omit the step into a union.
         let union = table.fields.iter().find(|field| matches!(field.kind, Kind::Union(_)));
         if let Some(union) = union {
-            let member = self.one(place, &field(union.name))?;
-            if let Content::Offset(Some(ObjectKind::Table(member))) = member.what {
+            let member = self.step(location, &field(union.name))?;
+            if let FieldContent::Offset(Some(ObjectKind::Table(member))) = member.content {
                 if member.fields.iter().any(|field| field.name == name) {
                     return Ok(vec![field(union.name), field(name)]);
                 }
@@ -140,80 +142,89 @@ impl Walker<'_> {
         Err(unknown(name, table))
     }
 
-    /// The table that a place refers to.
-    fn table_of(&self, place: Place) -> Option<&'static Table> {
-        match place.what {
-            Content::Root => Some(self.root),
-            Content::Offset(Some(ObjectKind::Table(table))) => Some(table),
-            _ => None,
+    /// Returns the type of the table at a location; `None` if it is not a table.
+    fn table_of(&self, location: FieldLocation) -> Option<&'static TableSchema> {
+        match location.content {
+            FieldContent::Root => Some(self.root),
+            FieldContent::Offset(Some(ObjectKind::Table(table))) => Some(table),
+            FieldContent::Scalar(_) | FieldContent::Offset(_) => None,
         }
     }
 
-    /// Where the table begins that a place refers to.
-    fn table_at(&self, place: Place) -> Result<usize, String> {
-        self.target(place)
-    }
-
-    /// Where an offset leads.
-    pub fn target(&self, place: Place) -> Result<usize, String> {
-        let at = place.at.ok_or("the field is left out, so nothing is in it; make it `empty` or a number first")?;
-        let offset = self.u32(at).ok_or("it is not inside the FlatBuffer")? as usize;
+    /// Returns the target of an offset.
+    ///
+    /// # Errors
+    /// A field that is absent, an offset outside the FlatBuffer.
+    pub fn target(&self, location: FieldLocation) -> Result<usize, String> {
+        let at =
+            location.at.ok_or("the field is absent, so it has no content; set it to `empty` or to a number first")?;
+        let offset = self.u32(at).ok_or("the field is outside the FlatBuffer")? as usize;
         match at.checked_add(offset).filter(|to| offset != 0 && *to < self.bytes.len()) {
             Some(to) => Ok(to),
-            None => Err("the offset there leads nowhere".into()),
+            None => Err("the offset points outside the FlatBuffer".into()),
         }
     }
 
-    /// One plain step: a field, or an item.
-    fn one(&self, place: Place, step: &Step) -> Result<Place, String> {
+    /// Resolves one step: a field or an index.
+    fn step(&self, location: FieldLocation, step: &PathStep) -> Result<FieldLocation, String> {
         match step {
-            Step::Name(name) => {
-                let table = self.table_of(place).ok_or_else(|| format!("{} has no `{name}`", self.describe(place)))?;
+            PathStep::Name(name) => {
+                let table =
+                    self.table_of(location).ok_or_else(|| format!("{} has no `{name}`", self.describe(location)))?;
                 let slot = table.fields.iter().position(|field| field.name == name);
                 let slot = slot.ok_or_else(|| unknown(name, table))?;
-                let at = self.table_at(place)?;
+                let at = self.target(location)?;
                 let field = &table.fields[slot];
-                let what = self.what(at, slot as u16, field);
-                Ok(Place { field: Some((at, slot as u16)), at: self.slot(at, slot as u16), what })
+                let content = self.content(at, slot as u16, field);
+                Ok(FieldLocation { field: Some((at, slot as u16)), at: self.slot(at, slot as u16), content })
             }
-            Step::Index(index) => {
-                let (what, size) = match place.what {
-                    Content::Offset(Some(ObjectKind::Tables(table))) => (Content::Offset(Some(ObjectKind::Table(table))), 4),
-                    Content::Offset(Some(ObjectKind::Scalars(number))) => (Content::Scalar(number), number.size()),
-                    Content::Offset(Some(ObjectKind::Text)) => (Content::Scalar(Scalar::U8), 1),
-                    _ => return Err(format!("{} has no items", self.describe(place))),
+            PathStep::Index(index) => {
+                let (content, size) = match location.content {
+                    FieldContent::Offset(Some(ObjectKind::Tables(table))) => {
+                        (FieldContent::Offset(Some(ObjectKind::Table(table))), 4)
+                    }
+                    FieldContent::Offset(Some(ObjectKind::Scalars(number))) => {
+                        (FieldContent::Scalar(number), number.size())
+                    }
+                    FieldContent::Offset(Some(ObjectKind::Text)) => (FieldContent::Scalar(Scalar::U8), 1),
+                    FieldContent::Offset(Some(ObjectKind::Table(_) | ObjectKind::Vtable(_)) | None)
+                    | FieldContent::Scalar(_)
+                    | FieldContent::Root => return Err(format!("{} has no items", self.describe(location))),
                 };
-                let at = self.target(place)?;
+                let at = self.target(location)?;
                 let count = self.u32(at).unwrap_or(0) as usize;
                 if *index >= count {
-                    return Err(format!("[{index}] is beyond the {count} items there are"));
+                    return Err(format!("index {index} is out of range: the vector has {count} items"));
                 }
-                Ok(Place { field: None, at: Some(at + 4 + index * size), what })
+                Ok(FieldLocation { field: None, at: Some(at + 4 + index * size), content })
             }
         }
     }
 
-    /// What holds a thing together: lengths, offsets, sizes.
-    fn structure(&self, place: Place, word: &str) -> Result<Place, String> {
-        let number = |at: usize, number| Ok(Place { field: None, at: Some(at), what: Content::Scalar(number) });
-        let vector = |size: usize| match place.what {
-            Content::Offset(Some(ObjectKind::Text) | Some(ObjectKind::Tables(_)) | Some(ObjectKind::Scalars(_))) => {
-                self.target(place).map(|at| at + size)
-            }
-            _ => Err(format!("{} has no `{word}`", self.describe(place))),
+    /// Resolves a structural word: offsets, lengths, sizes.
+    fn structure(&self, location: FieldLocation, word: &str) -> Result<FieldLocation, String> {
+        let number =
+            |at: usize, number| Ok(FieldLocation { field: None, at: Some(at), content: FieldContent::Scalar(number) });
+        let vector = |size: usize| match location.content {
+            FieldContent::Offset(
+                Some(ObjectKind::Text) | Some(ObjectKind::Tables(_)) | Some(ObjectKind::Scalars(_)),
+            ) => self.target(location).map(|at| at + size),
+            FieldContent::Offset(Some(ObjectKind::Table(_) | ObjectKind::Vtable(_)) | None)
+            | FieldContent::Scalar(_)
+            | FieldContent::Root => Err(format!("{} has no `{word}`", self.describe(location))),
         };
-        match (word, place.what) {
-            ("@offset", Content::Offset(_) | Content::Root) => match place.at {
+        match (word, location.content) {
+            ("@offset", FieldContent::Offset(_) | FieldContent::Root) => match location.at {
                 Some(at) => number(at, Scalar::U32),
-                None => Err("the field is left out, so it has no offset; make it `null` first".into()),
+                None => Err("the field is absent, so it has no offset; set it to `null` first".into()),
             },
             ("@length", _) => vector(0).and_then(|at| number(at, Scalar::U32)),
-            ("@terminator", Content::Offset(Some(ObjectKind::Text))) => {
-                let at = self.target(place)?;
+            ("@terminator", FieldContent::Offset(Some(ObjectKind::Text))) => {
+                let at = self.target(location)?;
                 number(at + 4 + self.u32(at).unwrap_or(0) as usize, Scalar::U8)
             }
-            ("@vtable_offset" | "@vtable_size" | "@table_size", _) if self.table_of(place).is_some() => {
-                let table = self.table_at(place)?;
+            ("@vtable_offset" | "@vtable_size" | "@table_size", _) if self.table_of(location).is_some() => {
+                let table = self.target(location)?;
                 let vtable = Vtable::of(self.bytes, table).ok_or("the table has no vtable")?.at;
                 match word {
                     "@vtable_offset" => number(table, Scalar::U32),
@@ -221,41 +232,42 @@ impl Walker<'_> {
                     _ => number(vtable + 2, Scalar::U16),
                 }
             }
-            _ if STRUCTURE.contains(&word) => Err(format!("{} has no `{word}`", self.describe(place))),
-            _ => Err(format!("there is no `{word}`; there are {}", STRUCTURE.join(", "))),
+            _ if STRUCTURE.contains(&word) => Err(format!("{} has no `{word}`", self.describe(location))),
+            _ => Err(format!("unknown word `{word}`; expected {}", STRUCTURE.join(", "))),
         }
     }
 
-    /// The entry of a field in the vtable of its table.
-    fn vtable_entry(&self, place: Place, name: &str) -> Result<(Place, &'static str), String> {
-        let table = self.table_of(place).ok_or_else(|| format!("{} has no vtable", self.describe(place)))?;
+    /// Returns the location of a field's vtable entry, and the name of the field.
+    fn vtable_entry(&self, location: FieldLocation, name: &str) -> Result<(FieldLocation, &'static str), String> {
+        let table = self.table_of(location).ok_or_else(|| format!("{} has no vtable", self.describe(location)))?;
         let slot = table.fields.iter().position(|field| field.name == name).ok_or_else(|| unknown(name, table))?;
-        let at = self.table_at(place)?;
+        let at = self.target(location)?;
         let vtable = Vtable::of(self.bytes, at).ok_or("the table has no vtable")?;
         let entry = vtable
             .entry(slot)
-            .ok_or_else(|| format!("the vtable ends before `{name}`, which is left out; make it present first"))?;
-        let place = Place { field: None, at: Some(entry), what: Content::Scalar(Scalar::U16) };
-        Ok((place, table.fields[slot].name))
+            .ok_or_else(|| format!("the vtable ends before `{name}`, which is absent; set it to a value first"))?;
+        let location = FieldLocation { field: None, at: Some(entry), content: FieldContent::Scalar(Scalar::U16) };
+        Ok((location, table.fields[slot].name))
     }
 
-    pub(super) fn what(&self, table: usize, slot: u16, field: &Field) -> Content {
+    /// Returns the type of a field's bytes.
+    pub(super) fn content(&self, table: usize, slot: u16, field: &Field) -> FieldContent {
         match SlotContent::of(field.kind) {
-            SlotContent::Scalar(scalar) => Content::Scalar(scalar),
-            SlotContent::Object(object) => Content::Offset(Some(object)),
+            SlotContent::Scalar(scalar) => FieldContent::Scalar(scalar),
+            SlotContent::Object(object) => FieldContent::Offset(Some(object)),
             SlotContent::Union(members) => {
-                // The tag is in the slot before.
+                // The tag is in the previous slot.
                 let tag = slot.checked_sub(1).and_then(|tag| self.slot(table, tag)).and_then(|at| self.bytes.get(at));
-                Content::Offset(tag.and_then(|tag| member(members, *tag)).map(ObjectKind::Table))
+                FieldContent::Offset(tag.and_then(|tag| member(members, *tag)).map(ObjectKind::Table))
             }
         }
     }
 
-    /// The names, keys or ids of the items of a vector of tables, as far as they have some.
-    fn names(&self, place: Place, table: &'static Table) -> Vec<(String, usize)> {
+    /// Returns the names, keys or ids of the items of a vector of tables, with their indices.
+    fn names(&self, location: FieldLocation, table: &'static TableSchema) -> Vec<(String, usize)> {
         let words: &[&str] = &["name", "key", "id", "method_name"];
         let slot = table.fields.iter().position(|field| words.contains(&field.name));
-        let (Some(slot), Ok(vector)) = (slot, self.target(place)) else { return Vec::new() };
+        let (Some(slot), Ok(vector)) = (slot, self.target(location)) else { return Vec::new() };
         let text = |index: usize| {
             let item = vector + 4 + 4 * index;
             let at = self.slot(item + self.u32(item)? as usize, slot as u16)?;
@@ -266,7 +278,7 @@ impl Walker<'_> {
         (0..self.u32(vector).unwrap_or(0) as usize).filter_map(text).collect()
     }
 
-    /// Offset of a field, if the vtable has it.
+    /// Returns the offset of a field; `None` if it is absent.
     pub(super) fn slot(&self, table: usize, slot: u16) -> Option<usize> {
         Vtable::of(self.bytes, table)?.offset(self.bytes, slot.into()).map(|offset| table + offset)
     }
@@ -275,39 +287,39 @@ impl Walker<'_> {
         u32_at(self.bytes, at)
     }
 
-    fn describe(&self, place: Place) -> String {
-        match place.what {
-            Content::Root => format!("the root table, {},", self.root.name),
-            Content::Scalar(_) => "a number".into(),
-            Content::Offset(Some(ObjectKind::Text)) => "a text".into(),
-            Content::Offset(Some(ObjectKind::Scalars(_))) => "a vector of numbers".into(),
-            Content::Offset(Some(ObjectKind::Tables(table))) => format!("a vector of {}", table.name),
-            Content::Offset(Some(ObjectKind::Table(table))) => format!("a {}", table.name),
-            Content::Offset(Some(ObjectKind::Vtable(_)) | None) => "a union without a member".into(),
+    fn describe(&self, location: FieldLocation) -> String {
+        match location.content {
+            FieldContent::Root => format!("the root table, {},", self.root.name),
+            FieldContent::Scalar(_) => "a number".into(),
+            FieldContent::Offset(Some(ObjectKind::Text)) => "a string".into(),
+            FieldContent::Offset(Some(ObjectKind::Scalars(_))) => "a vector of numbers".into(),
+            FieldContent::Offset(Some(ObjectKind::Tables(table))) => format!("a vector of {}", table.name),
+            FieldContent::Offset(Some(ObjectKind::Table(table))) => format!("a {}", table.name),
+            FieldContent::Offset(Some(ObjectKind::Vtable(_)) | None) => "a union without a member".into(),
         }
     }
 }
 
-/// The root table of a file by its identifier.
-pub fn root_of(identifier: &[u8]) -> Option<&'static Table> {
+/// Returns the root table of a file by its identifier.
+pub fn root_of(identifier: &[u8]) -> Option<&'static TableSchema> {
     let container = CONTAINERS.into_iter().find(|container| container.identifier.as_bytes() == identifier);
     container.map(|container| container.root)
 }
 
-fn unknown(name: &str, table: &Table) -> String {
+fn unknown(name: &str, table: &TableSchema) -> String {
     let names: Vec<&str> = table.fields.iter().map(|field| field.name).collect();
     format!("{} has no field `{name}`{}", table.name, hint(name, &names))
 }
 
-/// The nearest of the names that there are, or else some of them.
+/// Returns a suffix of a message: the most similar known name, or else some known names.
 fn hint(name: &str, known: &[&str]) -> String {
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
     match near {
         Some((distance, near)) if distance <= near.len() / 2 => format!("; did you mean `{near}`?"),
-        None => "; there are no names".into(),
+        None => "; there are none".into(),
         _ => {
             let more = if known.len() > 10 { ", ..." } else { "" };
-            format!("; there are {}{more}", known[..known.len().min(10)].join(", "))
+            format!("; expected {}{more}", known[..known.len().min(10)].join(", "))
         }
     }
 }

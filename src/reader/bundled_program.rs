@@ -7,11 +7,11 @@
 use std::io;
 
 use crate::data::Origin;
-use crate::data::{Blob, Source};
-use crate::format::container::MAX_FLATBUFFER;
+use crate::data::{Blob, BlobSource};
 use crate::format::ScalarType;
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
+use crate::format::container::MAX_FLATBUFFER;
 use crate::format::flatbuffer::read::{Buffer, Result, TableRef};
 use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
 use crate::program::{is_dim_order, nbytes};
@@ -34,8 +34,8 @@ impl Found {
     /// A file that cannot be read or has become too short.
     pub fn program_origin(&self) -> io::Result<Origin> {
         Ok(match &self.program.source {
-            Source::Bytes(bytes) => Origin::Bytes(bytes.clone()),
-            Source::File { path, offset } => {
+            BlobSource::Bytes(bytes) => Origin::Bytes(bytes.clone()),
+            BlobSource::File { path, offset } => {
                 Origin::Part { path: path.clone(), offset: *offset, len: self.program.len }
             }
             _ => Origin::Bytes(self.program.to_vec()?.into()),

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use crate::data::Origin;
 use super::program::segments;
-use crate::format::container::{FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, HEAD, SEGMENT_BASE_OFFSET};
 use crate::data::Blob;
+use crate::data::Origin;
 use crate::format::ScalarType;
+use crate::format::container::{FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, HEAD, SEGMENT_BASE_OFFSET};
 use crate::format::flat_tensor as schema;
 use crate::format::flat_tensor::*;
 use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef};

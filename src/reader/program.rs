@@ -7,12 +7,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{io, vec};
 
-use crate::data::{Head, Origin};
 use crate::data::workers;
 use crate::data::{Blob, BlobId};
+use crate::data::{Head, Origin};
 use crate::format::ScalarType;
-use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef, Tables};
-use crate::format::container::{ExtendedHeader, HEAD, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE};
+use crate::format::container::{
+    ExtendedHeader, HEAD, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE,
+};
+use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef, TableVector};
 use crate::format::program as schema;
 use crate::format::program::*;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
@@ -101,7 +103,7 @@ pub fn read_cut(origin: &Origin) -> io::Result<Found> {
     let missing = AtomicU64::new(0);
     let zeros = |len: u64| {
         let before = missing.fetch_add(len.min(MAX_MISSING), Ordering::Relaxed);
-        (before.saturating_add(len) <= MAX_MISSING).then(|| Blob::new(len, crate::data::Source::Repeat([0].into())))
+        (before.saturating_add(len) <= MAX_MISSING).then(|| Blob::new(len, crate::data::BlobSource::Repeat([0].into())))
     };
     read_with(origin, length.saturating_add(MAX_MISSING), &|offset, len| {
         origin.blob(offset, len, length).or_else(|| zeros(len))
@@ -203,7 +205,7 @@ struct Lists {
 
 /// A vector of tables, and what was made of them.
 struct List<T> {
-    tables: Tables,
+    tables: TableVector,
     items: Vec<T>,
 }
 
@@ -219,8 +221,8 @@ struct Constant {
 
 /// Some values or instructions: the vector they are in, the first one's index, and where they belong.
 enum Piece<'l> {
-    Values { plan: usize, tables: Tables, start: usize, room: &'l mut [EValue] },
-    Instructions { tables: Tables, start: usize, room: &'l mut [Instruction] },
+    Values { plan: usize, tables: TableVector, start: usize, room: &'l mut [EValue] },
+    Instructions { tables: TableVector, start: usize, room: &'l mut [Instruction] },
 }
 
 /// From so many bytes on two cores read a program faster than one.
@@ -253,7 +255,7 @@ fn lists(root: &TableRef<'_, '_>, len: usize) -> Result<Vec<Lists>> {
 }
 
 impl<T: Clone> List<T> {
-    fn new(tables: Tables, nothing: T, room: &mut usize) -> Result<List<T>> {
+    fn new(tables: TableVector, nothing: T, room: &mut usize) -> Result<List<T>> {
         let size = tables.len.saturating_mul(size_of::<T>());
         let Some(left) = room.checked_sub(size) else {
             return tables.wrong("the file refers to the same bytes again and again");
@@ -586,12 +588,16 @@ fn instruction(t: TableRef<'_, '_>) -> Result<Instruction> {
         return t.wrong(instruction::instr_args, "the instruction is missing");
     };
     Ok(match kind {
-        InstructionType::KernelCall => Instruction::KernelCall { op_index: a.i32(kernel_call::op_index)?, args: a.i32s(kernel_call::args)? },
+        InstructionType::KernelCall => {
+            Instruction::KernelCall { op_index: a.i32(kernel_call::op_index)?, args: a.i32s(kernel_call::args)? }
+        }
         InstructionType::DelegateCall => Instruction::DelegateCall {
             delegate_index: a.i32(delegate_call::delegate_index)?,
             args: a.i32s(delegate_call::args)?,
         },
-        InstructionType::MoveCall => Instruction::MoveCall { move_from: a.i32(move_call::move_from)?, move_to: a.i32(move_call::move_to)? },
+        InstructionType::MoveCall => {
+            Instruction::MoveCall { move_from: a.i32(move_call::move_from)?, move_to: a.i32(move_call::move_to)? }
+        }
         InstructionType::JumpFalseCall => Instruction::JumpFalseCall {
             cond_value_index: a.i32(jump_false_call::cond_value_index)?,
             destination_instruction: a.i32(jump_false_call::destination_instruction)?,

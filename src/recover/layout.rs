@@ -1,57 +1,57 @@
-//! Which layout a file was written with: candidates are tried until one gives every offset back.
+//! Recovers the layout of a file: tries candidates until one reproduces every offset.
 //!
-//! What no candidate explains is left to the comparison of what is written with the file, which says what differs.
+//! If no candidate does, comparing the emitted file with the original reports the difference.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::iter::repeat;
 
+use crate::data::Origin;
 use crate::data::{BlobId, dedup};
 use crate::emitter::flatbuffer::FlatBuffer;
 use crate::emitter::{self, File, Metadata};
-use crate::layout::file;
 use crate::format::serializer::Serializer;
-use crate::layout::{self, Header, Storage, MemoryPlan, Options, Plan, Segment, Strings, align_up};
+use crate::layout::file;
+use crate::layout::{self, Header, MemoryPlan, Options, Plan, Segment, Storage, Strings, align_up};
 use crate::program::{ExternalData, Memory, Program, TensorData};
 use crate::reader::flat_tensor::Entry;
 use crate::reader::program::Found;
-use crate::data::Origin;
 use crate::reader::{flat_tensor, program};
 
-/// Where a layout puts the data of a program, as far as one explains the file.
-pub struct Explained {
-    /// The layout, but for what the FlatBuffer's bytes tell.
+/// Options and plan that reproduce the offsets of a program's data.
+pub struct RecoveredPlacement {
+    /// Layout options; those that only affect the FlatBuffer have default values.
     options: Options,
-    /// Where it puts everything.
+    /// Placement of the data.
     plan: Plan,
 }
 
-/// A layout that explains a program's file, as far as one was found.
-pub struct Guess {
-    /// The layout.
+/// The best layout found for a program's file.
+pub struct RecoveredLayout {
+    /// Layout options.
     pub options: Options,
-    /// Where it puts everything.
+    /// Placement of the data.
     pub plan: Plan,
-    /// The metadata that it gives; the FlatBuffer is the file's own if the layout explains the file.
+    /// Metadata emitted with these options.
     pub metadata: Metadata,
-    /// Whether the FlatBuffer is the file's own.
-    pub explained: bool,
+    /// `true` if the emitted FlatBuffer is equal to the file's.
+    pub exact: bool,
 }
 
-/// Alignments that are tried, the exporter's default first.
+/// Candidates for alignments, the exporter's default first.
 const SEGMENT_ALIGNMENTS: &[u64] =
     &[128, 4096, 16384, 16, 1, 2, 4, 8, 32, 64, 256, 512, 1024, 2048, 8192, 32768, 65536];
 const TENSOR_ALIGNMENTS: &[u64] = &[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8, 4, 2, 1, 8192, 16384, 32768, 65536];
 
-/// The largest header, with its padding, that a text can ask for.
+/// Maximum size of a header with its padding in bytes.
 const MAX_HEADER: u64 = layout::options::MAX_FORCED_ALIGNMENT;
 
-/// Finds where the data of a program go; gives its named data their alignments, and equal data that are apart their copies'
-/// numbers. `None` if the program is of a kind that cannot be laid out again.
+/// Recovers the placement of a program's data. Sets the alignments of its named data, and the copy numbers of equal data that are
+/// stored separately. `None` if the program cannot be laid out.
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn explain(found: &mut Found) -> io::Result<Option<Explained>> {
+pub fn placement(found: &mut Found) -> io::Result<Option<RecoveredPlacement>> {
     let mut options = Options::default();
     let payloads = || found.program.plans().iter().flat_map(|plan| plan.delegates());
     let mut filled = payloads().filter(|delegate| found.program.blob(delegate.processed).len > 0).peekable();
@@ -62,40 +62,40 @@ pub fn explain(found: &mut Found) -> io::Result<Option<Explained>> {
         options.constants = Storage::Inline;
     }
     let same = number_copies(&mut found.program)?;
-    let Some(mut plan) = guess_alignments(found, &same, &mut options) else { return Ok(None) };
+    let Some(mut plan) = recover_alignments(found, &same, &mut options) else { return Ok(None) };
     plan.memory = found.program.plans().iter().map(MemoryPlan::stated).collect();
-    Ok(Some(Explained { options, plan }))
+    Ok(Some(RecoveredPlacement { options, plan }))
 }
 
-impl Explained {
-    /// Whether payloads of delegates are inside the FlatBuffer unless they say otherwise.
+impl RecoveredPlacement {
+    /// Returns `true` if payloads of delegates are inside the FlatBuffer by default.
     pub fn inline_delegates(&self) -> bool {
         self.options.delegates == Storage::Inline
     }
 
-    /// Finds the rest of the layout by writing the program anew. `None` if its file would be too large.
+    /// Recovers the remaining options by emitting the program. `None` if its file would be too large.
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn guess(self, found: &Found) -> io::Result<Option<Guess>> {
-        let Explained { mut options, plan } = self;
-        let (flatbuffer, inserted) = guess_builder(found, &plan, &mut options)?;
-        guess_frame(found, flatbuffer.len() as u64, inserted, &plan.segments, &mut options);
+    pub fn layout(self, found: &Found) -> io::Result<Option<RecoveredLayout>> {
+        let RecoveredPlacement { mut options, plan } = self;
+        let (flatbuffer, inserted) = recover_builder(found, &plan, &mut options)?;
+        recover_header(found, flatbuffer.len() as u64, inserted, &plan.segments, &mut options);
         let placement = file::program(flatbuffer.len() as u64, &plan.segments, &options);
         let Some(placement) = placement else { return Ok(None) };
         let metadata = Metadata { flatbuffer, placement };
-        Ok(Some(Guess { options, plan, metadata, explained: inserted.is_some() }))
+        Ok(Some(RecoveredLayout { options, plan, metadata, exact: inserted.is_some() }))
     }
 }
 
-impl Guess {
-    /// The program written anew.
+impl RecoveredLayout {
+    /// Returns the file that this layout emits.
     pub fn file<'a>(&'a self, program: &'a Program) -> File<'a> {
         self.metadata.file(&self.plan.segments, &program.blobs)
     }
 }
 
-/// Where data of a program go that may share a place.
+/// Kind of use of data; equal data of one kind are stored once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Group {
     Constants,
@@ -105,9 +105,9 @@ enum Group {
     External,
 }
 
-/// Data that are apart although the layout would let them share a place, if they are equal, are copies of each other.
-/// Whether they are equal is told by samples: data that only look alike are apart in any case. Returns for each blob the one
-/// whose place it shares: all that are empty share one.
+/// Numbers the copies of equal data that are stored separately although the layout would store them once. Equality is decided by
+/// samples: data that differ elsewhere are stored separately in any case. Returns for each blob the one that it is stored with: all
+/// empty ones are stored together.
 ///
 /// # Errors
 /// Data that cannot be read.
@@ -119,29 +119,29 @@ fn number_copies(program: &mut Program) -> io::Result<Vec<BlobId>> {
             TensorData::Blob(blob) => {
                 Some((blob, if tensor.memory == Memory::None { Group::Constants } else { Group::Mutable }))
             }
-            _ => None,
+            TensorData::None | TensorData::Elsewhere(_) => None,
         }));
         uses.extend(plan.delegates().iter().map(|delegate| (delegate.processed, Group::Delegates)));
     }
     uses.extend(program.named_data.iter().flatten().map(|entry| (entry.data, Group::Named)));
     uses.extend(program.external_data.iter().map(|entry| (entry.data, Group::External)));
-    let mut met: HashSet<(BlobId, Group)> = HashSet::new();
+    let mut seen: HashSet<(BlobId, Group)> = HashSet::new();
     let mut counts: HashMap<(BlobId, Group), u32> = HashMap::new();
-    // States that would be alone, and are not, must say that they are the same copy: those count from 1.
+    // States that are never stored together by default, but are in this file, need an equal copy number: they count from 1.
     let lone = program.plans().iter().flat_map(|plan| plan.tensors()).filter(|(_, tensor)| tensor.has_lone_state());
     for (_, tensor) in lone {
         if let TensorData::Blob(blob) = tensor.data
-            && !met.insert((blob, Group::Mutable))
+            && !seen.insert((blob, Group::Mutable))
         {
             counts.insert((alike[blob.0 as usize], Group::Mutable), 1);
         }
     }
-    met.clear();
+    seen.clear();
     for (blob, group) in uses {
         let index = blob.0 as usize;
-        if program.blobs[index].len > 0 && met.insert((blob, group)) {
+        if program.blobs[index].len > 0 && seen.insert((blob, group)) {
             let count = counts.entry((alike[index], group)).or_default();
-            // A blob that is in several groups keeps the largest number.
+            // A blob with several kinds of use gets the largest number.
             program.blobs[index].copy = program.blobs[index].copy.max(*count);
             *count += 1;
         }
@@ -150,9 +150,9 @@ fn number_copies(program: &mut Program) -> io::Result<Vec<BlobId>> {
     Ok(blobs.map(|((blob, alike), index)| if blob.len == 0 { alike } else { BlobId(index) }).collect())
 }
 
-/// Tries pairs of alignments, first those that explain where the first segment begins, too; what none explains gets the
-/// exporter's.
-fn guess_alignments(found: &mut Found, same: &[BlobId], options: &mut Options) -> Option<Plan> {
+/// Tries pairs of segment and tensor alignments; prefers those that reproduce the offset of the first segment, too. Falls back to the
+/// exporter's defaults.
+fn recover_alignments(found: &mut Found, same: &[BlobId], options: &mut Options) -> Option<Plan> {
     let candidates = segment_alignments(&found.segments);
     let candidates: Vec<(u64, bool)> = candidates.filter(|(n, _)| may_align_segments(found, *n)).collect();
     let mut second = None;
@@ -165,9 +165,9 @@ fn guess_alignments(found: &mut Found, same: &[BlobId], options: &mut Options) -
         let fits = |alignment: &&u64| constants.iter().all(|offset| offset % **alignment == 0);
         for tensor_alignment in TENSOR_ALIGNMENTS.iter().filter(fits) {
             options.tensor_alignment = *tensor_alignment;
-            // Memory has no say in where data lie, and this is asked for many pairs of alignments.
+            // The memory plan does not affect the placement of data, so it is not computed for every pair.
             let Ok(plan) = layout::place_data(&found.program, same, options, Vec::new()) else { return None };
-            if explains(found, &plan, options) {
+            if reproduces(found, &plan, options) {
                 if base_is_aligned(found, &plan, options) {
                     return Some(plan);
                 }
@@ -185,7 +185,7 @@ fn guess_alignments(found: &mut Found, same: &[BlobId], options: &mut Options) -
     layout::place_data(&found.program, same, options, Vec::new()).ok()
 }
 
-/// Whether the segments that ask for no alignment of their own lie where this one puts them.
+/// Returns `true` if the segments without an alignment of their own have the offsets that this alignment gives.
 fn may_align_segments(found: &Found, alignment: u64) -> bool {
     let ends = found.segments.iter().map(|(offset, size)| offset.checked_add(*size));
     let expected = std::iter::once(Some(0)).chain(ends).map(|end| align_up(end?, alignment));
@@ -194,13 +194,13 @@ fn may_align_segments(found: &Found, alignment: u64) -> bool {
     segments.into_iter().all(|(((offset, _), index), expected)| own.contains(&index) || expected == Some(*offset))
 }
 
-/// Alignments of all segments to try: the usual ones; odd ones that divide all offsets; and again the usual ones, with
-/// whatever alignments of single segments it takes.
+/// Returns candidates for the segment alignment: powers of two; other divisors of all offsets; and again the powers of two, with
+/// `true`, which allows any alignment of single segments.
 fn segment_alignments(segments: &[(u64, u64)]) -> impl Iterator<Item = (u64, bool)> {
     let divisor = segments.iter().map(|(offset, _)| *offset).fold(0, gcd);
-    let odd = (1..=divisor.min(1 << 16)).rev().filter(move |n| divisor % n == 0 && !n.is_power_of_two());
+    let divisors = (1..=divisor.min(1 << 16)).rev().filter(move |n| divisor % n == 0 && !n.is_power_of_two());
     let usual = || SEGMENT_ALIGNMENTS.iter().copied();
-    usual().zip(repeat(false)).chain(odd.zip(repeat(false))).chain(usual().zip(repeat(true)))
+    usual().zip(repeat(false)).chain(divisors.zip(repeat(false))).chain(usual().zip(repeat(true)))
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
@@ -211,21 +211,21 @@ fn gcd(a: u64, b: u64) -> u64 {
     a
 }
 
-/// Gives the named data of a program their alignments.
+/// Sets the alignments of a program's named data.
 fn set_alignments(program: &mut Program, alignments: &[u64]) {
     for (entry, alignment) in program.named_data.iter_mut().flatten().zip(alignments) {
         entry.alignment = *alignment;
     }
 }
 
-/// Whether a layout gives the segments and constants the offsets that they have.
-fn explains(found: &Found, plan: &Plan, options: &Options) -> bool {
+/// Returns `true` if a plan reproduces the offsets of the segments and constants.
+fn reproduces(found: &Found, plan: &Plan, options: &Options) -> bool {
     let constants = options.constants == Storage::Inline || plan.constant_offsets == found.constant_offsets;
     constants && plan.segments.iter().map(|segment| (segment.offset, segment.size)).eq(found.segments.iter().copied())
 }
 
-/// Whether the first segment begins where the alignments put it: ours, which aligns every segment in the file, or the
-/// exporter's.
+/// Returns `true` if the alignments reproduce the offset of the first segment: the least common multiple of all alignments, or the
+/// segment alignment, as the exporter does.
 fn base_is_aligned(found: &Found, plan: &Plan, options: &Options) -> bool {
     found.header.is_none_or(|header| {
         let all = plan
@@ -237,8 +237,8 @@ fn base_is_aligned(found: &Found, plan: &Plan, options: &Options) -> bool {
     })
 }
 
-/// For each entry of the named data an alignment that puts its segment where it is: none, or the least power of two; as a
-/// last resort the offset itself. `None` if an entry has none.
+/// Returns for each entry of the named data an alignment that reproduces the offset of its segment: the smallest power of two, or with
+/// `last_resort` the offset itself. `None` if an entry has none.
 fn alignments_of(
     entries: &[u32],
     segments: &[(u64, u64)],
@@ -259,10 +259,10 @@ fn alignments_of(
     entries.iter().map(alignment).collect()
 }
 
-/// Tries both orders; returns the FlatBuffer of the one that gives the file's, with the [`header_size`] that it shows, else
-/// the first.
-fn guess_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Result<(FlatBuffer, Option<u64>)> {
-    // What lies inside the FlatBuffer shows its alignment there.
+/// Tries the serializers and the options of the FlatBuffer; returns the FlatBuffer that is equal to the file's, with its
+/// [`header_size`], else the first one emitted.
+fn recover_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Result<(FlatBuffer, Option<u64>)> {
+    // Only inline data depend on the alignments inside the FlatBuffer.
     let inline = !plan.inline_delegates.is_empty() || !plan.constant_buffer.is_empty();
     let forced = if inline { TENSOR_ALIGNMENTS } else { &TENSOR_ALIGNMENTS[..1] };
     let tensor = if options.constants == Storage::Inline { forced } else { &[options.tensor_alignment] };
@@ -280,10 +280,11 @@ fn guess_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Resul
             }
         }
     }
-    Ok((first.expect("there is an alignment, and an order, to try"), None))
+    Ok((first.expect("there is at least one candidate"), None))
 }
 
-/// Bytes that are inserted behind the first eight, if the rest is this FlatBuffer: so far is its root moved (W-5).
+/// Returns the number of bytes inserted after the first eight, by which the root offset is increased (W-5); `None` if the rest of the
+/// metadata is not this FlatBuffer.
 fn header_size(metadata: &[u8], flatbuffer: &[u8]) -> Option<u64> {
     let root = |bytes: &[u8]| bytes.first_chunk().map(|root| u32::from_le_bytes(*root));
     let inserted = root(metadata)?.checked_sub(root(flatbuffer)?)?;
@@ -291,9 +292,9 @@ fn header_size(metadata: &[u8], flatbuffer: &[u8]) -> Option<u64> {
     rest.starts_with(flatbuffer.get(8..)?).then_some(inserted.into())
 }
 
-/// Header padding and the first segment's place, which follow from alignments that nothing else shows. The FlatBuffer has
-/// `length` bytes; `inserted` is its [`header_size`].
-fn guess_frame(found: &Found, length: u64, inserted: Option<u64>, segments: &[Segment], options: &mut Options) {
+/// Recovers the padding of the header and the alignment of the first segment. `length` is the size of the FlatBuffer in bytes,
+/// `inserted` its [`header_size`].
+fn recover_header(found: &Found, length: u64, inserted: Option<u64>, segments: &[Segment], options: &mut Options) {
     let Some(header) = found.header else {
         if found.segments.iter().any(|(_, size)| *size > 0) {
             options.header = Header::None;
@@ -301,7 +302,7 @@ fn guess_frame(found: &Found, length: u64, inserted: Option<u64>, segments: &[Se
         return;
     };
     let inserted = inserted.unwrap_or(header.program_size.saturating_sub(length));
-    // A header may say that it is longer than the room it has; then what it says is one of the oddities.
+    // A length beyond the space of the header is malformed, and becomes a patch.
     let stated = match u64::from(header.length) {
         stated if stated <= inserted.min(MAX_HEADER) => header.length,
         _ => 32,
@@ -309,80 +310,82 @@ fn guess_frame(found: &Found, length: u64, inserted: Option<u64>, segments: &[Se
     if stated != 32 || found.segments.iter().all(|(_, size)| *size == 0) {
         options.header = Header::Length(stated);
     }
-    let size = |options: &Options| file::program(length, segments, options).map(|frame| frame.header.len() as u64);
-    // What is inside shows its alignment; if nothing is, the header may still be padded to that of delegates (W-4).
-    let shown = !found.inline_constants && found.program.plans().iter().all(|plan| plan.delegates().is_empty());
+    let size =
+        |options: &Options| file::program(length, segments, options).map(|placement| placement.header.len() as u64);
+    // Without inline data the header may still be padded to the alignment of delegates (W-4).
+    let nothing_inline =
+        !found.inline_constants && found.program.plans().iter().all(|plan| plan.delegates().is_empty());
     if size(options) != Some(inserted) && (u64::from(stated)..=MAX_HEADER).contains(&inserted) {
-        match inserted > 32 && inserted.is_power_of_two() && shown {
+        match inserted > 32 && inserted.is_power_of_two() && nothing_inline {
             true => options.delegate_alignment = inserted,
             false => options.header_size = Some(inserted),
         }
     }
-    guess_base(header.segment_base_offset, options, |options| {
-        file::program(length, segments, options).map(|frame| frame.segment_base_offset)
+    recover_base(header.segment_base_offset, options, |options| {
+        file::program(length, segments, options).map(|placement| placement.segment_base_offset)
     });
 }
 
-/// Finds the alignment that puts the first segment where it is: ours, the exporter's, a power of two, or where it is, which
-/// puts it there if nothing else does.
-fn guess_base(wanted: u64, options: &mut Options, base: impl Fn(&Options) -> Option<u64>) {
+/// Recovers the alignment that gives the first segment the offset `expected`: the default, the segment alignment, a power of two, or
+/// the offset itself.
+fn recover_base(expected: u64, options: &mut Options, base: impl Fn(&Options) -> Option<u64>) {
     let powers = (0..=30).map(|power| 1 << power);
-    let candidates = std::iter::once(options.segment_alignment).chain(powers).chain([wanted]);
+    let candidates = std::iter::once(options.segment_alignment).chain(powers).chain([expected]);
     let candidates = candidates.filter(|alignment| (1..=1 << 30).contains(alignment)).map(Some);
     let found = std::iter::once(None).chain(candidates).find(|alignment| {
         options.base_alignment = *alignment;
-        base(options) == Some(wanted)
+        base(options) == Some(expected)
     });
     options.base_alignment = found.flatten();
 }
 
-/// A program with the layout it was found in, as far as one explains it.
+/// Reads a program and recovers its layout, or the best candidate.
 ///
 /// # Errors
-/// A file that cannot be read, or is no program.
+/// A file that cannot be read, or is not a program.
 pub fn program_with_layout(origin: &Origin) -> io::Result<(Program, Options)> {
     let mut found = program::read(origin)?;
-    let guess = match explain(&mut found)? {
-        Some(explained) => explained.guess(&found)?,
+    let layout = match placement(&mut found)? {
+        Some(placement) => placement.layout(&found)?,
         None => None,
     };
-    Ok((found.program, guess.map(|guess| guess.options).unwrap_or_default()))
+    Ok((found.program, layout.map(|layout| layout.options).unwrap_or_default()))
 }
 
-/// The content of a `.ptd` as a program without methods, with the layout that explains the file, as far as one was found.
-pub struct FlatTensor {
-    /// The keys and their data.
+/// The content of a `.ptd` as a program without methods, with its recovered layout.
+pub struct RecoveredFlatTensor {
+    /// Keys and data.
     pub program: Program,
-    /// The layout.
+    /// Layout options; the defaults if none reproduces the file.
     pub options: Options,
-    /// The metadata and the segments that the layout gives, if one explains the file.
-    pub explained: Option<(Metadata, Vec<Segment>)>,
+    /// Metadata and segments emitted with these options; `None` if no options reproduce the file.
+    pub emitted: Option<(Metadata, Vec<Segment>)>,
 }
 
-/// Reads a `.ptd` and finds its layout.
+/// Reads a `.ptd` and recovers its layout.
 ///
 /// # Errors
-/// A file that cannot be read, or is no `.ptd`.
-pub fn flat_tensor(origin: &Origin) -> io::Result<FlatTensor> {
+/// A file that cannot be read, or is not a `.ptd`.
+pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
     let entries = flat_tensor::read(origin)?;
-    let frame = flat_tensor::frame(origin)?;
+    let header = flat_tensor::frame(origin)?;
     let mut program = Program::default();
     let mut blobs: HashMap<u32, BlobId> = HashMap::new();
-    for (Entry { key, data, tensor_layout }, segment) in entries.into_iter().zip(&frame.entry_segments) {
+    for (Entry { key, data, tensor_layout }, segment) in entries.into_iter().zip(&header.entry_segments) {
         let data = *blobs.entry(*segment).or_insert_with(|| program.add_blob(data));
         program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout });
     }
     let same = number_copies(&mut program)?;
-    let metadata = origin.head(frame.metadata)?;
-    for (segment_alignment, last_resort) in segment_alignments(&frame.segments) {
-        let alignments = alignments_of(&frame.entry_segments, &frame.segments, segment_alignment, last_resort);
+    let metadata = origin.head(header.metadata)?;
+    for (segment_alignment, last_resort) in segment_alignments(&header.segments) {
+        let alignments = alignments_of(&header.entry_segments, &header.segments, segment_alignment, last_resort);
         let Some(alignments) = alignments else { continue };
         program.external_data.iter_mut().zip(alignments).for_each(|(entry, alignment)| entry.alignment = alignment);
         let mut options = Options { segment_alignment, ..Options::default() };
         let Ok(plan) = layout::place_data(&program, &same, &options, Vec::new()) else { continue };
         let [file] = &plan.external[..] else { continue };
         let found = file.segments.iter().map(|segment| (segment.offset, segment.size));
-        if !found.eq(frame.segments.iter().copied()) {
+        if !found.eq(header.segments.iter().copied()) {
             continue;
         }
         for builder in [Serializer::Flatc, Serializer::Exir] {
@@ -393,12 +396,12 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<FlatTensor> {
             }
             let length = flatbuffer.len() as u64;
             let place = |options: &Options| file::flat_tensor(length, &file.segments, options);
-            guess_base(frame.base, &mut options, |options| Some(place(options)?.segment_base_offset));
+            recover_base(header.base, &mut options, |options| Some(place(options)?.segment_base_offset));
             let Some(placement) = place(&options) else { continue };
-            let explained = Some((Metadata { flatbuffer, placement }, file.segments.clone()));
-            return Ok(FlatTensor { program, options, explained });
+            let emitted = Some((Metadata { flatbuffer, placement }, file.segments.clone()));
+            return Ok(RecoveredFlatTensor { program, options, emitted });
         }
     }
     program.external_data.iter_mut().for_each(|entry| entry.alignment = 1);
-    Ok(FlatTensor { program, options: Options::default(), explained: None })
+    Ok(RecoveredFlatTensor { program, options: Options::default(), emitted: None })
 }

@@ -1,4 +1,4 @@
-//! Layout options and serializer that explain the bytes of a file.
+//! Recovers the layout options and the serializer that reproduce the bytes of a file.
 
 pub mod layout;
 pub mod repair;

@@ -1,17 +1,20 @@
-//! A file whose frame lies, with a frame that lets it be read: identifier, header, sizes.
+//! Repairs the identifier and the header of a malformed file, so that its content can be read.
 //!
-//! What is inside is left as it is. Whoever reads a mended file says what is wrong with the real one.
+//! The FlatBuffer is not changed. Differences from the original file become field overrides.
 
 use std::io;
 
-use crate::format::{flat_tensor, program as pte};
 use crate::data::Origin;
-use crate::format::container::{ExtendedHeader, FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET};
+use crate::format::container::{
+    ExtendedHeader, FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, PROGRAM_HEADER, PROGRAM_SIZE,
+    SEGMENT_BASE_OFFSET,
+};
+use crate::format::{flat_tensor, program as pte};
 
-/// Larger files are not copied to be mended.
+/// Maximum size in bytes of a file that is copied and repaired.
 const MAX: u64 = 64 << 20;
 
-/// A `.pte` with a frame that can be read, if its frame is what is wrong.
+/// Returns a `.pte` with a repaired identifier and header; `None` if they are valid, or the file is too small or too large.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -20,7 +23,7 @@ pub fn program(origin: &Origin) -> io::Result<Option<Origin>> {
     let len = bytes.len() as u64;
     let before = bytes.clone();
     bytes[4..8].copy_from_slice(pte::IDENTIFIER.as_bytes());
-    // A root table behind the header's place, and a word that is a length: there was a header.
+    // A magic of letters, and a plausible length: the file has a header.
     let length = ExtendedHeader::stated_length(&bytes).unwrap_or(0);
     let magic = &bytes[8..12];
     if magic.starts_with(b"eh") || (magic.is_ascii() && magic[0].is_ascii_alphabetic() && (1..=4096).contains(&length))
@@ -43,7 +46,7 @@ pub fn program(origin: &Origin) -> io::Result<Option<Origin>> {
     Ok((bytes != before).then(|| Origin::Bytes(bytes.into())))
 }
 
-/// A `.ptd` with a frame that can be read, if its frame is what is wrong.
+/// Returns a `.ptd` with a repaired identifier and header; `None` if they are valid, or the file is too small or too large.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -71,7 +74,7 @@ fn set(bytes: &mut [u8], at: usize, number: u64) {
     bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
 }
 
-/// The bytes of a file that is long enough to have a frame, and short enough to be copied.
+/// Returns the bytes of a file, if it is large enough to have a header and small enough to be copied.
 fn copy(origin: &Origin) -> io::Result<Option<Vec<u8>>> {
     match origin.len()? {
         64..=MAX => origin.range(0, origin.len()?).map(Some),

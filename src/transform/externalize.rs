@@ -1,15 +1,15 @@
-//! Sends the constants of a program to a `.ptd`: the meaning of `--external-data`.
+//! Moves the constants of a program to a `.ptd` (`--external-data`).
 //!
-//! Only marks them; which bytes go where is the layout's business.
+//! Only marks them; the layout places their bytes.
 
 use std::collections::HashMap;
 
 use crate::data::BlobId;
 use crate::program::{EValue, ExtraTensorInfo, Memory, Program, Tensor, TensorData};
 
-/// Marks every constant that is inside the program as external. Its key is its fully qualified name, or else `name(method,
-/// value)`, or else [`generated_key`]; where several methods use such a name for different data, the method's name and a dot are put before it.
-/// `same` tells which blobs are equal ([`crate::data::dedup::find`]).
+/// Marks every constant that is inside the program as external. Its key is its fully qualified name, or else `name(method, value)`,
+/// or else [`generated_key`]; if several methods use such a name for different data, it is prefixed with the method's name and a dot.
+/// `same` is the result of [`crate::data::dedup::find`].
 pub fn externalize(program: &mut Program, same: &[BlobId], name: impl Fn(usize, usize) -> Option<String>) {
     let mut first: HashMap<String, Tensor> = HashMap::new();
     let mut ambiguous: HashMap<String, bool> = HashMap::new();
@@ -39,12 +39,12 @@ pub fn externalize(program: &mut Program, same: &[BlobId], name: impl Fn(usize, 
     }
 }
 
-/// The key of a constant that nobody named: its method and its number there.
+/// Returns the key of an unnamed constant: the method's name and the index of the value.
 pub fn generated_key(method: Option<&str>, value: usize) -> String {
     format!("{}.{value}", method.unwrap_or_default())
 }
 
-/// A constant whose data are in the program.
+/// Returns `true` for a constant whose data are in the program.
 fn is_inside(tensor: &Tensor) -> bool {
     matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None && !tensor.is_external()
 }
@@ -53,11 +53,11 @@ fn stated(tensor: &Tensor) -> Option<&str> {
     tensor.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()
 }
 
-/// Whether two tensors can share a key.
+/// Returns `true` if two tensors can share a key.
 fn is_same(a: &Tensor, b: &Tensor, same: &[BlobId]) -> bool {
     let blob = |tensor: &Tensor| match tensor.data {
         TensorData::Blob(blob) => Some(same[blob.0 as usize]),
-        _ => None,
+        TensorData::None | TensorData::Elsewhere(_) => None,
     };
     (a.scalar_type, &a.sizes, &a.dim_order, blob(a)) == (b.scalar_type, &b.sizes, &b.dim_order, blob(b))
 }

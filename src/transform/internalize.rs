@@ -1,36 +1,39 @@
-//! Puts data of `.ptd` files into a program: the meaning of `--with` and `--internal-data`, and the way back from
-//! [`super::externalize`].
+//! Moves data of `.ptd` files into a program (`--with`, `--internal-data`), the inverse of [`super::externalize`].
 
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 
 use super::externalize::generated_key;
-use crate::data::{BlobId, Source, dedup};
-use crate::program::{EValue, ExtraTensorInfo, Memory, Program, TensorData, TensorLayout};
 use crate::data::Origin;
+use crate::data::{BlobId, BlobSource, dedup};
+use crate::program::{EValue, ExtraTensorInfo, Memory, Program, TensorData, TensorLayout};
 use crate::reader;
 
-/// Finds the data of external tensors in `.ptd` files. With `inside` they become part of the program; a key that was
-/// generated for a tensor without a name goes with its reason.
+/// Finds the data of external tensors in `.ptd` files. With `inside` they become part of the program, and generated keys are removed.
 ///
 /// # Errors
-/// A file that cannot be read, a key that is nowhere or in two files, a tensor of another type, other sizes or another
-/// dim_order than in the file.
+/// A file that cannot be read, a missing key, a duplicate key, a tensor whose type, sizes or dim_order differ from the file's.
 pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<()> {
     let mut entries: HashMap<String, (BlobId, Option<TensorLayout>)> = HashMap::new();
-    // Keys that share a segment share data; what was apart stays apart.
+    // Keys that share a segment share data; equal data in different segments stay separate.
     let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
     for (number, path) in files.iter().enumerate() {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(named)? {
             let range = match entry.data.source {
-                Source::File { offset, .. } => (number, offset, entry.data.len),
-                _ => (number, program.blobs.len() as u64, u64::MAX),
+                BlobSource::File { offset, .. } => (number, offset, entry.data.len),
+                BlobSource::Bytes(_)
+                | BlobSource::Repeat(_)
+                | BlobSource::Iota { .. }
+                | BlobSource::Random { .. }
+                | BlobSource::Converted { .. }
+                | BlobSource::Reordered { .. } => (number, program.blobs.len() as u64, u64::MAX),
             };
             let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
             if entries.insert(entry.key.clone(), (blob, entry.tensor_layout)).is_some() {
-                let message = format!("{}: the key `{}` is in another of the files, too", path.display(), entry.key);
+                let message =
+                    format!("{}: duplicate key `{}`, defined in another .ptd file", path.display(), entry.key);
                 return Err(io::Error::other(message));
             }
         }
@@ -53,17 +56,16 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
             if let TensorData::Elsewhere(_) = tensor.data {
                 let Some((blob, layout)) = entries.get(&key) else {
                     return Err(io::Error::other(format!(
-                        "the data `{key}` are in none of the .ptd files; add one with --with"
+                        "unknown key `{key}`: it is in none of the .ptd files; add one with --with"
                     )));
                 };
-                let wanted = TensorLayout {
+                let expected = TensorLayout {
                     scalar_type: tensor.scalar_type,
                     sizes: tensor.sizes.as_deref().unwrap_or_default().to_vec(),
                     dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
                 };
-                if layout.as_ref() != Some(&wanted) {
-                    let message =
-                        format!("the data `{key}` have another type, other sizes or another dim_order in the .ptd");
+                if layout.as_ref() != Some(&expected) {
+                    let message = format!("the type, sizes or dim_order of `{key}` differ from those in the .ptd file");
                     return Err(io::Error::other(message));
                 }
                 tensor.data = TensorData::Blob(*blob);

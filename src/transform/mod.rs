@@ -1,4 +1,4 @@
-//! Program -> Program: constants sent to `.ptd` files, and put back.
+//! Transforms programs: moves constants to `.ptd` files, and back.
 
 pub mod externalize;
 pub mod internalize;

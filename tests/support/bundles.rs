@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pte_emit::data::Origin;
-use pte_emit::data::{Blob, Source};
+use pte_emit::data::{Blob, BlobSource};
 use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
 use pte_emit::reader;
 use pte_emit::reader::bundled_program::{Found, read};
@@ -67,7 +67,7 @@ pub fn matches_its_source(path: &Path, source: &Path) {
 pub fn is_aligned(path: &Path) -> usize {
     let found = read(&Origin::File(path.into())).unwrap();
     let offset = |blob: &Blob| match blob.source {
-        Source::File { offset, .. } => offset,
+        BlobSource::File { offset, .. } => offset,
         _ => panic!("expected data in the file"),
     };
     assert_eq!(offset(&found.program) % 32, 0);

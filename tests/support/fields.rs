@@ -3,7 +3,7 @@
 //! Used in messages about mutated bytes. Panics if the file is malformed.
 
 use pte_emit::delegate::xnnpack;
-use pte_emit::format::{Kind, Table, bundled_program, flat_tensor, program};
+use pte_emit::format::{Kind, TableSchema, bundled_program, flat_tensor, program};
 
 /// Kind of data inside the metadata: inline payloads and constants, segments of a bundled program.
 pub const DATA: &str = "data";
@@ -101,13 +101,13 @@ impl Walk<'_> {
         }
     }
 
-    fn table(&mut self, at: usize, table: &'static Table, path: &str) {
+    fn table(&mut self, at: usize, table: &'static TableSchema, path: &str) {
         let vtable = (at as i64 - i64::from(u32_at(self.file, at) as i32)) as usize;
         self.mark(at, 4, &format!("{}: vtable offset", table.name), path);
         self.mark(vtable, 2, &format!("{} vtable: size", table.name), path);
         self.mark(vtable + 2, 2, &format!("{} vtable: table size", table.name), path);
         let size = u16_at(self.file, vtable);
-        let mut members: &[&'static Table] = &[];
+        let mut members: &[&'static TableSchema] = &[];
         for (slot, field) in table.fields.iter().enumerate() {
             let entry = vtable + 4 + 2 * slot;
             if entry >= vtable + size {
@@ -129,7 +129,7 @@ impl Walk<'_> {
         }
     }
 
-    fn field(&mut self, at: usize, kind: Kind, members: &[&'static Table], name: &str, path: &str) {
+    fn field(&mut self, at: usize, kind: Kind, members: &[&'static TableSchema], name: &str, path: &str) {
         let item = match kind {
             Kind::Bool | Kind::Byte | Kind::Enum(_) | Kind::UnionTag => return self.mark(at, 1, name, path),
             Kind::Short => return self.mark(at, 2, name, path),

@@ -1,12 +1,12 @@
 //! Changes bytes of fields in a well-formed FlatBuffer; fields are named by paths.
 
-use pte_emit::format::{Kind, Table};
+use pte_emit::format::{Kind, TableSchema};
 
 /// File to change.
 pub struct Patch {
     /// Bytes of the file.
     pub bytes: Vec<u8>,
-    root: &'static Table,
+    root: &'static TableSchema,
 }
 
 /// Field of a table.
@@ -20,7 +20,7 @@ struct Field {
 
 impl Patch {
     /// Starts with the bytes of a file.
-    pub fn new(bytes: Vec<u8>, root: &'static Table) -> Patch {
+    pub fn new(bytes: Vec<u8>, root: &'static TableSchema) -> Patch {
         Patch { bytes, root }
     }
 
@@ -36,7 +36,7 @@ impl Patch {
         (table as i64 - i64::from(self.u32(table) as u32 as i32)) as usize
     }
 
-    fn field(&self, table: usize, schema: &'static Table, name: &str) -> Field {
+    fn field(&self, table: usize, schema: &'static TableSchema, name: &str) -> Field {
         let slot = schema.fields.iter().position(|field| field.name == name);
         let slot = slot.unwrap_or_else(|| panic!("{} has no {name}", schema.name));
         let entry = self.vtable(table) + 4 + 2 * slot;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
-use pte_emit::annotate::{self, Options as AnnotateOptions};
+use pte_emit::annotate::{self, AnnotateOptions};
 use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
 use pte_emit::format::serializer::Serializer;
@@ -256,7 +256,7 @@ pub fn every_byte_has_one_owner(origin: &Origin, extension: &str) -> String {
     // A region without bytes of its own has only a note.
     let expected: Vec<u64> = regions
         .iter()
-        .filter(|region| region["meaning"] != "all its bytes are another's")
+        .filter(|region| region["meaning"] != "all bytes belong to another object")
         .map(|region| region["offset"].as_u64().unwrap())
         .collect();
     assert_eq!(lines, expected, "annotate: there is a line for each region");
@@ -268,7 +268,7 @@ pub fn every_byte_has_one_owner(origin: &Origin, extension: &str) -> String {
 pub fn every_byte_is_explained(origin: &Origin, extension: &str) {
     let text = every_byte_has_one_owner(origin, extension);
     let sum = text.lines().last().unwrap();
-    assert!(sum.ends_with(", 0 unreachable, 0 claimed twice"), "annotate: {sum}\n{text}");
+    assert!(sum.ends_with(", 0 unreachable, 0 overlapping"), "annotate: {sum}\n{text}");
     assert!(!text.contains("\n  !"), "annotate: {text}");
 }
 

@@ -11,7 +11,7 @@ use crate::format::ScalarType;
 use crate::format::bundled_program::{
     bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
 };
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program as schema;
@@ -58,13 +58,7 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
     }
     let list = Trail::ROOT.field("method_test_suites");
     let Some(suites) = root.tables(bundled_program::method_test_suites) else {
-        return report.add(
-            "B-3",
-            &list,
-            root.at,
-            format_args!("no method_test_suites"),
-            format_args!("a list (may be empty)"),
-        );
+        return report.missing_list("B-3", &Trail::ROOT, "method_test_suites", root.at);
     };
     let mut names = FirstByName::new();
     for (index, suite) in suites.iter().enumerate() {
@@ -86,8 +80,7 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
             report.add("B-4", &path.field("method_name"), at, format_args!("unknown method {shown:?}"), expected);
         }
         let Some(cases) = suite.tables(bundled_method_test_suite::test_cases) else {
-            let path = path.field("test_cases");
-            report.add("B-3", &path, suite.at, format_args!("no test_cases"), format_args!("a list (may be empty)"));
+            report.missing_list("B-3", &path, "test_cases", suite.at);
             continue;
         };
         let cases_path = path.field("test_cases");
@@ -103,11 +96,11 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
         (bundled_method_test_case::expected_outputs, "expected_outputs", schema::execution_plan::outputs),
     ];
     for (slot, name, of_plan) in lists {
-        let path = path.field(name);
         let Some(list) = case.tables(slot) else {
-            report.add("B-3", &path, case.at, format_args!("no {name}"), format_args!("a list (may be empty)"));
+            report.missing_list("B-3", path, name, case.at);
             continue;
         };
+        let path = path.field(name);
         let outputs = slot == bundled_method_test_case::expected_outputs;
         let indices = plan.and_then(|plan| plan.i32s(of_plan));
         let values = plan.and_then(|plan| plan.tables(schema::execution_plan::values));

@@ -2,7 +2,7 @@
 
 use super::super::path::Reporter;
 use super::segments::ProgramData;
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{
@@ -77,10 +77,7 @@ fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, r
                 return report.add("D-4", &index_path, at, found, format_args!("a list of inline payloads"));
             };
             match inline.get(index as usize) {
-                None => {
-                    let expected = format_args!("less than {}, the number of inline payloads", inline.len());
-                    report.add("D-5", &index_path, at, format_args!("inline payload {index}"), expected);
-                }
+                None => report.out_of_range("D-5", &index_path, at, "inline payload", index, inline.len()),
                 Some(entry) if !entry.has(backend_delegate_inline_data::data) => {
                     let found = format_args!("inline payload {index} without data");
                     report.add("D-5", &index_path, at, found, format_args!("data (may be empty)"));

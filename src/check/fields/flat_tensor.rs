@@ -10,7 +10,7 @@ use crate::data::{Blob, BlobId};
 use crate::format::ScalarType;
 use crate::format::container::{FLAT_TENSOR_HEADER, SEGMENT_BASE_OFFSET};
 use crate::format::flat_tensor::{flat_tensor, named_data, tensor_layout};
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::Table;
 use crate::format::path::Trail;
 use crate::format::program::data_segment;
@@ -68,13 +68,7 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, report: &mut Reporter<'_, '_>
     let (segments, named) = (root.tables(flat_tensor::segments), root.tables(flat_tensor::named_data));
     for (list, name) in [(segments, "segments"), (named, "named_data")] {
         if list.is_none() {
-            report.add(
-                "H-27",
-                &path.field(name),
-                root.at,
-                format_args!("no {name}"),
-                format_args!("a list (may be empty)"),
-            );
+            report.missing_list("H-27", path, name, root.at);
         }
     }
     let (Some(segments), Some(named)) = (segments, named) else { return };
@@ -106,8 +100,7 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, report: &mut Reporter<'_, '_>
         let segment = segments.get(index as usize);
         if segment.is_none() {
             let at = entry.near(named_data::segment_index);
-            let expected = format_args!("less than {}, the number of segments", segments.len());
-            report.add("N-12", &path.field("segment_index"), at, format_args!("segment {index}"), expected);
+            report.out_of_range("N-12", &path.field("segment_index"), at, "segment", index, segments.len());
         }
         if let Some(layout) = entry.child(named_data::tensor_layout) {
             let path = path.field("tensor_layout");

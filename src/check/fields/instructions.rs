@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use super::super::path::Reporter;
 use super::is_index;
 use super::values::{self, tag};
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables, Vector};
 use crate::format::path::Trail;
 use crate::format::program::{
@@ -124,9 +124,8 @@ impl InstructionContext<'_> {
                         Some(called) => *called = true,
                         None => {
                             let at = a.near(delegate_call::delegate_index);
-                            let expected = format_args!("less than {}, the number of delegates", self.delegates);
                             let path = path.field("delegate_index");
-                            report.add("I-22", &path, at, format_args!("delegate {index}"), expected);
+                            report.out_of_range("I-22", &path, at, "delegate", index, self.delegates);
                         }
                     }
                 }
@@ -151,8 +150,7 @@ impl InstructionContext<'_> {
         if is_index(index.into(), self.values.len()) {
             return Some((index as usize, values::kind(&self.values, index as usize)));
         }
-        let expected = format_args!("less than {}, the number of values", self.values.len());
-        report.add(rule, &path.field(name), a.near(slot), format_args!("value {index}"), expected);
+        report.out_of_range(rule, &path.field(name), a.near(slot), "value", index, self.values.len());
         None
     }
 
@@ -171,8 +169,8 @@ impl InstructionContext<'_> {
         };
         for (position, index) in args.iter().enumerate() {
             if !is_index(index.into(), self.values.len()) {
-                let expected = format_args!("less than {}, the number of values", self.values.len());
-                report.add(rule, &path.item(position), args.place(position), format_args!("value {index}"), expected);
+                let (path, at) = (path.item(position), args.offset(position));
+                report.out_of_range(rule, &path, at, "value", index, self.values.len());
             }
         }
         Some(args)
@@ -194,10 +192,7 @@ impl InstructionContext<'_> {
                     format_args!("a list of operators"),
                 );
             }
-            None => {
-                let expected = format_args!("less than {}, the number of operators", self.defects.len());
-                report.add("I-4", &op, at, format_args!("operator {index}"), expected);
-            }
+            None => report.out_of_range("I-4", &op, at, "operator", index, self.defects.len()),
             Some(Some(OperatorDefect::NoName)) => {
                 report.add("I-5", &op, at, format_args!("operator {index} without name"), format_args!("a name"));
             }
@@ -226,7 +221,7 @@ impl InstructionContext<'_> {
                     report.add(
                         "M-8",
                         &path.item(position),
-                        args.place(position),
+                        args.offset(position),
                         found,
                         format_args!("an IntList of Ints"),
                     );

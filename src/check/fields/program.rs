@@ -8,7 +8,7 @@ use super::segments::ProgramData;
 use super::tensors::TensorContext;
 use super::values::{self, tag};
 use super::{FirstByName, is_index};
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{
@@ -98,9 +98,8 @@ fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Repor
         }
         let segment = entry.u32(named_data::segment_index);
         if segment as usize >= segments.len() {
-            let expected = format_args!("less than {}, the number of segments", segments.len());
             let at = entry.near(named_data::segment_index);
-            report.add("N-3", &path.field("segment_index"), at, format_args!("segment {segment}"), expected);
+            report.out_of_range("N-3", &path.field("segment_index"), at, "segment", segment, segments.len());
         }
     }
 }
@@ -118,31 +117,19 @@ fn check_plan(
         (execution_plan::outputs, "outputs"),
     ];
     for (slot, name) in lists.into_iter().filter(|(slot, _)| !plan.has(*slot)) {
-        report.add(
-            "G-22",
-            &path.field(name),
-            plan.near(slot),
-            format_args!("no {name}"),
-            format_args!("a list (may be empty)"),
-        );
+        report.missing_list("G-22", path, name, plan.near(slot));
     }
     let pools = plan.i64s(execution_plan::non_const_buffer_sizes);
     if let Some(pools) = pools {
         let path = path.field("non_const_buffer_sizes");
         for (index, size) in pools.iter().enumerate().skip(1).filter(|(_, size)| *size > i64::MAX as u64) {
             let found = format_args!("{}", size as i64);
-            report.add("G-23", &path.item(index), pools.place(index), found, format_args!("at least 0"));
+            report.add("G-23", &path.item(index), pools.offset(index), found, format_args!("at least 0"));
         }
     }
     check_devices(plan, pools.map_or(0, |pools| pools.len()), path, report);
     let Some(values) = plan.tables(execution_plan::values) else {
-        return report.add(
-            "M-1",
-            &path.field("values"),
-            plan.at,
-            format_args!("no values"),
-            format_args!("a list (may be empty)"),
-        );
+        return report.missing_list("M-1", path, "values", plan.at);
     };
     let context = TensorContext { data, external, pools };
     let bool_lists = values::check(values, &context, &path.field("values"), report);
@@ -150,10 +137,7 @@ fn check_plan(
     let called = super::instructions::check(plan, values, &bool_lists, path, report);
     match plan.tables(execution_plan::delegates) {
         Some(delegates) => super::delegates::check(delegates, &called, &data, &path.field("delegates"), report),
-        None => {
-            let path = path.field("delegates");
-            report.add("M-20", &path, plan.at, format_args!("no delegates"), format_args!("a list (may be empty)"));
-        }
+        None => report.missing_list("M-20", path, "delegates", plan.at),
     }
 }
 
@@ -187,10 +171,9 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
         let Some(list) = plan.i32s(slot) else { continue };
         let mut seen = std::collections::HashSet::new();
         for (position, index) in list.iter().enumerate() {
-            let (path, at) = (path.item(position), list.place(position));
+            let (path, at) = (path.item(position), list.offset(position));
             if !is_index(index.into(), values.len()) {
-                let expected = format_args!("less than {}, the number of values", values.len());
-                report.add("M-26", &path, at, format_args!("value {index}"), expected);
+                report.out_of_range("M-26", &path, at, "value", index, values.len());
                 continue;
             }
             if slot == execution_plan::outputs {

@@ -3,7 +3,7 @@
 use super::super::header::CheckedHeader;
 use super::super::path::Reporter;
 use crate::diagnostics::counted;
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables, Vector};
 use crate::format::path::Trail;
 use crate::format::program::{data_segment, program, subsegment_offsets};
@@ -124,9 +124,8 @@ impl<'a> ProgramData<'a> {
         };
         let index = entry.u32(subsegment_offsets::segment_index);
         let Some(segment) = segments.get(index as usize) else {
-            let expected = format_args!("less than {}, the number of segments", segments.len());
             let at = entry.near(subsegment_offsets::segment_index);
-            report.add("P-C5", &path.field("segment_index"), at, format_args!("segment {index}"), expected);
+            report.out_of_range("P-C5", &path.field("segment_index"), at, "segment", index, segments.len());
             return ConstantStorage::Unknown;
         };
         let size = segment.u64(data_segment::size);
@@ -144,7 +143,7 @@ impl<'a> ProgramData<'a> {
         for (index, offset) in offsets.iter().enumerate().skip(1) {
             if offset < last {
                 let expected = format_args!("at least {last}, the previous offset");
-                report.add("P-K6", &path.item(index), offsets.place(index), format_args!("offset {offset}"), expected);
+                report.add("P-K6", &path.item(index), offsets.offset(index), format_args!("offset {offset}"), expected);
             }
             last = last.max(offset);
         }
@@ -158,8 +157,7 @@ impl<'a> ProgramData<'a> {
             return report.add("S-2", path, at, found, format_args!("a list of segments"));
         };
         if index as usize >= segments.len() {
-            let expected = format_args!("less than {}, the number of segments", segments.len());
-            report.add("S-3", path, at, format_args!("segment {index}"), expected);
+            report.out_of_range("S-3", path, at, "segment", index, segments.len());
         } else if self.segment_base == 0 {
             let found = format_args!("segment {index} without a segment base offset");
             report.add("S-1", path, at, found, format_args!("a header with a segment base offset"));

@@ -6,7 +6,7 @@ use super::flat_tensor::ExternalKeys;
 use super::listed;
 use super::segments::{ConstantStorage, ProgramData};
 use crate::format::ScalarType;
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Vector};
 use crate::format::path::Trail;
 use crate::format::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
@@ -189,13 +189,7 @@ impl TensorContext<'_, '_> {
         let segment = entry.u32(subsegment_offsets::segment_index);
         let Some(segments) = self.data.segments.filter(|segments| (segment as usize) < segments.len()) else {
             let count = self.data.segments.map_or(0, |segments| segments.len());
-            return report.add(
-                "S-13",
-                &path,
-                at,
-                format_args!("segment {segment}"),
-                format_args!("less than {count}, the number of segments"),
-            );
+            return report.out_of_range("S-13", &path, at, "segment", segment, count);
         };
         let size = segments.get(segment as usize).map_or(0, |s| s.u64(crate::format::program::data_segment::size));
         let found = format_args!("{bytes} bytes at offset {offset}");
@@ -302,7 +296,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     }
     if let Some(wrong) = sizes.iter().position(|size| size < 0) {
         let found = format_args!("{}", sizes.get(wrong).unwrap_or(0));
-        report.add("T-8", &path.field("sizes").item(wrong), sizes.place(wrong), found, format_args!("at least 0"));
+        report.add("T-8", &path.field("sizes").item(wrong), sizes.offset(wrong), found, format_args!("at least 0"));
         return None;
     }
     let order = t.u8s(tensor::dim_order).filter(|order| order.len() == rank);

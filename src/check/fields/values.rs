@@ -3,7 +3,7 @@
 use super::super::path::Reporter;
 use super::is_index;
 use super::tensors::TensorContext;
-use crate::format::flatbuffer::verify::Report;
+use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{KERNEL_TYPES, evalue, int_list, optional_tensor_list, string, tensor_list};
@@ -71,13 +71,7 @@ pub fn check(
                 );
             }
             tag::DOUBLE_LIST | tag::BOOL_LIST if !child.has(0) => {
-                report.add(
-                    "M-6",
-                    &path.field("items"),
-                    child.at,
-                    format_args!("no items"),
-                    format_args!("a list (may be empty)"),
-                );
+                report.missing_list("M-6", &path, "items", child.at);
             }
             tag::INT_LIST if int_list(&values, child, index, &path, report) => bool_lists.push(index),
             tag::TENSOR_LIST => check_tensor_list(&values, child, index, false, &path, report),
@@ -99,7 +93,7 @@ fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, 
     let mut bool_lists = false;
     // A negative item is larger than any index once it is unsigned.
     for (position, item) in items.iter().enumerate() {
-        let (path, at) = (path.item(position), items.place(position));
+        let (path, at) = (path.item(position), items.offset(position));
         if item >= values.len() as u64 {
             let expected = format_args!("the index of an Int, less than {}", values.len());
             report.add("M-7", &path, at, format_args!("value {}", item as i64), expected);
@@ -148,7 +142,7 @@ fn check_tensor_list(
         if optional && item == -1 {
             continue;
         }
-        let (path, at) = (path.item(position), items.place(position));
+        let (path, at) = (path.item(position), items.offset(position));
         if !is_index(item.into(), own) {
             let expected = format_args!("the index of a tensor, less than {own}, the index of the list");
             report.add(rule, &path, at, format_args!("value {item}"), expected);

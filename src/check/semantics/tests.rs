@@ -114,10 +114,14 @@ fn always(plan: &mut ExecutionPlan, at: usize, to: i32) {
 
 /// Edits of the program [`chain`], and the expected findings.
 const VIOLATIONS: &[(&str, Edit, Expected)] = &[
-    ("one argument too few", |p| {
-        let args = args(p, 0);
-        args.truncate(args.len() - 1);
-    }, &[("O-1", "instructions[0]")]),
+    (
+        "one argument too few",
+        |p| {
+            let args = args(p, 0);
+            args.truncate(args.len() - 1);
+        },
+        &[("O-1", "instructions[0]")],
+    ),
     ("one argument too many", |p| args(p, 1).push(0), &[("O-1", "instructions[1]")]),
     ("no arguments", |p| args(p, 1).truncate(0), &[("O-1", "instructions[1]"), ("X-2", "outputs[0]")]),
     (

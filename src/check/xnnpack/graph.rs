@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::delegate::xnnpack::*;
 use crate::format::flatbuffer::read::{Result, TableRef};
-use crate::format::{Kind, Table};
+use crate::format::{Kind, TableSchema};
 
 /// Highest rank of a value in XNNPACK.
 const MAX_RANK: usize = 6;
@@ -170,7 +170,7 @@ impl Graph {
         let (tag, member) = t.tagged(node::xnode_union_type, node::xnode_union, NODES, "operation")?;
         let Some(member) = member else { return t.wrong(node::xnode_union, "xnode_union is missing") };
         t.child(node::output_min_max, &OUTPUT_MIN_MAX)?;
-        let table: &Table = NODES[usize::from(tag) - 1];
+        let table: &TableSchema = NODES[usize::from(tag) - 1];
         let inputs = numbered_inputs(tag);
         let mut outputs = Vec::new();
         for (slot, field) in (0..).zip(table.fields) {
@@ -217,8 +217,8 @@ impl Graph {
 
     /// Checks the sizes of inputs, weights and outputs, for the operations for which XNNPACK does not.
     fn check_shapes(&self, tag: u8, t: &TableRef<'_, '_>) -> Result<()> {
-        let table: &Table = NODES[usize::from(tag) - 1];
-        let is = |other: &Table| std::ptr::eq(table, other);
+        let table: &TableSchema = NODES[usize::from(tag) - 1];
+        let is = |other: &TableSchema| std::ptr::eq(table, other);
         let disagree = |slot: u16| t.wrong(slot, "its sizes disagree with those of the other values");
         if is(&CONV) {
             return self.check_convolution(tag, t);

@@ -27,12 +27,12 @@ fn root(bytes: &[u8]) -> view::Table<'_> {
 /// Offsets of fields of the root table, from its start.
 fn offsets<const N: usize>(bytes: &[u8], slots: [u16; N]) -> [usize; N] {
     let table = root(bytes);
-    slots.map(|slot| table.place(slot).unwrap() - table.at)
+    slots.map(|slot| table.offset(slot).unwrap() - table.at)
 }
 
 /// Offset of the object that a field of the root table refers to.
 fn target(bytes: &[u8], slot: u16) -> usize {
-    follow(bytes, root(bytes).place(slot).unwrap()).unwrap()
+    follow(bytes, root(bytes).offset(slot).unwrap()).unwrap()
 }
 
 const SCALARS: [(u16, Slot); 5] =
@@ -226,7 +226,7 @@ fn a_field_can_be_left_out() {
 #[test]
 fn a_vector_can_be_a_null_offset() {
     let buffer = encoded(kernel_call::args, FieldEncoding::Null);
-    assert_eq!(u32_at(&buffer, root(&buffer).place(kernel_call::args).unwrap()), Some(0));
+    assert_eq!(u32_at(&buffer, root(&buffer).offset(kernel_call::args).unwrap()), Some(0));
     assert_eq!(root(&buffer).i32(kernel_call::op_index), 7);
 }
 

@@ -30,7 +30,7 @@ fn present(table: Table<'_>, slots: u16) -> Vec<u16> {
 
 /// Offset of the object that a field refers to.
 fn target(bytes: &[u8], table: Table<'_>, slot: u16) -> usize {
-    follow(bytes, table.place(slot).unwrap()).unwrap()
+    follow(bytes, table.offset(slot).unwrap()).unwrap()
 }
 
 #[test]
@@ -175,6 +175,6 @@ fn elements_are_written_first_to_last_and_before_their_vector() {
 fn the_tag_of_a_union_is_written_before_its_value() {
     let bytes = method(FULL);
     let value = plan(&bytes).tables(execution_plan::values).unwrap().get(0).unwrap();
-    assert!(value.place(evalue::val_type) > value.place(evalue::val));
+    assert!(value.offset(evalue::val_type) > value.offset(evalue::val));
     assert_eq!(value.u8(evalue::val_type), 5);
 }

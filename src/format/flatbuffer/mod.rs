@@ -1,9 +1,8 @@
-//! Access to the bytes of a FlatBuffer by the slot tables: [`read`] for trusted meaning with errors, [`view`] for looking at single fields,
-//! [`verify`] for everything that is wrong, [`walk`] for every object.
+//! Access to the bytes of a FlatBuffer by the slot tables: [`read`] fails on malformed bytes, [`view`] accesses single fields,
+//! [`verify`] reports every defect, [`walk`] lists every object.
 //!
-//! What they share is here: reading numbers, following offsets, vtables, what a slot holds, and the budget. An offset of zero, and one that
-//! leads out of the bytes, is absent for all of them; only [`verify`] says so. No file is trusted, no access panics, and work is
-//! bounded by the size of the file: where tables refer to the same bytes again and again, the budget ends it.
+//! An offset of zero and one that points outside the bytes count as absent; only [`verify`] reports them. No input is trusted, no
+//! access panics, and work is proportional to the size of the file: the [`Budget`] stops tables that share the same bytes many times.
 
 pub mod read;
 pub mod verify;
@@ -12,46 +11,46 @@ pub mod walk;
 
 use std::cell::Cell;
 
-use super::table::{Kind, Table};
+use super::table::{Kind, TableSchema};
 
-/// The `N` bytes at an offset.
+/// Returns the `N` bytes at an offset.
 #[inline(always)]
 pub fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
-/// The `u16` at an offset.
+/// Returns the `u16` at an offset.
 #[inline(always)]
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     array(bytes, at).map(u16::from_le_bytes)
 }
 
-/// The `u32` at an offset.
+/// Returns the `u32` at an offset.
 #[inline(always)]
 pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     array(bytes, at).map(u32::from_le_bytes)
 }
 
-/// The target of the relative offset at `at`; `None` for an offset of zero and for a target without four bytes of its own.
+/// Returns the target of the relative offset at `at`; `None` for an offset of zero and for a target with fewer than four bytes.
 #[inline(always)]
 pub fn follow(bytes: &[u8], at: usize) -> Option<usize> {
     let offset = u32_at(bytes, at)? as usize;
     at.checked_add(offset).filter(|target| offset != 0 && target.checked_add(4).is_some_and(|end| end <= bytes.len()))
 }
 
-/// A vtable as its first two words state it.
+/// A vtable with the sizes stated in its first two words.
 #[derive(Debug, Clone, Copy)]
 pub struct Vtable {
-    /// Its offset.
+    /// Offset in the FlatBuffer.
     pub at: usize,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: usize,
     /// Size of its tables in bytes.
     pub inline: usize,
 }
 
 impl Vtable {
-    /// The vtable of the table at an offset; `None` if it is not inside the bytes.
+    /// Returns the vtable of the table at an offset; `None` if it is outside the bytes.
     #[inline(always)]
     pub fn of(bytes: &[u8], table: usize) -> Option<Vtable> {
         let back = i64::from(u32_at(bytes, table)? as i32);
@@ -60,14 +59,14 @@ impl Vtable {
         Some(Vtable { at, size: u16_at(bytes, at)?.into(), inline: inline.into() })
     }
 
-    /// Offset of the entry of a slot; `None` if the vtable ends before it.
+    /// Returns the offset of the entry of a slot; `None` if the vtable ends before it.
     #[inline(always)]
     pub fn entry(&self, slot: usize) -> Option<usize> {
         let entry = 4 + 2 * slot;
         (entry + 2 <= self.size).then_some(self.at + entry)
     }
 
-    /// Offset of a field from the start of its table; `None` if it is absent.
+    /// Returns the offset of a field from the start of its table; `None` if the field is absent.
     #[inline(always)]
     pub fn offset(&self, bytes: &[u8], slot: usize) -> Option<usize> {
         let offset = u16_at(bytes, self.entry(slot)?)?;
@@ -75,7 +74,7 @@ impl Vtable {
     }
 }
 
-/// What visiting the parts of a FlatBuffer may cost: in proportion to its bytes, so that no file costs more than its size warrants.
+/// Limit on the work of traversing a FlatBuffer, in bytes, proportional to its size.
 #[derive(Debug)]
 pub struct Budget {
     left: Cell<u64>,
@@ -83,13 +82,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The budget of a FlatBuffer of `len` bytes: eight times as many, of which one without overlaps needs less than half.
+    /// Returns the budget of a FlatBuffer of `len` bytes: `8 * len`, of which a FlatBuffer without overlaps needs less than half.
     pub fn of(len: usize) -> Budget {
         let all = 8 * len as u64 + 65536;
         Budget { left: Cell::new(all), all }
     }
 
-    /// Takes `cost`; false if there is not as much left.
+    /// Subtracts `cost`; returns `false` and subtracts nothing if less is left.
     #[inline(always)]
     pub fn spend(&self, cost: u64) -> bool {
         match self.left.get().checked_sub(cost) {
@@ -101,17 +100,17 @@ impl Budget {
         }
     }
 
-    /// Takes all that is left.
+    /// Sets the budget to zero.
     pub fn exhaust(&self) {
         self.left.set(0);
     }
 
-    /// What is left.
+    /// Returns the remaining budget.
     pub fn left(&self) -> u64 {
         self.left.get()
     }
 
-    /// What has been spent.
+    /// Returns the budget spent so far.
     pub fn spent(&self) -> u64 {
         self.all - self.left.get()
     }
@@ -153,7 +152,7 @@ impl Scalar {
         }
     }
 
-    /// Name in Rust.
+    /// Name of the Rust type.
     pub fn name(self) -> &'static str {
         match self {
             Scalar::Bool => "bool",
@@ -170,34 +169,34 @@ impl Scalar {
     }
 }
 
-/// The type of an object that an offset leads to.
+/// Type of an object that an offset refers to.
 #[derive(Debug, Clone, Copy)]
 pub enum ObjectKind {
-    /// A vtable, first met at a table of this kind.
-    Vtable(&'static Table),
+    /// A vtable, with the type of the first table that refers to it.
+    Vtable(&'static TableSchema),
     /// A table.
-    Table(&'static Table),
+    Table(&'static TableSchema),
     /// A vector of offsets to tables.
-    Tables(&'static Table),
+    Tables(&'static TableSchema),
     /// A vector of numbers.
     Scalars(Scalar),
     /// A string.
     Text,
 }
 
-/// What a slot holds.
+/// Content of a slot.
 #[derive(Debug, Clone, Copy)]
 pub enum SlotContent {
     /// A number in the table itself.
     Scalar(Scalar),
     /// An offset to an object.
     Object(ObjectKind),
-    /// An offset to the table that the union's tag, in the slot before, selects.
-    Union(&'static [&'static Table]),
+    /// An offset to the table that the union's tag, in the previous slot, selects.
+    Union(&'static [&'static TableSchema]),
 }
 
 impl SlotContent {
-    /// The content of a slot of this kind.
+    /// Returns the content of a slot of this kind.
     #[inline(always)]
     pub fn of(kind: Kind) -> SlotContent {
         use ObjectKind::{Scalars, Tables, Text};
@@ -224,7 +223,7 @@ impl SlotContent {
         }
     }
 
-    /// Bytes that it takes in the table.
+    /// Size in the table, in bytes.
     #[inline(always)]
     pub fn size(self) -> usize {
         match self {
@@ -235,7 +234,7 @@ impl SlotContent {
 }
 
 impl ObjectKind {
-    /// Bytes that an item of a vector takes; 1 for objects that are no vectors.
+    /// Size of an item of a vector, in bytes; 1 for objects that are not vectors.
     #[inline(always)]
     pub fn item_size(self) -> usize {
         match self {
@@ -246,9 +245,9 @@ impl ObjectKind {
     }
 }
 
-/// The member of a union that a tag selects.
+/// Returns the member of a union that a tag selects.
 #[inline(always)]
-pub fn member(members: &[&'static Table], tag: u8) -> Option<&'static Table> {
+pub fn member(members: &[&'static TableSchema], tag: u8) -> Option<&'static TableSchema> {
     members.get(usize::from(tag).checked_sub(1)?).copied()
 }
 

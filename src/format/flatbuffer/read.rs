@@ -1,23 +1,22 @@
-//! Reads a FlatBuffer by slot tables, trusting nothing: no `unsafe`, every access checked, and a budget that grows with
-//! the file, so that tables which refer to the same bytes again and again end in an error, not in a full memory.
+//! Reads an untrusted FlatBuffer by slot tables: every access is checked, and tables that share the same bytes many times exhaust a
+//! budget proportional to the file's size, which is an error.
 //!
-//! It reads what both of upstream's writers write: flatc's empty vectors need not be aligned. What tables mean is the
-//! business of the reader.
+//! Reads the output of both upstream writers: empty vectors of flatc need not be aligned.
 
 use std::{fmt, io};
 
 use super::Budget;
-use crate::format::Table;
+use crate::format::TableSchema;
 use crate::format::table::Union;
 
-/// Why bytes cannot be read.
+/// An error at an offset of a FlatBuffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadError {
-    /// Where, in bytes from the file's start.
+    /// Offset in bytes from the start of the file.
     pub offset: u64,
-    /// Table and field, as the schema calls them: `Tensor.sizes`. Empty if no table is concerned.
+    /// Table and field by their schema names: `Tensor.sizes`. Empty if the error concerns no field.
     pub field: String,
-    /// What is wrong.
+    /// Message without offset and field.
     pub message: String,
 }
 
@@ -36,8 +35,8 @@ impl From<Box<ReadError>> for io::Error {
     }
 }
 
-/// The result of reading. The error is boxed: results are moved about for every field of every table, and a large one
-/// takes a third of the time.
+/// Result of reading. The error is boxed because results are moved for every field of every table: an unboxed one costs a third of
+/// the reading time.
 pub type Result<T> = std::result::Result<T, Box<ReadError>>;
 
 /// The bytes of a FlatBuffer.
@@ -46,29 +45,29 @@ pub struct Buffer<'a> {
     budget: Budget,
 }
 
-/// What visiting a table costs: about what its counterpart takes in memory.
+/// Cost of a table: about the size of its counterpart in memory.
 const TABLE_COST: u64 = 32;
 
 impl<'a> Buffer<'a> {
-    /// Starts reading.
+    /// Wraps the bytes of a FlatBuffer, with a budget of their size.
     pub fn new(bytes: &'a [u8]) -> Buffer<'a> {
         Buffer { bytes, budget: Budget::of(bytes.len()) }
     }
 
-    /// What is left of the budget.
+    /// Returns the remaining budget.
     pub fn left(&self) -> u64 {
         self.budget.left()
     }
 
-    /// What has been spent of the budget.
+    /// Returns the budget spent so far.
     pub fn spent(&self) -> u64 {
         self.budget.spent()
     }
 
-    /// Takes what readers of other parts of the same bytes have spent from the budget.
+    /// Subtracts the budget that readers of other parts of the same bytes have spent.
     ///
     /// # Errors
-    /// The parts together cost more than there is.
+    /// Fails if the parts together exceed the budget.
     pub fn settle(&self, spent: u64) -> Result<()> {
         self.spend(0, spent)
     }
@@ -82,7 +81,7 @@ impl<'a> Buffer<'a> {
     fn spend(&self, at: usize, cost: u64) -> Result<()> {
         match self.budget.spend(cost) {
             true => Ok(()),
-            false => self.error(at, "the file refers to the same bytes again and again"),
+            false => self.error(at, "the tables of the file share too many bytes"),
         }
     }
 
@@ -96,7 +95,7 @@ impl<'a> Buffer<'a> {
 
     #[cold]
     fn behind_the_end<T>(&self, at: usize, count: usize) -> Result<T> {
-        self.error(at, format!("{count} bytes are expected here, behind the end"))
+        self.error(at, format!("expected {count} bytes, found the end of the file"))
     }
 
     #[inline(always)]
@@ -104,61 +103,61 @@ impl<'a> Buffer<'a> {
         Ok(u32::from_le_bytes(self.array(at)?))
     }
 
-    /// The place that an offset refers to.
+    /// Returns the target of an offset.
     #[inline(always)]
     fn follow(&self, at: usize) -> Result<usize> {
         let offset = self.u32(at)? as usize;
         match at.checked_add(offset).filter(|target| offset != 0 && *target < self.bytes.len()) {
             Some(target) => Ok(target),
-            None => self.error(at, format!("the offset {offset} leads to no place inside")),
+            None => self.error(at, format!("the offset {offset} points outside the file")),
         }
     }
 
-    /// The root table of a buffer with a file identifier.
+    /// Returns the root table of a buffer with a file identifier.
     ///
     /// # Errors
-    /// Another identifier, or a root that is no table.
-    pub fn root(&self, identifier: &str, table: &'static Table) -> Result<TableRef<'_, 'a>> {
+    /// Another identifier, or a root that is not a table.
+    pub fn root(&self, identifier: &str, table: &'static TableSchema) -> Result<TableRef<'_, 'a>> {
         let found: [u8; 4] = self.array(4)?;
         if found != identifier.as_bytes() {
             let found = String::from_utf8_lossy(&found).into_owned();
-            return self.error(4, format!("the file identifier is {found:?}, not {identifier:?}"));
+            return self.error(4, format!("expected the file identifier {identifier:?}, found {found:?}"));
         }
         self.table(self.follow(0)?, table)
     }
 
     #[inline(always)]
-    fn table<'b>(&'b self, at: usize, table: &'static Table) -> Result<TableRef<'b, 'a>> {
+    fn table<'b>(&'b self, at: usize, table: &'static TableSchema) -> Result<TableRef<'b, 'a>> {
         self.spend(at, TABLE_COST)?;
         let back = i64::from(i32::from_le_bytes(self.array(at)?));
         let vtable = usize::try_from(at as i64 - back).ok().filter(|vtable| vtable % 2 == 0);
         let Some(vtable) = vtable else {
-            return self.error(at, format!("{}: its vtable would be at byte {}", table.name, at as i64 - back));
+            return self.error(at, format!("{}: invalid vtable offset {}", table.name, at as i64 - back));
         };
         let size = usize::from(u16::from_le_bytes(self.array(vtable)?));
         match self.bytes.get(vtable..vtable + size) {
             // The first two words are the sizes of vtable and table.
             Some(words) if size >= 4 && size % 2 == 0 => Ok(TableRef { buffer: self, table, at, slots: &words[4..] }),
-            _ => self.error(vtable, format!("{}: a vtable cannot have {size} bytes here", table.name)),
+            _ => self.error(vtable, format!("{}: invalid vtable size {size}", table.name)),
         }
     }
 }
 
-/// A vector of tables, whose items can be read in runs, each by a [`Buffer`] of its own.
+/// A vector of tables; ranges of its items can be read by different [`Buffer`]s.
 #[derive(Clone, Copy)]
-pub struct Tables {
-    /// The table that has the vector, and its slot there.
-    owner: (&'static Table, u16),
-    /// What the items are.
-    table: &'static Table,
-    /// Where the items begin.
+pub struct TableVector {
+    /// Table that contains the vector, and slot.
+    owner: (&'static TableSchema, u16),
+    /// Type of the items.
+    table: &'static TableSchema,
+    /// Offset of the first item.
     at: usize,
-    /// How many there are.
+    /// Number of items.
     pub len: usize,
 }
 
-impl Tables {
-    /// An error about the vector.
+impl TableVector {
+    /// Returns an error at the vector.
     pub fn wrong<T>(&self, message: impl Into<String>) -> Result<T> {
         let error = ReadError { offset: self.at as u64, field: String::new(), message: message.into() };
         Err(named(self.owner, Box::new(error)))
@@ -166,33 +165,33 @@ impl Tables {
 }
 
 impl<'a> Buffer<'a> {
-    /// Fills `room` with items of a vector of tables of these bytes, from the one at `start` on, each made by `make`.
+    /// Fills `out` with the items of a vector of tables from index `start` on, each read by `read`.
     ///
     /// # Errors
-    /// Something that is no table, and what `make` says.
+    /// An item that is not a table, and errors of `read`.
     pub fn fill<'b, T>(
         &'b self,
-        tables: &Tables,
+        tables: &TableVector,
         start: usize,
-        room: &mut [T],
-        mut make: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
+        out: &mut [T],
+        mut read: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
     ) -> Result<()> {
-        for (position, room) in (start..).zip(room) {
-            *room = make(self.item(tables, position)?)?;
+        for (position, item) in (start..).zip(out) {
+            *item = read(self.item(tables, position)?)?;
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn item<'b>(&'b self, tables: &Tables, position: usize) -> Result<TableRef<'b, 'a>> {
+    fn item<'b>(&'b self, tables: &TableVector, position: usize) -> Result<TableRef<'b, 'a>> {
         let item = self.follow(tables.at + 4 * position).and_then(|at| self.table(at, tables.table));
         item.map_err(|error| named(tables.owner, error))
     }
 }
 
-/// Puts table and field into an error that has none yet.
+/// Adds table and field to an error that has none.
 #[cold]
-fn named((table, slot): (&Table, u16), mut error: Box<ReadError>) -> Box<ReadError> {
+fn named((table, slot): (&TableSchema, u16), mut error: Box<ReadError>) -> Box<ReadError> {
     if error.field.is_empty() {
         let field = table.fields.get(usize::from(slot)).map_or("?", |field| field.name);
         error.field = format!("{}.{field}", table.name);
@@ -204,9 +203,9 @@ fn named((table, slot): (&Table, u16), mut error: Box<ReadError>) -> Box<ReadErr
 #[derive(Clone, Copy)]
 pub struct TableRef<'b, 'a> {
     buffer: &'b Buffer<'a>,
-    table: &'static Table,
+    table: &'static TableSchema,
     at: usize,
-    /// For each slot where the field is in the table, 0 if it is absent: two bytes each.
+    /// Entries of the vtable, two bytes each: the offset of the field in the table, 0 if it is absent.
     slots: &'a [u8],
 }
 
@@ -215,7 +214,7 @@ macro_rules! scalars {
         $(#[$doc])*
         ///
         /// # Errors
-        /// A field that is not inside the buffer.
+        /// A field outside the buffer.
         #[inline(always)]
         pub fn $name(&self, slot: u16) -> Result<$type> {
             match self.field(slot)? {
@@ -231,7 +230,7 @@ macro_rules! vectors {
         $(#[$doc])*
         ///
         /// # Errors
-        /// A vector that is not inside the buffer.
+        /// A vector outside the buffer.
         #[inline(always)]
         pub fn $name<C: FromIterator<$type>>(&self, slot: u16) -> Result<Option<C>> {
             let bytes = self.vector(slot, size_of::<$type>())?;
@@ -246,12 +245,12 @@ impl<'b, 'a> TableRef<'b, 'a> {
         result.map_err(|error| named((self.table, slot), error))
     }
 
-    /// An error about a field.
+    /// Returns an error at a field.
     pub fn wrong<T>(&self, slot: u16, message: impl Into<String>) -> Result<T> {
         self.named(slot, self.buffer.error(self.at, message))
     }
 
-    /// Where a field is; `None` if it is absent.
+    /// Returns the offset of a field; `None` if it is absent.
     #[inline(always)]
     fn field(&self, slot: u16) -> Result<Option<usize>> {
         let Some([low, high]) = self.slots.get(2 * usize::from(slot)..2 * usize::from(slot) + 2) else {
@@ -260,7 +259,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
         match usize::from(u16::from_le_bytes([*low, *high])) {
             0 => Ok(None),
             offset @ 1..4 => {
-                self.wrong(slot, format!("the vtable puts it at byte {offset} of the table, on the table's own head"))
+                self.wrong(slot, format!("the vtable entry {offset} points into the first four bytes of the table"))
             }
             offset => Ok(Some(self.at + offset)),
         }
@@ -306,7 +305,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
         match self.u8(slot)? {
             0 => Ok(false),
             1 => Ok(true),
-            other => self.wrong(slot, format!("a bool cannot be {other}")),
+            other => self.wrong(slot, format!("invalid bool {other}; expected 0 or 1")),
         }
     }
 
@@ -317,12 +316,12 @@ impl<'b, 'a> TableRef<'b, 'a> {
     pub fn bools(&self, slot: u16) -> Result<Option<Vec<bool>>> {
         let Some(bytes) = self.bytes(slot)? else { return Ok(None) };
         match bytes.iter().find(|byte| **byte > 1) {
-            Some(other) => self.wrong(slot, format!("a bool cannot be {other}")),
+            Some(other) => self.wrong(slot, format!("invalid bool {other}; expected 0 or 1")),
             None => Ok(Some(bytes.iter().map(|byte| *byte == 1).collect())),
         }
     }
 
-    /// Where a vector's items begin, and their bytes; `None` if it is absent.
+    /// Returns the offset of a vector's first item and the bytes of the items; `None` if the vector is absent.
     #[inline(always)]
     fn vector(&self, slot: u16, item: usize) -> Result<Option<(usize, &'a [u8])>> {
         let Some(at) = self.field(slot)? else { return Ok(None) };
@@ -332,7 +331,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
             let items = target + 4;
             let end = count.checked_mul(item).and_then(|size| items.checked_add(size));
             let Some(bytes) = end.and_then(|end| self.buffer.bytes.get(items..end)) else {
-                return self.buffer.error(target, format!("{count} items do not fit the file"));
+                return self.buffer.error(target, format!("a vector of {count} items exceeds the file"));
             };
             self.buffer.spend(target, bytes.len() as u64)?;
             Ok((items, bytes))
@@ -343,25 +342,25 @@ impl<'b, 'a> TableRef<'b, 'a> {
         }
     }
 
-    /// A field whose offset is zero is taken for absent: nothing is in it. `check` says that it is there (rule F-8).
+    /// Returns `None` for a field whose offset is zero, else the error. `check` reports null offsets (rule F-8).
     #[cold]
     fn null_is_absent<T>(&self, slot: u16, at: usize, error: Box<ReadError>) -> Result<Option<T>> {
         if self.buffer.u32(at) == Ok(0) { Ok(None) } else { self.named(slot, Err(error)) }
     }
 
-    /// A vector of bytes, as they are in the buffer.
+    /// A vector of bytes, borrowed from the buffer.
     ///
     /// # Errors
-    /// A vector that is not inside the buffer.
+    /// A vector outside the buffer.
     #[inline(always)]
     pub fn bytes(&self, slot: u16) -> Result<Option<&'a [u8]>> {
         Ok(self.vector(slot, 1)?.map(|(_, bytes)| bytes))
     }
 
-    /// A range of bytes as a vector: where it begins, and how long it is; the bytes are not copied.
+    /// Offset and length of a vector of bytes.
     ///
     /// # Errors
-    /// A vector that is not inside the buffer.
+    /// A vector outside the buffer.
     pub fn range(&self, slot: u16) -> Result<Option<(u64, u64)>> {
         Ok(self.vector(slot, 1)?.map(|(at, bytes)| (at as u64, bytes.len() as u64)))
     }
@@ -377,16 +376,16 @@ impl<'b, 'a> TableRef<'b, 'a> {
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Some(text.to_owned())),
-            Err(error) => self.wrong(slot, format!("the string is not UTF-8 at its byte {}", error.valid_up_to())),
+            Err(error) => self.wrong(slot, format!("the string is not UTF-8 at byte {}", error.valid_up_to())),
         }
     }
 
     /// A child table.
     ///
     /// # Errors
-    /// Something that is no table.
+    /// A target that is not a table.
     #[inline(always)]
-    pub fn child(&self, slot: u16, table: &'static Table) -> Result<Option<TableRef<'b, 'a>>> {
+    pub fn child(&self, slot: u16, table: &'static TableSchema) -> Result<Option<TableRef<'b, 'a>>> {
         let Some(at) = self.field(slot)? else { return Ok(None) };
         match self.buffer.follow(at).and_then(|at| self.buffer.table(at, table)) {
             Ok(child) => Ok(Some(child)),
@@ -416,40 +415,40 @@ impl<'b, 'a> TableRef<'b, 'a> {
         &self,
         type_slot: u16,
         slot: u16,
-        members: &[&'static Table],
+        members: &[&'static TableSchema],
         what: &str,
     ) -> Result<(u8, Option<TableRef<'b, 'a>>)> {
         let tag = self.u8(type_slot)?;
         match usize::from(tag).checked_sub(1).and_then(|member| members.get(member)) {
             Some(table) => Ok((tag, self.child(slot, table)?)),
-            None => self.wrong(type_slot, format!("there is no {what} with the number {tag}")),
+            None => self.wrong(type_slot, format!("unknown {what} type {tag}")),
         }
     }
 
-    /// A vector of tables; its items are not looked at.
+    /// A vector of tables, without reading its items.
     ///
     /// # Errors
-    /// A vector that is not inside the buffer.
-    pub fn tables(&self, slot: u16, table: &'static Table) -> Result<Option<Tables>> {
+    /// A vector outside the buffer.
+    pub fn tables(&self, slot: u16, table: &'static TableSchema) -> Result<Option<TableVector>> {
         let vector = self.vector(slot, 4)?;
-        Ok(vector.map(|(at, bytes)| Tables { owner: (self.table, slot), table, at, len: bytes.len() / 4 }))
+        Ok(vector.map(|(at, bytes)| TableVector { owner: (self.table, slot), table, at, len: bytes.len() / 4 }))
     }
 
-    /// The items of a vector of tables, each made by `make`.
+    /// The items of a vector of tables, each read by `read`.
     ///
     /// # Errors
-    /// Something that is no table, and what `make` says.
+    /// An item that is not a table, and errors of `read`.
     pub fn children<T>(
         &self,
         slot: u16,
-        table: &'static Table,
-        mut make: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
+        table: &'static TableSchema,
+        mut read: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
     ) -> Result<Option<Vec<T>>> {
         let Some(tables) = self.tables(slot, table)? else { return Ok(None) };
-        // Room for what is likely there, and not for what a vector of nonsense promises.
+        // The length is untrusted: a malformed vector must not allocate more than this before its items fail to read.
         let mut items = Vec::with_capacity(tables.len.min(1 << 16));
         for position in 0..tables.len {
-            items.push(make(self.buffer.item(&tables, position)?)?);
+            items.push(read(self.buffer.item(&tables, position)?)?);
         }
         Ok(Some(items))
     }

@@ -1,44 +1,36 @@
-//! The FlatBuffer itself: whether every table, list and text that the schema leads to is where it can be read.
+//! Verifies the structure of a FlatBuffer: every table, vector and string that is reachable by the schema.
 //!
-//! One verifier for the three schemas, driven by the slot tables. It asks what FlatBuffers' own verifier asks (`F-`)
-//! and what that one leaves open (`G-`). What the fields mean is the business of `super::fields`.
-//! It recurses as deep as the schema nests, which no file can change, and its work is bounded by the file's size.
+//! One verifier for the three schemas, driven by the slot tables. It checks the rules of FlatBuffers' own verifier (`F-`) and rules
+//! that one does not have (`G-`). The recursion depth is bounded by the schema, the work by the file's size.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::{Budget, SlotContent, member, u16_at, u32_at};
 use crate::format::path::Trail;
-use crate::format::{Kind, Table};
+use crate::format::{Kind, TableSchema};
 
-/// FlatBuffers' verifier gives up after so many tables.
+/// Limit of FlatBuffers' own verifier.
 const MAX_TABLES: u64 = 1_000_000;
 
-/// What visiting a table costs; the budget is eight times the file's size.
+/// Cost of a table; the budget is eight times the file's size.
 const TABLE_COST: u64 = 16;
 
-/// No offset and no vector reaches farther.
+/// Maximum offset, and maximum size of a vector in bytes.
 const MAX_OFFSET: u32 = 0x7fff_ffff;
 
-/// Takes what is wrong: the id of the rule (docs/rules.md), the path, the offset, what was found and what was expected.
-pub trait Report {
-    /// A rule is broken.
-    fn add(
-        &mut self,
-        rule: &str,
-        path: &Trail<'_>,
-        at: usize,
-        found: fmt::Arguments<'_>,
-        expected: fmt::Arguments<'_>,
-    );
+/// Receiver of the verifier's findings.
+pub trait DefectSink {
+    /// Reports a violation of a rule (docs/rules.md) at a path and an offset, with the value found and the value expected.
+    fn add(&mut self, rule: &str, path: &Trail<'_>, at: usize, found: fmt::Arguments<'_>, expected: fmt::Arguments<'_>);
 }
 
-/// Looks at everything that is reachable from the root. `header` are the bytes that an extended header takes.
-pub fn verify(bytes: &[u8], root: &'static Table, header: Range<usize>, report: &mut dyn Report) {
+/// Verifies everything that is reachable from the root. `header` is the range of the extended header.
+pub fn verify(bytes: &[u8], root: &'static TableSchema, header: Range<usize>, report: &mut dyn DefectSink) {
     let mut verifier = Verifier { bytes, header, tables: 0, budget: Budget::of(bytes.len()), report };
     if bytes.len() < 12 {
         let found = format_args!("{} bytes", bytes.len());
-        return verifier.report.add("F-1", &Trail::ROOT, 0, found, format_args!("12 at least"));
+        return verifier.report.add("F-1", &Trail::ROOT, 0, found, format_args!("at least 12"));
     }
     if let Some(at) = verifier.follow(0, "F-2", &Trail::ROOT) {
         verifier.table(at, root, &Trail::ROOT);
@@ -50,24 +42,24 @@ struct Verifier<'b, 'r> {
     header: Range<usize>,
     tables: u64,
     budget: Budget,
-    report: &'r mut dyn Report,
+    report: &'r mut dyn DefectSink,
 }
 
 impl Verifier<'_, '_> {
-    /// Takes from the budget; false if there is nothing left.
+    /// Subtracts from the budget; reports G-17 and returns `false` once it is exhausted.
     fn spend(&mut self, cost: u64, at: usize, path: &Trail<'_>) -> bool {
         if self.budget.spend(cost) {
             return true;
         }
         if self.budget.left() > 0 {
             self.budget.exhaust();
-            let found = format_args!("tables that refer to the same bytes again and again");
-            self.report.add("G-17", path, at, found, format_args!("each referred to once, or a few times"));
+            let found = format_args!("tables that share too many bytes");
+            self.report.add("G-17", path, at, found, format_args!("few references to each table"));
         }
         false
     }
 
-    /// Reports bytes that the header needs for itself.
+    /// Reports an object that overlaps the extended header.
     fn outside_header(&mut self, at: usize, end: usize, path: &Trail<'_>) {
         if at < self.header.end && end > self.header.start {
             let expected = format_args!("nothing in bytes {:#x} to {:#x}", self.header.start, self.header.end);
@@ -75,7 +67,7 @@ impl Verifier<'_, '_> {
         }
     }
 
-    /// The place that the offset at a place leads to; a finding by the name of `rule` if there is none.
+    /// Returns the target of the offset at `at`; reports `rule` if it is invalid.
     fn follow(&mut self, at: usize, rule: &str, path: &Trail<'_>) -> Option<usize> {
         let offset = match at.is_multiple_of(4).then(|| u32_at(self.bytes, at)).flatten() {
             Some(offset) => offset,
@@ -87,18 +79,24 @@ impl Verifier<'_, '_> {
         };
         let target = at.saturating_add(offset as usize);
         if offset == 0 || offset > MAX_OFFSET || target >= self.bytes.len() || !target.is_multiple_of(4) {
-            let expected = format_args!("one to a multiple of 4 inside {} bytes", self.bytes.len());
+            let expected = format_args!("a target at a multiple of 4 inside {} bytes", self.bytes.len());
             self.report.add(rule, path, at, format_args!("an offset of {offset} bytes to {target:#x}"), expected);
             return None;
         }
         Some(target)
     }
 
-    fn table(&mut self, at: usize, table: &'static Table, path: &Trail<'_>) {
+    fn table(&mut self, at: usize, table: &'static TableSchema, path: &Trail<'_>) {
         self.tables += 1;
         if self.tables == MAX_TABLES + 1 {
             let found = format_args!("more than {MAX_TABLES} tables");
-            self.report.add("G-16", path, at, found, format_args!("no more, counting a table for each way to it"));
+            self.report.add(
+                "G-16",
+                path,
+                at,
+                found,
+                format_args!("at most that many, counting a table once for each path to it"),
+            );
         }
         if !self.spend(TABLE_COST, at, path) {
             return;
@@ -108,24 +106,25 @@ impl Verifier<'_, '_> {
             return self.report.add("F-5", path, at, found, format_args!("a table inside {} bytes", self.bytes.len()));
         };
         let vtable = at as i64 - i64::from(back as i32);
-        let size = usize::try_from(vtable).ok().filter(|vtable| vtable % 2 == 0).and_then(|vtable| u16_at(self.bytes, vtable));
+        let size =
+            usize::try_from(vtable).ok().filter(|vtable| vtable % 2 == 0).and_then(|vtable| u16_at(self.bytes, vtable));
         let whole = |size: &u16| size.is_multiple_of(2) && vtable as usize + usize::from(*size) <= self.bytes.len();
         let Some(size) = size.filter(whole) else {
             let found = match size {
                 Some(size) => format!("a vtable of {size} bytes at byte {vtable:#x}"),
                 None => format!("a vtable at byte {vtable}"),
             };
-            let expected = format_args!("an even place and an even size inside {} bytes", self.bytes.len());
+            let expected = format_args!("an even offset and an even size inside {} bytes", self.bytes.len());
             return self.report.add("F-5", path, at, format_args!("{found}"), expected);
         };
         let vtable = vtable as usize;
         if size < 4 {
             let found = format_args!("a vtable of {size} bytes");
-            return self.report.add("G-10", path, vtable, found, format_args!("4 at least"));
+            return self.report.add("G-10", path, vtable, found, format_args!("at least 4"));
         }
         let inline = usize::from(u16_at(self.bytes, vtable + 2).unwrap_or(0));
         if inline < 4 || at + inline > self.bytes.len() {
-            let expected = format_args!("4 at least, and inside {} bytes", self.bytes.len());
+            let expected = format_args!("at least 4, and inside {} bytes", self.bytes.len());
             self.report.add("F-6", path, vtable + 2, format_args!("a table of {inline} bytes"), expected);
         }
         self.outside_header(at, at + inline, path);
@@ -143,26 +142,26 @@ impl Verifier<'_, '_> {
             }
             let content = SlotContent::of(field.kind);
             let width = content.size();
-            let place = at + offset;
+            let position = at + offset;
             if offset < 4 || offset + width > inline {
                 let found = format_args!("{width} bytes at byte {offset} of a table of {inline}");
                 self.report.add("F-6", &path.field(field.name), entry, found, format_args!("bytes 4 to {inline}"));
             }
-            if !place.is_multiple_of(width) || place + width > self.bytes.len() {
+            if !position.is_multiple_of(width) || position + width > self.bytes.len() {
                 let expected = format_args!("a multiple of {width} inside {} bytes", self.bytes.len());
-                let found = format_args!("{width} bytes at byte {place:#x}");
-                self.report.add("F-7", &path.field(field.name), place, found, expected);
+                let found = format_args!("{width} bytes at byte {position:#x}");
+                self.report.add("F-7", &path.field(field.name), position, found, expected);
                 continue;
             }
             match field.kind {
                 Kind::Bool => {
-                    let byte = self.bytes[place];
+                    let byte = self.bytes[position];
                     if byte > 1 {
                         let found = format_args!("the byte {byte}");
-                        self.report.add("G-15", &path.field(field.name), place, found, format_args!("0 or 1"));
+                        self.report.add("G-15", &path.field(field.name), position, found, format_args!("0 or 1"));
                     }
                 }
-                Kind::UnionTag => tag = self.bytes[place],
+                Kind::UnionTag => tag = self.bytes[position],
                 Kind::Byte
                 | Kind::Enum(_)
                 | Kind::Short
@@ -171,36 +170,44 @@ impl Verifier<'_, '_> {
                 | Kind::Long
                 | Kind::ULong
                 | Kind::Double => {}
-                // What a tag nobody knows, or none, leads to is not followed by anyone.
+                // A union with an unknown tag is not followed: FlatBuffers' verifier does not either.
                 Kind::Union(members) => {
                     if let Some(member) = member(members, tag) {
                         let path = path.field(field.name);
-                        if let Some(target) = self.follow(place, "F-8", &path) {
+                        if let Some(target) = self.follow(position, "F-8", &path) {
                             self.table(target, member, &path);
                         }
                     }
                 }
                 Kind::Table(child) => {
                     let path = path.field(field.name);
-                    if let Some(target) = self.follow(place, "F-8", &path) {
+                    if let Some(target) = self.follow(position, "F-8", &path) {
                         self.table(target, child, &path);
                     }
                 }
-                kind => self.vector(place, kind, &path.field(field.name)),
+                Kind::Text
+                | Kind::Bytes
+                | Kind::AlignedBytes(_)
+                | Kind::Bools
+                | Kind::Ints
+                | Kind::Longs
+                | Kind::ULongs
+                | Kind::Doubles
+                | Kind::Tables(_) => self.vector(position, field.kind, &path.field(field.name)),
             }
         }
     }
 
-    fn vector(&mut self, place: usize, kind: Kind, path: &Trail<'_>) {
-        let Some(target) = self.follow(place, "F-8", path) else { return };
+    fn vector(&mut self, position: usize, kind: Kind, path: &Trail<'_>) {
+        let Some(target) = self.follow(position, "F-8", path) else { return };
         let count = u32_at(self.bytes, target).unwrap_or(u32::MAX);
         let SlotContent::Object(object) = SlotContent::of(kind) else { return };
         let item = object.item_size();
         let start = target + 4;
         let size = count as u64 * item as u64;
         if size > u64::from(MAX_OFFSET) || start as u64 + size > self.bytes.len() as u64 {
-            let expected = format_args!("all of it inside {} bytes", self.bytes.len());
-            return self.report.add("F-9", path, target, format_args!("a list of {count} x {item} bytes"), expected);
+            let expected = format_args!("a vector inside {} bytes", self.bytes.len());
+            return self.report.add("F-9", path, target, format_args!("a vector of {count} x {item} bytes"), expected);
         }
         let end = start + size as usize;
         self.outside_header(target, end, path);
@@ -234,14 +241,27 @@ impl Verifier<'_, '_> {
                     }
                 }
             }
-            _ => {}
+            Kind::Bytes | Kind::AlignedBytes(_) | Kind::Ints | Kind::Longs | Kind::ULongs | Kind::Doubles => {}
+            // Not vectors; `table` handles them.
+            Kind::Bool
+            | Kind::Byte
+            | Kind::Enum(_)
+            | Kind::UnionTag
+            | Kind::Union(_)
+            | Kind::Short
+            | Kind::Int
+            | Kind::UInt
+            | Kind::Long
+            | Kind::ULong
+            | Kind::Double
+            | Kind::Table(_) => {}
         }
     }
 
     fn text(&mut self, start: usize, end: usize, path: &Trail<'_>) {
         if self.bytes.get(end) != Some(&0) {
-            let found = format_args!("a text without an end");
-            return self.report.add("F-11", path, end, found, format_args!("a zero byte behind it"));
+            let found = format_args!("a string without a terminator");
+            return self.report.add("F-11", path, end, found, format_args!("a zero byte after it"));
         }
         let text = &self.bytes[start..end];
         if let Err(error) = std::str::from_utf8(text) {
@@ -251,7 +271,7 @@ impl Verifier<'_, '_> {
         }
         if let Some(at) = text.iter().position(|byte| *byte == 0) {
             let found = format_args!("a zero byte after {at} of {} bytes", text.len());
-            self.report.add("G-14", path, start + at, found, format_args!("none inside a text"));
+            self.report.add("G-14", path, start + at, found, format_args!("no zero byte inside a string"));
         }
     }
 }

@@ -1,7 +1,6 @@
-//! The tables of a FlatBuffer as they are in the file: which fields are there, where, and what is in them.
+//! Access to the tables of a FlatBuffer without copies and without errors: presence, offset and value of each field.
 //!
-//! Nothing is reported and nothing is copied. On bytes that [`super::verify`] has not passed the answers are of no use,
-//! but there are answers: what is not inside the bytes is taken for absent.
+//! Bytes that [`super::verify`] rejects can be viewed, too: fields outside the bytes count as absent.
 
 use super::{Vtable, array, follow};
 
@@ -9,7 +8,7 @@ use super::{Vtable, array, follow};
 #[derive(Debug, Clone, Copy)]
 pub struct Table<'a> {
     bytes: &'a [u8],
-    /// Where it begins.
+    /// Offset in the FlatBuffer.
     pub at: usize,
     vtable: Vtable,
 }
@@ -18,7 +17,7 @@ macro_rules! scalars {
     ($( $name:ident $type:ty ),*) => {$(
         #[doc = concat!("A field of type `", stringify!($type), "`; 0 if absent.")]
         pub fn $name(&self, slot: u16) -> $type {
-            self.place(slot).and_then(|at| array(self.bytes, at)).map_or(0 as $type, <$type>::from_le_bytes)
+            self.offset(slot).and_then(|at| array(self.bytes, at)).map_or(0 as $type, <$type>::from_le_bytes)
         }
     )*};
 }
@@ -33,36 +32,36 @@ macro_rules! vectors {
 }
 
 impl<'a> Table<'a> {
-    /// The root table.
+    /// Returns the root table.
     pub fn root(bytes: &'a [u8]) -> Option<Table<'a>> {
         Table::at(bytes, follow(bytes, 0)?)
     }
 
-    /// The table at a place.
+    /// Returns the table at an offset.
     pub fn at(bytes: &'a [u8], at: usize) -> Option<Table<'a>> {
         Some(Table { bytes, at, vtable: Vtable::of(bytes, at)? })
     }
 
-    /// Offset of a field; `None` if it is absent.
-    pub fn place(&self, slot: u16) -> Option<usize> {
+    /// Returns the offset of a field in the FlatBuffer; `None` if it is absent.
+    pub fn offset(&self, slot: u16) -> Option<usize> {
         self.vtable.offset(self.bytes, slot.into()).map(|offset| self.at + offset)
     }
 
-    /// Where a field is, or else the table.
+    /// Returns the offset of a field, or of the table if the field is absent.
     pub fn near(&self, slot: u16) -> usize {
-        self.place(slot).unwrap_or(self.at)
+        self.offset(slot).unwrap_or(self.at)
     }
 
-    /// Whether a field is there.
+    /// Returns `true` if a field is present.
     pub fn has(&self, slot: u16) -> bool {
-        self.place(slot).is_some()
+        self.offset(slot).is_some()
     }
 
     scalars! { u8 u8, i8 i8, i32 i32, u32 u32, i64 i64, u64 u64, f64 f64 }
     vectors! { u8s u8, i32s i32, i64s i64, u64s u64 }
 
     fn vector<const N: usize>(&self, slot: u16) -> Option<Vector<'a, N>> {
-        let at = follow(self.bytes, self.place(slot)?)?;
+        let at = follow(self.bytes, self.offset(slot)?)?;
         let count = u32::from_le_bytes(array(self.bytes, at)?) as usize;
         let start = at.checked_add(4)?;
         let items = self.bytes.get(start..start.checked_add(count.checked_mul(N)?)?)?;
@@ -71,10 +70,10 @@ impl<'a> Table<'a> {
 
     /// A child table.
     pub fn child(&self, slot: u16) -> Option<Table<'a>> {
-        Table::at(self.bytes, follow(self.bytes, self.place(slot)?)?)
+        Table::at(self.bytes, follow(self.bytes, self.offset(slot)?)?)
     }
 
-    /// A list of tables.
+    /// A vector of tables.
     pub fn tables(&self, slot: u16) -> Option<Tables<'a>> {
         Some(Tables { bytes: self.bytes, offsets: self.vector(slot)? })
     }
@@ -85,10 +84,10 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A list of numbers.
+/// A vector of numbers of `N` bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Vector<'a, const N: usize> {
-    /// Where its first item is.
+    /// Offset of the first item.
     pub at: usize,
     items: &'a [[u8; N]],
 }
@@ -100,8 +99,8 @@ impl<'a, const N: usize> Vector<'a, N> {
         self.items.len()
     }
 
-    /// Where an item is.
-    pub fn place(&self, index: usize) -> usize {
+    /// Returns the offset of an item.
+    pub fn offset(&self, index: usize) -> usize {
         self.at + N * index
     }
 }
@@ -120,20 +119,20 @@ macro_rules! items {
 items! { u8, i32, u64 }
 
 impl Vector<'_, 4> {
-    /// An item.
+    /// Returns the item at an index.
     pub fn get(&self, index: usize) -> Option<i32> {
         self.items.get(index).map(|item| i32::from_le_bytes(*item))
     }
 }
 
 impl Vector<'_, 8> {
-    /// An item.
+    /// Returns the item at an index.
     pub fn get(&self, index: usize) -> Option<u64> {
         self.items.get(index).map(|item| u64::from_le_bytes(*item))
     }
 }
 
-/// A list of tables.
+/// A vector of tables.
 #[derive(Debug, Clone, Copy)]
 pub struct Tables<'a> {
     bytes: &'a [u8],
@@ -147,12 +146,12 @@ impl<'a> Tables<'a> {
         self.offsets.len()
     }
 
-    /// The table at an index.
+    /// Returns the table at an index.
     pub fn get(&self, index: usize) -> Option<Table<'a>> {
-        (index < self.len()).then(|| Table::at(self.bytes, follow(self.bytes, self.offsets.place(index))?)).flatten()
+        (index < self.len()).then(|| Table::at(self.bytes, follow(self.bytes, self.offsets.offset(index))?)).flatten()
     }
 
-    /// The tables in their order.
+    /// Returns the tables in order.
     pub fn iter(&self) -> impl Iterator<Item = Table<'a>> {
         let tables = *self;
         (0..tables.len()).filter_map(move |index| tables.get(index))
@@ -174,7 +173,10 @@ mod tests {
     fn fields_are_where_the_vtable_puts_them() {
         let bytes = bytes();
         let table = Table::root(&bytes).unwrap();
-        assert_eq!((table.at, table.place(0), table.place(1), table.place(2)), (table_at(2), Some(20), Some(24), None));
+        assert_eq!(
+            (table.at, table.offset(0), table.offset(1), table.offset(2)),
+            (table_at(2), Some(20), Some(24), None)
+        );
         assert_eq!((table.i32(0), table.near(1), table.near(2)), (7, 24, 16));
         assert!(table.has(1) && !table.has(2));
     }
@@ -193,7 +195,7 @@ mod tests {
     fn items_of_a_vector_are_read_by_index() {
         let bytes = bytes();
         let items = Table::root(&bytes).unwrap().i32s(1).unwrap();
-        assert_eq!((items.len(), items.at, items.place(1)), (2, 32, 36));
+        assert_eq!((items.len(), items.at, items.offset(1)), (2, 32, 36));
         assert_eq!((items.get(1), items.get(2)), (Some(-1), None));
         assert!(items.iter().eq([5, -1]));
     }

@@ -1,75 +1,71 @@
-//! Walks a FlatBuffer by the slot tables and writes down every object that it leads to: vtables, tables, vectors, strings.
+//! Lists every object of a FlatBuffer that is reachable by the slot tables: vtables, tables, vectors, strings.
 //!
-//! An object is written down once, however many refer to it. Nothing is judged here and nothing is said: what is wrong with an
-//! object is seen again when it is explained. No file can make the walk recurse deeper than the schema nests, and the work
-//! is bounded by the file's size.
+//! Each object is listed once, with the number of references to it. The walk reports no defects: an object that does not fit the
+//! bytes is marked. The recursion depth is bounded by the schema, the work by the file's size.
 
 use super::{Budget, ObjectKind, SlotContent, Vtable, follow, member, u32_at};
-use crate::format::{Kind, Table};
+use crate::format::{Kind, TableSchema};
 
-/// No object.
+/// Parent of the root table.
 pub const NONE: u32 = u32::MAX;
 
-/// Cost of a new object. A FlatBuffer without overlaps needs six for each byte: an object takes at least eight bytes with the offset that
-/// leads to it.
+/// Cost of a new object. A FlatBuffer without overlaps spends at most six per byte: an object and the offset to it take at least eight
+/// bytes.
 const OBJECT_COST: u64 = 32;
 
-/// Bytes that a table may take of which the vtable cannot be read: more than any of the schemas' has.
+/// Assumed size in bytes of a table without a readable vtable: larger than any table of the schemas.
 const LOST: usize = 64;
 
-/// What an item of a vector of tables costs, besides the table.
+/// Cost of an item of a vector of tables, in addition to the table.
 const ITEM_COST: u64 = 8;
 
 /// An object of a FlatBuffer.
 #[derive(Debug, Clone, Copy)]
-pub struct Object {
-    /// What it is.
+pub struct BufferObject {
+    /// Type.
     pub what: ObjectKind,
-    /// Where it begins.
+    /// Offset in the FlatBuffer.
     pub at: u32,
-    /// Its bytes as far as they are there.
+    /// Size in bytes, limited to the end of the FlatBuffer.
     pub size: u32,
-    /// The object that refers to it first.
+    /// First object that refers to it.
     pub parent: u32,
-    /// By which slot or item.
+    /// Slot or item of the parent that refers to it.
     pub step: u32,
-    /// How many refer to it.
+    /// Number of references to it.
     pub referrers: u32,
-    /// Another object that begins in the same four bytes.
+    /// Another object that begins in the same four bytes, or `NONE`.
     next: u32,
-    /// It says it is longer than the bytes are, or it cannot say: what it takes is not known.
+    /// The stated size exceeds the bytes, or is unreadable.
     pub overrun: bool,
-    /// Not everything that it refers to was followed, since that would be more than a file of this size has.
+    /// Not all of its references were followed, because the budget was exhausted.
     pub abandoned: bool,
-    /// A vtable of tables of several kinds.
+    /// A vtable of tables of different types.
     pub mixed: bool,
 }
 
-/// All objects.
+/// All objects of a FlatBuffer.
 #[derive(Debug)]
 pub struct Objects {
-    /// In the order of the walk: parents before their children; the root is the first.
-    pub list: Vec<Object>,
-    /// For each four bytes the last object found that begins there.
+    /// Objects in preorder; the root is the first.
+    pub list: Vec<BufferObject>,
+    /// Last object found that begins in each group of four bytes, or `NONE`.
     heads: Vec<u32>,
 }
 
 impl Objects {
-    /// Everything that the root offset leads to.
-    pub fn find(bytes: &[u8], root: &'static Table) -> Objects {
+    /// Lists the objects that are reachable from the root.
+    pub fn find(bytes: &[u8], root: &'static TableSchema) -> Objects {
         let budget = Budget::of(bytes.len());
         let heads = vec![NONE; bytes.len() / 4 + 1];
-        let mut objects = Objects {
-            list: Vec::with_capacity(bytes.len() / 13),
-            heads,
-        };
+        let mut objects = Objects { list: Vec::with_capacity(bytes.len() / 13), heads };
         if let Some(at) = follow(bytes, 0) {
             objects.table(&budget, bytes, at, root, NONE, 0);
         }
         objects
     }
 
-    /// Gives the objects, and where each begins, in the order of their places; of several at one place the one that was found first.
+    /// Calls `take` with the index and the offset of each object, ascending by offset, then by index.
     pub fn in_order(&self, mut take: impl FnMut(u32, u64)) {
         let mut several: Vec<(u32, u32)> = Vec::new();
         for head in self.heads.iter().filter(|head| **head != NONE) {
@@ -88,7 +84,7 @@ impl Objects {
         }
     }
 
-    /// The object of this kind that begins at a place, and whether it is new.
+    /// Returns the object of this type at an offset, and `true` if it is new; `None` once the budget is exhausted.
     fn visit(&mut self, budget: &Budget, what: ObjectKind, at: usize, parent: u32, step: u32) -> Option<(u32, bool)> {
         let mut object = self.heads[at / 4];
         while object != NONE {
@@ -109,20 +105,28 @@ impl Objects {
         let next = std::mem::replace(&mut self.heads[at / 4], id);
         let (overrun, abandoned, mixed) = (false, false, false);
         let at = at as u32;
-        self.list.push(Object { what, at, size: 4, parent, step, referrers: 1, next, overrun, abandoned, mixed });
+        self.list.push(BufferObject { what, at, size: 4, parent, step, referrers: 1, next, overrun, abandoned, mixed });
         Some((id, true))
     }
 
-    /// Takes bytes for an object, as far as they are there.
+    /// Sets the size of an object, limited to the end of the bytes.
     fn take(&mut self, id: u32, size: usize, bytes: &[u8]) {
         let object = &mut self.list[id as usize];
-        let there = bytes.len() - object.at as usize;
-        object.overrun = size > there;
-        object.size = size.min(there) as u32;
+        let available = bytes.len() - object.at as usize;
+        object.overrun = size > available;
+        object.size = size.min(available) as u32;
     }
 
-    /// Writes down a table and what it leads to; false once the budget is spent.
-    fn table(&mut self, budget: &Budget, bytes: &[u8], at: usize, schema: &'static Table, parent: u32, step: u32) -> bool {
+    /// Adds a table and everything reachable from it; returns `false` once the budget is exhausted.
+    fn table(
+        &mut self,
+        budget: &Budget,
+        bytes: &[u8],
+        at: usize,
+        schema: &'static TableSchema,
+        parent: u32,
+        step: u32,
+    ) -> bool {
         let Some((id, new)) = self.visit(budget, ObjectKind::Table(schema), at, parent, step) else { return false };
         if !new {
             return true;
@@ -143,9 +147,9 @@ impl Objects {
         let mut tag = 0;
         let mut whole = true;
         for (slot, field) in schema.fields.iter().enumerate() {
-            let place = vtable.offset(bytes, slot).and_then(|offset| at.checked_add(offset));
+            let position = vtable.offset(bytes, slot).and_then(|offset| at.checked_add(offset));
             if let Kind::UnionTag = field.kind {
-                tag = place.and_then(|place| bytes.get(place).copied()).unwrap_or(0);
+                tag = position.and_then(|position| bytes.get(position).copied()).unwrap_or(0);
                 continue;
             }
             let what = match SlotContent::of(field.kind) {
@@ -156,7 +160,7 @@ impl Objects {
                     None => continue,
                 },
             };
-            if let Some(target) = place.and_then(|place| follow(bytes, place)) {
+            if let Some(target) = position.and_then(|position| follow(bytes, position)) {
                 whole &= self.object(budget, bytes, target, what, id, slot as u32);
             }
         }
@@ -177,14 +181,14 @@ impl Objects {
         let size = count.saturating_mul(what.item_size()).saturating_add(4 + end);
         self.take(id, size, bytes);
         let ObjectKind::Tables(table) = what else { return true };
-        let there = (self.list[id as usize].size as usize - 4) / 4;
-        for index in 0..there {
+        let count = (self.list[id as usize].size as usize - 4) / 4;
+        for index in 0..count {
             if !budget.spend(ITEM_COST) {
                 self.list[id as usize].abandoned = true;
                 return false;
             }
-            let place = at + 4 + 4 * index;
-            if let Some(target) = follow(bytes, place)
+            let position = at + 4 + 4 * index;
+            if let Some(target) = follow(bytes, position)
                 && !self.table(budget, bytes, target, table, id, index as u32)
             {
                 self.list[id as usize].abandoned = true;
@@ -195,13 +199,22 @@ impl Objects {
     }
 }
 
-/// Whether two objects at one place are one.
+/// Returns `true` if two types at the same offset denote the same object.
 fn same(a: ObjectKind, b: ObjectKind) -> bool {
     match (a, b) {
         (ObjectKind::Vtable(_), ObjectKind::Vtable(_)) | (ObjectKind::Text, ObjectKind::Text) => true,
-        (ObjectKind::Table(a), ObjectKind::Table(b)) | (ObjectKind::Tables(a), ObjectKind::Tables(b)) => std::ptr::eq(a, b),
+        (ObjectKind::Table(a), ObjectKind::Table(b)) | (ObjectKind::Tables(a), ObjectKind::Tables(b)) => {
+            std::ptr::eq(a, b)
+        }
         (ObjectKind::Scalars(a), ObjectKind::Scalars(b)) => a == b,
-        _ => false,
+        (
+            ObjectKind::Vtable(_)
+            | ObjectKind::Table(_)
+            | ObjectKind::Tables(_)
+            | ObjectKind::Scalars(_)
+            | ObjectKind::Text,
+            _,
+        ) => false,
     }
 }
 
@@ -213,7 +226,7 @@ mod tests {
     use crate::format::program::*;
 
     /// Name of the kind, offset and size of each object, in the order of their offsets.
-    fn objects(bytes: &[u8], root: &'static Table) -> Vec<(&'static str, u32, u32)> {
+    fn objects(bytes: &[u8], root: &'static TableSchema) -> Vec<(&'static str, u32, u32)> {
         let objects = Objects::find(bytes, root);
         let mut list = Vec::new();
         objects.in_order(|id, _| {
@@ -287,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_vtable_of_two_kinds_of_tables_is_mixed() {
-        static BOTH: Table = Table {
+        static BOTH: TableSchema = TableSchema {
             name: "Both",
             fields: &[
                 Field { name: "a", kind: Kind::Table(&FREE_CALL) },
@@ -297,7 +310,7 @@ mod tests {
         // Two tables at 28 and 32 with the vtable at 36.
         let rest = [&(-8i32).to_le_bytes()[..], &(-4i32).to_le_bytes(), &[4, 0, 4, 0]].concat();
         let bytes = buffer(&[4, 8], &[8, 0, 0, 0, 8, 0, 0, 0], &rest);
-        let mixed = |id: &&Object| matches!(id.what, ObjectKind::Vtable(_)) && id.mixed;
+        let mixed = |id: &&BufferObject| matches!(id.what, ObjectKind::Vtable(_)) && id.mixed;
         let found = Objects::find(&bytes, &BOTH).list;
         assert_eq!(found.iter().filter(mixed).map(|object| object.at).collect::<Vec<_>>(), [36]);
     }

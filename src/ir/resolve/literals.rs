@@ -1,11 +1,11 @@
 //! Arguments and lists: names are looked up, literals become values of the kind that is expected (E-5, E-6).
 
 use super::method::MethodResolver;
-use crate::ir::Diagnostic;
-use crate::format::ScalarType;
 use crate::data::number::number_word;
-use crate::ir::document::{At, Declared, ListKind, Literal};
+use crate::format::ScalarType;
 use crate::format::words::MEMORY_FORMATS;
+use crate::ir::Diagnostic;
+use crate::ir::document::{At, Declared, ListKind, Literal};
 use crate::ir::tree::NodeId;
 use crate::operators::{ArgKind, Base};
 use crate::program::EValue;

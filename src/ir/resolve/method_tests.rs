@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::data::Blob;
-use crate::data::number::Number;
+use crate::data::number::NumericValue;
 use crate::ir::Diagnostic;
 use crate::ir::data::{Finder, Want};
 use crate::ir::document::{At, Method, Test, TestValue};
@@ -87,11 +87,11 @@ fn one<'d, 'a>(
     let value = plan.values().get(index)?;
     let found = match (value, &given.value) {
         (EValue::Null, TestValue::Null) => Some(TestData::Null),
-        (EValue::Int(_), TestValue::Number(Number::Int(n))) => i64::try_from(*n).ok().map(TestData::Int),
-        (EValue::Double(_), TestValue::Number(n @ (Number::Int(_) | Number::Float(_)))) => {
+        (EValue::Int(_), TestValue::Number(NumericValue::Int(n))) => i64::try_from(*n).ok().map(TestData::Int),
+        (EValue::Double(_), TestValue::Number(n @ (NumericValue::Int(_) | NumericValue::Float(_)))) => {
             Some(TestData::Double(n.to_f64()))
         }
-        (EValue::Bool(_), TestValue::Number(Number::Bool(b))) => Some(TestData::Bool(*b)),
+        (EValue::Bool(_), TestValue::Number(NumericValue::Bool(b))) => Some(TestData::Bool(*b)),
         (EValue::String(_), TestValue::Text(text)) => Some(TestData::String(text.to_string())),
         (EValue::Tensor(tensor), TestValue::Number(number))
             if tensor.sizes.as_ref().is_some_and(|sizes| sizes.is_empty()) =>

@@ -2,14 +2,14 @@
 //! table `KernelCall` has an Int in slot 0 and a vector of Ints in slot 1.
 
 use super::{Buffer, Result, TableRef};
-use crate::format::Table;
+use crate::format::TableSchema;
 use crate::format::flatbuffer::tests::{buffer, table_at};
 use crate::format::program::*;
 
 /// Reads something from a root table.
 fn read<T>(
     bytes: &[u8],
-    table: &'static Table,
+    table: &'static TableSchema,
     read: impl Fn(TableRef<'_, '_>) -> Result<T>,
 ) -> std::result::Result<T, String> {
     let buffer = Buffer::new(bytes);

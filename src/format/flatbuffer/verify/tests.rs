@@ -2,27 +2,27 @@
 
 use std::fmt;
 
-use super::{Report, verify};
+use super::{DefectSink, verify};
 use crate::format::flatbuffer::tests::{buffer, table_at};
 use crate::format::path::Trail;
 use crate::format::program::*;
-use crate::format::{Field, Kind, Table};
+use crate::format::{Field, Kind, TableSchema};
 
 #[derive(Default)]
 struct Rules(Vec<String>);
 
-impl Report for Rules {
+impl DefectSink for Rules {
     fn add(&mut self, rule: &str, _: &Trail<'_>, at: usize, _: fmt::Arguments<'_>, _: fmt::Arguments<'_>) {
         self.0.push(format!("{rule} {at}"));
     }
 }
 
 /// Broken rules with the offsets where they are broken.
-fn found(bytes: &[u8], root: &'static Table) -> Vec<String> {
+fn found(bytes: &[u8], root: &'static TableSchema) -> Vec<String> {
     found_around(bytes, root, 0..0)
 }
 
-fn found_around(bytes: &[u8], root: &'static Table, header: std::ops::Range<usize>) -> Vec<String> {
+fn found_around(bytes: &[u8], root: &'static TableSchema, header: std::ops::Range<usize>) -> Vec<String> {
     let mut rules = Rules::default();
     verify(bytes, root, header, &mut rules);
     rules.0
@@ -174,6 +174,6 @@ fn tables_that_are_referred_to_again_and_again_are_reported_once() {
 }
 
 /// A vector of tables with bytes each.
-static LIST: Table = Table { name: "List", fields: &[Field { name: "items", kind: Kind::Tables(&ITEM) }] };
+static LIST: TableSchema = TableSchema { name: "List", fields: &[Field { name: "items", kind: Kind::Tables(&ITEM) }] };
 
-static ITEM: Table = Table { name: "Item", fields: &[Field { name: "bytes", kind: Kind::Bytes }] };
+static ITEM: TableSchema = TableSchema { name: "Item", fields: &[Field { name: "bytes", kind: Kind::Bytes }] };
