@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::format::ScalarType;
 use crate::format::program::tensor;
 use crate::ir::document::{
-    Action, At, Chain, Data, DataSource, Declaration, Declared, Delegate, Document, Instruction, Literal, Method,
-    MethodMemory, NameOrNumber, Tensor,
+    Action, At, Data, DataSource, Declaration, Declared, Delegate, Literal, Method, MethodMemory, NameOrNumber,
+    ParsedChain, ParsedDocument, ParsedInstruction, ParsedTensor,
 };
 use crate::ir::{self, tree::NodeId};
 use crate::pipeline::{Options, emit, plan};
@@ -138,7 +138,7 @@ impl MethodBuilder {
             values: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
-            chains: vec![Chain::default()],
+            chains: vec![ParsedChain::default()],
             delegates: Vec::new(),
             operators: Vec::new(),
             memory: MethodMemory::default(),
@@ -174,7 +174,7 @@ impl MethodBuilder {
     /// Adds a tensor for a result, to be written by [`MethodBuilder::call_into`] or by a delegate.
     pub fn tensor(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> Value {
         let value = Value(self.method.values.len());
-        let tensor = Tensor {
+        let tensor = ParsedTensor {
             scalar_type,
             sizes: Some(at(sizes.to_vec())),
             dim_order: None,
@@ -238,10 +238,14 @@ impl MethodBuilder {
     }
 
     fn instruction(&mut self, action: Action<'static>) {
-        self.method.chains[0].instructions.push(Instruction { label: None, stacktrace: None, action: Some(action) });
+        self.method.chains[0].instructions.push(ParsedInstruction {
+            label: None,
+            stacktrace: None,
+            action: Some(action),
+        });
     }
 
-    fn tensor_mut(&mut self, value: Value) -> &mut Tensor<'static> {
+    fn tensor_mut(&mut self, value: Value) -> &mut ParsedTensor<'static> {
         match &mut self.method.values[value.0].value {
             Declared::Tensor(tensor) => tensor,
             Declared::Other(_) => unreachable!("all values of a builder are tensors"),
@@ -269,11 +273,11 @@ impl Program {
     /// Operators whose schema the arguments do not fit, data that are not as long as their sizes say, methods with the same name.
     pub fn from_methods(methods: impl IntoIterator<Item = MethodBuilder>) -> Result<Program, Error> {
         let methods = methods.into_iter().map(|builder| builder.method).collect();
-        let document = Document { methods: Some(methods), ..Document::default() };
+        let document = ParsedDocument { methods: Some(methods), ..ParsedDocument::default() };
         match ir::resolve::resolve(&document, Path::new("")) {
             Ok(resolved) => Ok(resolved.program),
             Err(messages) => {
-                let whole = |message: ir::Diagnostic| message.map(|_| None);
+                let whole = |message: ir::NodeDiagnostic| message.map(|_| None);
                 let messages: Vec<Diagnostic> = messages.into_iter().map(whole).collect();
                 Err(Error::new(Report::new("", "", messages)))
             }

@@ -14,7 +14,7 @@ use crate::diagnostics::{self, Report, Severity};
 use crate::error::Error;
 use crate::format::{Format, container};
 use crate::ir::resolve::origins::Origins;
-use crate::ir::{self, Diagnostic, document};
+use crate::ir::{self, NodeDiagnostic, document};
 use crate::layout::options::OptionOverrides;
 use crate::layout::{self, LayoutError, Plan, Shards};
 use crate::operators::OperatorSet;
@@ -63,8 +63,8 @@ pub struct Document<'s> {
     name: &'s str,
     text: &'s str,
     folder: &'s Path,
-    document: document::Document<'s>,
-    messages: Vec<Diagnostic>,
+    document: document::ParsedDocument<'s>,
+    messages: Vec<NodeDiagnostic>,
 }
 
 impl fmt::Debug for Document<'_> {
@@ -87,7 +87,7 @@ pub struct Resolved<'s> {
     has_methods: bool,
     source: (&'s str, &'s str),
     origins: Origins<'s>,
-    messages: Vec<Diagnostic>,
+    messages: Vec<NodeDiagnostic>,
 }
 
 /// Program with the offsets of all its data: the result of [`plan`].
@@ -240,7 +240,7 @@ impl From<Program> for Resolved<'_> {
 }
 
 impl Resolved<'_> {
-    fn error(&self, messages: Vec<Diagnostic>) -> Error {
+    fn error(&self, messages: Vec<NodeDiagnostic>) -> Error {
         let (name, text) = self.source;
         Error::new(Report::new(name, text, ir::located(text, messages)))
     }
@@ -250,15 +250,15 @@ impl Resolved<'_> {
     }
 
     /// Converts errors of the layout to messages, in the order of the source.
-    fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<Diagnostic> {
+    fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<NodeDiagnostic> {
         let message = |error: LayoutError| {
-            let mut message = Diagnostic::whole(error.message);
+            let mut message = NodeDiagnostic::whole(error.message);
             message.at = self.origins.node(error.at);
             let related = error.related.and_then(|related| Some((self.origins.node(related.0)?, related.1)));
             message.related.extend(related);
             message
         };
-        let mut messages: Vec<Diagnostic> = errors.into_iter().map(message).collect();
+        let mut messages: Vec<NodeDiagnostic> = errors.into_iter().map(message).collect();
         messages.sort_by_key(|message| message.at);
         messages
     }
@@ -310,16 +310,16 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     let emitted = assembly::emit(program, plan, layout, tests, overrides, resolved.has_methods, &values);
     let (mut assembly, outcome) = emitted.map_err(|error| resolved.io(&error))?;
     let field = |number: usize, message: String, severity| {
-        let mut diagnostic = Diagnostic { severity, ..Diagnostic::whole(message) };
+        let mut diagnostic = NodeDiagnostic { severity, ..NodeDiagnostic::whole(message) };
         diagnostic.at = origins.field_override(number);
         diagnostic
     };
-    let mut errors: Vec<Diagnostic> =
+    let mut errors: Vec<NodeDiagnostic> =
         outcome.errors.into_iter().map(|remark| field(remark.number, remark.message, Severity::Error)).collect();
     errors.extend(assembly.patches_beyond_the_end().into_iter().map(|(number, patch, size)| {
         let patch =
             format!("patch of {} at offset {}", diagnostics::counted(patch.bytes.len() as u64, "byte"), patch.at);
-        let mut diagnostic = Diagnostic::whole(format!("{patch} exceeds the file size of {size} bytes"));
+        let mut diagnostic = NodeDiagnostic::whole(format!("{patch} exceeds the file size of {size} bytes"));
         diagnostic.at = origins.patch(number);
         diagnostic
     }));

@@ -667,7 +667,7 @@ fn data_from_a_pipe_are_an_error_without_blocking() {
 #[test]
 fn an_empty_source_is_an_error() {
     let folder = Folder::new(&[("empty.yaml", "named_data: {}\n")]);
-    folder.run(&["empty.yaml", "-o", "empty.ptd"]).exits(1).stderr_contains("there is nothing to write");
+    folder.run(&["empty.yaml", "-o", "empty.ptd"]).exits(1).stderr_contains("nothing to emit");
     assert_eq!(folder.names(), ["empty.yaml"]);
 }
 

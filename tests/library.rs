@@ -15,7 +15,7 @@ fn a_second_document_is_an_error() {
     let text = "methods: {}\n---\nmethods: {}\n";
     let input = Source::yaml("two.yaml", text, Path::new(""));
     let message = assemble(&input, &AssembleOptions::default()).unwrap_err().to_string();
-    let expected = "two.yaml:3:1: error: the text holds several documents; only one is read";
+    let expected = "two.yaml:3:1: error: the file has several documents; expected one";
     assert!(message.starts_with(expected), "{message}");
 }
 

@@ -1,6 +1,6 @@
-//! The tensors of a whole `.safetensors` file, or of a set of them: which are taken, under which names, in which order.
+//! Selects and renames the tensors of a `.safetensors` file, or of an indexed set of files.
 //!
-//! Their bytes are not read here; what one tensor of a file is, `crate::reader::safetensors` knows.
+//! Tensor data are not read here; `crate::reader::safetensors` parses the headers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use super::data::Finder;
 use super::document::{Checkpoint, Word};
 use crate::data::{Blob, BlobSource};
 use crate::diagnostics::clipped;
-use crate::ir::Diagnostic;
+use crate::ir::NodeDiagnostic;
 use crate::program::{TensorLayout, contiguous};
 use crate::reader::flat_tensor::Entry;
 use crate::reader::safetensors;
 
-/// The index of a set: which tensor is in which file.
+/// Index of a set of files: file name by tensor name.
 #[derive(serde::Deserialize)]
-struct Index {
+struct SafetensorsIndex {
     weight_map: BTreeMap<String, String>,
 }
 
-/// An index of more bytes than this is none.
+/// Maximum size of an index in bytes.
 const MAX_INDEX: u64 = safetensors::MAX_HEADER;
 
 impl<'d, 'a> Finder<'d, 'a> {
-    /// The tensors that a checkpoint brings in: file by file, in the order of their bytes.
+    /// Tensors of a checkpoint, file by file, in the order of their offsets.
     pub fn checkpoint(&mut self, checkpoint: &Checkpoint<'a>) -> Vec<Entry> {
         let named = &checkpoint.safetensors;
         let path = self.path(&named.value);
-        let wanted = |name: &str| {
+        let is_selected = |name: &str| {
             let matches = |pattern: &Word<'_>| is_match(pattern.value.as_bytes(), name.as_bytes());
             checkpoint.include.as_ref().is_none_or(|patterns| patterns.iter().any(matches))
                 && !checkpoint.exclude.iter().any(matches)
@@ -42,16 +42,16 @@ impl<'d, 'a> Finder<'d, 'a> {
             let Some(header) = self.safetensors_header(named.id, &path) else { continue };
             let found = header.tensors();
             let listed = tensors.unwrap_or_else(|| found.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>());
-            for missing in listed.iter().filter(|name| wanted(name) && header.metadata.info(name).is_none()) {
-                let message = format!("{} has no tensor `{}`, as the index says", path.display(), clipped(missing));
-                self.diagnostics.push(Diagnostic::error(named.id, message));
+            for missing in listed.iter().filter(|name| is_selected(name) && header.metadata.info(name).is_none()) {
+                let message = format!("{} has no tensor `{}`, which the index lists", path.display(), clipped(missing));
+                self.diagnostics.push(NodeDiagnostic::error(named.id, message));
             }
-            for (name, info) in found.iter().filter(|(name, _)| wanted(name) && listed.contains(name)) {
+            for (name, info) in found.iter().filter(|(name, _)| is_selected(name) && listed.contains(name)) {
                 let tensor = match header.find(name, info) {
                     Ok(tensor) => tensor,
                     Err(error) => {
                         let message = format!("cannot use {}: {error}", path.display());
-                        self.diagnostics.push(Diagnostic::error(named.id, message).label("this file"));
+                        self.diagnostics.push(NodeDiagnostic::error(named.id, message).label("this file"));
                         continue;
                     }
                 };
@@ -63,8 +63,9 @@ impl<'d, 'a> Finder<'d, 'a> {
             }
         }
         if entries.is_empty() && self.diagnostics.is_empty() {
-            let message = format!("no tensor of {} is taken", clipped(&named.value));
-            self.diagnostics.push(Diagnostic::error(named.id, message).label("`include` and `exclude` leave none"));
+            let message = format!("no tensor of {} is selected", clipped(&named.value));
+            self.diagnostics
+                .push(NodeDiagnostic::error(named.id, message).label("`include` and `exclude` match no tensor"));
         }
         entries
     }
@@ -73,11 +74,11 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn indexed(&mut self, named: &Word<'a>, path: &Path) -> Option<Vec<(PathBuf, Option<BTreeSet<String>>)>> {
         let (_, length) = self.open(named.id, path)?;
         let text = if length > MAX_INDEX { Err("it is too large for an index".to_owned()) } else { read(path) };
-        let index: Index = match text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()))
-        {
-            Ok(index) => index,
-            Err(error) => return self.malformed(named.id, path, error),
-        };
+        let index: SafetensorsIndex =
+            match text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string())) {
+                Ok(index) => index,
+                Err(error) => return self.malformed(named.id, path, error),
+            };
         let mut files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (tensor, file) in index.weight_map {
             files.entry(file).or_default().insert(tensor);
@@ -91,7 +92,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| error.to_string())
 }
 
-/// The name of a tensor with its beginning replaced.
+/// The name of a tensor with the longest matching prefix replaced.
 fn renamed(name: &str, rename: &[(Word<'_>, Word<'_>)]) -> String {
     let fitting = rename.iter().filter(|(from, _)| name.starts_with(&*from.value));
     match fitting.max_by_key(|(from, _)| from.value.len()) {
@@ -100,10 +101,10 @@ fn renamed(name: &str, rename: &[(Word<'_>, Word<'_>)]) -> String {
     }
 }
 
-/// Whether a name matches a pattern, in which `*` stands for any text.
+/// Returns true if a name matches a pattern, in which `*` matches any string.
 fn is_match(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut here) = (0, 0);
-    // Where the last star is, and up to where it stands for the name.
+    // Position of the last star, and end of the part of the name that it matches.
     let mut star: Option<(usize, usize)> = None;
     while here < name.len() {
         if pattern.get(at) == Some(&b'*') {
@@ -126,7 +127,7 @@ mod tests {
     use super::is_match;
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn a_star_matches_any_string() {
         for (pattern, name, expected) in [
             ("", "", true),
             ("*", "", true),

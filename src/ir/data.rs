@@ -1,5 +1,6 @@
-//! Data as written -> [`Blob`]: numbers become bytes, files are looked at (their headers, not their content), and
-//! what a tensor's sizes say is held against what is there.
+//! Parsed data -> [`Blob`]: numbers are encoded, headers of files are read, and sizes are checked against the data.
+//!
+//! The content of files is not read here.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::document::{At, Data, DataSource, RandomKind, Word};
-use super::tree::{Node, NodeId, Value};
+use super::tree::{NodeId, NodeValue, SourceNode};
 use crate::data::Origin;
 use crate::data::number::number_word;
 use crate::data::number::{self, NumericValue};
@@ -19,51 +20,51 @@ use crate::data::{Blob, BlobSource};
 use crate::diagnostics::{clipped, counted};
 use crate::format::ScalarType;
 use crate::format::scalar_type::Encoding;
-use crate::ir::Diagnostic;
+use crate::ir::NodeDiagnostic;
 use crate::program::{TensorData, TensorLayout, contiguous, is_dim_order};
 use crate::reader::flat_tensor::Entry;
 use crate::reader::{self, npy, safetensors};
 
-/// What the bytes are for.
+/// Use of requested data.
 #[derive(Debug, Clone, Copy)]
-pub enum Want<'w> {
+pub enum DataRequest<'w> {
     /// A tensor: type, sizes if stated, and order of dimensions if stated.
     Tensor(ScalarType, Option<&'w [i32]>, Option<&'w [u8]>),
     /// Bytes.
     Bytes,
-    /// Bytes; a text without more stands for itself.
+    /// Bytes; an unknown name is a string whose bytes are used.
     BytesOrText,
 }
 
-/// Bytes, and the sizes that they suggest if the tensor states none.
+/// A blob, and the sizes inferred from its source.
 #[derive(Debug)]
-pub struct Found {
-    /// The bytes, in the order of memory.
+pub struct ResolvedData {
+    /// Bytes in the dimension order of the tensor.
     pub blob: Blob,
-    /// Sizes by the nesting of numbers or the header of a file.
+    /// Sizes from the nesting of numbers or the header of a file.
     pub sizes: Option<Vec<i32>>,
 }
 
-/// Finds data, and remembers the headers it has read.
+/// Resolves data sources to blobs; caches the headers of files.
 pub struct Finder<'d, 'a> {
     folder: PathBuf,
     named: HashMap<&'d str, &'d Data<'a>>,
     used: HashSet<&'d str>,
     safetensors: HashMap<PathBuf, Arc<safetensors::Header>>,
     entries: HashMap<PathBuf, Arc<[Entry]>>,
-    /// What was wrong.
-    pub diagnostics: Vec<Diagnostic>,
+    /// Errors and warnings so far.
+    pub diagnostics: Vec<NodeDiagnostic>,
 }
 
-/// Sizes, bytes in logical order if they are numbers of a tensor, and the dimension order of the source.
-struct Logical {
+/// Blob of a tensor with the dimension order of its source.
+struct LogicalTensor {
     blob: Blob,
     sizes: Option<Vec<i32>>,
     order: Vec<u8>,
 }
 
 impl<'d, 'a> Finder<'d, 'a> {
-    /// Looks for files beside `folder`, for names among `named`.
+    /// Paths are relative to `folder`; names refer to `named`.
     pub fn new(folder: &Path, named: &'d [(Word<'a>, Data<'a>)]) -> Finder<'d, 'a> {
         let named = named.iter().map(|(name, data)| (&*name.value, data)).collect();
         Finder {
@@ -76,49 +77,49 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
     }
 
-    /// Payloads with a name that nothing uses.
+    /// Warns about unused payloads.
     pub fn warn_unused(&mut self) {
         let mut unused: Vec<_> = self.named.iter().filter(|(name, _)| !self.used.contains(*name)).collect();
         unused.sort_by_key(|(_, data)| data.id);
         for (name, data) in unused {
-            let warning = Diagnostic::warning(data.id, format!("nothing uses the data `{name}`"));
+            let warning = NodeDiagnostic::warning(data.id, format!("unused data `{name}`"));
             self.diagnostics.push(warning.label("unused"));
         }
     }
 
-    fn fail<T>(&mut self, diagnostic: Diagnostic) -> Option<T> {
+    fn fail<T>(&mut self, diagnostic: NodeDiagnostic) -> Option<T> {
         self.diagnostics.push(diagnostic);
         None
     }
 
-    fn noted<T>(&mut self, found: Result<T, Diagnostic>) -> Option<T> {
+    fn noted<T>(&mut self, found: Result<T, NodeDiagnostic>) -> Option<T> {
         found.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
     }
 
     /// The bytes of `data`, or `None` with a message.
-    pub fn find(&mut self, data: &Data<'a>, want: Want<'_>) -> Option<Found> {
+    pub fn find(&mut self, data: &Data<'a>, want: DataRequest<'_>) -> Option<ResolvedData> {
         if let DataSource::Name(name) = &data.source {
             if let Some((name, _)) = self.named.get_key_value(&**name) {
                 self.used.insert(name);
             }
             let Some(payload) = self.named.get(&**name).copied() else {
-                if let Want::BytesOrText = want {
-                    return Some(Found { blob: Blob::bytes(name.as_bytes()), sizes: None });
+                if let DataRequest::BytesOrText = want {
+                    return Some(ResolvedData { blob: Blob::bytes(name.as_bytes()), sizes: None });
                 }
-                let unknown = Diagnostic::error(data.id, format!("there are no data called `{name}`"));
+                let unknown = NodeDiagnostic::error(data.id, format!("unknown data `{name}`"));
                 let unknown = unknown.label("expected a name under `data`, or data such as [1, 2] or {hex: ...}");
                 let diagnostic = unknown.suggest_among(self.diagnostics.len(), name, self.named.keys().copied());
                 return self.fail(diagnostic);
             };
             if let DataSource::Name(_) = payload.source {
-                let named = Diagnostic::error(payload.id, "data by name must not be another name");
+                let named = NodeDiagnostic::error(payload.id, "data by name must not be another name");
                 return self.fail(named.label("expected data such as [1, 2] or {hex: ...}"));
             }
             return self.find(payload, want);
         }
         let mut found = match want {
-            Want::Tensor(scalar_type, sizes, dim_order) => self.find_tensor(data, scalar_type, sizes, dim_order),
-            Want::Bytes | Want::BytesOrText => self.find_bytes(data),
+            DataRequest::Tensor(scalar_type, sizes, dim_order) => self.find_tensor(data, scalar_type, sizes, dim_order),
+            DataRequest::Bytes | DataRequest::BytesOrText => self.find_bytes(data),
         }?;
         found.blob.copy = data.copy;
         Some(found)
@@ -130,26 +131,26 @@ impl<'d, 'a> Finder<'d, 'a> {
         scalar_type: ScalarType,
         sizes: Option<&[i32]>,
         dim_order: Option<&[u8]>,
-    ) -> Option<Found> {
+    ) -> Option<ResolvedData> {
         let what = match (&data.source, data.dtype, data.align) {
             (source, Some(dtype), _) if dtype != scalar_type && !source.is_stored() => {
-                Some("`dtype` is another than the tensor's")
+                Some("`dtype` differs from the element type of the tensor")
             }
-            (_, _, Some(_)) => Some("`align` is for named data; a tensor's place is the layout's matter"),
+            (_, _, Some(_)) => Some("`align` is for named data; a tensor is aligned by the layout options"),
             (DataSource::Fill(_, Some(_)), ..) => {
-                Some("`size` is for data without a tensor; here the sizes say how many")
+                Some("`size` is for data without a tensor; here the sizes give the number of elements")
             }
             _ => None,
         };
         if let Some(what) = what {
-            return self.fail(Diagnostic::error(data.id, what).label("drop it"));
+            return self.fail(NodeDiagnostic::error(data.id, what).label("remove it"));
         }
-        // What is stored as another type is converted if the text says so.
+        // Data of another element type are converted if `dtype` is given.
         let stored = data.dtype.unwrap_or(scalar_type);
         let nbytes = sizes.and_then(|sizes| crate::program::nbytes(stored, sizes));
         let raw = |blob: Blob| match blob.converted(stored, scalar_type) {
-            Some(blob) => Ok(Found { blob, sizes: None }),
-            None => Err(Diagnostic::error(data.id, format!("{stored} cannot become {scalar_type}"))),
+            Some(blob) => Ok(ResolvedData { blob, sizes: None }),
+            None => Err(NodeDiagnostic::error(data.id, format!("{stored} cannot be converted to {scalar_type}"))),
         };
         let logical = match &data.source {
             DataSource::Bytes(bytes) => return self.noted(raw(Blob::bytes(&bytes[..]))),
@@ -168,24 +169,23 @@ impl<'d, 'a> Finder<'d, 'a> {
                     let what = format!("`{}` of {}", key.value, self.path(&path.value).display());
                     self.check_tensor(path.id, &what, (layout.scalar_type, &layout.sizes), Some((stored, sizes)))?;
                     let order = layout.dim_order.clone();
-                    Logical { blob: entry.data, sizes: Some(layout.sizes.clone()), order }
+                    LogicalTensor { blob: entry.data, sizes: Some(layout.sizes.clone()), order }
                 } else {
                     return self.noted(raw(entry.data));
                 }
             }
             DataSource::Fill(..) | DataSource::Iota(..) | DataSource::Random(..) => {
                 if nbytes.is_none() && sizes.is_some() {
-                    let message =
-                        format!("the sizes {:?} make more bytes than can be counted", sizes.unwrap_or_default());
-                    return self.fail(Diagnostic::error(data.id, message));
+                    let message = format!("the number of bytes of sizes {:?} overflows", sizes.unwrap_or_default());
+                    return self.fail(NodeDiagnostic::error(data.id, message));
                 }
                 let Some(len) = nbytes else {
-                    let unsized_data = Diagnostic::error(data.id, "these data do not say how many they are");
+                    let unsized_data = NodeDiagnostic::error(data.id, "data of unknown length");
                     return self.fail(unsized_data.label("the tensor needs `sizes`"));
                 };
                 let blob = self.generated(data, scalar_type, len)?;
                 let rank = sizes.map_or(0, <[i32]>::len);
-                Logical { blob, sizes: None, order: contiguous(rank).into_owned() }
+                LogicalTensor { blob, sizes: None, order: contiguous(rank).into_owned() }
             }
             DataSource::Name(_) => return None,
         };
@@ -195,10 +195,10 @@ impl<'d, 'a> Finder<'d, 'a> {
         let element = stored.info().map_or(1, |info| info.size);
         let blob = logical.blob.reordered(element, sizes.as_deref().unwrap_or_default(), &logical.order, &to);
         let found = self.noted(raw(blob))?;
-        Some(Found { sizes, ..found })
+        Some(ResolvedData { sizes, ..found })
     }
 
-    fn find_bytes(&mut self, data: &Data<'a>) -> Option<Found> {
+    fn find_bytes(&mut self, data: &Data<'a>) -> Option<ResolvedData> {
         let blob = match &data.source {
             DataSource::Bytes(bytes) => Blob::bytes(&bytes[..]),
             DataSource::File { path, offset, size } => self.file(path, *offset, *size)?,
@@ -207,8 +207,8 @@ impl<'d, 'a> Finder<'d, 'a> {
             DataSource::Ptd(path, key) | DataSource::Pte(path, key) => self.keyed(data, path, key)?.data,
             DataSource::Numbers(items) => {
                 let Some(scalar_type) = data.dtype else {
-                    let untyped = Diagnostic::error(data.id, "numbers alone are no bytes");
-                    return self.fail(untyped.label("say their type: {numbers: [...], dtype: int32}, or use hex"));
+                    let untyped = NodeDiagnostic::error(data.id, "numbers without an element type");
+                    return self.fail(untyped.label("add `dtype` as in {numbers: [...], dtype: int32}, or use hex"));
                 };
                 self.numbers(data, items, scalar_type, None)?.blob
             }
@@ -216,16 +216,17 @@ impl<'d, 'a> Finder<'d, 'a> {
                 let scalar_type = data.dtype.unwrap_or(ScalarType(0));
                 let element = scalar_type.info().map_or(1, |info| info.size);
                 let Some(len) = count.checked_mul(element) else {
-                    return self.fail(Diagnostic::error(data.id, "more bytes than can be addressed"));
+                    return self.fail(NodeDiagnostic::error(data.id, "the number of bytes overflows"));
                 };
                 self.generated(data, scalar_type, len)?
             }
-            _ => {
-                let unsized_data = Diagnostic::error(data.id, "these data do not say how many they are");
-                return self.fail(unsized_data.label("only a tensor's sizes do, or {fill: 0, size: 16}"));
+            DataSource::Fill(_, None) | DataSource::Iota(..) | DataSource::Random(..) | DataSource::Name(_) => {
+                let unsized_data = NodeDiagnostic::error(data.id, "data of unknown length");
+                return self
+                    .fail(unsized_data.label("expected a tensor with sizes, or `size` as in {fill: 0, size: 16}"));
             }
         };
-        Some(Found { blob, sizes: None })
+        Some(ResolvedData { blob, sizes: None })
     }
 
     /// Fill, iota and random: any number of elements from a few numbers.
@@ -235,7 +236,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             match number::encode(scalar_type, number, &mut bytes) {
                 Ok(()) => Some(bytes),
                 Err(message) => {
-                    self.diagnostics.push(Diagnostic::error(data.id, message));
+                    self.diagnostics.push(NodeDiagnostic::error(data.id, message));
                     None
                 }
             }
@@ -245,7 +246,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             DataSource::Fill(number, _) => BlobSource::Repeat(encode(*number)?.into()),
             DataSource::Iota(start, step) => {
                 encode(*start)?;
-                // A progression leaves the type's range at its end if anywhere.
+                // If a progression leaves the range of the type, its last element does.
                 encode(produce::iota(*start, *step, count.saturating_sub(1)))?;
                 encode(produce::iota(*start, *step, 1.min(count.saturating_sub(1))))?;
                 BlobSource::Iota { scalar_type, start: *start, step: *step }
@@ -254,7 +255,14 @@ impl<'d, 'a> Finder<'d, 'a> {
                 let distribution = self.distribution(data.id, *kind, scalar_type)?;
                 BlobSource::Random { scalar_type, seed: *seed, distribution }
             }
-            _ => return None,
+            DataSource::Name(_)
+            | DataSource::Numbers(_)
+            | DataSource::Bytes(_)
+            | DataSource::File { .. }
+            | DataSource::Npy(_)
+            | DataSource::Safetensors(..)
+            | DataSource::Ptd(..)
+            | DataSource::Pte(..) => return None,
         };
         Some(Blob::new(len, source))
     }
@@ -270,7 +278,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             None => None,
         };
         let wrong = match (kind, integers) {
-            (RandomKind::Fixed(_), Some(_)) => "normal numbers are no integers",
+            (RandomKind::Fixed(_), Some(_)) => "the normal distribution is not for integers",
             (RandomKind::Fixed(distribution), None) => return Some(distribution),
             (RandomKind::Uniform(low, high), None) => {
                 let (low, high) = (low.map_or(0.0, NumericValue::to_f64), high.map_or(1.0, NumericValue::to_f64));
@@ -290,26 +298,27 @@ impl<'d, 'a> Finder<'d, 'a> {
                 }
             }
         };
-        self.fail(Diagnostic::error(at, format!("no random numbers of {scalar_type}: {wrong}")))
+        self.fail(NodeDiagnostic::error(at, format!("no random numbers of {scalar_type}: {wrong}")))
     }
 
     /// Numbers as a list, nested as the tensor is or flat.
     fn numbers(
         &mut self,
         data: &Data<'a>,
-        items: &[Node<'a>],
+        items: &[SourceNode<'a>],
         scalar_type: ScalarType,
         sizes: Option<&[i32]>,
-    ) -> Option<Logical> {
+    ) -> Option<LogicalTensor> {
         // A single number stands for a tensor of rank 0; as an item it has the id of the data.
         let scalar = matches!(items, [item] if item.id == data.id);
-        let mut list = Numbers { scalar_type, shape: Vec::new(), bytes: Vec::new(), count: 0, diagnostics: Vec::new() };
+        let mut list =
+            NumberListEncoder { scalar_type, shape: Vec::new(), bytes: Vec::new(), count: 0, diagnostics: Vec::new() };
         if scalar {
             list.number(&items[0]);
         } else {
             list.items(data.id, items, 0);
         }
-        let Numbers { shape, bytes, count, mut diagnostics, .. } = list;
+        let NumberListEncoder { shape, bytes, count, mut diagnostics, .. } = list;
         if diagnostics.is_empty()
             && let Some(sizes) = sizes
         {
@@ -319,18 +328,17 @@ impl<'d, 'a> Finder<'d, 'a> {
             if !flat && !nested_right && Some(count) == expected {
                 let message = format!("the numbers are nested as {shape:?}, the sizes are {sizes:?}");
                 diagnostics.push(
-                    Diagnostic::error(data.id, message).label("expected a flat list, or one nested as the sizes"),
+                    NodeDiagnostic::error(data.id, message).label("expected a flat list, or one nested as the sizes"),
                 );
             } else if Some(count) != expected {
-                let found =
-                    if count == 1 { "there is 1 number".to_owned() } else { format!("there are {count} numbers") };
+                let found = counted(count, "number");
                 let message = match expected {
-                    Some(expected) => format!("{found}, but sizes {sizes:?} make {expected}"),
-                    None => format!("{found}, but sizes {sizes:?} make more than can be counted"),
+                    Some(expected) => format!("found {found}, but sizes {sizes:?} have {expected}"),
+                    None => format!("found {found}, but the number of elements of sizes {sizes:?} overflows"),
                 };
                 let label =
                     expected.map_or(String::new(), |expected| format!("expected {}", counted(expected, "number")));
-                diagnostics.push(Diagnostic::error(data.id, message).label(label));
+                diagnostics.push(NodeDiagnostic::error(data.id, message).label(label));
             }
         }
         if !diagnostics.is_empty() {
@@ -339,7 +347,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
         let found: Option<Vec<i32>> = shape.iter().map(|n| i32::try_from(*n).ok()).collect();
         let rank = sizes.map_or(shape.len(), <[i32]>::len);
-        Some(Logical { blob: Blob::bytes(bytes), sizes: found, order: contiguous(rank).into_owned() })
+        Some(LogicalTensor { blob: Blob::bytes(bytes), sizes: found, order: contiguous(rank).into_owned() })
     }
 
     pub(super) fn path(&self, path: &str) -> PathBuf {
@@ -347,11 +355,11 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     pub(super) fn unreadable<T>(&mut self, at: NodeId, path: &Path, error: &io::Error) -> Option<T> {
-        // Libraries tell of their parsers in many lines; the first says what is wrong.
+        // Errors of libraries may have several lines, of which the first is the message.
         let text = error.to_string();
         let text = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it cannot be read");
         let message = format!("cannot use {}: {text}", path.display());
-        self.fail(Diagnostic { at: Some(at), ..Diagnostic::of_io(message, error) }.label("this file"))
+        self.fail(NodeDiagnostic { at: Some(at), ..NodeDiagnostic::of_io(message, error) }.label("this file"))
     }
 
     /// An error about the content of a file.
@@ -362,12 +370,12 @@ impl<'d, 'a> Finder<'d, 'a> {
     /// A file that can be opened, and its length. Not a pipe or a device, which might never end.
     pub(super) fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
         match path.metadata() {
-            Ok(metadata) if !metadata.is_file() => return self.malformed(at, path, "it is no file"),
+            Ok(metadata) if !metadata.is_file() => return self.malformed(at, path, "it is not a file"),
             Ok(_) => {}
             Err(error) => {
                 let message = format!("cannot read {}: {error}", path.display());
-                let missing = Diagnostic { at: Some(at), ..Diagnostic::of_io(message, &error) };
-                return self.fail(missing.label("paths are relative to the text"));
+                let missing = NodeDiagnostic { at: Some(at), ..NodeDiagnostic::of_io(message, &error) };
+                return self.fail(missing.label("paths are relative to the YAML file"));
             }
         }
         match File::open(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
@@ -382,35 +390,40 @@ impl<'d, 'a> Finder<'d, 'a> {
         let available = length.checked_sub(offset);
         let len = size.or(available).filter(|len| Some(*len) <= available);
         let Some(len) = len else {
-            let wanted = size.map_or("the rest".to_owned(), |size| format!("{size} bytes"));
-            let message = format!("{} has {length} bytes: too short for {wanted} from byte {offset}", path.display());
-            return self.fail(Diagnostic::error(at, message));
+            let requested = size.map_or("the rest".to_owned(), |size| format!("{size} bytes"));
+            let message =
+                format!("{} has {length} bytes: too short for {requested} from byte {offset}", path.display());
+            return self.fail(NodeDiagnostic::error(at, message));
         };
         Some(Blob::new(len, BlobSource::File { path: path.into(), offset }))
     }
 
-    /// A tensor in a file must be what the text says.
+    /// Checks that a tensor in a file has the expected element type and sizes.
     fn check_tensor(
         &mut self,
         at: NodeId,
         what: &str,
         found: (ScalarType, &[i32]),
-        wanted: Option<(ScalarType, Option<&[i32]>)>,
+        expected: Option<(ScalarType, Option<&[i32]>)>,
     ) -> Option<()> {
-        let Some((scalar_type, sizes)) = wanted else { return Some(()) };
+        let Some((scalar_type, sizes)) = expected else { return Some(()) };
         if found.0 != scalar_type {
-            let message = format!("{what} holds {}, the tensor is {scalar_type}", found.0);
-            let label = format!("declare the tensor as {0}, or add `dtype: {0}` to have them converted", found.0);
-            return self.fail(Diagnostic::error(at, message).label(label));
+            let message = format!("{what} has element type {}, the tensor is {scalar_type}", found.0);
+            let label = format!("declare the tensor as {0}, or add `dtype: {0}` to convert the data", found.0);
+            return self.fail(NodeDiagnostic::error(at, message).label(label));
         }
         if let Some(sizes) = sizes.filter(|sizes| *sizes != found.1) {
             let message = format!("{what} has sizes {:?}, the tensor {sizes:?}", found.1);
-            return self.fail(Diagnostic::error(at, message).label("sizes must agree"));
+            return self.fail(NodeDiagnostic::error(at, message).label("sizes must agree"));
         }
         Some(())
     }
 
-    fn npy(&mut self, path: &Word<'a>, wanted: Option<(ScalarType, Option<&[i32]>)>) -> Option<(ScalarType, Logical)> {
+    fn npy(
+        &mut self,
+        path: &Word<'a>,
+        expected: Option<(ScalarType, Option<&[i32]>)>,
+    ) -> Option<(ScalarType, LogicalTensor)> {
         let (at, path) = (path.id, self.path(&path.value));
         let (mut file, length) = self.open(at, &path)?;
         let mut head = [0; 12];
@@ -421,9 +434,9 @@ impl<'d, 'a> Finder<'d, 'a> {
             _ => (0, u64::MAX),
         };
         let header = len.saturating_add(start);
-        // The header's length must be believed only as far as the file goes.
+        // The length in the header is untrusted: it must be within the file.
         if !whole || header > length || header > safetensors::MAX_HEADER {
-            return self.malformed(at, &path, "it is no .npy file");
+            return self.malformed(at, &path, "it is not a .npy file");
         }
         let mut text = Vec::new();
         if let Err(error) = file.seek(SeekFrom::Start(start)).and_then(|_| file.take(len).read_to_end(&mut text)) {
@@ -435,35 +448,35 @@ impl<'d, 'a> Finder<'d, 'a> {
         };
         let Some(scalar_type) = npy.element().and_then(npy_type) else {
             let what = match npy.element() {
-                Some((">", _)) => "lie with the high byte first; save it little-endian",
-                _ => "are of no type we know",
+                Some((">", _)) => "are big-endian; save the file as little-endian",
+                _ => "have an unsupported type",
             };
-            return self.malformed(at, &path, format!("its elements, {}, {what}", clipped(npy.descr)));
+            return self.malformed(at, &path, format!("its elements ({}) {what}", clipped(npy.descr)));
         };
         let sizes: Option<Vec<i32>> = npy.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
         let len = sizes.as_ref().and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
         let (Some(sizes), Some(len)) = (sizes, len.filter(|len| header.checked_add(*len) == Some(length))) else {
-            return self.malformed(at, &path, format!("its {length} bytes are not what its header says"));
+            return self.malformed(at, &path, format!("its length of {length} bytes does not agree with its header"));
         };
-        self.check_tensor(at, &path.display().to_string(), (scalar_type, &sizes), wanted)?;
+        self.check_tensor(at, &path.display().to_string(), (scalar_type, &sizes), expected)?;
         let mut order = contiguous(sizes.len()).into_owned();
         if npy.fortran_order {
             order.reverse();
         }
         let blob = Blob::new(len, BlobSource::File { path: path.into(), offset: header });
-        Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
+        Some((scalar_type, LogicalTensor { blob, sizes: Some(sizes), order }))
     }
 
     fn safetensors(
         &mut self,
         path: &Word<'a>,
         name: &Word<'a>,
-        wanted: Option<(ScalarType, Option<&[i32]>)>,
-    ) -> Option<(ScalarType, Logical)> {
+        expected: Option<(ScalarType, Option<&[i32]>)>,
+    ) -> Option<(ScalarType, LogicalTensor)> {
         let (at, path) = (path.id, self.path(&path.value));
         let header = self.safetensors_header(at, &path)?;
         let Some(info) = header.metadata.info(&name.value) else {
-            let unknown = Diagnostic::error(name.id, format!("{} has no tensor `{}`", path.display(), name.value));
+            let unknown = NodeDiagnostic::error(name.id, format!("{} has no tensor `{}`", path.display(), name.value));
             let tensors = header.metadata.tensors();
             let mut names: Vec<&str> = tensors.keys().map(String::as_str).collect();
             names.sort_unstable();
@@ -479,10 +492,10 @@ impl<'d, 'a> Finder<'d, 'a> {
         };
         let safetensors::Found { scalar_type, sizes, offset, len } = found;
         let what = format!("tensor `{}` of {}", name.value, path.display());
-        self.check_tensor(at, &what, (scalar_type, &sizes), wanted)?;
+        self.check_tensor(at, &what, (scalar_type, &sizes), expected)?;
         let order = contiguous(sizes.len()).into_owned();
         let blob = Blob::new(len, BlobSource::File { path: path.into(), offset });
-        Some((scalar_type, Logical { blob, sizes: Some(sizes), order }))
+        Some((scalar_type, LogicalTensor { blob, sizes: Some(sizes), order }))
     }
 
     /// Data of a `.ptd` or `.pte` by key.
@@ -506,7 +519,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
         let some: Vec<&str> = entries.iter().take(5).map(|entry| entry.key.as_str()).collect();
         let more = if entries.len() > 5 { ", ..." } else { "" };
-        let unknown = Diagnostic::error(key.id, format!("{} has no key `{}`", file.display(), clipped(&key.value)));
+        let unknown = NodeDiagnostic::error(key.id, format!("{} has no key `{}`", file.display(), clipped(&key.value)));
         let unknown = unknown.label(format!("it has {}{more}", some.join(", ")));
         let keys = entries.iter().map(|entry| entry.key.as_str());
         let diagnostic = unknown.suggest_among(self.diagnostics.len(), &key.value, keys);
@@ -529,7 +542,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 }
 
-/// What of a program can be named: its named data, and its constants that have a name.
+/// Named data of a program, and its constants with a name.
 fn entries_of(program: &crate::program::Program) -> Vec<Entry> {
     let named = program.named_data.iter().flatten().map(|data| Entry {
         key: data.key.clone(),
@@ -546,7 +559,7 @@ fn entries_of(program: &crate::program::Program) -> Vec<Entry> {
     named.chain(tensors).collect()
 }
 
-/// Type of the elements `<f4`: byte order, then kind and number of bytes. Only one-byte elements may have the other order.
+/// Type of the elements `<f4`: byte order, then kind and number of bytes. Only one-byte elements may have a byte order other than `<`.
 fn npy_type((order, kind): (&str, &str)) -> Option<ScalarType> {
     let name = match kind {
         "b1" => "bool",
@@ -569,46 +582,47 @@ fn npy_type((order, kind): (&str, &str)) -> Option<ScalarType> {
     ScalarType::parse(name)
 }
 
-/// Numbers on their way from a nested list to bytes.
-struct Numbers {
+/// Encodes a nested list of numbers.
+struct NumberListEncoder {
     scalar_type: ScalarType,
     /// Lengths of the lists by depth.
     shape: Vec<u64>,
     bytes: Vec<u8>,
     count: u64,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Vec<NodeDiagnostic>,
 }
 
-/// After this many wrong numbers of a list the others are not looked at.
-const ENOUGH: usize = 3;
+/// Maximum number of errors reported for one list.
+const MAX_ERRORS: usize = 3;
 
-impl Numbers {
-    fn items(&mut self, at: NodeId, items: &[Node<'_>], depth: usize) {
+impl NumberListEncoder {
+    fn items(&mut self, at: NodeId, items: &[SourceNode<'_>], depth: usize) {
         let length = items.len() as u64;
         match self.shape.get(depth) {
             None => self.shape.push(length),
             Some(expected) if *expected == length => {}
             Some(expected) => {
                 let message = format!("a list of {length} beside lists of {expected}");
-                self.diagnostics.push(Diagnostic::error(at, message).label(format!("expected {expected} items")));
+                self.diagnostics.push(NodeDiagnostic::error(at, message).label(format!("expected {expected} items")));
                 return;
             }
         }
         for item in items {
-            if self.diagnostics.len() >= ENOUGH {
+            if self.diagnostics.len() >= MAX_ERRORS {
                 return;
             }
             match &item.value {
-                Value::List(below) => {
+                NodeValue::List(below) => {
                     if self.count > 0 && self.shape.len() == depth + 1 {
                         self.diagnostics
-                            .push(Diagnostic::error(item.id, "a list beside numbers").label("expected a number"));
+                            .push(NodeDiagnostic::error(item.id, "a list beside numbers").label("expected a number"));
                         return;
                     }
                     self.items(item.id, below, depth + 1);
                 }
                 _ if self.shape.len() > depth + 1 => {
-                    self.diagnostics.push(Diagnostic::error(item.id, "a number beside lists").label("expected a list"));
+                    self.diagnostics
+                        .push(NodeDiagnostic::error(item.id, "a number beside lists").label("expected a list"));
                     return;
                 }
                 _ => self.number(item),
@@ -616,44 +630,44 @@ impl Numbers {
         }
     }
 
-    fn number(&mut self, node: &Node<'_>) {
+    fn number(&mut self, node: &SourceNode<'_>) {
         let number = match &node.value {
-            Value::Int(n) => Some(NumericValue::Int((*n).into())),
-            Value::UInt(n) => Some(NumericValue::Int((*n).into())),
-            Value::Float(x) => Some(NumericValue::Float(*x)),
-            Value::Bool(b) => Some(NumericValue::Bool(*b)),
-            Value::Text(text) => number_word(text),
-            _ => None,
+            NodeValue::Int(n) => Some(NumericValue::Int((*n).into())),
+            NodeValue::UInt(n) => Some(NumericValue::Int((*n).into())),
+            NodeValue::Float(x) => Some(NumericValue::Float(*x)),
+            NodeValue::Bool(b) => Some(NumericValue::Bool(*b)),
+            NodeValue::Text(text) => number_word(text),
+            NodeValue::Null | NodeValue::List(_) | NodeValue::Map(_) => None,
         };
         self.count += 1;
         let Some(number) = number else {
             let message = format!("expected a number, found {}", node.value.describe());
-            return self.diagnostics.push(Diagnostic::error(node.id, message).label("expected a number"));
+            return self.diagnostics.push(NodeDiagnostic::error(node.id, message).label("expected a number"));
         };
         if let Err(message) = number::encode(self.scalar_type, number, &mut self.bytes) {
-            self.diagnostics.push(Diagnostic::error(node.id, message));
+            self.diagnostics.push(NodeDiagnostic::error(node.id, message));
         }
     }
 }
 
-/// Sizes that a tensor can have, or a message about the first that is wrong (rules T-6, T-8).
-pub fn check_sizes(sizes: &At<Vec<i32>>) -> Result<(), Diagnostic> {
+/// Checks the sizes of a tensor (rules T-6, T-8).
+pub fn check_sizes(sizes: &At<Vec<i32>>) -> Result<(), NodeDiagnostic> {
     if let Some(size) = sizes.value.iter().find(|size| **size < 0) {
-        return Err(Diagnostic::error(sizes.id, format!("a size cannot be {size}")).label("expected sizes from 0"));
+        return Err(NodeDiagnostic::error(sizes.id, format!("a size cannot be {size}")).label("expected sizes from 0"));
     }
     if sizes.value.len() > 16 {
-        let message = format!("{} dimensions are more than the runtime takes", sizes.value.len());
-        return Err(Diagnostic::error(sizes.id, message).label("expected 16 at most"));
+        let message = format!("{} dimensions exceed the maximum of the runtime", sizes.value.len());
+        return Err(NodeDiagnostic::error(sizes.id, message).label("expected 16 at most"));
     }
     Ok(())
 }
 
-/// An order of `rank` dimensions (rules T-7, T-9).
-pub fn check_dim_order(order: &At<Vec<u8>>, rank: usize) -> Result<(), Diagnostic> {
+/// Checks an order of `rank` dimensions (rules T-7, T-9).
+pub fn check_dim_order(order: &At<Vec<u8>>, rank: usize) -> Result<(), NodeDiagnostic> {
     if is_dim_order(order.value.iter().copied(), rank) {
         return Ok(());
     }
-    let message = format!("{:?} does not order {rank} dimensions", order.value);
+    let message = format!("{:?} is not an order of {rank} dimensions", order.value);
     let all: Vec<Cow<'_, str>> = (0..rank).map(|d| Cow::Owned(d.to_string())).collect();
-    Err(Diagnostic::error(order.id, message).label(format!("expected each of {} once", all.join(", "))))
+    Err(NodeDiagnostic::error(order.id, message).label(format!("expected each of {} once", all.join(", "))))
 }

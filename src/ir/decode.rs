@@ -1,4 +1,4 @@
-//! Tree -> Document: keys and kinds of nodes are checked, all mistakes are collected.
+//! SourceNode -> ParsedDocument: keys and kinds of nodes are checked, and all errors are reported.
 //!
 //! Names are not looked up here, and no file is opened; see [`super::resolve`].
 
@@ -7,11 +7,11 @@ use std::collections::HashMap;
 
 use super::document::*;
 use super::shape::{
-    self, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document, frame,
-    instruction, iota, jump_false, lie, literal_map, memory, method, r#move, named_data, patch, place, random, raw,
-    tensor, test, test_tensor,
+    self, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document,
+    field_override, frame, instruction, iota, jump_false, literal_map, memory, memory_placement, method, r#move,
+    named_data, patch, random, raw, tensor, test, test_tensor,
 };
-use super::tree::{Key, Node, NodeId, Value};
+use super::tree::{MapKey, NodeId, NodeValue, SourceNode};
 use crate::data::number::{NumericValue, nan_of, number_word};
 use crate::data::random::Distribution;
 use crate::diagnostics::clipped;
@@ -21,13 +21,13 @@ use crate::format::program::DEVICE_TYPE;
 use crate::format::program::InstructionType;
 use crate::format::table::Union;
 use crate::format::words::MEMORY_FORMATS;
-use crate::ir::Diagnostic;
+use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
 
-/// Makes a document of a tree, as far as possible, and says what is wrong with the rest.
-pub fn decode(node: Node<'_>) -> (Document<'_>, Vec<Diagnostic>) {
+/// Builds a document from a tree, as far as possible, and returns the errors of the rest.
+pub fn decode(node: SourceNode<'_>) -> (ParsedDocument<'_>, Vec<NodeDiagnostic>) {
     let mut decoder = Decoder { diagnostics: Vec::new() };
     let document = decoder.document(node).unwrap_or_default();
     decoder.diagnostics.sort_by_key(|diagnostic| diagnostic.at);
@@ -49,27 +49,27 @@ macro_rules! ranged {
 ranged! { i8 u8 i32 u32 i64 u64 }
 
 struct Decoder {
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Vec<NodeDiagnostic>,
 }
 
 /// The entries of a map whose keys are known.
-struct Fields<'a> {
+struct MapFields<'a> {
     id: NodeId,
     shape: &'static Shape,
-    entries: Vec<(Key<'a>, Option<Node<'a>>)>,
-    /// One of the keys was wrong: what seems to be missing may be what was meant by it.
-    slipped: bool,
+    entries: Vec<(MapKey<'a>, Option<SourceNode<'a>>)>,
+    /// One of the keys is unknown: it may be a typo of a key that seems to be missing.
+    has_unknown_key: bool,
 }
 
-impl<'a> Fields<'a> {
-    /// The value of a key, once.
-    fn take(&mut self, name: &str) -> Option<Node<'a>> {
+impl<'a> MapFields<'a> {
+    /// Takes the value of a key.
+    fn take(&mut self, name: &str) -> Option<SourceNode<'a>> {
         debug_assert!(self.shape.key(name).is_some(), "{} has no key {name}", self.shape.name);
         self.entries.iter_mut().find(|(key, _)| key.text == name)?.1.take()
     }
 
-    /// A value and the words that it may be, by the grammar.
-    fn take_words(&mut self, name: &str) -> Option<(Node<'a>, &'static [&'static str])> {
+    /// Takes the value of a key, with the words that the grammar allows for it.
+    fn take_words(&mut self, name: &str) -> Option<(SourceNode<'a>, &'static [&'static str])> {
         let words = self.shape.key(name)?.form.words();
         Some((self.take(name)?, words))
     }
@@ -79,7 +79,7 @@ impl<'a> Fields<'a> {
         self.which(self.shape.one_of)
     }
 
-    /// The keys of these that are there.
+    /// Those of `names` that are present.
     fn which(&self, names: &[&'static str]) -> Vec<&'static str> {
         names.iter().copied().filter(|name| self.entries.iter().any(|(key, _)| key.text == *name)).collect()
     }
@@ -87,71 +87,76 @@ impl<'a> Fields<'a> {
 
 impl Decoder {
     fn error(&mut self, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::error(at, message).label(label));
+        self.diagnostics.push(NodeDiagnostic::error(at, message).label(label));
     }
 
-    fn expected(&mut self, node: &Node<'_>, what: &str) {
+    fn expected(&mut self, node: &SourceNode<'_>, what: &str) {
         self.error(node.id, format!("expected {what}, found {}", node.value.describe()), format!("expected {what}"));
     }
 
-    fn expected_number(&mut self, node: &Node<'_>, what: &str) {
-        let wrong = Diagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe()));
-        let quoted = matches!(&node.value, Value::Text(text) if text.parse::<f64>().is_ok());
+    fn expected_number(&mut self, node: &SourceNode<'_>, what: &str) {
+        let wrong = NodeDiagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe()));
+        let quoted = matches!(&node.value, NodeValue::Text(text) if text.parse::<f64>().is_ok());
         let wrong = wrong.label(format!("expected {what}"));
-        self.diagnostics.push(if quoted { wrong.help("drop the quotes: what is quoted is a text") } else { wrong });
+        self.diagnostics.push(if quoted { wrong.help("remove the quotes: a quoted value is a string") } else { wrong });
     }
 
-    /// The entries of a map, whose keys must be different.
-    fn entries<'a>(&mut self, node: Node<'a>, what: &str) -> Vec<(Key<'a>, Node<'a>)> {
-        let Value::Map(entries) = node.value else {
+    /// The entries of a map; reports duplicate keys.
+    fn entries<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Vec<(MapKey<'a>, SourceNode<'a>)> {
+        let NodeValue::Map(entries) = node.value else {
             self.expected(&node, what);
             return Vec::new();
         };
         let mut first: HashMap<&str, NodeId> = HashMap::with_capacity(entries.len());
         for (key, _) in &entries {
             if let Some(first) = first.insert(&key.text, key.id) {
-                let twice = Diagnostic::error(key.id, format!("the key `{}` is there twice", key.text));
-                self.diagnostics.push(twice.label("again here").related(first, "first here"));
+                let duplicate = NodeDiagnostic::error(key.id, format!("duplicate key `{}`", key.text));
+                self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
         }
         entries
     }
 
     /// The entries of a map of a shape.
-    fn fields<'a>(&mut self, node: Node<'a>, shape: &'static Shape) -> Option<Fields<'a>> {
+    fn fields<'a>(&mut self, node: SourceNode<'a>, shape: &'static Shape) -> Option<MapFields<'a>> {
         let id = node.id;
-        let Value::Map(entries) = node.value else {
+        let NodeValue::Map(entries) = node.value else {
             let known: Vec<&str> = shape.keys.iter().map(|key| key.name).take(4).collect();
             let more = if shape.keys.len() > 4 { ", ..." } else { "" };
             self.expected(&node, &format!("a map ({}{more})", known.join(", ")));
             return None;
         };
-        let mut slipped = false;
+        let mut has_unknown_key = false;
         for (position, (key, _)) in entries.iter().enumerate() {
             if shape.key(&key.text).is_none() {
-                slipped = true;
+                has_unknown_key = true;
                 let known = shape.keys.iter().map(|key| key.name);
                 let list = known.clone().collect::<Vec<_>>().join(", ");
                 let unknown =
-                    Diagnostic::error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
-                self.diagnostics.push(unknown.label(format!("known are {list}")).suggest(&key.text, known));
+                    NodeDiagnostic::error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
+                self.diagnostics.push(unknown.label(format!("expected one of {list}")).suggest(&key.text, known));
             } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
-                let twice = Diagnostic::error(key.id, format!("the key `{}` is there twice", key.text));
-                self.diagnostics.push(twice.label("again here").related(first.id, "first here"));
+                let duplicate = NodeDiagnostic::error(key.id, format!("duplicate key `{}`", key.text));
+                self.diagnostics.push(duplicate.label("duplicate").related(first.id, "first defined here"));
             }
         }
-        for required in shape.required.iter().filter(|_| !slipped) {
+        for required in shape.required.iter().filter(|_| !has_unknown_key) {
             if !entries.iter().any(|(key, _)| key.text == *required) {
                 let missing = format!("{} needs the key `{required}`", called(shape));
                 self.error(id, missing, format!("`{required}` is missing"));
             }
         }
-        Some(Fields { id, shape, entries: entries.into_iter().map(|(key, node)| (key, Some(node))).collect(), slipped })
+        Some(MapFields {
+            id,
+            shape,
+            entries: entries.into_iter().map(|(key, node)| (key, Some(node))).collect(),
+            has_unknown_key,
+        })
     }
 
-    fn list<'a>(&mut self, node: Node<'a>, what: &str) -> Vec<Node<'a>> {
+    fn list<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Vec<SourceNode<'a>> {
         match node.value {
-            Value::List(items) => items,
+            NodeValue::List(items) => items,
             _ => {
                 self.expected(&node, what);
                 Vec::new()
@@ -159,9 +164,9 @@ impl Decoder {
         }
     }
 
-    fn text<'a>(&mut self, node: Node<'a>, what: &str) -> Option<Word<'a>> {
+    fn text<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Option<Word<'a>> {
         match node.value {
-            Value::Text(value) => Some(At { id: node.id, value }),
+            NodeValue::Text(value) => Some(At { id: node.id, value }),
             _ => {
                 self.expected(&node, what);
                 None
@@ -169,9 +174,9 @@ impl Decoder {
         }
     }
 
-    fn bool(&mut self, node: Node<'_>) -> Option<bool> {
+    fn bool(&mut self, node: SourceNode<'_>) -> Option<bool> {
         match node.value {
-            Value::Bool(b) => Some(b),
+            NodeValue::Bool(b) => Some(b),
             _ => {
                 self.expected(&node, "true or false");
                 None
@@ -180,10 +185,10 @@ impl Decoder {
     }
 
     /// An integer of a type.
-    fn int<T: Ranged>(&mut self, node: &Node<'_>, what: &str) -> Option<T> {
+    fn int<T: Ranged>(&mut self, node: &SourceNode<'_>, what: &str) -> Option<T> {
         let n = match node.value {
-            Value::Int(n) => i128::from(n),
-            Value::UInt(n) => i128::from(n),
+            NodeValue::Int(n) => i128::from(n),
+            NodeValue::UInt(n) => i128::from(n),
             _ => {
                 self.expected_number(node, what);
                 return None;
@@ -197,19 +202,19 @@ impl Decoder {
         value
     }
 
-    fn ints<T: Ranged>(&mut self, node: Node<'_>, what: &str) -> At<Vec<T>> {
+    fn ints<T: Ranged>(&mut self, node: SourceNode<'_>, what: &str) -> At<Vec<T>> {
         let id = node.id;
         let items = self.list(node, &format!("a list, each {what}"));
         At { id, value: items.iter().filter_map(|item| self.int(item, what)).collect() }
     }
 
-    fn number(&mut self, node: &Node<'_>) -> Option<NumericValue> {
+    fn number(&mut self, node: &SourceNode<'_>) -> Option<NumericValue> {
         match &node.value {
-            Value::Int(n) => Some(NumericValue::Int((*n).into())),
-            Value::UInt(n) => Some(NumericValue::Int((*n).into())),
-            Value::Float(x) => Some(NumericValue::Float(*x)),
-            Value::Bool(b) => Some(NumericValue::Bool(*b)),
-            Value::Text(text) => number_word(text).or_else(|| {
+            NodeValue::Int(n) => Some(NumericValue::Int((*n).into())),
+            NodeValue::UInt(n) => Some(NumericValue::Int((*n).into())),
+            NodeValue::Float(x) => Some(NumericValue::Float(*x)),
+            NodeValue::Bool(b) => Some(NumericValue::Bool(*b)),
+            NodeValue::Text(text) => number_word(text).or_else(|| {
                 self.expected_number(node, "a number");
                 None
             }),
@@ -220,21 +225,21 @@ impl Decoder {
         }
     }
 
-    fn float(&mut self, node: &Node<'_>) -> Option<f64> {
+    fn float(&mut self, node: &SourceNode<'_>) -> Option<f64> {
         self.number(node).map(NumericValue::to_f64)
     }
 
     /// The position of a word in a list of words.
-    fn one_of(&mut self, node: &Node<'_>, words: &[&str]) -> Option<usize> {
+    fn one_of(&mut self, node: &SourceNode<'_>, words: &[&str]) -> Option<usize> {
         let found = match &node.value {
-            Value::Text(text) => words.iter().position(|word| word == text),
+            NodeValue::Text(text) => words.iter().position(|word| word == text),
             _ => None,
         };
         if found.is_none() {
             let what = format!("one of {}", words.join(", "));
             let mut wrong =
-                Diagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe())).label(what);
-            if let Value::Text(text) = &node.value {
+                NodeDiagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe())).label(what);
+            if let NodeValue::Text(text) = &node.value {
                 wrong = wrong.suggest(text, words.iter().copied());
             }
             self.diagnostics.push(wrong);
@@ -243,14 +248,14 @@ impl Decoder {
     }
 
     /// The position of a value among the words that the grammar allows for its key.
-    fn choice(&mut self, fields: &mut Fields<'_>, name: &str) -> Option<usize> {
+    fn choice(&mut self, fields: &mut MapFields<'_>, name: &str) -> Option<usize> {
         let (node, words) = fields.take_words(name)?;
         self.one_of(&node, words)
     }
 
     /// A byte count: an integer, or one with K, M, G or T.
-    fn size(&mut self, node: &Node<'_>) -> Option<u64> {
-        if let Value::Text(text) = &node.value {
+    fn size(&mut self, node: &SourceNode<'_>) -> Option<u64> {
+        if let NodeValue::Text(text) = &node.value {
             let size = parse_bytes(text).filter(|_| text.ends_with(['K', 'M', 'G', 'T']));
             if size.is_none() {
                 self.expected(node, "a number of bytes, such as 4096 or 4K");
@@ -261,28 +266,28 @@ impl Decoder {
     }
 
     /// An alignment of segments, which may be any number of bytes (W-6).
-    fn multiple(&mut self, node: &Node<'_>) -> Option<u64> {
-        if matches!(&node.value, Value::Text(text) if text == "page") {
+    fn multiple(&mut self, node: &SourceNode<'_>) -> Option<u64> {
+        if matches!(&node.value, NodeValue::Text(text) if text == "page") {
             return Some(4096);
         }
         let bytes = self.size(node)?;
         if bytes == 0 || bytes > 1 << 30 {
-            self.error(node.id, format!("{bytes} is no alignment"), "expected 1 to 1G, such as 128, 4K or page");
+            self.error(node.id, format!("invalid alignment {bytes}"), "expected 1 to 1G, such as 128, 4K or page");
             return None;
         }
         Some(bytes)
     }
 
     /// An alignment inside a FlatBuffer or in memory.
-    fn alignment(&mut self, node: &Node<'_>) -> Option<u64> {
-        if matches!(&node.value, Value::Text(text) if text == "page") {
+    fn alignment(&mut self, node: &SourceNode<'_>) -> Option<u64> {
+        if matches!(&node.value, NodeValue::Text(text) if text == "page") {
             return Some(4096);
         }
         let bytes = self.size(node)?;
         if !bytes.is_power_of_two() || bytes > 1 << 30 {
             self.error(
                 node.id,
-                format!("{bytes} is no alignment"),
+                format!("invalid alignment {bytes}"),
                 "expected a power of two up to 1G, such as 128, 4K or page",
             );
             return None;
@@ -290,12 +295,12 @@ impl Decoder {
         Some(bytes)
     }
 
-    fn dtype(&mut self, node: &Node<'_>) -> Option<ScalarType> {
+    fn dtype(&mut self, node: &SourceNode<'_>) -> Option<ScalarType> {
         match &node.value {
-            Value::Text(text) => {
+            NodeValue::Text(text) => {
                 let found = ScalarType::parse(text);
                 if found.is_none() {
-                    let unknown = Diagnostic::error(node.id, format!("unknown element type `{text}`"));
+                    let unknown = NodeDiagnostic::error(node.id, format!("unknown element type `{text}`"));
                     self.diagnostics.push(
                         unknown.label("expected a torch dtype, such as float32").suggest(text, ScalarType::names()),
                     );
@@ -306,7 +311,7 @@ impl Decoder {
         }
     }
 
-    fn device(&mut self, node: Node<'_>) -> Option<(i8, i8)> {
+    fn device(&mut self, node: SourceNode<'_>) -> Option<(i8, i8)> {
         let word = self.text(node, "a device, such as cpu or cuda:1")?;
         let (kind, index) = word.value.split_once(':').unwrap_or((&word.value, "0"));
         let kind_number = DEVICE_TYPE.number_of(kind).or_else(|| kind.parse().ok());
@@ -323,16 +328,16 @@ impl Decoder {
         }
     }
 
-    fn document<'a>(&mut self, node: Node<'a>) -> Option<Document<'a>> {
-        if node.value == Value::Null {
-            self.error(node.id, "the text is empty", "expected `methods:`, or `named_data:`");
+    fn document<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedDocument<'a>> {
+        if node.value == NodeValue::Null {
+            self.error(node.id, "the YAML is empty", "expected `methods:`, or `named_data:`");
             return None;
         }
         let id = node.id;
         let mut fields = self.fields(node, &shape::DOCUMENT)?;
-        let mut document = Document {
+        let mut document = ParsedDocument {
             version: fields.take(document::version).and_then(|node| self.int(&node, "a version number")),
-            ..Document::default()
+            ..ParsedDocument::default()
         };
         document.name = fields.take(document::name).and_then(|node| self.name(node));
         if let Some(node) = fields.take(document::data) {
@@ -351,7 +356,7 @@ impl Decoder {
             .take(document::named_data)
             .inspect(|node| document.named_data_at = Some(node.id))
             .map(|node| match node.value {
-                Value::Null => Vec::new(),
+                NodeValue::Null => Vec::new(),
                 _ => {
                     let entries = self.entries(node, "a map of keys to data");
                     entries.into_iter().filter_map(|(key, node)| self.named_data(word(key), node)).collect()
@@ -370,10 +375,10 @@ impl Decoder {
         }
         if document.methods.is_none() && document.named_data.is_none() && document.checkpoints.is_empty() {
             let known = fields.which(&[document::methods, document::named_data, document::checkpoints]);
-            if known.is_empty() && !fields.slipped {
+            if known.is_empty() && !fields.has_unknown_key {
                 self.error(
                     id,
-                    "the text has neither methods nor named data",
+                    "the document has neither methods nor named data",
                     "expected `methods:`, or `named_data:` for a .ptd",
                 );
             }
@@ -381,26 +386,30 @@ impl Decoder {
         Some(document)
     }
 
-    /// A name for files.
-    fn name<'a>(&mut self, node: Node<'a>) -> Option<Word<'a>> {
+    /// A file name without a folder.
+    fn name<'a>(&mut self, node: SourceNode<'a>) -> Option<Word<'a>> {
         match node.value {
-            Value::Text(name) if !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']) => {
+            NodeValue::Text(name)
+                if !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']) =>
+            {
                 Some(At { id: node.id, value: name })
             }
             _ => {
-                self.expected(&node, "a name for files, without a folder");
+                self.expected(&node, "a file name without a folder");
                 None
             }
         }
     }
 
-    fn raw<'a>(&mut self, node: Node<'a>) -> Option<Raw<'a>> {
+    fn raw<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedOverrides<'a>> {
         let mut fields = self.fields(node, &shape::RAW)?;
-        let mut raw = Raw::default();
+        let mut raw = ParsedOverrides::default();
         if let Some(node) = fields.take(raw::set) {
-            for (key, node) in self.entries(node, "a map of paths to what they are made to say") {
+            for (key, node) in self.entries(node, "a map of paths to override values") {
                 match FieldPath::parse(&key.text) {
-                    Ok(path) => raw.sets.extend(self.lie(node).map(|lie| (At { id: key.id, value: path }, lie))),
+                    Ok(path) => raw
+                        .fields
+                        .extend(self.field_override(node).map(|value| (At { id: key.id, value: path }, value))),
                     Err(message) => {
                         self.error(key.id, message, "expected a path such as methods.forward.values[0].sizes")
                     }
@@ -421,34 +430,34 @@ impl Decoder {
         (raw.ptd, raw.bpte) = (other(raw::ptd), other(raw::bpte));
         for inner in [&raw.ptd, &raw.bpte].into_iter().flatten() {
             if inner.ptd.is_some() || inner.bpte.is_some() {
-                self.error(fields.id, "there is one `ptd` and one `bpte`, in the outer `raw`", "write them there");
+                self.error(fields.id, "`ptd` and `bpte` must not be nested", "move them to the outer `raw`");
             }
         }
         Some(raw)
     }
 
-    fn lie<'a>(&mut self, node: Node<'a>) -> Option<Lie<'a>> {
+    fn field_override<'a>(&mut self, node: SourceNode<'a>) -> Option<OverrideSource<'a>> {
         let id = node.id;
         Some(match node.value {
-            Value::Null => Lie::Null,
-            Value::Bool(b) => Lie::Integer(b.into()),
-            Value::Int(n) => Lie::Integer(n.into()),
-            Value::UInt(n) => Lie::Integer(n.into()),
-            Value::Float(x) => Lie::Float(x),
-            Value::List(items) if items.is_empty() => Lie::Empty,
-            Value::Text(text) => match &*text {
-                "absent" => Lie::Absent,
-                "null" => Lie::Null,
-                "empty" => Lie::Empty,
+            NodeValue::Null => OverrideSource::Null,
+            NodeValue::Bool(b) => OverrideSource::Integer(b.into()),
+            NodeValue::Int(n) => OverrideSource::Integer(n.into()),
+            NodeValue::UInt(n) => OverrideSource::Integer(n.into()),
+            NodeValue::Float(x) => OverrideSource::Float(x),
+            NodeValue::List(items) if items.is_empty() => OverrideSource::Empty,
+            NodeValue::Text(text) => match &*text {
+                "absent" => OverrideSource::Absent,
+                "null" => OverrideSource::Null,
+                "empty" => OverrideSource::Empty,
                 text => match number_word(text) {
-                    Some(NumericValue::Float(x)) => Lie::Float(x),
-                    _ => Lie::Text(text.to_owned()),
+                    Some(NumericValue::Float(x)) => OverrideSource::Float(x),
+                    _ => OverrideSource::Text(text.to_owned()),
                 },
             },
-            value @ Value::Map(_) => {
-                let mut fields = self.fields(Node { id, value }, &shape::LIE_MAP)?;
-                let same = fields.take(lie::same_as).and_then(|node| match &node.value {
-                    Value::Text(text) => {
+            value @ NodeValue::Map(_) => {
+                let mut fields = self.fields(SourceNode { id, value }, &shape::FIELD_OVERRIDE)?;
+                let same = fields.take(field_override::same_as).and_then(|node| match &node.value {
+                    NodeValue::Text(text) => {
                         FieldPath::parse(text).map_err(|error| self.error(node.id, error, "expected a path")).ok()
                     }
                     _ => {
@@ -456,26 +465,26 @@ impl Decoder {
                         None
                     }
                 });
-                let bytes = fields.take(lie::bytes).and_then(|node| self.data(node));
+                let bytes = fields.take(field_override::bytes).and_then(|node| self.data(node));
                 match (same, bytes) {
-                    (Some(path), None) => Lie::SameAs(path),
-                    (None, Some(data)) => Lie::Bytes(data),
-                    _ if fields.slipped => return None,
+                    (Some(path), None) => OverrideSource::SameAs(path),
+                    (None, Some(data)) => OverrideSource::Bytes(data),
+                    _ if fields.has_unknown_key => return None,
                     _ => {
-                        self.error(id, "a place is made to say one thing", "expected `same_as` or `bytes`");
+                        self.error(id, "an override has exactly one value", "expected `same_as` or `bytes`");
                         return None;
                     }
                 }
             }
             _ => {
-                let what = "a number, absent, null, empty, a text, {same_as: PATH} or {bytes: DATA}";
+                let what = "a number, absent, null, empty, a string, {same_as: PATH} or {bytes: DATA}";
                 self.expected(&node, what);
                 return None;
             }
         })
     }
 
-    fn layout(&mut self, node: Node<'_>) -> Option<Layout> {
+    fn layout(&mut self, node: SourceNode<'_>) -> Option<Layout> {
         let mut fields = self.fields(node, &shape::LAYOUT)?;
         let mut layout = Layout::default();
         for (index, option) in OPTIONS.iter().enumerate() {
@@ -491,23 +500,24 @@ impl Decoder {
     }
 
     /// A value of a layout option.
-    fn option(&mut self, option: &OptionSpec, node: &Node<'_>) -> Option<OptionValue> {
+    fn option(&mut self, option: &OptionSpec, node: &SourceNode<'_>) -> Option<OptionValue> {
         let value = match &node.value {
-            Value::Text(text) => option.parse(text),
-            Value::Int(n) => u64::try_from(*n).map_err(|_| option.expected()).and_then(|bytes| option.bytes(bytes)),
-            Value::UInt(n) => option.bytes(*n),
+            NodeValue::Text(text) => option.parse(text),
+            NodeValue::Int(n) => u64::try_from(*n).map_err(|_| option.expected()).and_then(|bytes| option.bytes(bytes)),
+            NodeValue::UInt(n) => option.bytes(*n),
             _ => Err(option.expected()),
         };
         value
             .map_err(|expected| {
-                let wrong = Diagnostic::error(node.id, format!("invalid `{}`: {}", option.name, node.value.describe()));
+                let wrong =
+                    NodeDiagnostic::error(node.id, format!("invalid `{}`: {}", option.name, node.value.describe()));
                 let wrong = wrong.label(format!("expected {expected}"));
                 let words = match option.kind {
                     OptionKind::Words(words) | OptionKind::WordsOrBytes(words, ..) => words,
                     OptionKind::Alignment | OptionKind::ForcedAlignment | OptionKind::Bytes(..) => &[],
                 };
                 let near = match &node.value {
-                    Value::Text(text) => wrong.suggest(text, words.iter().copied()),
+                    NodeValue::Text(text) => wrong.suggest(text, words.iter().copied()),
                     _ => wrong,
                 };
                 self.diagnostics.push(near);
@@ -515,26 +525,26 @@ impl Decoder {
             .ok()
     }
 
-    fn method<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Method<'a>> {
+    fn method<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Method<'a>> {
         let mut fields = self.fields(node, &shape::METHOD)?;
-        // Whether a name is there twice, the resolver sees when it makes its own index of names.
+        // The resolver reports duplicate names when it builds its index of names.
         let values = fields.take(method::values).map_or(Vec::new(), |node| match node.value {
-            Value::Map(entries) => entries,
+            NodeValue::Map(entries) => entries,
             _ => self.entries(node, "a map of names to values"),
         });
         let chains = match (fields.take(method::instructions), fields.take(method::chains)) {
             (Some(_), Some(chains)) => {
-                self.error(chains.id, "a method has either `instructions` or `chains`", "drop one of the two");
+                self.error(chains.id, "a method has either `instructions` or `chains`", "remove one of the two");
                 Vec::new()
             }
             (Some(instructions), None) => {
-                vec![Chain { instructions: self.instructions(instructions), ..Chain::default() }]
+                vec![ParsedChain { instructions: self.instructions(instructions), ..ParsedChain::default() }]
             }
             (None, Some(chains)) => {
                 let chains = self.list(chains, "a list of chains");
                 chains.into_iter().filter_map(|node| self.chain(node)).collect()
             }
-            (None, None) => vec![Chain::default()],
+            (None, None) => vec![ParsedChain::default()],
         };
         let delegates =
             fields.take(method::delegates).map_or(Vec::new(), |node| self.entries(node, "a map of names to delegates"));
@@ -559,19 +569,19 @@ impl Decoder {
         })
     }
 
-    fn words<'a>(&mut self, node: Node<'a>, what: &str) -> Vec<Word<'a>> {
+    fn words<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Vec<Word<'a>> {
         let items = self.list(node, what);
         items.into_iter().filter_map(|item| self.text(item, "a name")).collect()
     }
 
-    fn container_meta(&mut self, node: Node<'_>) -> Option<ContainerMetadata> {
-        if node.value == Value::Null {
+    fn container_meta(&mut self, node: SourceNode<'_>) -> Option<ContainerMetadata> {
+        if node.value == NodeValue::Null {
             return None;
         }
         let mut fields = self.fields(node, &shape::CONTAINER_META)?;
         let mut text = |name| {
-            let node = fields.take(name).filter(|node| node.value != Value::Null)?;
-            self.text(node, "a text, or null to leave it out").map(|word| word.value.into_owned())
+            let node = fields.take(name).filter(|node| node.value != NodeValue::Null)?;
+            self.text(node, "a string, or null to omit it").map(|word| word.value.into_owned())
         };
         Some(ContainerMetadata {
             encoded_inp_str: text(container_meta::inputs),
@@ -579,7 +589,7 @@ impl Decoder {
         })
     }
 
-    fn method_memory(&mut self, node: Node<'_>) -> Option<MethodMemory> {
+    fn method_memory(&mut self, node: SourceNode<'_>) -> Option<MethodMemory> {
         let mut fields = self.fields(node, &shape::METHOD_MEMORY)?;
         let mut unplanned = |decoder: &mut Decoder, name| decoder.choice(&mut fields, name) == Some(1);
         let (unplanned_inputs, unplanned_outputs) = (unplanned(self, memory::inputs), unplanned(self, memory::outputs));
@@ -610,27 +620,27 @@ impl Decoder {
         })
     }
 
-    fn buffer_device(&mut self, node: Node<'_>) -> Option<NonConstBufferDevice> {
+    fn buffer_device(&mut self, node: SourceNode<'_>) -> Option<NonConstBufferDevice> {
         let mut fields = self.fields(node, &shape::BUFFER_DEVICE)?;
         let buffer_idx =
-            fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the number of a buffer"))?;
+            fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the index of a buffer"))?;
         let (device_type, device_index) = fields.take(buffer_device::device).and_then(|node| self.device(node))?;
         Some(NonConstBufferDevice { buffer_idx, device_type, device_index })
     }
 
-    fn declaration<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Declaration<'a>> {
-        let Value::Map(entries) = &node.value else {
+    fn declaration<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Declaration<'a>> {
+        let NodeValue::Map(entries) = &node.value else {
             let value = Declared::Other(self.literal(node)?);
             return Some(Declaration { name, index: None, value });
         };
         if entries.iter().any(|(key, _)| key.text == tensor::tensor) {
             return self.tensor(name, node);
         }
-        // A slip in `tensor` is more likely than one in the other kinds.
+        // A typo of `tensor` is more likely than one of the other kinds.
         if let Some((key, _)) =
             entries.iter().find(|(key, _)| crate::diagnostics::nearest(&key.text, ["tensor"]).is_some())
         {
-            let unknown = Diagnostic::error(key.id, format!("unknown key `{}` in a value", key.text));
+            let unknown = NodeDiagnostic::error(key.id, format!("unknown key `{}` in a value", key.text));
             self.diagnostics
                 .push(unknown.label("expected `tensor`, or another kind of value").help("did you mean `tensor`?"));
             return None;
@@ -638,25 +648,25 @@ impl Decoder {
         let mut fields = self.fields(node, &shape::LITERAL_MAP)?;
         let index = fields
             .take(literal_map::index)
-            .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the number of a value")? }));
+            .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the index of a value")? }));
         let value = Declared::Other(self.literal_map(fields)?);
         Some(Declaration { name, index, value })
     }
 
-    fn tensor<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Declaration<'a>> {
+    fn tensor<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Declaration<'a>> {
         let mut fields = self.fields(node, &shape::TENSOR)?;
         let scalar_type = fields.take(tensor::tensor).and_then(|node| self.dtype(&node));
         let index = fields
             .take(tensor::index)
-            .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the number of a value")? }));
+            .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the index of a value")? }));
         let view_of = fields.take(tensor::view_of).and_then(|node| self.text(node, "the name of a tensor"));
         if let Some(view_of) = &view_of {
             for other in fields.which(&[tensor::data, tensor::mutable, tensor::memory, tensor::external]) {
-                let message = format!("a view has the memory and data of its base, and no `{other}` of its own");
-                self.error(view_of.id, message, format!("drop `{other}`, or `view_of`"));
+                let message = format!("a view has the memory and data of its base and cannot have `{other}`");
+                self.error(view_of.id, message, format!("remove `{other}`, or `view_of`"));
             }
         }
-        let memory = fields.take(tensor::memory).and_then(|node| self.place(node));
+        let memory = fields.take(tensor::memory).and_then(|node| self.memory_placement(node));
         let external = fields.take(tensor::external).and_then(|node| self.external(node));
         let mutable = fields.take(tensor::mutable).and_then(|node| self.bool(node)).unwrap_or(false);
         let mut attributes = Vec::new();
@@ -669,7 +679,7 @@ impl Decoder {
             };
             attributes.extend(value.map(|value| (index, value)));
         }
-        let tensor = Tensor {
+        let tensor = ParsedTensor {
             sizes: fields.take(tensor::sizes).map(|node| self.ints(node, "a size")),
             dim_order: fields.take(tensor::dim_order).map(|node| self.ints(node, "a dimension")),
             attributes,
@@ -688,35 +698,42 @@ impl Decoder {
         Some(Declaration { name, index, value: Declared::Tensor(Box::new(tensor)) })
     }
 
-    fn word_or_number(&mut self, node: &Node<'_>, words: &[&str]) -> Option<i8> {
+    fn word_or_number(&mut self, node: &SourceNode<'_>, words: &[&str]) -> Option<i8> {
         match node.value {
-            Value::Int(_) => self.int(node, "a number of one byte"),
+            NodeValue::Int(_) => self.int(node, "a number of one byte"),
             _ => self.one_of(node, words).map(|position| position as i8),
         }
     }
 
-    fn place(&mut self, node: Node<'_>) -> Option<Place> {
-        if matches!(node.value, Value::Text(_)) {
+    fn memory_placement(&mut self, node: SourceNode<'_>) -> Option<MemoryPlacement> {
+        if matches!(node.value, NodeValue::Text(_)) {
             return self
-                .one_of(&node, shape::PLACE_WORDS)
-                .map(|position| if position == 0 { Place::Auto } else { Place::None });
+                .one_of(&node, shape::MEMORY_PLACEMENT_WORDS)
+                .map(|position| if position == 0 { MemoryPlacement::Auto } else { MemoryPlacement::None });
         }
-        let mut fields = self.fields(node, &shape::PLACE)?;
-        let pool = fields.take(place::pool).and_then(|node| self.int(&node, "the number of a pool, from 1"))?;
-        let offset = fields.take(place::offset).and_then(|node| self.int(&node, "an offset in bytes"));
-        Some(Place::In { pool, offset })
+        let mut fields = self.fields(node, &shape::MEMORY_PLACEMENT)?;
+        let pool =
+            fields.take(memory_placement::pool).and_then(|node| self.int(&node, "the number of a pool, from 1"))?;
+        let offset = fields.take(memory_placement::offset).and_then(|node| self.int(&node, "an offset in bytes"));
+        Some(MemoryPlacement::In { pool, offset })
     }
 
-    /// `external: true` or a tag; `false` is as if it were not there.
-    fn external<'a>(&mut self, node: Node<'a>) -> Option<At<Option<Cow<'a, str>>>> {
+    /// `external: true` or a tag; `false` is equal to an absent key.
+    fn external<'a>(&mut self, node: SourceNode<'a>) -> Option<At<Option<Cow<'a, str>>>> {
         match node.value {
-            Value::Bool(false) => None,
-            Value::Bool(true) => Some(At { id: node.id, value: None }),
-            Value::Text(tag) if !tag.is_empty() && !tag.contains(['/', '\\', '\0']) && tag != "." && tag != ".." => {
+            NodeValue::Bool(false) => None,
+            NodeValue::Bool(true) => Some(At { id: node.id, value: None }),
+            NodeValue::Text(tag)
+                if !tag.is_empty() && !tag.contains(['/', '\\', '\0']) && tag != "." && tag != ".." =>
+            {
                 Some(At { id: node.id, value: Some(tag) })
             }
-            Value::Text(_) => {
-                self.error(node.id, "a tag is the name of a .ptd, without folders", "expected a name such as `lora`");
+            NodeValue::Text(_) => {
+                self.error(
+                    node.id,
+                    "a tag is the file name of a .ptd, without a folder",
+                    "expected a name such as `lora`",
+                );
                 None
             }
             _ => {
@@ -726,38 +743,38 @@ impl Decoder {
         }
     }
 
-    fn literals<'a>(&mut self, node: Node<'a>) -> Vec<At<Literal<'a>>> {
+    fn literals<'a>(&mut self, node: SourceNode<'a>) -> Vec<At<Literal<'a>>> {
         let items = self.list(node, "a list");
         items.into_iter().filter_map(|item| self.literal(item)).collect()
     }
 
-    fn literal<'a>(&mut self, node: Node<'a>) -> Option<At<Literal<'a>>> {
+    fn literal<'a>(&mut self, node: SourceNode<'a>) -> Option<At<Literal<'a>>> {
         let id = node.id;
         let value = match node.value {
-            Value::Null => Literal::Null,
-            Value::Bool(b) => Literal::Bool(b),
-            Value::Int(n) => Literal::Int(n),
-            Value::UInt(n) => {
-                self.error(id, format!("{n} does not fit an Int"), "expected a signed 64-bit integer");
+            NodeValue::Null => Literal::Null,
+            NodeValue::Bool(b) => Literal::Bool(b),
+            NodeValue::Int(n) => Literal::Int(n),
+            NodeValue::UInt(n) => {
+                self.error(id, format!("{n} is out of range for an Int"), "expected a signed 64-bit integer");
                 return None;
             }
-            Value::Float(x) => Literal::Double(x),
-            Value::Text(text) => match nan_of(&text) {
+            NodeValue::Float(x) => Literal::Double(x),
+            NodeValue::Text(text) => match nan_of(&text) {
                 Some(nan) => Literal::Double(nan),
                 None => Literal::Word(text),
             },
-            Value::List(items) => Literal::List(items.into_iter().filter_map(|item| self.literal(item)).collect()),
-            Value::Map(entries) => {
-                let mut fields = self.fields(Node { id, value: Value::Map(entries) }, &shape::LITERAL_MAP)?;
+            NodeValue::List(items) => Literal::List(items.into_iter().filter_map(|item| self.literal(item)).collect()),
+            NodeValue::Map(entries) => {
+                let mut fields = self.fields(SourceNode { id, value: NodeValue::Map(entries) }, &shape::LITERAL_MAP)?;
                 if fields.entries.len() == 1
                     && let Some(index) = fields.take(literal_map::index)
                 {
-                    return Some(At { id, value: Literal::Index(self.int(&index, "the number of a value")?) });
+                    return Some(At { id, value: Literal::Index(self.int(&index, "the index of a value")?) });
                 }
                 if let Some(index) = fields.take(literal_map::index) {
                     self.error(
                         index.id,
-                        "a literal has no number of its own here",
+                        "a literal cannot have an `index` here",
                         "only values under `values` may have an `index`",
                     );
                 }
@@ -767,30 +784,30 @@ impl Decoder {
         Some(At { id, value })
     }
 
-    fn literal_map<'a>(&mut self, mut fields: Fields<'a>) -> Option<At<Literal<'a>>> {
+    fn literal_map<'a>(&mut self, mut fields: MapFields<'a>) -> Option<At<Literal<'a>>> {
         let id = fields.id;
         let which = fields.alternatives();
         let [kind] = which[..] else {
-            if fields.slipped {
+            if fields.has_unknown_key {
                 return None;
             }
             let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
             let all = format!("{}, {}", tensor::tensor, fields.shape.one_of.join(", "));
-            self.error(id, format!("a value has one kind, this one has {found}"), format!("expected one of {all}"));
+            self.error(id, format!("a value has exactly one kind, found {found}"), format!("expected one of {all}"));
             return None;
         };
         let node = fields.take(kind)?;
         let value = match kind {
             literal_map::int => Literal::Int(self.int(&node, "an integer")?),
-            literal_map::double if matches!(node.value, Value::Bool(_)) => {
+            literal_map::double if matches!(node.value, NodeValue::Bool(_)) => {
                 self.expected(&node, "a number");
                 return None;
             }
             literal_map::double => Literal::Double(self.float(&node)?),
             literal_map::bool => Literal::Bool(self.bool(node)?),
-            literal_map::string => Literal::String(self.text(node, "a text")?.value),
+            literal_map::string => Literal::String(self.text(node, "a string")?.value),
             literal_map::null => {
-                if node.value != Value::Null {
+                if node.value != NodeValue::Null {
                     self.expected(&node, "null");
                 }
                 Literal::Null
@@ -806,21 +823,21 @@ impl Decoder {
         Some(At { id, value })
     }
 
-    fn chain<'a>(&mut self, node: Node<'a>) -> Option<Chain<'a>> {
+    fn chain<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedChain<'a>> {
         let mut fields = self.fields(node, &shape::CHAIN)?;
         let mut literals =
             |decoder: &mut Decoder, name| fields.take(name).map_or(Vec::new(), |node| decoder.literals(node));
         let (inputs, outputs) = (literals(self, chain::inputs), literals(self, chain::outputs));
         let instructions = fields.take(chain::instructions).map_or(Vec::new(), |node| self.instructions(node));
-        Some(Chain { inputs, outputs, instructions })
+        Some(ParsedChain { inputs, outputs, instructions })
     }
 
-    fn instructions<'a>(&mut self, node: Node<'a>) -> Vec<Instruction<'a>> {
+    fn instructions<'a>(&mut self, node: SourceNode<'a>) -> Vec<ParsedInstruction<'a>> {
         let items = self.list(node, "a list of instructions");
         items.into_iter().filter_map(|item| self.instruction(item)).collect()
     }
 
-    fn instruction<'a>(&mut self, node: Node<'a>) -> Option<Instruction<'a>> {
+    fn instruction<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedInstruction<'a>> {
         let id = node.id;
         let mut fields = self.fields(node, &shape::INSTRUCTION)?;
         let label = fields.take(instruction::label).and_then(|node| self.text(node, "a name"));
@@ -835,33 +852,33 @@ impl Decoder {
             [key] => {
                 let kind = instruction_type(key);
                 if let Some(out) = out.as_ref().filter(|_| kind != InstructionType::KernelCall) {
-                    self.error(out.id, format!("`out` belongs to a kernel, not to `{key}`"), "drop it");
+                    self.error(out.id, format!("`out` belongs to a kernel, not to `{key}`"), "remove it");
                 }
                 let takes_args = matches!(kind, InstructionType::KernelCall | InstructionType::DelegateCall);
                 if let Some(args) = args.as_ref().filter(|_| !takes_args) {
                     let message = format!("`args` belong to a kernel or a delegate, not to `{key}`");
-                    self.error(args.id, message, "drop them");
+                    self.error(args.id, message, "remove them");
                 }
                 let node = fields.take(key)?;
                 Some(self.action(kind, node, args, out)?)
             }
-            _ if fields.slipped => return None,
+            _ if fields.has_unknown_key => return None,
             ref several => {
                 let found = if several.is_empty() { "none".to_owned() } else { several.join(" and ") };
-                let message = format!("an instruction does one thing, this one has {found}");
+                let message = format!("an instruction has exactly one kind, found {found}");
                 self.error(id, message, format!("expected one of {}", fields.shape.one_of.join(", ")));
                 return None;
             }
         };
-        Some(Instruction { label, stacktrace, action })
+        Some(ParsedInstruction { label, stacktrace, action })
     }
 
     fn action<'a>(
         &mut self,
         kind: InstructionType,
-        node: Node<'a>,
-        args: Option<Node<'a>>,
-        out: Option<Node<'a>>,
+        node: SourceNode<'a>,
+        args: Option<SourceNode<'a>>,
+        out: Option<SourceNode<'a>>,
     ) -> Option<Action<'a>> {
         Some(match kind {
             InstructionType::KernelCall => {
@@ -871,7 +888,7 @@ impl Decoder {
                 }
                 let args = args.map_or(Vec::new(), |node| self.literals(node));
                 let out = out.map(|node| match node.value {
-                    Value::Text(value) => vec![At { id: node.id, value }],
+                    NodeValue::Text(value) => vec![At { id: node.id, value }],
                     _ => self.words(node, "a name, or a list of names"),
                 });
                 Action::Kernel { name: name?, args, out }
@@ -896,24 +913,24 @@ impl Decoder {
         })
     }
 
-    fn name_or_number<'a>(&mut self, node: Node<'a>, what: &str) -> Option<At<NameOrNumber<'a>>> {
+    fn name_or_number<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Option<At<NameOrNumber<'a>>> {
         let id = node.id;
         let value = match node.value {
-            Value::Text(text) => NameOrNumber::Name(text),
+            NodeValue::Text(text) => NameOrNumber::Name(text),
             _ => NameOrNumber::Number(self.int(&node, what)?),
         };
         Some(At { id, value })
     }
 
-    fn frame(&mut self, node: Node<'_>) -> Option<Frame> {
+    fn frame(&mut self, node: SourceNode<'_>) -> Option<Frame> {
         let mut fields = self.fields(node, &shape::FRAME)?;
         let lineno = fields.take(frame::lineno).and_then(|node| self.int(&node, "a line number")).unwrap_or(0);
         let mut text =
-            |name| fields.take(name).and_then(|node| self.text(node, "a text")).map(|word| word.value.into_owned());
+            |name| fields.take(name).and_then(|node| self.text(node, "a string")).map(|word| word.value.into_owned());
         Some(Frame { filename: text(frame::filename), lineno, name: text(frame::name), context: text(frame::context) })
     }
 
-    fn delegate<'a>(&mut self, name: Word<'a>, node: Node<'a>) -> Option<Delegate<'a>> {
+    fn delegate<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Delegate<'a>> {
         let mut fields = self.fields(node, &shape::DELEGATE)?;
         let backend = fields.take(delegate::backend).and_then(|node| self.text(node, "the name of a backend"));
         let data = fields.take(delegate::data).and_then(|node| self.data(node));
@@ -924,22 +941,22 @@ impl Decoder {
         Some(Delegate { name, backend: backend?.value, data: data?, compile_specs, inline })
     }
 
-    fn compile_spec<'a>(&mut self, node: Node<'a>) -> Option<(Cow<'a, str>, Data<'a>)> {
+    fn compile_spec<'a>(&mut self, node: SourceNode<'a>) -> Option<(Cow<'a, str>, Data<'a>)> {
         let mut fields = self.fields(node, &shape::COMPILE_SPEC)?;
         let key = fields.take(compile_spec::key).and_then(|node| self.text(node, "a name"));
         let value = fields.take(compile_spec::value).and_then(|node| self.data(node));
         Some((key?.value, value?))
     }
 
-    fn checkpoint<'a>(&mut self, node: Node<'a>) -> Option<Checkpoint<'a>> {
+    fn checkpoint<'a>(&mut self, node: SourceNode<'a>) -> Option<Checkpoint<'a>> {
         let mut fields = self.fields(node, &shape::CHECKPOINT)?;
         let include = fields.take(checkpoint::include).map(|node| self.patterns(node));
         let exclude = fields.take(checkpoint::exclude).map_or(Vec::new(), |node| self.patterns(node));
         let mut rename = Vec::new();
         for (key, node) in
-            fields.take(checkpoint::rename).map_or(Vec::new(), |node| self.entries(node, "a map of beginnings"))
+            fields.take(checkpoint::rename).map_or(Vec::new(), |node| self.entries(node, "a map of prefixes"))
         {
-            rename.extend(self.text(node, "what takes its place").map(|to| (word(key), to)));
+            rename.extend(self.text(node, "a replacement").map(|to| (word(key), to)));
         }
         let tag = fields.take(checkpoint::external).and_then(|node| self.external(node)).and_then(|tag| tag.value);
         let safetensors =
@@ -947,19 +964,20 @@ impl Decoder {
         Some(Checkpoint { safetensors, include, exclude, rename, tag })
     }
 
-    fn patterns<'a>(&mut self, node: Node<'a>) -> Vec<Word<'a>> {
+    fn patterns<'a>(&mut self, node: SourceNode<'a>) -> Vec<Word<'a>> {
         match node.value {
-            Value::List(items) => items.into_iter().filter_map(|node| self.text(node, "a pattern")).collect(),
+            NodeValue::List(items) => items.into_iter().filter_map(|node| self.text(node, "a pattern")).collect(),
             _ => self.text(node, "a pattern, or a list of them").into_iter().collect(),
         }
     }
 
-    fn named_data<'a>(&mut self, key: Word<'a>, node: Node<'a>) -> Option<NamedData<'a>> {
-        let described = matches!(&node.value, Value::Map(entries) if entries.iter().any(|(key, _)| key.text == "data"));
+    fn named_data<'a>(&mut self, key: Word<'a>, node: SourceNode<'a>) -> Option<ParsedNamedData<'a>> {
+        let described =
+            matches!(&node.value, NodeValue::Map(entries) if entries.iter().any(|(key, _)| key.text == "data"));
         if !described {
             let data = self.data(node)?;
             let align = data.align;
-            return Some(NamedData {
+            return Some(ParsedNamedData {
                 key,
                 data,
                 align,
@@ -978,34 +996,34 @@ impl Decoder {
         if scalar_type.is_none()
             && let Some(id) = sizes.as_ref().map(|sizes| sizes.id).or(dim_order.as_ref().map(|order| order.id))
         {
-            self.error(id, "sizes without an element type", "give the element type with `tensor`");
+            self.error(id, "`sizes` or `dim_order` without an element type", "give the element type with `tensor`");
         }
         let data = fields.take(named_data::data).and_then(|node| self.data(node))?;
         if align.is_some() && data.align.is_some() {
-            self.error(data.id, "`align` is given twice", "drop one of the two");
+            self.error(data.id, "duplicate `align`", "remove one of the two");
         }
         let align = align.or(data.align);
-        Some(NamedData { key, data, align, external, scalar_type, sizes, dim_order })
+        Some(ParsedNamedData { key, data, align, external, scalar_type, sizes, dim_order })
     }
 
-    fn data<'a>(&mut self, node: Node<'a>) -> Option<Data<'a>> {
+    fn data<'a>(&mut self, node: SourceNode<'a>) -> Option<Data<'a>> {
         let id = node.id;
         match node.value {
-            Value::Text(ref word) if number_word(word).is_some() => {
+            NodeValue::Text(ref word) if number_word(word).is_some() => {
                 return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None, copy: 0 });
             }
-            Value::Text(name) => {
+            NodeValue::Text(name) => {
                 return Some(Data { id, source: DataSource::Name(name), align: None, dtype: None, copy: 0 });
             }
-            Value::List(items) => {
+            NodeValue::List(items) => {
                 return Some(Data { id, source: DataSource::Numbers(items), align: None, dtype: None, copy: 0 });
             }
-            Value::Map(_) => {}
-            // A rank-0 tensor's only number.
-            Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Bool(_) => {
+            NodeValue::Map(_) => {}
+            // The only number of a rank-0 tensor.
+            NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::Bool(_) => {
                 return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None, copy: 0 });
             }
-            Value::Null => {
+            NodeValue::Null => {
                 self.expected(&node, "data: numbers, or a map such as {hex: ...}");
                 return None;
             }
@@ -1016,13 +1034,13 @@ impl Decoder {
         let copy = fields.take(data_map::copy).and_then(|node| self.int(&node, "a number")).unwrap_or(0);
         let which = fields.alternatives();
         let [kind] = which[..] else {
-            if fields.slipped {
+            if fields.has_unknown_key {
                 return None;
             }
             let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
             self.error(
                 id,
-                format!("data come from one source, these from {found}"),
+                format!("data have exactly one source, found {found}"),
                 format!("expected one of {}", fields.shape.one_of.join(", ")),
             );
             return None;
@@ -1037,17 +1055,17 @@ impl Decoder {
         ];
         for (owner, name) in owned {
             if let Some(node) = fields.take(name) {
-                self.error(node.id, format!("`{name}` belongs to {owner}, not to {kind}"), "drop it");
+                self.error(node.id, format!("`{name}` belongs to {owner}, not to {kind}"), "remove it");
             }
         }
         Some(Data { id, source: source?, align, dtype, copy })
     }
 
-    fn source<'a>(&mut self, kind: &str, value: Node<'a>, fields: &mut Fields<'a>) -> Option<DataSource<'a>> {
+    fn source<'a>(&mut self, kind: &str, value: SourceNode<'a>, fields: &mut MapFields<'a>) -> Option<DataSource<'a>> {
         Some(match kind {
             data_map::hex => DataSource::Bytes(self.hex(value)?),
             data_map::base64 => DataSource::Bytes(self.base64(value)?),
-            data_map::text => DataSource::Bytes(self.text(value, "a text")?.value.into_owned().into_bytes()),
+            data_map::text => DataSource::Bytes(self.text(value, "a string")?.value.into_owned().into_bytes()),
             data_map::numbers => DataSource::Numbers(self.list(value, "a list of numbers")),
             data_map::fill => {
                 let count = fields.take(data_map::size).and_then(|node| self.size(&node));
@@ -1074,7 +1092,7 @@ impl Decoder {
                 };
                 let inner = fields.take(name).and_then(|node| self.text(node, what));
                 if inner.is_none() {
-                    let message = "which data of the file are meant is not said";
+                    let message = format!("missing `{name}` of the data in the file");
                     self.error(value.id, message, format!("add `{name}:` with {what}"));
                 }
                 let path = self.text(value, "the path of a file");
@@ -1087,7 +1105,7 @@ impl Decoder {
         })
     }
 
-    fn random<'a>(&mut self, node: Node<'a>) -> Option<DataSource<'a>> {
+    fn random<'a>(&mut self, node: SourceNode<'a>) -> Option<DataSource<'a>> {
         let mut fields = self.fields(node, &shape::RANDOM)?;
         let seed = fields.take(random::seed).and_then(|node| self.int(&node, "a seed"));
         let normal = self.choice(&mut fields, random::distribution) == Some(1);
@@ -1097,7 +1115,7 @@ impl Decoder {
         };
         for name in wrong {
             if let Some(node) = fields.take(name) {
-                self.error(node.id, format!("`{name}` belongs to the distribution {owner}"), "drop it");
+                self.error(node.id, format!("`{name}` belongs to the distribution {owner}"), "remove it");
             }
         }
         let mut number = |name| fields.take(name).and_then(|node| self.number(&node));
@@ -1113,10 +1131,10 @@ impl Decoder {
         Some(DataSource::Random(seed?, kind))
     }
 
-    fn hex(&mut self, node: Node<'_>) -> Option<Vec<u8>> {
-        // Digits alone arrive as a number, whose spelling is gone.
-        if matches!(node.value, Value::Int(_) | Value::UInt(_) | Value::Float(_)) {
-            self.error(node.id, "hexadecimal digits that look like a number", "put them in quotes");
+    fn hex(&mut self, node: SourceNode<'_>) -> Option<Vec<u8>> {
+        // The YAML parser reads digits alone as a number, whose spelling is lost.
+        if matches!(node.value, NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_)) {
+            self.error(node.id, "hexadecimal digits parsed as a number", "put them in quotes");
             return None;
         }
         let word = self.text(node, "hexadecimal digits")?;
@@ -1125,37 +1143,37 @@ impl Decoder {
         if let Some(wrong) = wrong {
             let label =
                 if word.value.contains("0x") { "write the digits without 0x" } else { "expected 0 to 9 and a to f" };
-            self.error(word.id, format!("`{wrong}` is no hexadecimal digit"), label);
+            self.error(word.id, format!("`{wrong}` is not a hexadecimal digit"), label);
             return None;
         }
         let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(&digits);
         if bytes.is_err() {
             self.error(
                 word.id,
-                format!("{} hexadecimal digits make no whole bytes", digits.len()),
+                format!("{} hexadecimal digits are not a whole number of bytes", digits.len()),
                 "expected two digits for each byte",
             );
         }
         bytes.ok()
     }
 
-    fn base64(&mut self, node: Node<'_>) -> Option<Vec<u8>> {
+    fn base64(&mut self, node: SourceNode<'_>) -> Option<Vec<u8>> {
         let word = self.text(node, "base64")?;
         let digits: Vec<u8> = word.value.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
         let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=') || c.is_whitespace();
         if let Some(wrong) = word.value.chars().find(|c| !is_digit(*c)) {
-            self.error(word.id, format!("`{wrong}` is no base64 digit"), "expected A to Z, a to z, 0 to 9, + and /");
+            self.error(word.id, format!("`{wrong}` is not a base64 digit"), "expected A to Z, a to z, 0 to 9, + and /");
             return None;
         }
         let bytes = data_encoding::BASE64.decode(&digits);
         if bytes.is_err() {
-            let message = format!("{} base64 digits make no whole bytes", digits.len());
-            self.error(word.id, message, "expected groups of four, the last one filled up with =");
+            let message = format!("{} base64 digits are not a whole number of bytes", digits.len());
+            self.error(word.id, message, "expected groups of four, the last one padded with =");
         }
         bytes.ok()
     }
 
-    fn test<'a>(&mut self, node: Node<'a>) -> Option<Test<'a>> {
+    fn test<'a>(&mut self, node: SourceNode<'a>) -> Option<Test<'a>> {
         let mut fields = self.fields(node, &shape::TEST)?;
         let mut values = |decoder: &mut Decoder, name| {
             let node = fields.take(name)?;
@@ -1168,7 +1186,7 @@ impl Decoder {
             let node = fields.take(name)?;
             let number = self.float(&node)?;
             if number < 0.0 || number.is_nan() {
-                self.error(node.id, format!("{number} is no tolerance"), "expected 0 or more");
+                self.error(node.id, format!("invalid tolerance {number}"), "expected 0 or more");
             }
             Some(number)
         };
@@ -1176,13 +1194,15 @@ impl Decoder {
         Some(Test { inputs: inputs?, outputs, atol, rtol })
     }
 
-    fn test_value<'a>(&mut self, node: Node<'a>) -> Option<At<TestValue<'a>>> {
+    fn test_value<'a>(&mut self, node: SourceNode<'a>) -> Option<At<TestValue<'a>>> {
         let id = node.id;
         let value = match &node.value {
-            Value::Null => TestValue::Null,
-            Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => TestValue::Number(self.number(&node)?),
-            Value::Text(text) => TestValue::Text(text.clone()),
-            Value::Map(entries) if entries.iter().any(|(key, _)| key.text == "data") => {
+            NodeValue::Null => TestValue::Null,
+            NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => {
+                TestValue::Number(self.number(&node)?)
+            }
+            NodeValue::Text(text) => TestValue::Text(text.clone()),
+            NodeValue::Map(entries) if entries.iter().any(|(key, _)| key.text == "data") => {
                 let mut fields = self.fields(node, &shape::TEST_TENSOR)?;
                 let sizes = fields.take(test_tensor::sizes).map(|node| self.ints(node, "a size"));
                 TestValue::Tensor(sizes, fields.take(test_tensor::data).and_then(|node| self.data(node))?)
@@ -1200,17 +1220,17 @@ const _: () = assert!(shape::INSTRUCTION_KINDS == <InstructionType as Union>::ME
 fn instruction_type(key: &str) -> InstructionType {
     let position = shape::INSTRUCTION.one_of.iter().position(|other| *other == key);
     let tag = position.and_then(|position| u8::try_from(position + 1).ok());
-    tag.and_then(InstructionType::of_tag).expect("the keys and the members are as many")
+    tag.and_then(InstructionType::of_tag).expect("one key for each member of the union")
 }
 
-fn word(key: Key<'_>) -> Word<'_> {
+fn word(key: MapKey<'_>) -> Word<'_> {
     At { id: key.id, value: key.text }
 }
 
-/// What a person calls a map of a shape.
+/// Name of a map of a shape, for messages.
 fn called(shape: &Shape) -> String {
     match shape.name {
-        "document" => "the text".into(),
+        "document" => "the document".into(),
         "literal_map" => "a value".into(),
         "data_map" => "data".into(),
         "memory" | "jump_false" | "random" | "iota" | "move" | "layout" | "container_meta" => {

@@ -1,9 +1,11 @@
-//! What the user wrote, in types: names, literals, sugar, almost every key optional, each part with the number of its
-//! node. Nothing is looked up or computed yet; [`super::decode`] makes it, [`super::resolve`] uses it.
+//! The document as parsed: names, literals, optional keys, each part with the id of its node.
+//!
+//! Names are not looked up and defaults are not computed here. [`super::decode`] builds a document, [`super::resolve`]
+//! resolves it.
 
 use std::borrow::Cow;
 
-use super::tree::{Node, NodeId};
+use super::tree::{NodeId, SourceNode};
 use crate::data::number::NumericValue;
 use crate::data::random::Distribution;
 use crate::format::ScalarType;
@@ -11,39 +13,39 @@ use crate::format::path::FieldPath;
 use crate::layout::options::OptionOverrides;
 use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
 
-/// Something with its node.
+/// A value with the id of its node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct At<T> {
-    /// Number of the node.
+    /// Id of the node.
     pub id: NodeId,
-    /// What it is.
+    /// The value.
     pub value: T,
 }
 
-/// A text with its node.
+/// A string with the id of its node.
 pub type Word<'a> = At<Cow<'a, str>>;
 
-/// A whole text.
+/// A whole document.
 #[derive(Debug, Default)]
-pub struct Document<'a> {
-    /// What the outputs are called.
+pub struct ParsedDocument<'a> {
+    /// File name of the outputs, without extension.
     pub name: Option<Word<'a>>,
     /// Schema version.
     pub version: Option<u32>,
-    /// The methods; `None` in a text of data only.
+    /// Methods; `None` in a document of data only.
     pub methods: Option<Vec<Method<'a>>>,
     /// Payloads by name.
     pub data: Vec<(Word<'a>, Data<'a>)>,
     /// Keyed blobs.
-    pub named_data: Option<Vec<NamedData<'a>>>,
-    /// Where they are.
+    pub named_data: Option<Vec<ParsedNamedData<'a>>>,
+    /// Node of `named_data`.
     pub named_data_at: Option<NodeId>,
-    /// Whole files of weights.
+    /// `.safetensors` files whose tensors are added to a `.ptd`.
     pub checkpoints: Vec<Checkpoint<'a>>,
-    /// Layout.
+    /// Layout options.
     pub layout: Layout,
-    /// What is changed in the end.
-    pub raw: Raw<'a>,
+    /// Overrides that are applied after layout.
+    pub raw: ParsedOverrides<'a>,
 }
 
 /// The tensors of a `.safetensors` file or of a set of them.
@@ -51,53 +53,53 @@ pub struct Document<'a> {
 pub struct Checkpoint<'a> {
     /// The file, or the index of the set.
     pub safetensors: Word<'a>,
-    /// Patterns of which a name must match one; `None` is every name.
+    /// Patterns of names to include; `None` for all.
     pub include: Option<Vec<Word<'a>>>,
-    /// Patterns of which a name must match none.
+    /// Patterns of names to exclude.
     pub exclude: Vec<Word<'a>>,
-    /// Beginnings of names, and what takes their place.
+    /// Prefixes of names, and their replacements.
     pub rename: Vec<(Word<'a>, Word<'a>)>,
     /// The tag of the `.ptd`.
     pub tag: Option<Cow<'a, str>>,
 }
 
-/// What is made wrong when all is laid out.
+/// The `raw` section: overrides that are applied after layout.
 #[derive(Debug, Default)]
-pub struct Raw<'a> {
-    /// Places and what they are made to say.
-    pub sets: Vec<(At<FieldPath>, Lie<'a>)>,
-    /// What padding consists of.
+pub struct ParsedOverrides<'a> {
+    /// Paths of fields, and their override values.
+    pub fields: Vec<(At<FieldPath>, OverrideSource<'a>)>,
+    /// Byte of the padding around segments.
     pub fill: Option<u8>,
-    /// Bytes that are overwritten: where, and with what.
+    /// Overwritten bytes: offset in the file and content.
     pub patches: Vec<(At<u64>, Data<'a>)>,
-    /// Where the file is cut off.
+    /// Length in bytes that the file is truncated to.
     pub truncate: Option<u64>,
-    /// Bytes behind the end.
+    /// Bytes that are appended to the file.
     pub append: Option<Data<'a>>,
-    /// The same for the `.ptd` beside a program.
-    pub ptd: Option<Box<Raw<'a>>>,
-    /// The same for the `.bpte` around one.
-    pub bpte: Option<Box<Raw<'a>>>,
+    /// Overrides of the first `.ptd` beside a program.
+    pub ptd: Option<Box<ParsedOverrides<'a>>>,
+    /// Overrides of the `.bpte` around a program.
+    pub bpte: Option<Box<ParsedOverrides<'a>>>,
 }
 
-/// What a place is made to say.
+/// An override of a field, as parsed.
 #[derive(Debug)]
-pub enum Lie<'a> {
-    /// Another integer.
+pub enum OverrideSource<'a> {
+    /// An integer.
     Integer(i128),
-    /// Another number.
+    /// A floating point number.
     Float(f64),
-    /// Another text, for an identifier.
+    /// A string, for an identifier.
     Text(String),
-    /// Nothing: the field is left out.
+    /// The field is absent.
     Absent,
     /// An offset of zero.
     Null,
-    /// No items.
+    /// An empty vector.
     Empty,
-    /// What another place refers to.
+    /// The target of the offset at another path.
     SameAs(FieldPath),
-    /// Other bytes.
+    /// Bytes.
     Bytes(Data<'a>),
 }
 
@@ -113,10 +115,10 @@ pub struct Method<'a> {
     /// Outputs.
     pub outputs: Vec<At<Literal<'a>>>,
     /// Instructions.
-    pub chains: Vec<Chain<'a>>,
+    pub chains: Vec<ParsedChain<'a>>,
     /// Delegates.
     pub delegates: Vec<Delegate<'a>>,
-    /// Operators in the order wanted.
+    /// Operators in the requested order.
     pub operators: Vec<Word<'a>>,
     /// Planned memory.
     pub memory: MethodMemory,
@@ -131,24 +133,24 @@ pub struct Method<'a> {
 pub struct Declaration<'a> {
     /// Name.
     pub name: Word<'a>,
-    /// Wanted number.
+    /// Requested value index.
     pub index: Option<At<u32>>,
-    /// What it is.
+    /// Tensor or literal.
     pub value: Declared<'a>,
 }
 
-/// What a declared value is.
+/// Tensor or literal of a declaration.
 #[derive(Debug)]
 pub enum Declared<'a> {
     /// A tensor.
-    Tensor(Box<Tensor<'a>>),
-    /// Anything else.
+    Tensor(Box<ParsedTensor<'a>>),
+    /// A literal.
     Other(At<Literal<'a>>),
 }
 
-/// A tensor as written.
+/// A tensor as parsed.
 #[derive(Debug)]
-pub struct Tensor<'a> {
+pub struct ParsedTensor<'a> {
     /// Element type.
     pub scalar_type: ScalarType,
     /// Sizes.
@@ -159,10 +161,10 @@ pub struct Tensor<'a> {
     pub data: Option<Data<'a>>,
     /// The tensor whose memory it shares.
     pub view_of: Option<Word<'a>>,
-    /// Keeps its content.
+    /// True if it keeps its content from one execution to the next.
     pub mutable: bool,
-    /// Place.
-    pub memory: Option<Place>,
+    /// Placement in planned memory.
+    pub memory: Option<MemoryPlacement>,
     /// Data in a `.ptd`: its node, and the tag if one is given.
     pub external: Option<At<Option<Cow<'a, str>>>>,
     /// Fully qualified name.
@@ -171,16 +173,16 @@ pub struct Tensor<'a> {
     pub device: Option<(i8, i8)>,
     /// Attributes as indices of [`TENSOR_ATTRIBUTES`](crate::program::attributes::TENSOR_ATTRIBUTES), with their values.
     pub attributes: Vec<(usize, i32)>,
-    /// The number of external data that are not given.
+    /// Index of external data that are not given.
     pub data_buffer_idx: Option<At<u32>>,
 }
 
-/// A place in memory as written.
+/// Placement in planned memory, as parsed.
 #[derive(Debug, Clone, Copy)]
-pub enum Place {
-    /// Planned.
+pub enum MemoryPlacement {
+    /// In a pool that the memory planner chooses.
     Auto,
-    /// Not planned.
+    /// Not in planned memory.
     None,
     /// In a pool, at an offset if given.
     In {
@@ -202,19 +204,19 @@ pub enum Literal<'a> {
     Double(f64),
     /// A truth value.
     Bool(bool),
-    /// A bare text: a name, or where a text is expected that text.
+    /// A bare word: a name, or a string where a string is expected.
     Word(Cow<'a, str>),
-    /// A text that says it is one.
+    /// A string (`{string: ...}`).
     String(Cow<'a, str>),
     /// An element type, as an Int.
     Dtype(ScalarType),
     /// A memory format, as an Int.
     MemoryFormat(i64),
-    /// A list whose kind its items tell.
+    /// A list whose kind is inferred from its items.
     List(Vec<At<Literal<'a>>>),
-    /// A list that says its kind.
+    /// A list of a stated kind.
     Typed(ListKind, Vec<At<Literal<'a>>>),
-    /// The value of this number, whatever it is.
+    /// The value of this index, unchecked.
     Index(i32),
 }
 
@@ -235,27 +237,27 @@ pub enum ListKind {
 
 /// A list of instructions.
 #[derive(Debug, Default)]
-pub struct Chain<'a> {
+pub struct ParsedChain<'a> {
     /// Inputs.
     pub inputs: Vec<At<Literal<'a>>>,
     /// Outputs.
     pub outputs: Vec<At<Literal<'a>>>,
     /// Instructions.
-    pub instructions: Vec<Instruction<'a>>,
+    pub instructions: Vec<ParsedInstruction<'a>>,
 }
 
 /// An instruction.
 #[derive(Debug)]
-pub struct Instruction<'a> {
-    /// Name of the place.
+pub struct ParsedInstruction<'a> {
+    /// Label, for jumps.
     pub label: Option<Word<'a>>,
-    /// Where it came from.
+    /// Stack trace.
     pub stacktrace: Option<Vec<Frame>>,
-    /// What it does; `None` if it is a label alone.
+    /// Action; `None` for a label alone.
     pub action: Option<Action<'a>>,
 }
 
-/// What an instruction does.
+/// Action of an instruction.
 #[derive(Debug)]
 pub enum Action<'a> {
     /// Runs a kernel.
@@ -264,12 +266,12 @@ pub enum Action<'a> {
         name: Word<'a>,
         /// Arguments.
         args: Vec<At<Literal<'a>>>,
-        /// What it writes; `None` if the arguments are the whole stack.
+        /// Written values; `None` if the arguments are the whole stack.
         out: Option<Vec<Word<'a>>>,
     },
     /// Runs a delegate.
     Delegate {
-        /// Which one.
+        /// Name or index of the delegate.
         delegate: At<NameOrNumber<'a>>,
         /// Arguments.
         args: Vec<At<Literal<'a>>>,
@@ -304,7 +306,7 @@ pub enum NameOrNumber<'a> {
 /// A delegate.
 #[derive(Debug)]
 pub struct Delegate<'a> {
-    /// Name in the text.
+    /// Name in the source.
     pub name: Word<'a>,
     /// Name of the backend.
     pub backend: Cow<'a, str>,
@@ -312,7 +314,7 @@ pub struct Delegate<'a> {
     pub data: Data<'a>,
     /// Options.
     pub compile_specs: Vec<(Cow<'a, str>, Data<'a>)>,
-    /// Stays inside the FlatBuffer.
+    /// True if the payload is stored in the FlatBuffer.
     pub inline: Option<bool>,
 }
 
@@ -325,13 +327,13 @@ pub struct MethodMemory {
     pub devices: Option<Vec<NonConstBufferDevice>>,
     /// Alignment of offsets.
     pub alignment: Option<u64>,
-    /// Bytes behind each used pool.
+    /// Padding after each used pool, in bytes.
     pub padding: Option<u64>,
     /// Bytes left free at each pool's start, from pool 1.
     pub reserved: Vec<u64>,
-    /// Inputs get no planned memory.
+    /// True if inputs have no planned memory.
     pub unplanned_inputs: bool,
-    /// Outputs get no planned memory.
+    /// True if outputs have no planned memory.
     pub unplanned_outputs: bool,
 }
 
@@ -355,15 +357,15 @@ pub enum TestValue<'a> {
     Null,
     /// A number.
     Number(NumericValue),
-    /// A text for a String, or the name of a payload for a tensor.
+    /// A string for a String, or the name of a payload for a tensor.
     Text(Cow<'a, str>),
-    /// A tensor's content, with sizes if they are not the method's.
+    /// A tensor's content, with sizes if they differ from the method's.
     Tensor(Option<At<Vec<i32>>>, Data<'a>),
 }
 
 /// A keyed blob.
 #[derive(Debug)]
-pub struct NamedData<'a> {
+pub struct ParsedNamedData<'a> {
     /// Key.
     pub key: Word<'a>,
     /// Content.
@@ -380,31 +382,31 @@ pub struct NamedData<'a> {
     pub dim_order: Option<At<Vec<u8>>>,
 }
 
-/// Bytes as written.
+/// Data as parsed.
 #[derive(Debug)]
 pub struct Data<'a> {
     /// Node.
     pub id: NodeId,
-    /// Where from.
+    /// Source of the bytes.
     pub source: DataSource<'a>,
     /// Alignment, for named data.
     pub align: Option<u64>,
-    /// Element type of numbers that are not a tensor's, and of what a file stores for one, if it is another.
+    /// Element type of numbers without a tensor; for a tensor, the element type in the file if it differs.
     pub dtype: Option<ScalarType>,
-    /// Which copy of equal data this is.
+    /// Equal data share an offset in the file only if this number is equal, too.
     pub copy: u32,
 }
 
-/// Where bytes come from.
+/// Source of bytes.
 #[derive(Debug)]
 pub enum DataSource<'a> {
-    /// A payload of `data:`; or, for a compile spec, a text.
+    /// A payload of `data:`; or, for a compile spec, a string.
     Name(Cow<'a, str>),
     /// Numbers, nested as the tensor or flat.
-    Numbers(Vec<Node<'a>>),
+    Numbers(Vec<SourceNode<'a>>),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// The same number everywhere, this often if no tensor says how often.
+    /// A number, repeated; the count is given if there is no tensor.
     Fill(NumericValue, Option<u64>),
     /// A progression.
     Iota(NumericValue, NumericValue),
@@ -412,11 +414,11 @@ pub enum DataSource<'a> {
     Random(u64, RandomKind),
     /// A file.
     File {
-        /// Path, relative to the text.
+        /// Path, relative to the YAML file.
         path: Word<'a>,
         /// First byte.
         offset: u64,
-        /// Bytes; `None` for the rest.
+        /// Number of bytes; `None` for the rest of the file.
         size: Option<u64>,
     },
     /// A `.npy` file.
@@ -430,23 +432,23 @@ pub enum DataSource<'a> {
 }
 
 impl DataSource<'_> {
-    /// Whether the bytes are in a file, and may be of another element type than the tensor's.
+    /// Returns true if the bytes are in a file, whose element type may differ from that of the tensor.
     pub fn is_stored(&self) -> bool {
         use DataSource::{File, Npy, Ptd, Pte, Safetensors};
         matches!(self, File { .. } | Npy(_) | Safetensors(..) | Ptd(..) | Pte(..))
     }
 }
 
-/// Random numbers as written; bounds that are left out depend on the element type.
+/// Random distribution as parsed; omitted bounds depend on the element type.
 #[derive(Debug, Clone, Copy)]
 pub enum RandomKind {
-    /// Evenly between bounds.
+    /// Uniform between two bounds.
     Uniform(Option<NumericValue>, Option<NumericValue>),
-    /// This one.
+    /// A distribution with given parameters.
     Fixed(Distribution),
 }
 
-/// Layout options as written.
+/// Layout options as parsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The options.

@@ -1,6 +1,6 @@
-//! The grammar of the text ([`super::shape`]) as a JSON Schema, so that editors complete and check while one types.
+//! Emits the YAML grammar ([`super::shape`]) as a JSON Schema, for completion and checks in editors.
 //!
-//! What a schema cannot say (names that must exist, sizes that must agree) is left to the assembler.
+//! Constraints that a schema cannot express (declared names, matching sizes) are checked by the assembler.
 
 use serde_json::{Map, Value, json};
 
@@ -9,14 +9,14 @@ use crate::format::ScalarType;
 use crate::layout::Options;
 use crate::layout::options::{MAX_ALIGNMENT, MAX_FORCED_ALIGNMENT, OptionKind, OptionSpec, OptionValue};
 
-/// The schema of the text.
+/// Returns the schema of a document.
 pub fn schema() -> Value {
     let mut definitions = Map::new();
     let root = of(&Form::Shape(&DOCUMENT), &mut definitions);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "pte-emit.schema.json",
-        "title": "pte-emit text",
+        "title": "pte-emit document",
         "$ref": root["$ref"],
         "$defs": definitions,
     })
@@ -77,19 +77,19 @@ fn of_option(option: &OptionSpec) -> Value {
     schema
 }
 
-/// Numbers that JSON writes as texts: complex ones, infinity, not a number.
+/// Pattern of numbers that JSON stores as strings: complex numbers, infinity, NaN.
 const NUMBER_WORD: &str = r"^(-?\.?inf|\.?nan|[-+0-9.eE]+j)$";
 
-/// A reference to a definition, which is made when it is first referred to: forms may contain themselves.
+/// A reference to a definition, which is built at its first use: forms may be recursive.
 fn reference(
     name: &str,
     definitions: &mut Map<String, Value>,
-    make: impl FnOnce(&mut Map<String, Value>) -> Value,
+    build: impl FnOnce(&mut Map<String, Value>) -> Value,
 ) -> Value {
     if !definitions.contains_key(name) {
         definitions.insert(name.to_owned(), Value::Null);
-        let made = make(definitions);
-        definitions.insert(name.to_owned(), made);
+        let definition = build(definitions);
+        definitions.insert(name.to_owned(), definition);
     }
     json!({"$ref": format!("#/$defs/{name}")})
 }

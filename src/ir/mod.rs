@@ -1,4 +1,6 @@
-//! Text -> Program: [`tree`] reads YAML or JSON, [`decode`] makes a [`document::Document`] of it, [`resolve`] a program.
+//! Source -> Program: [`tree`] parses YAML or JSON, [`decode`] builds a [`document::ParsedDocument`], [`resolve`] a program.
+//!
+//! Layout and emission of files are in [`crate::layout`] and [`crate::emitter`].
 
 mod checkpoint;
 pub mod data;
@@ -12,13 +14,13 @@ pub mod tree;
 
 use tree::NodeId;
 
-/// A message about a node of the source.
-pub type Diagnostic = crate::diagnostics::Diagnostic<NodeId>;
+/// A diagnostic about a node of the source.
+pub type NodeDiagnostic = crate::diagnostics::Diagnostic<NodeId>;
 
-/// Messages with the byte spans of their nodes.
-pub fn located(text: &str, diagnostics: Vec<Diagnostic>) -> Vec<crate::diagnostics::Diagnostic> {
+/// Diagnostics with the byte spans of their nodes.
+pub fn located(text: &str, diagnostics: Vec<NodeDiagnostic>) -> Vec<crate::diagnostics::Diagnostic> {
     let any = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
-    let spans = if any { tree::places(text) } else { Vec::new() };
+    let spans = if any { tree::spans(text) } else { Vec::new() };
     let span = |id: NodeId| spans.get(id.0 as usize).cloned();
     diagnostics.into_iter().map(|diagnostic| diagnostic.map(span)).collect()
 }

@@ -1,6 +1,6 @@
-//! Before a text is parsed: `${NAME}` becomes what somebody defines, and a file of several documents becomes several texts.
+//! Text processing before YAML is parsed: expands `${NAME}`, and splits a file into its documents.
 //!
-//! Places stay: a document keeps its line numbers. What is in a document is not looked at.
+//! Each document keeps its line numbers. The content of a document is not parsed here.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,20 +8,20 @@ use std::ops::Range;
 
 use super::tree::SyntaxError;
 
-/// A text whose names are replaced, and the names that it has.
-pub type Filled<'t> = (Cow<'t, str>, BTreeSet<&'t str>);
+/// A source with its variables expanded, and the names of the variables that it uses.
+pub type Expansion<'t> = (Cow<'t, str>, BTreeSet<&'t str>);
 
-/// A name and its default have no more bytes than this.
+/// Maximum length in bytes of a name and its default.
 const WINDOW: usize = 4096;
 
-/// A text does not become longer than this.
+/// Maximum length in bytes of an expanded source.
 const MAX_FILLED: usize = 256 << 20;
 
 /// Replaces `${NAME}` and `${NAME:default}`. In quotes, `"\x24{"` stays what it is.
 ///
 /// # Errors
-/// Names that are not defined and have no default, each with its place.
-pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result<Filled<'t>, Vec<SyntaxError>> {
+/// Names that are not defined and have no default, each with its byte range.
+pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result<Expansion<'t>, Vec<SyntaxError>> {
     let mut used = BTreeSet::new();
     let (mut out, mut errors) = (String::new(), Vec::new());
     let mut rest = 0;
@@ -48,7 +48,7 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
         };
         rest = start + 2 + end + 1;
         if !is_name(name) {
-            errors.push(error(start..rest, &format!("`{name}` is no name; expected letters, digits and _")));
+            errors.push(error(start..rest, &format!("`{name}` is not a name; expected letters, digits and _")));
             continue;
         }
         used.insert(name);
@@ -56,12 +56,14 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
             Some(value) => out.push_str(value),
             None => errors.push(error(
                 start..rest,
-                &format!("`{name}` is not defined; give it with -D {name}=VALUE, or a default: ${{{name}:0}}"),
+                &format!(
+                    "undefined variable `{name}`; define it with -D {name}=VALUE, or write a default: ${{{name}:0}}"
+                ),
             )),
         }
     }
     if errors.is_empty() && out.len() > MAX_FILLED {
-        errors.push(error(0..0, "with what is defined the text has more than 256 MiB"));
+        errors.push(error(0..0, "the expanded source exceeds 256 MiB"));
     }
     if !errors.is_empty() {
         return Err(errors);
@@ -73,18 +75,18 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
     Ok((Cow::Owned(out), used))
 }
 
-/// Whether a name can stand in `${...}`.
+/// Returns true for a valid name of a variable.
 pub fn is_name(name: &str) -> bool {
     let mut characters = name.chars();
     characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn error(place: Range<usize>, message: &str) -> SyntaxError {
-    SyntaxError { place, message: message.to_owned() }
+fn error(span: Range<usize>, message: &str) -> SyntaxError {
+    SyntaxError { span, message: message.to_owned() }
 }
 
-/// The documents of a text, between lines that begin with `---`. What was before a document is empty lines in it.
+/// Splits a source at lines that begin with `---`. Each document starts with as many empty lines as it had lines before it.
 pub fn documents(text: &str) -> Vec<Cow<'_, str>> {
     let mut starts = Vec::new();
     let mut position = 0;
@@ -122,7 +124,7 @@ mod tests {
         let definitions = [("A", "1"), ("EMPTY", ""), ("NESTED", "${A}")];
         let definitions = definitions.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let filled = fill(text, &definitions).map(|(text, _)| text.into_owned());
-        filled.map_err(|errors| errors.iter().map(|error| text[error.place.clone()].to_owned()).collect())
+        filled.map_err(|errors| errors.iter().map(|error| text[error.span.clone()].to_owned()).collect())
     }
 
     #[test]
@@ -134,7 +136,7 @@ mod tests {
             ("[${EMPTY}]", "[]"),
             ("[${B:7}, ${A:7}, ${B:}]", "[7, 1, ]"),
             ("${B:a:b}", "a:b"),
-            // What is put in is not looked at again.
+            // Expansion is not recursive.
             ("${NESTED}", "${A}"),
             ("\"\\x24{A}\" $A {A}", "\"\\x24{A}\" $A {A}"),
         ] {

@@ -1,8 +1,8 @@
-//! Text -> a tree of scalars, lists and maps: YAML through serde-saphyr, JSON through serde_json.
+//! Source -> a tree of scalars, lists and maps: YAML with serde-saphyr, JSON with serde_json.
 //!
-//! Every node has a number, counted in the order of the text. Where it stands in the text is looked up only when a
-//! message needs it ([`places`]), by reading the text once more: places cost a third of the parsing time, and most
-//! texts are right. What keys and values mean is not known here.
+//! Every node has an id, counted in source order. Its byte range is computed only for diagnostics ([`spans`]), by
+//! parsing the source again: spans cost a third of the parsing time, and most sources are valid. The meaning of keys and
+//! values is left to [`super::decode`].
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -14,31 +14,31 @@ use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, Seq
 use serde_saphyr::Spanned;
 use serde_saphyr::options::DuplicateKeyPolicy;
 
-/// Number of a node, counted from 0 in the order of the text; keys count, too.
+/// Id of a node, counted from 0 in source order; keys count, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeId(pub u32);
 
-/// A node of the text.
+/// A node of the source.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node<'a> {
-    /// Its number.
+pub struct SourceNode<'a> {
+    /// Id.
     pub id: NodeId,
-    /// What it holds.
-    pub value: Value<'a>,
+    /// Content.
+    pub value: NodeValue<'a>,
 }
 
 /// A key of a map.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Key<'a> {
-    /// Its number.
+pub struct MapKey<'a> {
+    /// Id.
     pub id: NodeId,
     /// The key.
     pub text: Cow<'a, str>,
 }
 
-/// What a node holds.
+/// Content of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value<'a> {
+pub enum NodeValue<'a> {
     /// `null` or nothing.
     Null,
     /// `true` or `false`.
@@ -49,65 +49,65 @@ pub enum Value<'a> {
     UInt(u64),
     /// A number with fraction or exponent, `.inf`, `.nan`.
     Float(f64),
-    /// A text, quoted or not.
+    /// A string, quoted or not.
     Text(Cow<'a, str>),
     /// A list.
-    List(Vec<Node<'a>>),
-    /// A map in the order of the text.
-    Map(Vec<(Key<'a>, Node<'a>)>),
+    List(Vec<SourceNode<'a>>),
+    /// A map in source order.
+    Map(Vec<(MapKey<'a>, SourceNode<'a>)>),
 }
 
-impl Value<'_> {
-    /// What it is, for messages.
+impl NodeValue<'_> {
+    /// Description for messages.
     pub fn describe(&self) -> String {
         match self {
-            Value::Null => "null".into(),
-            Value::Bool(b) => format!("the bool {b}"),
-            Value::Int(n) => format!("the integer {n}"),
-            Value::UInt(n) => format!("the integer {n}"),
-            Value::Float(x) => format!("the number {x:?}"),
-            Value::Text(text) if text.len() <= 40 => format!("the text `{text}`"),
-            Value::Text(_) => "a long text".into(),
-            Value::List(items) => format!("a list of {}", items.len()),
-            Value::Map(_) => "a map".into(),
+            NodeValue::Null => "null".into(),
+            NodeValue::Bool(b) => format!("the bool {b}"),
+            NodeValue::Int(n) => format!("the integer {n}"),
+            NodeValue::UInt(n) => format!("the integer {n}"),
+            NodeValue::Float(x) => format!("the number {x:?}"),
+            NodeValue::Text(text) if text.len() <= 40 => format!("the string `{text}`"),
+            NodeValue::Text(_) => "a long string".into(),
+            NodeValue::List(items) => format!("a list of {}", items.len()),
+            NodeValue::Map(_) => "a map".into(),
         }
     }
 }
 
-/// Why a text is no tree.
+/// A syntax error of the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Bytes of the text concerned.
-    pub place: Range<usize>,
-    /// What is wrong.
+    /// Byte range in the source.
+    pub span: Range<usize>,
+    /// Message.
     pub message: String,
 }
 
 impl From<SyntaxError> for Diagnostic {
     fn from(error: SyntaxError) -> Diagnostic {
-        Diagnostic::error(error.place, error.message)
+        Diagnostic::error(error.span, error.message)
     }
 }
 
-/// Reads a text. JSON is recognised by its first character and read by a faster parser; what that refuses is read as
-/// YAML, of which JSON is a part.
+/// Parses a source. JSON is recognised by its first character and parsed by a faster parser; if that fails, the source is
+/// parsed as YAML, of which JSON is a subset.
 ///
 /// # Errors
-/// The first [`SyntaxError`]: after it nothing can be trusted.
-pub fn parse(text: &str) -> Result<Node<'_>, SyntaxError> {
+/// The first [`SyntaxError`].
+pub fn parse(text: &str) -> Result<SourceNode<'_>, SyntaxError> {
     let node = match text.trim_start().as_bytes().first() {
         Some(b'{' | b'[') => match parse_json(text) {
             Ok(node) => node,
-            // What is not even YAML was meant as JSON.
+            // If it is not valid YAML either, report the JSON error.
             Err(json) => parse_yaml(text).map_err(|yaml| json_error(text, &json).unwrap_or(yaml))?,
         },
         _ => parse_yaml(text)?,
     };
-    refuse_lost_integers(text, &node)?;
+    check_lost_integers(text, &node)?;
     Ok(node)
 }
 
-fn parse_json(text: &str) -> Result<Node<'_>, serde_json::Error> {
+fn parse_json(text: &str) -> Result<SourceNode<'_>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let node = Seed(&Context::default()).deserialize(&mut deserializer)?;
     deserializer.end()?;
@@ -117,13 +117,13 @@ fn parse_json(text: &str) -> Result<Node<'_>, serde_json::Error> {
 fn json_error(text: &str, error: &serde_json::Error) -> Option<SyntaxError> {
     let rendered = error.to_string();
     let message = rendered.split(" at line ").next().unwrap_or(&rendered);
-    // The recursion limit is no matter of syntax, and our message about it is the YAML parser's.
+    // The recursion limit is reported by the YAML parser.
     let syntax = (error.is_syntax() && !message.contains("recursion")) || error.is_eof();
-    let place = place_of(text, error.line(), error.column());
-    syntax.then(|| SyntaxError { place, message: format!("not JSON: {message}") })
+    let span = char_span(text, error.line(), error.column());
+    syntax.then(|| SyntaxError { span, message: format!("not JSON: {message}") })
 }
 
-fn parse_yaml(text: &str) -> Result<Node<'_>, SyntaxError> {
+fn parse_yaml(text: &str) -> Result<SourceNode<'_>, SyntaxError> {
     let read = |duplicate_keys| {
         serde_saphyr::with_deserializer_from_str_with_options(text, options(duplicate_keys), |de| {
             Seed(&Context::default()).deserialize(de)
@@ -133,8 +133,8 @@ fn parse_yaml(text: &str) -> Result<Node<'_>, SyntaxError> {
         Ok(node) => return Ok(node),
         Err(error) => error,
     };
-    // Keys that are there twice are reported with both places by whoever knows what they are keys of; unless the library
-    // drops one of them, as it does with numbers.
+    // The decoder reports duplicate keys with both spans, unless the library drops one of them, as it does with keys that
+    // are numbers.
     if error.to_string().contains("duplicate mapping key")
         && let Ok(node) = read(DuplicateKeyPolicy::LastWins)
         && has_duplicate(&node)
@@ -144,28 +144,33 @@ fn parse_yaml(text: &str) -> Result<Node<'_>, SyntaxError> {
     Err(syntax_error(text, &error))
 }
 
-fn has_duplicate(node: &Node<'_>) -> bool {
+fn has_duplicate(node: &SourceNode<'_>) -> bool {
     match &node.value {
-        Value::List(items) => items.iter().any(has_duplicate),
-        Value::Map(entries) => {
+        NodeValue::List(items) => items.iter().any(has_duplicate),
+        NodeValue::Map(entries) => {
             let mut keys = std::collections::HashSet::new();
             entries.iter().any(|(key, value)| !keys.insert(&*key.text) || has_duplicate(value))
         }
-        _ => false,
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Int(_)
+        | NodeValue::UInt(_)
+        | NodeValue::Float(_)
+        | NodeValue::Text(_) => false,
     }
 }
 
-/// Options for YAML: sizes are bounded by the text's own length, nesting and aliases by the parser's limits.
+/// Options for YAML: sizes are bounded by the length of the source, nesting and aliases by the parser's limits.
 fn options(duplicate_keys: DuplicateKeyPolicy) -> serde_saphyr::Options {
     let budget = serde_saphyr::budget! {
         max_events: usize::MAX,
         max_nodes: usize::MAX,
         max_total_scalar_bytes: usize::MAX,
         simple_key_max_lookahead: 1 << 16,
-        // A list of tensors' numbers nests as deep as their rank, 16 at most; the rest of the text needs ten levels.
+        // A list of tensors' numbers nests as deep as their rank, 16 at most; the rest of a document needs ten levels.
         max_depth: 64,
         flow_nesting_limit: 64,
-        // Aliases save typing; a text of which most is repetition is an attack on memory.
+        // Limits the memory that a source with many aliases can allocate.
         max_recorded_anchor_events: 100_000,
     };
     serde_saphyr::options! {
@@ -180,34 +185,34 @@ fn options(duplicate_keys: DuplicateKeyPolicy) -> serde_saphyr::Options {
     }
 }
 
-/// The library's messages that speak of its options, in words about the text.
+/// Replacements of messages of the YAML library that refer to its options.
 const WORDING: &[(&str, &str)] = &[
-    ("duplicate mapping key", "a key is there twice"),
-    ("multiple", "the text holds several documents; only one is read"),
-    ("RecordedAnchor", "anchors and aliases repeat too much"),
-    ("alias", "anchors and aliases repeat too much"),
-    ("budget breached: Depth", "nested too deeply; 64 levels are read"),
-    ("FlowNesting", "nested too deeply; 64 levels are read"),
-    ("nesting", "nested too deeply; 64 levels are read"),
-    ("recursion limit", "nested too deeply; 64 levels are read"),
-    ("merge key", "`<<` is not understood here; write the keys out"),
-    ("expected string scalar", "a key must be a text, not a list or a map"),
+    ("duplicate mapping key", "duplicate key"),
+    ("multiple", "the file has several documents; expected one"),
+    ("RecordedAnchor", "too many repeated aliases"),
+    ("alias", "too many repeated aliases"),
+    ("budget breached: Depth", "nested too deeply; the maximum is 64 levels"),
+    ("FlowNesting", "nested too deeply; the maximum is 64 levels"),
+    ("nesting", "nested too deeply; the maximum is 64 levels"),
+    ("recursion limit", "nested too deeply; the maximum is 64 levels"),
+    ("merge key", "`<<` is not supported; write the keys out"),
+    ("expected string scalar", "a key must be a string, not a list or a map"),
 ];
 
 fn syntax_error(text: &str, error: &serde_saphyr::Error) -> SyntaxError {
-    let place = error.location().map_or(0..0, |location| match location.span().byte_offset() {
+    let span = error.location().map_or(0..0, |location| match location.span().byte_offset() {
         Some(_) => span_of(text, &location),
         // The scanner's errors know line and column only.
-        None => place_of(text, location.line() as usize, location.column() as usize),
+        None => char_span(text, location.line() as usize, location.column() as usize),
     });
     let rendered = error.to_string();
     let message = rendered.lines().find(|line| !line.trim().is_empty()).unwrap_or("not YAML");
-    // The library's own position is repeated by ours.
+    // Remove the position in the library's message: the diagnostic has a span.
     let message =
         message.split_once(": ").filter(|(head, _)| head.starts_with("line ")).map_or(message, |(_, rest)| rest);
     let message = message.split(" at line ").next().unwrap_or(message).trim_start_matches("error: ");
     let ours = WORDING.iter().find(|(theirs, _)| message.contains(theirs)).map_or(message, |(_, ours)| ours);
-    SyntaxError { place, message: ours.to_owned() }
+    SyntaxError { span, message: ours.to_owned() }
 }
 
 fn span_of(text: &str, location: &serde_saphyr::Location) -> Range<usize> {
@@ -218,7 +223,7 @@ fn span_of(text: &str, location: &serde_saphyr::Location) -> Range<usize> {
 }
 
 /// The character at a line and a column, both counted from 1.
-fn place_of(text: &str, line: usize, column: usize) -> Range<usize> {
+fn char_span(text: &str, line: usize, column: usize) -> Range<usize> {
     let mut start = 0;
     for _ in 1..line {
         start = text[start..].find('\n').map_or(text.len(), |at| start + at + 1);
@@ -230,35 +235,35 @@ fn place_of(text: &str, line: usize, column: usize) -> Range<usize> {
     start + at..start + at + length
 }
 
-/// An integer with a leading zero or beyond 64 bits reaches us as a floating point number, in both parsers. The text is
-/// scanned for such digits, and only if there are any it is read again to see whether they are numbers.
-fn refuse_lost_integers(text: &str, node: &Node<'_>) -> Result<(), SyntaxError> {
-    if !has_odd_digits(text.as_bytes()) {
+/// Reports integers that have a leading zero or exceed 64 bits: both parsers return them as floating point numbers. The
+/// source is scanned for such digits, and only if they occur it is parsed again to find out which nodes they are.
+fn check_lost_integers(text: &str, node: &SourceNode<'_>) -> Result<(), SyntaxError> {
+    if !has_suspect_digits(text.as_bytes()) {
         return Ok(());
     }
-    let places = places(text);
+    let spans = spans(text);
     let mut floats = Vec::new();
     collect_floats(node, &mut floats);
     for id in floats {
-        let Some(place) = places.get(id.0 as usize) else { continue };
-        let digits = text[place.clone()].trim_start_matches(['-', '+']);
+        let Some(span) = spans.get(id.0 as usize) else { continue };
+        let digits = text[span.clone()].trim_start_matches(['-', '+']);
         if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_') {
             let message = if digits.starts_with('0') {
                 let octal = digits.bytes().all(|digit| digit < b'8').then(|| digits.trim_start_matches('0'));
                 let octal = octal.map_or(String::new(), |digits| format!(", as 0o{digits} if it is octal,"));
-                let written = &text[place.clone()];
-                format!("`{written}` has a leading zero; write it without{octal} or in quotes if it is a text")
+                let written = &text[span.clone()];
+                format!("`{written}` has a leading zero; write it without{octal} or in quotes if it is a string")
             } else {
-                format!("the integer {} does not fit 64 bits", &text[place.clone()])
+                format!("the integer {} exceeds 64 bits", &text[span.clone()])
             };
-            return Err(SyntaxError { place: place.clone(), message });
+            return Err(SyntaxError { span: span.clone(), message });
         }
     }
     Ok(())
 }
 
-/// Whether a run of digits starts with a zero that is not alone, or is too long for 64 bits, anywhere.
-fn has_odd_digits(text: &[u8]) -> bool {
+/// Returns true if a run of digits has a leading zero, or may exceed 64 bits.
+fn has_suspect_digits(text: &[u8]) -> bool {
     let mut at = 0;
     while at < text.len() {
         if !text[at].is_ascii_digit() {
@@ -277,35 +282,35 @@ fn has_odd_digits(text: &[u8]) -> bool {
     false
 }
 
-fn collect_floats(node: &Node<'_>, found: &mut Vec<NodeId>) {
+fn collect_floats(node: &SourceNode<'_>, found: &mut Vec<NodeId>) {
     match &node.value {
-        Value::Float(_) => found.push(node.id),
-        Value::List(items) => items.iter().for_each(|item| collect_floats(item, found)),
-        Value::Map(entries) => entries.iter().for_each(|(_, value)| collect_floats(value, found)),
-        _ => {}
+        NodeValue::Float(_) => found.push(node.id),
+        NodeValue::List(items) => items.iter().for_each(|item| collect_floats(item, found)),
+        NodeValue::Map(entries) => entries.iter().for_each(|(_, value)| collect_floats(value, found)),
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Text(_) => {}
     }
 }
 
-/// Where each node stands: byte ranges by number. Empty if the text cannot be read.
-pub fn places(text: &str) -> Vec<Range<usize>> {
+/// Byte ranges of all nodes by id. Empty if the source cannot be parsed.
+pub fn spans(text: &str) -> Vec<Range<usize>> {
     let outline =
         serde_saphyr::with_deserializer_from_str_with_options(text, options(DuplicateKeyPolicy::LastWins), |de| {
             Outline::deserialize(de)
         });
-    let mut places = Vec::new();
+    let mut spans = Vec::new();
     if let Ok(outline) = outline {
-        outline.flatten(text, &mut places);
+        outline.flatten(text, &mut spans);
     }
-    places
+    spans
 }
 
-/// What the reading of a text shares: the count of nodes, and stacks on which lists and maps grow until their length is
-/// known, so that each gets the room it needs and no more.
+/// State of a parse: the count of nodes, and stacks that collect the items of lists and maps until their length is known,
+/// so that each is allocated with its exact capacity.
 #[derive(Default)]
 struct Context<'de> {
     next: Cell<u32>,
-    items: RefCell<Vec<Node<'de>>>,
-    entries: RefCell<Vec<(Key<'de>, Node<'de>)>>,
+    items: RefCell<Vec<SourceNode<'de>>>,
+    entries: RefCell<Vec<(MapKey<'de>, SourceNode<'de>)>>,
 }
 
 impl Context<'_> {
@@ -316,87 +321,87 @@ impl Context<'_> {
     }
 }
 
-/// Reads a node and everything below it, counting.
+/// Deserializes a node and its descendants, and assigns their ids.
 struct Seed<'c, 'de>(&'c Context<'de>);
 
 impl<'de> DeserializeSeed<'de> for Seed<'_, 'de> {
-    type Value = Node<'de>;
+    type Value = SourceNode<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<SourceNode<'de>, D::Error> {
         let id = self.0.count();
-        Ok(Node { id, value: deserializer.deserialize_any(self)? })
+        Ok(SourceNode { id, value: deserializer.deserialize_any(self)? })
     }
 }
 
 impl<'de> Visitor<'de> for Seed<'_, 'de> {
-    type Value = Value<'de>;
+    type Value = NodeValue<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a scalar, a list or a map")
     }
 
-    fn visit_unit<E>(self) -> Result<Value<'de>, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<NodeValue<'de>, E> {
+        Ok(NodeValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Value<'de>, E> {
-        Ok(Value::Null)
+    fn visit_none<E>(self) -> Result<NodeValue<'de>, E> {
+        Ok(NodeValue::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value<'de>, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<NodeValue<'de>, E> {
+        Ok(NodeValue::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value<'de>, E> {
-        Ok(Value::Int(value))
+    fn visit_i64<E>(self, value: i64) -> Result<NodeValue<'de>, E> {
+        Ok(NodeValue::Int(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value<'de>, E> {
-        Ok(i64::try_from(value).map_or(Value::UInt(value), Value::Int))
+    fn visit_u64<E>(self, value: u64) -> Result<NodeValue<'de>, E> {
+        Ok(i64::try_from(value).map_or(NodeValue::UInt(value), NodeValue::Int))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value<'de>, E> {
-        Ok(Value::Float(value))
+    fn visit_f64<E>(self, value: f64) -> Result<NodeValue<'de>, E> {
+        Ok(NodeValue::Float(value))
     }
 
-    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Value<'de>, E> {
-        Ok(Value::Text(Cow::Borrowed(value)))
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<NodeValue<'de>, E> {
+        Ok(NodeValue::Text(Cow::Borrowed(value)))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value<'de>, E> {
-        Ok(Value::Text(Cow::Owned(value.to_owned())))
+    fn visit_str<E>(self, value: &str) -> Result<NodeValue<'de>, E> {
+        Ok(NodeValue::Text(Cow::Owned(value.to_owned())))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value<'de>, E> {
-        Ok(Value::Text(Cow::Owned(value)))
+    fn visit_string<E>(self, value: String) -> Result<NodeValue<'de>, E> {
+        Ok(NodeValue::Text(Cow::Owned(value)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value<'de>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<NodeValue<'de>, A::Error> {
         let start = self.0.items.borrow().len();
         while let Some(item) = seq.next_element_seed(Seed(self.0))? {
             self.0.items.borrow_mut().push(item);
         }
-        Ok(Value::List(self.0.items.borrow_mut().drain(start..).collect()))
+        Ok(NodeValue::List(self.0.items.borrow_mut().drain(start..).collect()))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NodeValue<'de>, A::Error> {
         let start = self.0.entries.borrow().len();
         while let Some(key) = map.next_key_seed(KeySeed(self.0))? {
             let value = map.next_value_seed(Seed(self.0))?;
             self.0.entries.borrow_mut().push((key, value));
         }
-        Ok(Value::Map(self.0.entries.borrow_mut().drain(start..).collect()))
+        Ok(NodeValue::Map(self.0.entries.borrow_mut().drain(start..).collect()))
     }
 }
 
 struct KeySeed<'c, 'de>(&'c Context<'de>);
 
 impl<'de> DeserializeSeed<'de> for KeySeed<'_, 'de> {
-    type Value = Key<'de>;
+    type Value = MapKey<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<MapKey<'de>, D::Error> {
         let id = self.0.count();
-        Ok(Key { id, text: deserializer.deserialize_option(KeyVisitor)? })
+        Ok(MapKey { id, text: deserializer.deserialize_option(KeyVisitor)? })
     }
 }
 
@@ -406,10 +411,10 @@ impl<'de> Visitor<'de> for KeyVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key that is a text")
+        f.write_str("a key that is a string")
     }
 
-    /// `null: null` is a way to write None; its key is a text like the others.
+    /// `null: null` is a way to write None; its key is a string like the others.
     fn visit_none<E>(self) -> Result<Cow<'de, str>, E> {
         Ok(Cow::Borrowed("null"))
     }
@@ -431,23 +436,23 @@ impl<'de> Visitor<'de> for KeyVisitor {
     }
 }
 
-/// The shape of a text with places: a node and what is below it, in the order in which [`Seed`] counts.
+/// A node with its location and its children, in the order in which [`Seed`] assigns ids.
 struct Outline {
-    place: serde_saphyr::Location,
+    location: serde_saphyr::Location,
     below: Vec<Outline>,
 }
 
 impl Outline {
-    fn flatten(&self, text: &str, places: &mut Vec<Range<usize>>) {
-        places.push(span_of(text, &self.place));
-        self.below.iter().for_each(|outline| outline.flatten(text, places));
+    fn flatten(&self, text: &str, spans: &mut Vec<Range<usize>>) {
+        spans.push(span_of(text, &self.location));
+        self.below.iter().for_each(|outline| outline.flatten(text, spans));
     }
 }
 
 impl<'de> Deserialize<'de> for Outline {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Outline, D::Error> {
         let Spanned { value: Below(below), referenced, .. } = Spanned::deserialize(deserializer)?;
-        Ok(Outline { place: referenced, below })
+        Ok(Outline { location: referenced, below })
     }
 }
 
@@ -503,7 +508,7 @@ impl<'de> Visitor<'de> for BelowVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Outline>, A::Error> {
         let mut below = Vec::new();
         while let Some(key) = map.next_key::<Spanned<KeyText>>()? {
-            below.push(Outline { place: key.referenced, below: Vec::new() });
+            below.push(Outline { location: key.referenced, below: Vec::new() });
             below.push(map.next_value()?);
         }
         Ok(below)
@@ -518,7 +523,7 @@ impl<'de> Deserialize<'de> for KeyText {
         impl<'de> de::Visitor<'de> for Ignore {
             type Value = KeyText;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key that is a text")
+                f.write_str("a key that is a string")
             }
             fn visit_none<E>(self) -> Result<KeyText, E> {
                 Ok(KeyText)
@@ -534,10 +539,10 @@ impl<'de> Deserialize<'de> for KeyText {
     }
 }
 
-/// Reads a tree through any serde format. For comparing parsers in tests; [`parse`] is what reads sources.
+/// Deserializes a tree from any serde format. For comparing parsers in tests; [`parse`] is what reads sources.
 #[cfg(feature = "internals")]
 #[derive(Debug, PartialEq)]
-pub struct Tree<'a>(pub Node<'a>);
+pub struct Tree<'a>(pub SourceNode<'a>);
 
 #[cfg(feature = "internals")]
 impl<'de> Deserialize<'de> for Tree<'de> {
@@ -552,7 +557,7 @@ mod tests {
 
     fn message(text: &str) -> String {
         let error = parse(text).unwrap_err();
-        format!("{:?}: {}", &text[error.place], error.message)
+        format!("{:?}: {}", &text[error.span], error.message)
     }
 
     #[test]
@@ -564,28 +569,28 @@ mod tests {
     }
 
     #[test]
-    fn every_node_has_its_place() {
+    fn every_node_has_its_span() {
         let text = "a: [1, x]\n'b c':\n  d: 5\n";
-        let found: Vec<&str> = places(text).into_iter().skip(1).map(|place| &text[place]).collect();
+        let found: Vec<&str> = spans(text).into_iter().skip(1).map(|span| &text[span]).collect();
         assert_eq!(found[0], "a");
         assert_eq!(found[2..5], ["1", "x", "'b c'"]);
         assert_eq!(found[6..], ["d", "5"]);
         let node = parse(text).unwrap();
-        let Value::Map(entries) = &node.value else { panic!() };
+        let NodeValue::Map(entries) = &node.value else { panic!() };
         assert_eq!((entries[0].0.id, entries[1].0.id), (NodeId(1), NodeId(5)));
     }
 
     #[test]
     fn integers_are_not_lost() {
         assert!(message("a: 017").contains("leading zero"));
-        assert!(message("a: [18446744073709551616]").contains("does not fit 64 bits"));
-        assert!(message("{\"a\": -9223372036854775809}").contains("does not fit 64 bits"));
+        assert!(message("a: [18446744073709551616]").contains("exceeds 64 bits"));
+        assert!(message("{\"a\": -9223372036854775809}").contains("exceeds 64 bits"));
         assert!(parse("a: 1e30\nb: 0.5\nc: 1.0\nd: a017\ne: '017'").is_ok());
     }
 
     #[test]
-    fn syntax_errors_have_a_place() {
-        assert!(message("1: a\n1: b\n").contains("twice"));
+    fn syntax_errors_have_a_span() {
+        assert!(message("1: a\n1: b\n").contains("duplicate key"));
         assert!(has_duplicate(&parse("a: 1\na: 2\n").unwrap()));
         assert_eq!(message("a: 1\nb: [1, 2\n").lines().count(), 1);
         assert!(parse("a: [1, 2").is_err());

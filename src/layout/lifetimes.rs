@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::operators::{self, Role};
+use crate::program::operand::OperandAccess;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator};
 
 /// When each value is needed. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs
@@ -77,44 +78,34 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, wishes: &[Memory]) -> Lifetimes {
             while walk.branches.last().is_some_and(|(_, end)| *end <= time) {
                 walk.branches.pop();
             }
-            match instruction {
-                Instruction::KernelCall { op_index, args } => {
-                    for (position, arg) in args.iter().flatten().enumerate() {
-                        let role = roles.role(*op_index, position);
-                        walk.note(*arg, role);
-                        lifetimes.touch(*arg, time);
-                        if role == Some(Role::InPlace) && roles.returns(*op_index) && walk.first(*arg) != Mention::Made
-                        {
-                            usize::try_from(*arg).into_iter().for_each(|target| _ = last_writes.insert(target, time));
-                        }
-                    }
+            let operator = instruction.operator();
+            for (position, arg) in instruction.args().iter().enumerate() {
+                let role = operator.and_then(|operator| roles.role(operator, position));
+                walk.note(*arg, role);
+                lifetimes.touch(*arg, time);
+                let returned = operator.is_some_and(|operator| roles.returns(operator));
+                if role == Some(Role::InPlace) && returned && walk.first(*arg) != Mention::Made {
+                    usize::try_from(*arg).into_iter().for_each(|target| _ = last_writes.insert(target, time));
                 }
-                Instruction::DelegateCall { args, .. } => {
-                    for arg in args.iter().flatten() {
-                        walk.note(*arg, None);
-                        lifetimes.touch(*arg, time);
-                    }
-                }
-                Instruction::MoveCall { move_from, move_to } => {
-                    lifetimes.touch(*move_from, time);
-                    walk.note(*move_to, Some(Role::Out));
-                    lifetimes.touch(*move_to, time);
+            }
+            for operand in instruction.operands() {
+                if operand.access == OperandAccess::Write {
+                    walk.note(operand.value, Some(Role::Out));
                     // What branches merge into is there from the jump in front of them (E-10).
                     if let Some((jump, _)) = walk.branches.last() {
-                        lifetimes.touch(*move_to, *jump);
+                        lifetimes.touch(operand.value, *jump);
                     }
                 }
-                Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
-                    lifetimes.touch(*cond_value_index, time);
-                    let destination = u32::try_from(*destination_instruction).unwrap_or(u32::MAX).saturating_add(first);
-                    if destination <= time {
-                        walk.loops.push((destination, time));
-                    } else {
-                        walk.branches.push((time, destination));
-                        walk.skips.push((time, destination));
-                    }
+                lifetimes.touch(operand.value, time);
+            }
+            if let Some(destination) = instruction.destination() {
+                let destination = u32::try_from(destination).unwrap_or(u32::MAX).saturating_add(first);
+                if destination <= time {
+                    walk.loops.push((destination, time));
+                } else {
+                    walk.branches.push((time, destination));
+                    walk.skips.push((time, destination));
                 }
-                Instruction::FreeCall { value_index } => lifetimes.touch(*value_index, time),
             }
         }
         walk.branches.clear();

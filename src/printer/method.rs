@@ -12,6 +12,7 @@ use crate::data::number;
 use crate::format::ScalarType;
 use crate::operators::{self, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use crate::program::operand::OperandAccess;
 use crate::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, Frame, Instruction, Memory, Program, Tensor, TensorData,
     contiguous,
@@ -180,18 +181,14 @@ impl<'p> MethodPrinter<'p> {
         };
         self.plan.inputs.iter().flatten().for_each(|input| visit(*input, false));
         for instruction in self.instructions() {
-            match instruction {
-                Instruction::KernelCall { op_index, args } => {
-                    let known = self.signature(*op_index).map(|signature| &signature.args);
-                    for (position, arg) in args.iter().flatten().enumerate() {
-                        let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
-                        visit(*arg, role.is_none_or(|role| role == Role::Out));
-                    }
-                }
-                Instruction::DelegateCall { args, .. } => args.iter().flatten().for_each(|arg| visit(*arg, true)),
-                Instruction::MoveCall { move_to, .. } => visit(*move_to, true),
-                Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+            let operator = instruction.operator().and_then(|operator| self.signature(operator));
+            let known = operator.map(|signature| &signature.args);
+            for (position, arg) in instruction.args().iter().enumerate() {
+                let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
+                visit(*arg, role.is_none_or(|role| role == Role::Out));
             }
+            let written = instruction.operands().filter(|operand| operand.access == OperandAccess::Write);
+            written.for_each(|operand| visit(operand.value, true));
         }
         self.produced = produced;
     }
@@ -237,28 +234,23 @@ impl<'p> MethodPrinter<'p> {
             }
         };
         for instruction in self.instructions() {
-            match instruction {
-                Instruction::KernelCall { op_index, args } => {
-                    let call = self.call(*op_index, args.as_deref().unwrap_or_default());
-                    let used = call.ins.iter().chain(call.outs).copied().chain(call.list);
-                    used.for_each(|index| count_use(index.into()));
-                    call.ins.iter().for_each(&mut mark);
-                    call.list.into_iter().for_each(|list| implied[list as usize] = true);
+            if let Instruction::KernelCall { op_index, args } = instruction {
+                let call = self.call(*op_index, args.as_deref().unwrap_or_default());
+                let used = call.ins.iter().chain(call.outs).copied().chain(call.list);
+                used.for_each(|index| count_use(index.into()));
+                call.ins.iter().for_each(&mut mark);
+                call.list.into_iter().for_each(|list| implied[list as usize] = true);
+                continue;
+            }
+            for arg in instruction.args() {
+                count_use((*arg).into());
+                mark(arg);
+            }
+            for operand in instruction.operands() {
+                count_use(operand.value.into());
+                if operand.access == OperandAccess::Read {
+                    mark(&operand.value);
                 }
-                Instruction::DelegateCall { args, .. } => {
-                    args.iter().flatten().for_each(|index| count_use((*index).into()));
-                    args.iter().flatten().for_each(&mut mark);
-                }
-                Instruction::MoveCall { move_from, move_to } => {
-                    count_use((*move_from).into());
-                    count_use((*move_to).into());
-                    mark(move_from);
-                }
-                Instruction::JumpFalseCall { cond_value_index, .. } => {
-                    count_use((*cond_value_index).into());
-                    mark(cond_value_index);
-                }
-                Instruction::FreeCall { value_index } => count_use((*value_index).into()),
             }
         }
         let scalar = |value: &EValue| {
@@ -311,19 +303,11 @@ impl<'p> MethodPrinter<'p> {
         }
         self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, "x"));
         for instruction in self.instructions() {
-            match instruction {
-                Instruction::KernelCall { op_index, args } => {
-                    let short = self.short_name(*op_index);
-                    let produced = args.iter().flatten().filter(|arg| self.is_produced(**arg));
-                    produced.for_each(|arg| suggest(*arg, short));
-                }
-                Instruction::DelegateCall { args, .. } => {
-                    let produced = args.iter().flatten().filter(|arg| self.is_produced(**arg));
-                    produced.for_each(|arg| suggest(*arg, "part"));
-                }
-                Instruction::MoveCall { move_to, .. } => suggest(*move_to, "merged"),
-                Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
-            }
+            let name = instruction.operator().map_or("part", |operator| self.short_name(operator));
+            let produced = instruction.args().iter().filter(|arg| self.is_produced(**arg));
+            produced.for_each(|arg| suggest(*arg, name));
+            let written = instruction.operands().filter(|operand| operand.access == OperandAccess::Write);
+            written.for_each(|operand| suggest(operand.value, "merged"));
         }
         let named = self.plan.values().iter().enumerate().filter(|(index, _)| !self.inlined[*index]);
         let named: Vec<(usize, &'p str)> =
@@ -513,13 +497,7 @@ impl<'p> MethodPrinter<'p> {
         let instructions = chain.instructions.as_deref().unwrap_or_default();
         let mut targets: Vec<i32> = instructions
             .iter()
-            .filter_map(|instruction| match instruction {
-                Instruction::JumpFalseCall { destination_instruction, .. } => Some(*destination_instruction),
-                Instruction::KernelCall { .. }
-                | Instruction::DelegateCall { .. }
-                | Instruction::MoveCall { .. }
-                | Instruction::FreeCall { .. } => None,
-            })
+            .filter_map(Instruction::destination)
             .filter(|target| usize::try_from(*target).is_ok_and(|target| target <= instructions.len()))
             .collect();
         targets.sort_unstable();

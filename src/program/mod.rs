@@ -7,6 +7,7 @@
 pub mod attributes;
 pub mod element;
 mod ints;
+pub mod operand;
 pub mod test_cases;
 
 use std::borrow::Cow;

@@ -9,7 +9,7 @@ use pte_emit::annotate::{self, AnnotateOptions};
 use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
 use pte_emit::format::serializer::Serializer;
-use pte_emit::ir::tree::{self, Node, Tree, Value};
+use pte_emit::ir::tree::{self, NodeValue, SourceNode, Tree};
 use pte_emit::layout::Options;
 use pte_emit::printer::{LargeData, PrintOptions, Printed};
 use pte_emit::program;
@@ -44,17 +44,17 @@ pub fn valid_by_schema(text: &str) {
     assert!(errors.is_empty(), "not valid by the JSON Schema:\n{}", errors.join("\n"));
 }
 
-fn json_of(node: &Node<'_>) -> serde_json::Value {
+fn json_of(node: &SourceNode<'_>) -> serde_json::Value {
     match &node.value {
-        Value::Null => serde_json::Value::Null,
-        Value::Bool(b) => (*b).into(),
-        Value::Int(n) => (*n).into(),
-        Value::UInt(n) => (*n).into(),
+        NodeValue::Null => serde_json::Value::Null,
+        NodeValue::Bool(b) => (*b).into(),
+        NodeValue::Int(n) => (*n).into(),
+        NodeValue::UInt(n) => (*n).into(),
         // JSON has no infinities and NaN; the schema accepts any number.
-        Value::Float(x) => if x.is_finite() { *x } else { 0.5 }.into(),
-        Value::Text(text) => text.to_string().into(),
-        Value::List(items) => items.iter().map(json_of).collect(),
-        Value::Map(entries) => serde_json::Value::Object(
+        NodeValue::Float(x) => if x.is_finite() { *x } else { 0.5 }.into(),
+        NodeValue::Text(text) => text.to_string().into(),
+        NodeValue::List(items) => items.iter().map(json_of).collect(),
+        NodeValue::Map(entries) => serde_json::Value::Object(
             entries.iter().map(|(key, value)| (key.text.to_string(), json_of(value))).collect(),
         ),
     }

@@ -11,6 +11,7 @@ use crate::operators::kernels::KernelConstraints;
 use crate::operators::kinds::{Kinds, narrower};
 use crate::operators::{Base, OperatorSet, Role, Signature};
 use crate::program::element::{Element, Part};
+use crate::program::operand::OperandAccess;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
 
 /// Operators whose result is a view of their first argument: they write no bytes.
@@ -305,15 +306,10 @@ impl<'p> MethodAnalysis<'p> {
 
     /// Returns the element of an access.
     pub fn element_of(&self, access: &Access) -> Element {
-        match self.steps.get(access.step as usize).map(|step| step.instruction) {
-            Some(Instruction::MoveCall { .. }) => {
-                self.field(access.step, if access.arg == 0 { "move_from" } else { "move_to" })
-            }
-            Some(Instruction::JumpFalseCall { .. }) => self.field(access.step, "cond_value_index"),
-            Some(Instruction::FreeCall { .. }) => self.field(access.step, "value_index"),
-            Some(Instruction::KernelCall { .. } | Instruction::DelegateCall { .. }) | None => {
-                self.arg(access.step, access.arg as usize)
-            }
+        let instruction = self.steps.get(access.step as usize).map(|step| step.instruction);
+        match instruction.and_then(|instruction| instruction.operands().nth(access.arg as usize)) {
+            Some(operand) => self.field(access.step, operand.field),
+            None => self.arg(access.step, access.arg as usize),
         }
     }
 
@@ -328,7 +324,7 @@ impl<'p> MethodAnalysis<'p> {
 
     fn collect_accesses(&mut self) {
         let items: usize = self.values().iter().map(|value| list(value).map_or(0, |items| items.len())).sum();
-        let args: usize = self.steps.iter().map(|step| arguments(step.instruction).len()).sum();
+        let args: usize = self.steps.iter().map(|step| step.instruction.args().len()).sum();
         // A small file must not lead to a large table: lists with many items can be used by many calls.
         let limit = 4 * (items + args + self.values().len()) + 1024;
         self.accesses.reserve(args + self.plan.outputs.as_ref().map_or(0, Vec::len));
@@ -336,32 +332,23 @@ impl<'p> MethodAnalysis<'p> {
         let steps = std::mem::take(&mut self.steps);
         for (number, step) in steps.iter().enumerate() {
             let step_number = number as u32;
-            match step.instruction {
-                Instruction::KernelCall { op_index, args } => {
-                    let known = usize::try_from(*op_index).ok().and_then(|op| self.operators.get(op)?.clone());
-                    for (arg, value) in args.iter().flatten().enumerate() {
-                        let kind = match &known {
-                            Some(known) => self.access_kind(known, args.as_deref().unwrap_or_default(), arg),
-                            None => AccessKind::Unknown,
-                        };
-                        self.add_access(*value, step_number, arg, kind, limit);
-                    }
-                }
-                Instruction::DelegateCall { args, .. } => {
-                    for (arg, value) in args.iter().flatten().enumerate() {
-                        self.add_access(*value, step_number, arg, AccessKind::Unknown, limit);
-                    }
-                }
-                Instruction::MoveCall { move_from, move_to } => {
-                    self.add_access(*move_from, step_number, 0, AccessKind::Read, limit);
-                    self.add_access(*move_to, step_number, 1, AccessKind::Alias, limit);
-                }
-                Instruction::JumpFalseCall { cond_value_index, .. } => {
-                    self.add_access(*cond_value_index, step_number, 0, AccessKind::Read, limit);
-                }
-                Instruction::FreeCall { value_index } => {
-                    self.add_access(*value_index, step_number, 0, AccessKind::Unknown, limit)
-                }
+            let args = step.instruction.args();
+            let known = step.instruction.operator().and_then(|operator| usize::try_from(operator).ok());
+            let known = known.and_then(|operator| self.operators.get(operator)?.clone());
+            for (arg, value) in args.iter().enumerate() {
+                let kind = match &known {
+                    Some(known) => self.access_kind(known, args, arg),
+                    None => AccessKind::Unknown,
+                };
+                self.add_access(*value, step_number, arg, kind, limit);
+            }
+            for (arg, operand) in step.instruction.operands().enumerate() {
+                let kind = match operand.access {
+                    OperandAccess::Read => AccessKind::Read,
+                    OperandAccess::Write => AccessKind::Alias,
+                    OperandAccess::Release => AccessKind::Unknown,
+                };
+                self.add_access(operand.value, step_number, arg, kind, limit);
             }
             self.by_step.push(self.accesses.len() as u32);
         }
@@ -442,15 +429,11 @@ impl<'p> MethodAnalysis<'p> {
         let mut moves: Vec<(usize, usize)> = Vec::new();
         for number in 0..self.steps.len() {
             let step = self.steps[number];
-            match step.instruction {
-                Instruction::MoveCall { move_from, move_to } => {
-                    moves.extend(self.value(*move_from).zip(self.value(*move_to)));
-                }
-                Instruction::KernelCall { args, .. } => {
-                    self.add_result_kinds(&step, args.as_deref().unwrap_or_default())
-                }
-                Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
-                }
+            if let Instruction::MoveCall { move_from, move_to } = step.instruction {
+                moves.extend(self.value(*move_from).zip(self.value(*move_to)));
+            }
+            if step.instruction.operator().is_some() {
+                self.add_result_kinds(&step, step.instruction.args());
             }
         }
         let adds_kinds = |kinds: &[Kinds], (from, to): (usize, usize)| kinds[from].0 & !kinds[to].0 != 0;
@@ -539,16 +522,6 @@ pub fn list(value: &EValue) -> Option<ListItems<'_>> {
         | EValue::String(_)
         | EValue::DoubleList(_)
         | EValue::BoolList(_) => None,
-    }
-}
-
-/// Returns the arguments of a call; none for other instructions.
-pub fn arguments(instruction: &Instruction) -> &[i32] {
-    match instruction {
-        Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } => {
-            args.as_deref().unwrap_or_default()
-        }
-        Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => &[],
     }
 }
 

@@ -1,17 +1,19 @@
-//! The stack of a kernel call: as it stands, or completed by the operator's schema (E-8).
+//! Builds the stack of a kernel call: as given, or completed by the operator's schema (E-8).
+//!
+//! The operator table itself is [`crate::operators`].
 
 use std::borrow::Cow;
 
 use super::method::MethodResolver;
 use crate::diagnostics::counted;
-use crate::ir::Diagnostic;
+use crate::ir::NodeDiagnostic;
 use crate::ir::document::{At, Literal, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{ArgKind, Base, Signature};
 use crate::program::EValue;
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
-    /// The stack as it stands, with what is written numbered first, as with `out`.
+    /// The stack as given; indices of written values are assigned first, as with `out`.
     pub(super) fn given_stack(
         &mut self,
         name: &'d Word<'a>,
@@ -24,13 +26,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 signature.args.len() + usize::from(signature.result.is_some() || signature.outs().next().is_some());
             if args.len() != expected {
                 let message = format!("the stack of {} has {expected} entries, {} are given", name.value, args.len());
-                let warning = Diagnostic::warning(name.id, message).label("the runtime will refuse this call");
-                self.diagnostics.push(warning.help("name what it writes with `out:`, and the stack is completed"));
+                let warning = NodeDiagnostic::warning(name.id, message).label("the runtime rejects this call");
+                self.diagnostics.push(warning.help("list the written values in `out:` to have the stack completed"));
             }
         }
         let kinds: Vec<ArgKind> = signature.map_or(Vec::new(), |s| s.args.iter().map(|arg| arg.kind).collect());
         if signature.is_some_and(|signature| signature.outs().next().is_none()) {
-            // A result, unlike an out, is numbered after the literals.
+            // The index of a result, unlike that of an out, comes after those of the literals.
             written.iter().for_each(|declaration| self.declared[*declaration].written = true);
             return self.arguments_with_written(args, &kinds, Vec::new());
         }
@@ -54,7 +56,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         stack
     }
 
-    /// The stack of a call that says what it writes, completed by the operator's schema (E-8).
+    /// The stack of a call with `out`, completed by the operator's schema (E-8).
     pub(super) fn stack(
         &mut self,
         name: &'d Word<'a>,
@@ -63,8 +65,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         signature: &Signature,
     ) -> Vec<i32> {
         let list_out = signature.outs().any(|out| out.kind.list);
-        let wanted = signature.outs().count();
-        let takes = if list_out || wanted == 0 { None } else { Some(wanted) };
+        let out_count = signature.outs().count();
+        let takes = if list_out || out_count == 0 { None } else { Some(out_count) };
         if let Some(takes) = takes.filter(|takes| *takes != outs.len()) {
             self.wrong_outs = true;
             let names = signature.outs().map(|out| &*out.name).collect::<Vec<_>>().join(", ");
@@ -75,7 +77,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 format!("expected {}", counted(takes as u64, "name")),
             );
         }
-        if wanted == 0 && outs.len() != usize::from(signature.result.is_some()) {
+        if out_count == 0 && outs.len() != usize::from(signature.result.is_some()) {
             let at = outs.get(1).map_or(name.id, |out| out.id);
             let count = usize::from(signature.result.is_some());
             self.error(
@@ -84,7 +86,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 format!("expected {count}"),
             );
         }
-        let out_first = wanted > 0;
+        let out_first = out_count > 0;
         self.check_outs(outs, if out_first { Some(Base::Tensor) } else { signature.result });
         let mut out_numbers: Vec<i32> = Vec::new();
         if out_first {
@@ -107,7 +109,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         stack
     }
 
-    /// An operator that is not in the table: an overload that ends in `out` is taken for an out variant.
+    /// The stack of an operator that is not in the table: an overload that ends in `out` is treated as an out variant.
     pub(super) fn stack_by_name(
         &mut self,
         name: &'d Word<'a>,
@@ -116,7 +118,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     ) -> Vec<i32> {
         let out_variant = name.value.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"));
         let write = |this: &mut Self| -> Vec<i32> { outs.iter().map(|out| this.write(out)).collect() };
-        // An out is numbered before the arguments, a result behind them.
+        // The index of an out comes before those of the arguments, that of a result after them.
         let before = out_variant.then(|| write(self));
         let mut stack: Vec<i32> = args.iter().map(|arg| self.argument(arg, None, "")).collect();
         match before {
@@ -129,7 +131,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         stack
     }
 
-    /// The result of an out variant: the out again, or one list of several.
+    /// The result of an out variant: its only out, or one list of several outs.
     pub(super) fn result(&mut self, outs: &[i32], at: NodeId) -> Option<i32> {
         match outs {
             [] => None,
@@ -138,7 +140,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// The arguments before the outs, with defaults for those left out at the end.
+    /// The arguments before the outs, with defaults for trailing arguments that are omitted.
     pub(super) fn arguments(
         &mut self,
         name: &Word<'a>,
@@ -150,7 +152,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let takes = counted(takes as u64, "argument");
             let message = format!("{} takes {takes}, {} are given", name.value, args.len());
             let help = "with `out`, the outs are not listed among the arguments";
-            self.diagnostics.push(Diagnostic::error(extra.id, message).label("one too many").help(help));
+            self.diagnostics.push(NodeDiagnostic::error(extra.id, message).label("one too many").help(help));
         }
         let mut stack = Vec::with_capacity(signature.args.len() + 1);
         for (position, arg) in signature.ins().enumerate() {

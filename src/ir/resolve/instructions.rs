@@ -1,20 +1,20 @@
-//! Instructions: labels and jumps, moves, delegates, and which operator a kernel call means.
+//! Resolves instructions: labels and jumps, moves, delegates, operator indices.
 //!
-//! What goes on a kernel's stack is [`super::calls`]'s work.
+//! The stack of a kernel call is built in [`super::calls`].
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::literals::describe;
 use super::method::MethodResolver;
 use crate::diagnostics::clipped;
-use crate::ir::Diagnostic;
+use crate::ir::NodeDiagnostic;
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use crate::ir::tree::NodeId;
 use crate::operators;
 use crate::program::{Chain, Instruction};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
-    pub(super) fn chain(&mut self, chain: &'d document::Chain<'a>) -> Chain {
+    pub(super) fn chain(&mut self, chain: &'d document::ParsedChain<'a>) -> Chain {
         let labels = self.labels(chain);
         let inputs = chain.inputs.iter().map(|item| self.mention(item)).collect();
         let mut instructions = Vec::with_capacity(chain.instructions.len());
@@ -30,7 +30,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             let destination = forward_jump(action, &labels).filter(|destination| *destination > position);
             match (action, destination) {
-                // A literal condition is numbered where the jump leads: the exporter makes it when it knows that place.
+                // The index of a literal condition is assigned at the destination of the jump, as the exporter does.
                 (Action::JumpFalse { cond, .. }, Some(destination))
                     if !matches!(cond.value, Literal::Word(_) | Literal::Index(_)) =>
                 {
@@ -53,7 +53,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         Chain { inputs: Some(inputs), outputs: Some(outputs), instructions: Some(instructions), stacktrace: traces }
     }
 
-    /// The number of a value that is named and neither read nor written: a chain's inputs and outputs, which nobody reads.
+    /// Index of a value that is neither read nor written here: an input or output of a chain, which the runtime ignores.
     pub(super) fn mention(&mut self, item: &At<Literal<'a>>) -> i32 {
         match &item.value {
             Literal::Word(name) => match self.find(name, item.id) {
@@ -77,11 +77,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Values that branches move their results to, by the jump in front of the branch: the exporter makes them before
-    /// it branches (E-10).
+    /// Values that branches move their results to, by the position of the jump in front of the branch: the exporter
+    /// assigns their indices before the branch (E-10).
     pub(super) fn merged_values(
         &self,
-        chain: &document::Chain<'a>,
+        chain: &document::ParsedChain<'a>,
         labels: &HashMap<&str, (i32, NodeId)>,
     ) -> HashMap<usize, Vec<usize>> {
         let mut merged: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -102,16 +102,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         merged
     }
 
-    /// Where each label of a chain is.
-    pub(super) fn labels(&mut self, chain: &'d document::Chain<'a>) -> HashMap<&'d str, (i32, NodeId)> {
+    /// Instruction index and node of each label of a chain.
+    pub(super) fn labels(&mut self, chain: &'d document::ParsedChain<'a>) -> HashMap<&'d str, (i32, NodeId)> {
         let mut labels: HashMap<&str, (i32, NodeId)> = HashMap::new();
         let mut position = 0;
         for instruction in &chain.instructions {
             if let Some(label) = &instruction.label
                 && let Some((_, first)) = labels.insert(&label.value, (position, label.id))
             {
-                let twice = Diagnostic::error(label.id, format!("the label `{}` is there twice", label.value));
-                self.diagnostics.push(twice.label("again here").related(first, "first here"));
+                let duplicate = NodeDiagnostic::error(label.id, format!("duplicate label `{}`", label.value));
+                self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
             position += i32::from(instruction.action.is_some());
         }
@@ -187,7 +187,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let Some((position, _)) = labels.get(name) {
             return *position;
         }
-        let unknown = Diagnostic::error(at, format!("there is no label `{name}` in this list of instructions"));
+        let unknown = NodeDiagnostic::error(at, format!("unknown label `{name}`"));
         let unknown = unknown.label("expected a `label` of an instruction, or a number");
         self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, labels.keys().copied()));
         0
@@ -197,7 +197,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let Some(index) = self.delegates.get(name) {
             return *index as i32;
         }
-        let unknown = Diagnostic::error(at, format!("there is no delegate `{name}` in `{}`", self.method.name.value));
+        let unknown =
+            NodeDiagnostic::error(at, format!("unknown delegate `{name}` in method `{}`", self.method.name.value));
         let unknown = unknown.label("expected a name under `delegates`");
         let names = self.delegates.keys().copied();
         self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
@@ -220,26 +221,26 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         index
     }
 
-    /// A name that is not `namespace::name.overload`, or of a namespace that the runtime fills but unknown to it, is
-    /// likely a slip.
+    /// Warns about a name that is not `namespace::name.overload`, and about an unknown operator of a namespace that the
+    /// runtime registers: both are likely typos.
     pub(super) fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
         let Some((namespace, _)) = name.value.split_once("::") else {
             if self.warned_operators.insert(&name.value) {
                 let warning =
-                    Diagnostic::warning(name.id, format!("`{}` is no name of an operator", clipped(&name.value)));
+                    NodeDiagnostic::warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)));
                 self.diagnostics
                     .push(warning.label("expected a namespace, a name and an overload, such as aten::add.out"));
             }
             return;
         };
-        let filled =
+        let is_registered_namespace =
             matches!(namespace, "aten" | "executorch_prim" | "dim_order_ops" | "quantized_decomposed" | "et_copy");
-        if !filled || !self.warned_operators.insert(&name.value) {
+        if !is_registered_namespace || !self.warned_operators.insert(&name.value) {
             return;
         }
         let message = format!("the runtime registers no operator `{}`", clipped(&name.value));
-        let mut warning = Diagnostic::warning(name.id, message).label("unknown");
-        // The slip that is commonest is a missing overload.
+        let mut warning = NodeDiagnostic::warning(name.id, message).label("unknown");
+        // The most common typo is a missing overload.
         let with_overload = format!("{}.", name.value);
         warning = match operators::names().find(|known| known.starts_with(&with_overload)) {
             Some(known) => warning.help(format!("did you mean `{known}`?")),
@@ -249,7 +250,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 }
 
-/// Where an action may jump to: a label that exists, or a number.
+/// Instruction index that an action may jump to: that of a known label, or a number as written.
 pub(super) fn forward_jump(action: &Action<'_>, labels: &HashMap<&str, (i32, NodeId)>) -> Option<usize> {
     let Action::JumpFalse { to, .. } = action else { return None };
     let position = match &to.value {

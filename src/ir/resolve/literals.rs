@@ -1,10 +1,10 @@
-//! Arguments and lists: names are looked up, literals become values of the kind that is expected (E-5, E-6).
+//! Resolves arguments and lists: names are looked up, literals become values of the expected kind (E-5, E-6).
 
 use super::method::MethodResolver;
 use crate::data::number::number_word;
 use crate::format::ScalarType;
 use crate::format::words::MEMORY_FORMATS;
-use crate::ir::Diagnostic;
+use crate::ir::NodeDiagnostic;
 use crate::ir::document::{At, Declared, ListKind, Literal};
 use crate::ir::tree::NodeId;
 use crate::operators::{ArgKind, Base};
@@ -60,7 +60,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         matches!(declared, Some(Declared::Other(At { value: Literal::Word(_) | Literal::String(_), .. })))
     }
 
-    /// What a literal is, if an argument of this kind cannot be that.
+    /// Description of a literal that does not fit an argument of this kind; `None` if it fits.
     pub(super) fn mismatch(&self, literal: &Literal<'a>, kind: ArgKind) -> Option<String> {
         let is_list = matches!(literal, Literal::List(_) | Literal::Typed(..));
         let fits = match literal {
@@ -85,7 +85,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let declared = &self.method.values[*self.names.get(name)?].value;
         let wrong = match declared {
             Declared::Tensor(_) => kind.list || kind.base != Base::Tensor,
-            // A number's kind may be another when an instruction has written it, so only kinds that cannot meet are told.
+            // A move may have changed the kind of a number, so only kinds that never fit are reported.
             Declared::Other(literal) => match &literal.value {
                 Literal::Typed(of, _) => {
                     !kind.list || list_kind(kind) != *of && !(kind.base == Base::Tensor && is_of_tensors(*of))
@@ -106,7 +106,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         })
     }
 
-    /// The kind of a list by its items, as the exporter guesses it (E-6); none if they are of several.
+    /// The kind of a list by its items, as the exporter infers it (E-6); `None` if the items are of several kinds.
     pub(super) fn guess_list_kind(&mut self, at: NodeId, items: &[At<Literal<'a>>]) -> Option<ListKind> {
         let kinds: Vec<Option<ListKind>> = items
             .iter()
@@ -120,7 +120,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     Some(Declared::Other(_)) => Some(ListKind::Int),
                     None => None,
                 },
-                _ => None,
+                Literal::String(_) | Literal::List(_) | Literal::Typed(..) | Literal::Index(_) => None,
             })
             .collect();
         let mut known = kinds.iter().flatten().copied();
@@ -135,8 +135,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 continue;
             }
             let mixed =
-                Diagnostic::error(item.id, format!("a list that mixes {} and {}", plural(first), plural(other)));
-            let help = "a list has one kind; say it with int_list, double_list, bool_list or tensor_list";
+                NodeDiagnostic::error(item.id, format!("a list that mixes {} and {}", plural(first), plural(other)));
+            let help = "a list has one kind; state it with int_list, double_list, bool_list or tensor_list";
             self.diagnostics.push(
                 mixed.label(format!("expected one of the {}", plural(first))).related(at, "in this list").help(help),
             );
@@ -151,7 +151,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         self.push(value, at)
     }
 
-    /// A list; `numbers` are those of a declared list's literals, whose other items are named but not read.
+    /// A list; `numbers` are the indices of a declared list's literals, whose other items are not marked as read.
     pub(super) fn list_value(
         &mut self,
         kind: ListKind,
@@ -221,9 +221,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                         _ => wrong.push((item, "the name of a tensor")),
                     }
                 }
-                match kind {
-                    ListKind::Tensor => EValue::TensorList(Some(tensors)),
-                    _ => EValue::OptionalTensorList(Some(tensors)),
+                if kind == ListKind::Tensor {
+                    EValue::TensorList(Some(tensors))
+                } else {
+                    EValue::OptionalTensorList(Some(tensors))
                 }
             }
         };
@@ -234,7 +235,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         value
     }
 
-    /// Whether a name may be an item of an IntList; a name that does not exist is told when it is looked up.
+    /// Returns true if a name may be an item of an IntList; unknown names are reported by the look-up.
     pub(super) fn can_be_int(&self, name: &str) -> bool {
         match self.names.get(name).map(|declaration| &self.method.values[*declaration].value) {
             None => true,
@@ -248,7 +249,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Whether a name may be an item of a list of tensors.
+    /// Returns true if a name may be an item of a list of tensors.
     pub(super) fn can_be_tensor(&self, name: &str, kind: ListKind) -> bool {
         match self.names.get(name).map(|declaration| &self.method.values[*declaration].value) {
             None | Some(Declared::Tensor(_)) => true,
@@ -272,7 +273,7 @@ pub(super) fn list_kind(kind: ArgKind) -> ListKind {
         Base::Tensor => ListKind::Tensor,
         Base::Float => ListKind::Double,
         Base::Bool => ListKind::Bool,
-        _ => ListKind::Int,
+        Base::Int | Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat => ListKind::Int,
     }
 }
 
@@ -283,7 +284,7 @@ pub(super) fn describe(literal: &Literal<'_>) -> String {
         Literal::Double(x) => format!("the number {x:?}"),
         Literal::Bool(b) => format!("the bool {b}"),
         Literal::Word(text) => format!("`{text}`"),
-        Literal::String(text) => format!("the text `{text}`"),
+        Literal::String(text) => format!("the string `{text}`"),
         Literal::Dtype(dtype) => format!("the element type {dtype}"),
         Literal::MemoryFormat(_) => "a memory format".into(),
         Literal::List(items) | Literal::Typed(_, items) => format!("a list of {}", items.len()),

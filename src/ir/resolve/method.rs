@@ -1,6 +1,7 @@
-//! A method's values: their names, their numbers in the exporter's order, and which have content when.
+//! Resolves a method: names, value indices in the exporter's order, and which values are written at each point.
 //!
-//! [`MethodResolver::run`] is the whole order; what each kind of thing becomes is in the files beside this one.
+//! [`MethodResolver::run`] fixes the order of the steps. Instructions, kernel stacks, literals and values are resolved in
+//! the sibling modules.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -9,14 +10,14 @@ use indexmap::IndexMap;
 
 use super::origins::MethodOrigins;
 use crate::diagnostics::clipped;
-use crate::ir::Diagnostic;
+use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
 use crate::ir::document::{Action, At, Declared, ListKind, Literal, Method, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{self, Base, Role, Signature};
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
 
-/// A method on its way from text to program.
+/// State of the resolution of one method.
 pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) method: &'d Method<'a>,
     pub(super) program: &'f mut Program,
@@ -26,14 +27,14 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) delegates: HashMap<&'d str, usize>,
     /// For each declared value the tensor whose memory it shares; itself if it is no view.
     pub(super) bases: Vec<usize>,
-    /// What is known of each declared value.
-    pub(super) declared: Vec<Known>,
-    /// Numbers that declared values want.
-    pub(super) wanted: BTreeMap<u32, usize>,
+    /// State of each declared value.
+    pub(super) declared: Vec<DeclarationState>,
+    /// Declared values by the index that they request.
+    pub(super) requested: BTreeMap<u32, usize>,
     pub(super) next: u32,
     /// Values in the order of numbering.
-    pub(super) slots: Vec<(u32, Slot)>,
-    /// For declared lists the numbers of those items that are literals.
+    pub(super) slots: Vec<(u32, NumberedValue)>,
+    /// Value indices of the literal items of each declared list.
     pub(super) item_numbers: HashMap<usize, Vec<Option<i32>>>,
     pub(super) warned_operators: HashSet<&'d str>,
     /// Name and overload in the order of the file's table.
@@ -41,26 +42,26 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) op_indices: HashMap<&'d str, i32>,
     pub(super) signatures: HashMap<&'d str, Option<Rc<Signature>>>,
     pub(super) origins: MethodOrigins<'a>,
-    /// A call whose outs are wrong: what nothing writes then may be what it was to write.
+    /// A call has invalid outs: a value without a writer may be one that this call was meant to write.
     pub(super) wrong_outs: bool,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Vec<NodeDiagnostic>,
 }
 
-/// What is known of a declared value.
+/// Resolution state of a declared value.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Known {
+pub(super) struct DeclarationState {
     pub(super) number: Option<i32>,
-    /// It has content from the start, or an instruction has given it some.
+    /// It is initialised, or an instruction has written it.
     pub(super) written: bool,
-    /// An instruction writes it, and nothing else gives it content.
+    /// An instruction writes it, and it has no other content.
     pub(super) produced: bool,
     pub(super) is_input: bool,
     pub(super) is_output: bool,
-    pub(super) complained: bool,
+    pub(super) reported: bool,
 }
 
-/// A value with a number.
-pub(super) enum Slot {
+/// A value whose index is assigned.
+pub(super) enum NumberedValue {
     Declared(usize),
     Anonymous(EValue, NodeId),
 }
@@ -70,8 +71,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             names: HashMap::with_capacity(method.values.len()),
             delegates: method.delegates.iter().enumerate().map(|(i, d)| (&*d.name.value, i)).collect(),
             bases: Vec::new(),
-            declared: vec![Known::default(); method.values.len()],
-            wanted: BTreeMap::new(),
+            declared: vec![DeclarationState::default(); method.values.len()],
+            requested: BTreeMap::new(),
             next: 0,
             slots: Vec::with_capacity(method.values.len()),
             item_numbers: HashMap::new(),
@@ -89,16 +90,16 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     pub(super) fn error(&mut self, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::error(at, message).label(label));
+        self.diagnostics.push(NodeDiagnostic::error(at, message).label(label));
     }
 
-    /// The order of this function is the order of numbering: declared values that no instruction produces, then the
-    /// instructions' values, then what the outputs still need.
+    /// Resolves the method. Value indices are assigned in this order: declared values that no instruction produces, then
+    /// the values of the instructions, then those that only the outputs use.
     pub(super) fn run(&mut self) -> ExecutionPlan {
         let method = self.method;
         self.note_names();
         self.find_bases();
-        self.note_wanted_numbers();
+        self.note_requested_numbers();
         self.note_inputs_and_outputs();
         self.note_produced();
         for operator in &method.operators {
@@ -115,7 +116,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let inputs: Vec<i32> = method.inputs.iter().map(|input| self.input(input)).collect();
         let chains: Vec<Chain> = method.chains.iter().map(|chain| self.chain(chain)).collect();
         let outputs: Vec<i32> = method.outputs.iter().map(|output| self.output(output)).collect();
-        // What is produced by no call after all, because the call was wrong, still needs a number.
+        // Values whose producing call was invalid still need an index.
         for declaration in 0..method.values.len() {
             self.number(declaration);
         }
@@ -148,20 +149,20 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn note_names(&mut self) {
         for (declaration, value) in self.method.values.iter().enumerate() {
             if let Some(first) = self.names.insert(&value.name.value, declaration) {
-                let twice = Diagnostic::error(value.name.id, format!("the key `{}` is there twice", value.name.value));
+                let duplicate = NodeDiagnostic::error(value.name.id, format!("duplicate key `{}`", value.name.value));
                 let first = self.method.values[first].name.id;
-                self.diagnostics.push(twice.label("again here").related(first, "first here"));
+                self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
         }
     }
 
-    pub(super) fn note_wanted_numbers(&mut self) {
+    pub(super) fn note_requested_numbers(&mut self) {
         for (declaration, value) in self.method.values.iter().enumerate() {
             let Some(index) = &value.index else { continue };
-            if let Some(other) = self.wanted.insert(index.value, declaration) {
+            if let Some(other) = self.requested.insert(index.value, declaration) {
                 let first = self.method.values[other].index.as_ref().map_or(value.name.id, |index| index.id);
-                let twice = Diagnostic::error(index.id, format!("two values want the number {}", index.value));
-                self.diagnostics.push(twice.label("again here").related(first, "first here"));
+                let duplicate = NodeDiagnostic::error(index.id, format!("duplicate value index {}", index.value));
+                self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
         }
     }
@@ -175,8 +176,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 {
                     let known = &mut self.declared[*declaration];
                     if input && known.is_input {
-                        let twice = Diagnostic::error(item.id, format!("the input `{name}` is listed twice"));
-                        self.diagnostics.push(twice.label("again here"));
+                        let duplicate = NodeDiagnostic::error(item.id, format!("duplicate input `{name}`"));
+                        self.diagnostics.push(duplicate.label("duplicate"));
                     }
                     known.is_input |= input;
                     known.is_output |= !input;
@@ -193,7 +194,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    /// Declared values that are numbered where an instruction produces them.
+    /// Marks the declared values whose index is assigned where an instruction produces them.
     pub(super) fn note_produced(&mut self) {
         let method = self.method;
         let mut produced = Vec::new();
@@ -208,11 +209,11 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 }
                 Some(Action::Delegate { args, .. }) => produced.extend(self.unwritten_tensors(args)),
                 Some(Action::Move { to, .. }) => produced.extend(self.declaration_of(to)),
-                _ => {}
+                Some(Action::JumpFalse { .. } | Action::Free(_)) | None => {}
             }
         }
         for (declaration, value) in method.values.iter().enumerate() {
-            // A view is made by no instruction; it is numbered where it is first used.
+            // No instruction produces a view; its index is assigned at its first use.
             let view = matches!(&value.value, Declared::Tensor(tensor) if tensor.view_of.is_some());
             self.declared[declaration].produced = view && !self.declared[declaration].is_input;
         }
@@ -230,7 +231,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    /// What a call with its whole stack given writes: by the operator's schema, else whatever has no content yet.
+    /// Declared values that a call without `out` writes: by the operator's schema, otherwise every unwritten tensor.
     pub(super) fn written_on_stack(&mut self, name: &'d Word<'a>, args: &'d [At<Literal<'a>>]) -> Vec<usize> {
         match self.signature(&name.value) {
             Some(signature) => {
@@ -255,16 +256,16 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.signatures.entry(name).or_insert_with(|| operators::find(name).map(Rc::new)).clone()
     }
 
-    /// The next number that nobody wants.
+    /// Returns the next index that no declared value requests.
     pub(super) fn allocate(&mut self) -> i32 {
-        while self.wanted.contains_key(&self.next) {
+        while self.requested.contains_key(&self.next) {
             self.next += 1;
         }
         self.next += 1;
         self.next as i32 - 1
     }
 
-    /// The number of a declared value, given now if it has none.
+    /// Returns the index of a declared value, and assigns it if it has none.
     pub(super) fn number(&mut self, declaration: usize) -> i32 {
         if let Some(number) = self.declared[declaration].number {
             return number;
@@ -272,7 +273,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let value = &self.method.values[declaration];
         let ints = match &value.value {
             Declared::Other(At { value: Literal::Typed(ListKind::Int, items), .. }) => Some(items),
-            // A list without a kind is one of integers if there are any, and nothing with a fraction.
+            // A list without a kind is an IntList unless an item is a floating point number.
             Declared::Other(At { value: Literal::List(items), .. }) => {
                 let fraction = items.iter().any(|item| matches!(item.value, Literal::Double(_)));
                 Some(items).filter(|_| !fraction)
@@ -288,63 +289,63 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             None => self.allocate(),
         };
         self.declared[declaration].number = Some(number);
-        self.slots.push((number as u32, Slot::Declared(declaration)));
+        self.slots.push((number as u32, NumberedValue::Declared(declaration)));
         number
     }
 
-    /// The number of a declared list's item, if it is a literal that becomes a value: it comes before the list (E-5).
+    /// Index of a literal item of a declared list that becomes a value of its own, in front of the list (E-5).
     pub(super) fn number_item(&mut self, item: &At<Literal<'a>>) -> Option<i32> {
         let value =
             matches!(item.value, Literal::Int(_) | Literal::Dtype(_) | Literal::MemoryFormat(_) | Literal::Index(_));
         value.then(|| self.argument(item, None, ""))
     }
 
-    /// A new value without a name.
+    /// Adds an anonymous value and returns its index.
     pub(super) fn push(&mut self, value: EValue, at: NodeId) -> i32 {
         let number = self.allocate();
-        self.slots.push((number as u32, Slot::Anonymous(value, at)));
+        self.slots.push((number as u32, NumberedValue::Anonymous(value, at)));
         number
     }
 
-    /// Looks a name up.
+    /// Looks up a declared value by name; reports unknown names.
     pub(super) fn find(&mut self, name: &str, at: NodeId) -> Option<usize> {
         let found = self.names.get(name).copied();
         if found.is_none() {
-            let unknown = Diagnostic::error(
+            let unknown = NodeDiagnostic::error(
                 at,
-                format!("there is no value `{}` in `{}`", clipped(name), clipped(&self.method.name.value)),
+                format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value)),
             );
             let names = self.names.keys().copied();
             let mut unknown =
                 unknown.label("expected a name under `values`").suggest_among(self.diagnostics.len(), name, names);
-            unknown.help.get_or_insert_with(|| format!("if a text is meant, write {{string: {}}}", clipped(name)));
+            unknown.help.get_or_insert_with(|| format!("for a string, write {{string: {}}}", clipped(name)));
             self.diagnostics.push(unknown);
         }
         found
     }
 
-    /// A named value that an instruction reads.
+    /// Index of a named value that an instruction reads.
     pub(super) fn read(&mut self, name: &str, at: NodeId) -> i32 {
         let Some(declaration) = self.find(name, at) else { return 0 };
         let base = self.base_of(declaration);
         let known = &mut self.declared[base];
-        if !known.written && !known.complained && !self.wrong_outs {
-            known.complained = true;
-            let unwritten = Diagnostic::error(at, format!("`{name}` is read before anything writes it"));
+        if !known.written && !known.reported && !self.wrong_outs {
+            known.reported = true;
+            let unwritten = NodeDiagnostic::error(at, format!("`{name}` is read before anything writes it"));
             let help = "make it an input, give it `data`, make it `mutable`, or write it earlier";
             self.diagnostics.push(unwritten.label("has no content here").help(help));
         }
         self.number(declaration)
     }
 
-    /// A named value that an instruction writes.
+    /// Index of a named value that an instruction writes; marks it as written.
     pub(super) fn write(&mut self, word: &Word<'a>) -> i32 {
         let number = self.number_written(word);
         self.mark_written(word);
         number
     }
 
-    /// The number of a value that an instruction writes, before the instruction has read its arguments.
+    /// Index of a value that an instruction writes, without marking it as written.
     pub(super) fn number_written(&mut self, word: &Word<'a>) -> i32 {
         let Some(declaration) = self.find(&word.value, word.id) else {
             self.wrong_outs = true;
@@ -354,8 +355,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             && (tensor.data.is_some() || tensor.external.is_some())
             && !tensor.mutable
         {
-            let constant = Diagnostic::error(word.id, format!("`{}` is a constant and cannot be written", word.value));
-            self.diagnostics.push(constant.label("has data").help("`mutable: true` makes its data an initial state"));
+            let constant =
+                NodeDiagnostic::error(word.id, format!("`{}` is a constant and cannot be written", word.value));
+            self.diagnostics
+                .push(constant.label("has data").help("with `mutable: true` its data are its initial state"));
         }
         self.number(declaration)
     }
@@ -367,15 +370,15 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    /// What an operator writes must be of the kind that it writes, and each out another value.
-    pub(super) fn check_outs(&mut self, outs: &[Word<'a>], wanted: Option<Base>) {
+    /// Checks that the outs are distinct values of the kind that the operator writes.
+    pub(super) fn check_outs(&mut self, outs: &[Word<'a>], expected_base: Option<Base>) {
         for (position, out) in outs.iter().enumerate() {
             if outs[..position].iter().any(|other| other.value == out.value) {
-                self.error(out.id, format!("`{}` is named twice", out.value), "each out is another value");
+                self.error(out.id, format!("duplicate out `{}`", out.value), "each out must be a different value");
             }
-            let Some(wanted) = wanted else { continue };
+            let Some(expected_base) = expected_base else { continue };
             let is_tensor = self.is_tensor(&out.value);
-            if self.names.contains_key(&*out.value) && is_tensor != (wanted == Base::Tensor) {
+            if self.names.contains_key(&*out.value) && is_tensor != (expected_base == Base::Tensor) {
                 let (found, expected) = if is_tensor { ("a tensor", "a number") } else { ("no tensor", "a tensor") };
                 self.error(
                     out.id,
@@ -391,7 +394,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.bases[declaration]
     }
 
-    /// Finds the base of each view. Of views that go in a circle each is its own base, which is told when it is made.
+    /// Finds the base of each view. Each view of a cycle is its own base; the cycle is reported by `share`.
     fn find_bases(&mut self) {
         let count = self.method.values.len();
         let next = |declaration: usize| match &self.method.values[declaration].value {
@@ -421,7 +424,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.bases = bases.into_iter().enumerate().map(|(declaration, base)| base.unwrap_or(declaration)).collect();
     }
 
-    /// Views among what an instruction reads get their numbers before what it makes.
+    /// Assigns the indices of the views among the arguments, before those of the values that the instruction produces.
     pub(super) fn number_views(&mut self, args: &[At<Literal<'a>>]) {
         for arg in args {
             if let Some(declaration) = self.declaration_of(arg)
@@ -453,9 +456,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let Some(declaration) = self.find(name, literal.id) else { return 0 };
         let base = self.base_of(declaration);
         let known = &mut self.declared[base];
-        if !known.written && !known.complained && !self.wrong_outs {
-            known.complained = true;
-            let unwritten = Diagnostic::error(literal.id, format!("nothing writes the output `{name}`"));
+        if !known.written && !known.reported && !self.wrong_outs {
+            known.reported = true;
+            let unwritten = NodeDiagnostic::error(literal.id, format!("nothing writes the output `{name}`"));
             self.diagnostics
                 .push(unwritten.label("has no content at the end").help("let an instruction name it as `out`"));
         }

@@ -1,17 +1,17 @@
-//! The tests of a method as written -> inputs and outputs as bytes.
+//! Resolves the tests of a method: inputs and expected outputs as bytes. Nothing is executed.
 
 use std::borrow::Cow;
 
 use crate::data::Blob;
 use crate::data::number::NumericValue;
-use crate::ir::Diagnostic;
-use crate::ir::data::{Finder, Want};
+use crate::ir::NodeDiagnostic;
+use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{At, Method, Test, TestValue};
 use crate::ir::tree::NodeId;
 use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
 use crate::program::{EValue, ExecutionPlan, contiguous};
 
-/// Resolves the tests of a method; what is wrong goes to the finder's messages.
+/// Resolves the tests of a method; errors are added to the diagnostics of `finder`.
 pub(super) fn resolve<'d, 'a>(
     method: &'d Method<'a>,
     plan: &ExecutionPlan,
@@ -55,13 +55,13 @@ fn values<'d, 'a>(
     let indices = indices.unwrap_or_default();
     if given.value.len() != indices.len() {
         let message = format!("the test has {} {what}, the method {}", given.value.len(), indices.len());
-        finder.diagnostics.push(Diagnostic::error(given.id, message).label(format!("expected {}", indices.len())));
+        finder.diagnostics.push(NodeDiagnostic::error(given.id, message).label(format!("expected {}", indices.len())));
         return None;
     }
     given.value.iter().zip(indices).map(|(value, index)| one(value, *index, plan, names, finder)).collect()
 }
 
-/// Why a tensor of a method cannot take these sizes (rule I-27).
+/// Message if a tensor of a method cannot have these sizes (rule I-27).
 fn misfit(tensor: &crate::program::Tensor, sizes: &[i32]) -> Option<String> {
     let bound = tensor.sizes.as_deref()?;
     let numel = |sizes: &[i32]| sizes.iter().map(|size| i128::from(*size)).product::<i128>();
@@ -98,35 +98,51 @@ fn one<'d, 'a>(
         {
             let mut bytes = Vec::new();
             if let Err(message) = crate::data::number::encode(tensor.scalar_type, *number, &mut bytes) {
-                finder.diagnostics.push(Diagnostic::error(given.id, message));
+                finder.diagnostics.push(NodeDiagnostic::error(given.id, message));
                 return None;
             }
             let scalar_type = tensor.scalar_type;
             Some(TestData::Tensor { scalar_type, sizes: Vec::new(), dim_order: Vec::new(), data: Blob::bytes(bytes) })
         }
         (EValue::Tensor(tensor), TestValue::Tensor(sizes, data)) => {
-            // A dynamic tensor takes the sizes of what is given, if the nesting says them.
+            // A dynamic tensor takes the sizes of the given data, if they are nested.
             let dynamic = tensor.shape_dynamism != 0;
             let stated = sizes.as_ref().map(|sizes| sizes.value.clone());
-            let wanted = stated.or_else(|| tensor.sizes.as_deref().filter(|_| !dynamic).map(<[i32]>::to_vec));
+            let expected_sizes = stated.or_else(|| tensor.sizes.as_deref().filter(|_| !dynamic).map(<[i32]>::to_vec));
             let order = tensor.dim_order.clone().unwrap_or_default();
-            let found = finder.find(data, Want::Tensor(tensor.scalar_type, wanted.as_deref(), Some(&order)))?;
-            let Some(sizes) = wanted.or(found.sizes).filter(|sizes| sizes.len() == order.len()) else {
+            let found =
+                finder.find(data, DataRequest::Tensor(tensor.scalar_type, expected_sizes.as_deref(), Some(&order)))?;
+            let Some(sizes) = expected_sizes.or(found.sizes).filter(|sizes| sizes.len() == order.len()) else {
                 let message = "the sizes of this tensor are not known";
                 finder.diagnostics.push(
-                    Diagnostic::error(given.id, message).label("nest the numbers, or write {sizes: [...], data: ...}"),
+                    NodeDiagnostic::error(given.id, message)
+                        .label("nest the numbers, or write {sizes: [...], data: ...}"),
                 );
                 return None;
             };
             if let Some(message) = misfit(tensor, &sizes) {
-                finder.diagnostics.push(Diagnostic::error(given.id, message).label("these sizes do not fit"));
+                finder.diagnostics.push(NodeDiagnostic::error(given.id, message).label("these sizes do not fit"));
                 return None;
             }
             let order = if order.is_empty() { contiguous(sizes.len()) } else { order };
             let dim_order = order.into_owned();
             Some(TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data: found.blob })
         }
-        _ => None,
+        // The given value is of another kind than the method's.
+        (
+            EValue::Null
+            | EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::Tensor(_)
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_),
+            TestValue::Null | TestValue::Number(_) | TestValue::Text(_) | TestValue::Tensor(..),
+        ) => None,
     };
     if found.is_none() {
         let name = names
@@ -136,7 +152,7 @@ fn one<'d, 'a>(
         let kind = value.kind();
         let kind = format!("{} {kind}", if kind == "Int" || kind == "IntList" { "an" } else { "a" });
         let message = format!("{name} is {kind}, the test gives {}", describe(&given.value));
-        finder.diagnostics.push(Diagnostic::error(given.id, message).label(format!("expected {kind}")));
+        finder.diagnostics.push(NodeDiagnostic::error(given.id, message).label(format!("expected {kind}")));
     }
     found
 }
@@ -145,7 +161,7 @@ fn describe(value: &TestValue<'_>) -> String {
     match value {
         TestValue::Null => "null".into(),
         TestValue::Number(number) => format!("the number {number}"),
-        TestValue::Text(text) => format!("the text `{}`", crate::diagnostics::clipped(text)),
+        TestValue::Text(text) => format!("the string `{}`", crate::diagnostics::clipped(text)),
         TestValue::Tensor(..) => "a tensor".into(),
     }
 }

@@ -1,7 +1,7 @@
-//! Document -> Program: names become numbers, literals become values, data become blobs, and what an operator's schema
-//! implies is filled in. Values are numbered as the exporter numbers them, so that a short text gives its bytes.
+//! ParsedDocument -> Program: names become indices, literals become values, data become blobs, and stacks are completed by
+//! operator schemas. Indices are assigned as by the exporter, so that concise YAML reproduces its files byte for byte.
 //!
-//! Knows no byte offsets and reads no weights.
+//! No byte offsets are assigned here, and no tensor data are read.
 
 mod calls;
 mod instructions;
@@ -16,41 +16,41 @@ use std::path::Path;
 
 use self::method::MethodResolver;
 use self::origins::Origins;
-use super::data::{self, Finder, Want};
-use super::document::{self, At, Document};
+use super::data::{self, DataRequest, Finder};
+use super::document::{self, At, ParsedDocument};
 use super::tree::NodeId;
 use crate::diagnostics::Severity;
 use crate::format::ScalarType;
-use crate::ir::Diagnostic;
+use crate::ir::NodeDiagnostic;
 use crate::layout::options::OptionOverrides;
 use crate::program::test_cases::MethodTests;
 use crate::program::{ExternalData, NamedData, Program, TensorLayout, contiguous};
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
 
-/// What a text means.
+/// The program of a document, with its tests and options.
 #[derive(Debug)]
-pub struct Resolved<'a> {
+pub struct ResolvedProgram<'a> {
     /// The program.
     pub program: Program,
     /// The tests of its methods.
     pub tests: Vec<MethodTests>,
     /// Its layout options.
     pub options: OptionOverrides,
-    /// Where its parts stand in the text.
+    /// Positions of its elements in the source.
     pub origins: Origins<'a>,
-    /// What it makes wrong in the end.
+    /// Overrides that are applied to the emitted files.
     pub overrides: Overrides,
-    /// Whether the text has methods; without them it makes a `.ptd`.
+    /// True if the document has methods; without them the output is a `.ptd`.
     pub has_methods: bool,
     /// Warnings.
-    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Vec<NodeDiagnostic>,
 }
 
-/// Resolves a document; files are looked for beside `folder`.
+/// Resolves a document; paths of files are relative to `folder`.
 ///
 /// # Errors
-/// Everything that is wrong, with the warnings.
-pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a>, Vec<Diagnostic>> {
+/// All errors and warnings.
+pub fn resolve<'a>(document: &ParsedDocument<'a>, folder: &Path) -> Result<ResolvedProgram<'a>, Vec<NodeDiagnostic>> {
     let mut finder = Finder::new(folder, &document.data);
     let mut program = Program { version: document.version.unwrap_or(0), ..Program::default() };
     let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
@@ -85,15 +85,15 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
     }
     if document.methods.is_none() && program.external_data.is_empty() && finder.diagnostics.is_empty() {
         let at = document.named_data_at.unwrap_or_default();
-        diagnostics.push(Diagnostic::error(at, "there is nothing to write").label("expected blobs, or `methods`"));
+        diagnostics.push(NodeDiagnostic::error(at, "nothing to emit").label("expected blobs, or `methods`"));
     }
     diagnostics.append(&mut finder.diagnostics);
     if diagnostics.iter().any(|d| d.severity == Severity::Error) {
-        // In the order of the text, whatever stage found them.
+        // In source order, independent of the stage that reported them.
         diagnostics.sort_by_key(|d| d.at);
         return Err(diagnostics);
     }
-    Ok(Resolved {
+    Ok(ResolvedProgram {
         program,
         tests: all_tests,
         options: document.layout.options.clone(),
@@ -104,31 +104,39 @@ pub fn resolve<'a>(document: &Document<'a>, folder: &Path) -> Result<Resolved<'a
     })
 }
 
-/// The largest patch: patches are held in memory.
+/// Maximum size of a patch in bytes: patches are held in memory.
 const MAX_PATCH: u64 = 64 << 20;
 
-/// What is made wrong when all is laid out.
-fn overrides<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &mut Finder<'d, 'a>) -> Overrides {
+/// Resolves the `raw` section.
+fn overrides<'d, 'a>(
+    raw: &'d document::ParsedOverrides<'a>,
+    origins: &mut Origins<'_>,
+    finder: &mut Finder<'d, 'a>,
+) -> Overrides {
     let main = self::raw(raw, origins, finder);
-    let mut other = |raw: &'d Option<Box<document::Raw<'a>>>| {
+    let mut other = |raw: &'d Option<Box<document::ParsedOverrides<'a>>>| {
         raw.as_ref().map(|raw| self::raw(raw, origins, finder)).unwrap_or_default()
     };
     let (ptd, bpte) = (other(&raw.ptd), other(&raw.bpte));
     Overrides { main, ptd, bpte }
 }
 
-fn raw<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &mut Finder<'d, 'a>) -> FileOverrides {
+fn raw<'d, 'a>(
+    raw: &'d document::ParsedOverrides<'a>,
+    origins: &mut Origins<'_>,
+    finder: &mut Finder<'d, 'a>,
+) -> FileOverrides {
     let mut out = FileOverrides { fill: raw.fill.unwrap_or(0), truncate: raw.truncate, ..FileOverrides::default() };
-    for (path, lie) in &raw.sets {
-        let value = match lie {
-            document::Lie::Integer(n) => OverrideValue::Integer(*n),
-            document::Lie::Float(x) => OverrideValue::Float(*x),
-            document::Lie::Text(text) => OverrideValue::Bytes(text.as_bytes().to_vec()),
-            document::Lie::Absent => OverrideValue::Absent,
-            document::Lie::Null => OverrideValue::Null,
-            document::Lie::Empty => OverrideValue::Empty,
-            document::Lie::SameAs(path) => OverrideValue::SameAs(path.clone()),
-            document::Lie::Bytes(data) => match in_memory(data, finder) {
+    for (path, value) in &raw.fields {
+        let value = match value {
+            document::OverrideSource::Integer(n) => OverrideValue::Integer(*n),
+            document::OverrideSource::Float(x) => OverrideValue::Float(*x),
+            document::OverrideSource::Text(text) => OverrideValue::Bytes(text.as_bytes().to_vec()),
+            document::OverrideSource::Absent => OverrideValue::Absent,
+            document::OverrideSource::Null => OverrideValue::Null,
+            document::OverrideSource::Empty => OverrideValue::Empty,
+            document::OverrideSource::SameAs(path) => OverrideValue::SameAs(path.clone()),
+            document::OverrideSource::Bytes(data) => match in_memory(data, finder) {
                 Some(bytes) => OverrideValue::Bytes(bytes),
                 None => continue,
             },
@@ -141,27 +149,27 @@ fn raw<'d, 'a>(raw: &'d document::Raw<'a>, origins: &mut Origins<'_>, finder: &m
         origins.patches.push(at.id);
         out.patches.push(Patch { at: at.value, bytes });
     }
-    out.append = raw.append.as_ref().and_then(|data| Some(finder.find(data, Want::Bytes)?.blob));
+    out.append = raw.append.as_ref().and_then(|data| Some(finder.find(data, DataRequest::Bytes)?.blob));
     out
 }
 
 /// The bytes of a patch, or `None` with a message.
 fn in_memory<'d, 'a>(data: &'d document::Data<'a>, finder: &mut Finder<'d, 'a>) -> Option<Vec<u8>> {
-    let found = finder.find(data, Want::Bytes)?;
+    let found = finder.find(data, DataRequest::Bytes)?;
     let bytes = match found.blob.len {
         0..=MAX_PATCH => found.blob.to_vec(),
         len => Err(std::io::Error::other(format!("{len} bytes are too many for a patch"))),
     };
     let wrong = |error| {
-        let wrong = Diagnostic::error(data.id, format!("cannot take the data: {error}"));
+        let wrong = NodeDiagnostic::error(data.id, format!("cannot use the data: {error}"));
         finder.diagnostics.push(wrong.label(format!("expected {MAX_PATCH} bytes at most")));
     };
     bytes.map_err(wrong).ok()
 }
 
-/// Keyed blobs: into the program, or into a `.ptd` if they say so or if there is no program.
+/// Adds the keyed blobs to the program, or to a `.ptd` if they are `external` or the document has no methods.
 fn named_data<'d, 'a>(
-    document: &'d Document<'a>,
+    document: &'d ParsedDocument<'a>,
     program: &mut Program,
     origins: &mut Origins<'_>,
     finder: &mut Finder<'d, 'a>,
@@ -172,8 +180,10 @@ fn named_data<'d, 'a>(
     for entry in entries {
         let order = entry.dim_order.as_ref().map(|order| &*order.value);
         let want = match entry.scalar_type {
-            Some(scalar_type) => Want::Tensor(scalar_type, entry.sizes.as_ref().map(|sizes| &*sizes.value), order),
-            None => Want::Bytes,
+            Some(scalar_type) => {
+                DataRequest::Tensor(scalar_type, entry.sizes.as_ref().map(|sizes| &*sizes.value), order)
+            }
+            None => DataRequest::Bytes,
         };
         let Some(found) = finder.find(&entry.data, want) else { continue };
         let mut layout = None;
@@ -182,7 +192,7 @@ fn named_data<'d, 'a>(
             let Some(sizes) = stated.or(found.sizes) else {
                 finder
                     .diagnostics
-                    .push(Diagnostic::error(entry.key.id, "the tensor's sizes are not known").label("add `sizes`"));
+                    .push(NodeDiagnostic::error(entry.key.id, "the tensor's sizes are not known").label("add `sizes`"));
                 continue;
             };
             let id = entry.sizes.as_ref().map_or(entry.key.id, |sizes| sizes.id);
@@ -213,16 +223,16 @@ fn named_data<'d, 'a>(
             inside.push(NamedData { key, data, alignment });
         }
     }
-    // A list that is empty as written is present in the file; one whose entries all went elsewhere is not.
+    // An empty list in the source is emitted as an empty vector; a list whose entries are all external is omitted.
     if !data_only && (entries.is_empty() || !inside.is_empty()) {
         program.named_data = Some(inside);
     }
 }
 
-fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> Diagnostic {
+fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> NodeDiagnostic {
     let expected = crate::program::nbytes(scalar_type, sizes)
         .map_or("more bytes than can be counted".into(), |n| format!("{n} bytes"));
-    Diagnostic::error(at, format!("the data have {found} bytes, {scalar_type} {sizes:?} has {expected}"))
+    NodeDiagnostic::error(at, format!("the data have {found} bytes, {scalar_type} {sizes:?} has {expected}"))
         .label(format!("expected {expected}"))
 }
 

@@ -1,4 +1,5 @@
-//! Positions of the elements of a program in its source, for messages about them.
+//! Positions of the elements of a program in its source, for diagnostics. Byte ranges are computed by
+//! [`crate::ir::located`].
 
 use std::borrow::Cow;
 
@@ -68,13 +69,13 @@ impl Origins<'_> {
         self.patches.get(number).copied()
     }
 
-    /// The values of a method that have a name in the text.
+    /// Names and indices of the declared values of a method.
     pub fn values(&self, method: usize) -> Vec<(String, usize)> {
         let values = self.methods.get(method).into_iter().flat_map(|method| method.values.iter().zip(0..));
         values.filter_map(|((_, name), index)| Some((name.as_deref()?.to_owned(), index))).collect()
     }
 
-    /// The name of a value in the text.
+    /// The name of a value in the source.
     pub fn name(&self, method: usize, value: usize) -> Option<&str> {
         self.methods.get(method)?.values.get(value)?.1.as_deref()
     }

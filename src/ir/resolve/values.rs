@@ -1,17 +1,19 @@
-//! What declared values become: literals, lists, tensors with their data and their place; operators and delegates.
+//! Resolves declared values (literals, lists, tensors with data and memory placement), operators and delegates.
+//!
+//! Offsets of planned memory are assigned later, by [`crate::layout::memory`].
 
 use super::bytes_disagree;
-use super::method::{Known, MethodResolver, Slot};
-use crate::ir::Diagnostic;
-use crate::ir::data::{self, Want};
-use crate::ir::document::{self, Declaration, Declared, Literal, Place, Word};
+use super::method::{DeclarationState, MethodResolver, NumberedValue};
+use crate::ir::NodeDiagnostic;
+use crate::ir::data::{self, DataRequest};
+use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement, Word};
 use crate::layout::memory::MAX_POOLS;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{
     BackendDelegate, CompileSpec, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData, contiguous, dim_order,
 };
 
-/// The largest compile spec: it goes into the FlatBuffer, with all the others.
+/// Maximum size of a compile spec in bytes: all are stored in the FlatBuffer.
 const MAX_COMPILE_SPEC: u64 = 64 << 20;
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -27,7 +29,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.origins.delegates.push(delegate.name.id);
             let mut specs = Vec::with_capacity(delegate.compile_specs.len());
             for (key, value) in &delegate.compile_specs {
-                let bytes = self.finder.find(value, Want::BytesOrText).map(|found| match found.blob.len {
+                let bytes = self.finder.find(value, DataRequest::BytesOrText).map(|found| match found.blob.len {
                     0..=MAX_COMPILE_SPEC => found.blob.to_vec(),
                     len => Err(std::io::Error::other(format!("{len} bytes are too many for a compile spec"))),
                 });
@@ -35,12 +37,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     Some(Ok(bytes)) => specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) }),
                     Some(Err(error)) => {
                         let label = format!("expected {MAX_COMPILE_SPEC} bytes at most");
-                        self.error(value.id, format!("cannot take the data: {error}"), label);
+                        self.error(value.id, format!("cannot use the data: {error}"), label);
                     }
                     None => {}
                 }
             }
-            if let Some(found) = self.finder.find(&delegate.data, Want::Bytes) {
+            if let Some(found) = self.finder.find(&delegate.data, DataRequest::Bytes) {
                 delegates.push(BackendDelegate {
                     id: Some(delegate.backend.to_string()),
                     processed: self.program.add_blob(found.blob),
@@ -52,7 +54,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         delegates
     }
 
-    /// All values by number.
+    /// All values, ordered by index.
     pub(super) fn values(&mut self) -> Vec<EValue> {
         let mut slots = std::mem::take(&mut self.slots);
         slots.sort_by_key(|(number, _)| *number);
@@ -61,8 +63,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         self.origins.values.reserve(count);
         for (expected, (number, slot)) in slots.into_iter().enumerate() {
             let (value, at, declaration) = match slot {
-                Slot::Anonymous(value, at) => (value, at, None),
-                Slot::Declared(declaration) => {
+                NumberedValue::Anonymous(value, at) => (value, at, None),
+                NumberedValue::Declared(declaration) => {
                     (self.declared_value(declaration), self.method.values[declaration].name.id, Some(declaration))
                 }
             };
@@ -70,8 +72,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 && let Some(index) = declaration.and_then(|d| self.method.values[d].index.as_ref())
                 && number as usize >= count
             {
-                let message = format!("the number {number} leaves a gap: the method has {count} values");
-                self.error(index.id, message, format!("expected a number below {count}"));
+                let message = format!("value index {number} leaves a gap: the method has {count} values");
+                self.error(index.id, message, format!("expected an index below {count}"));
             }
             self.origins.values.push((at, declaration.map(|d| self.method.values[d].name.value.clone())));
             values.push(value);
@@ -100,7 +102,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     self.list_value(kind, items, Some(&numbers))
                 }
                 Literal::Index(_) => {
-                    self.error(literal.id, "a value cannot be another value", "expected a tensor, or a literal");
+                    self.error(
+                        literal.id,
+                        "a declared value cannot refer to another value",
+                        "expected a tensor, or a literal",
+                    );
                     EValue::Null
                 }
             },
@@ -111,7 +117,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         declaration: usize,
         value: &'d Declaration<'a>,
-        written: &'d document::Tensor<'a>,
+        written: &'d document::ParsedTensor<'a>,
     ) -> Tensor {
         let known = self.declared[declaration];
         let mut tensor = Tensor::new(written.scalar_type, &[]);
@@ -119,40 +125,42 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let order = written.dim_order.as_ref().map(|order| order.value.as_slice());
         let name = &value.name;
         match (written.mutable, written.memory) {
-            (false, Some(Place::Auto | Place::In { .. })) if written.data.is_some() => {
-                let message = format!("`{}` is a constant and has no place in planned memory", name.value);
+            (false, Some(MemoryPlacement::Auto | MemoryPlacement::In { .. })) if written.data.is_some() => {
+                let message = format!("`{}` is a constant and cannot be placed in planned memory", name.value);
                 self.error(name.id, message, "add `mutable: true` if the data are its initial state, or drop `memory`");
             }
-            (true, Some(Place::None)) if written.data.is_some() => {
+            (true, Some(MemoryPlacement::None)) if written.data.is_some() => {
                 let message = format!("`{}` is mutable, but has no memory for its initial state", name.value);
                 self.error(name.id, message, "drop `memory: none`, or `mutable`");
             }
-            (_, Some(Place::In { pool: 0, .. })) => {
+            (_, Some(MemoryPlacement::In { pool: 0, .. })) => {
                 self.error(
                     name.id,
                     format!("`{}` is placed in pool 0, which is reserved", name.value),
                     "pools count from 1",
                 );
             }
-            (_, Some(Place::In { pool, .. })) if pool as usize > MAX_POOLS => {
-                let message = format!("pool {pool} is more than the {} that a method may have", MAX_POOLS);
+            (_, Some(MemoryPlacement::In { pool, .. })) if pool as usize > MAX_POOLS => {
+                let message = format!("pool {pool} exceeds the maximum of {} pools of a method", MAX_POOLS);
                 self.error(name.id, message, "expected a smaller number");
             }
             _ => {}
         }
         let element = written.scalar_type.info().map_or(1, |info| info.size);
-        if let Some(Place::In { offset: Some(offset), .. }) = written.memory
+        if let Some(MemoryPlacement::In { offset: Some(offset), .. }) = written.memory
             && offset % element != 0
         {
-            let message = format!("offset {offset} of `{}` is no multiple of its element size, {element}", name.value);
-            self.diagnostics.push(Diagnostic::warning(name.id, message).label("kernels may read it wrongly, or crash"));
+            let message =
+                format!("offset {offset} of `{}` is not a multiple of its element size, {element}", name.value);
+            self.diagnostics
+                .push(NodeDiagnostic::warning(name.id, message).label("kernels may crash or read incorrect values"));
         }
         if let Some(index) = &written.data_buffer_idx
             && (written.data.is_some() || written.external.is_none())
         {
             self.error(
                 index.id,
-                "the number of these data is computed",
+                "`data_buffer_idx` is computed for this tensor",
                 "only external tensors without data may state it",
             );
         }
@@ -160,8 +168,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             (TENSOR_ATTRIBUTES[*attribute].set)(&mut tensor, *value);
         }
         if tensor.storage_offset != 0 {
-            let warning = Diagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
-            self.diagnostics.push(warning.label("the runtime refuses it"));
+            let warning = NodeDiagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
+            self.diagnostics.push(warning.label("the runtime rejects it"));
         }
         if let Some(Err(diagnostic)) = written.sizes.as_ref().map(data::check_sizes) {
             self.diagnostics.push(diagnostic);
@@ -176,7 +184,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let found = written
             .data
             .as_ref()
-            .map(|data| (data, self.finder.find(data, Want::Tensor(written.scalar_type, stated, order))));
+            .map(|data| (data, self.finder.find(data, DataRequest::Tensor(written.scalar_type, stated, order))));
         let inferred = match &found {
             Some((_, Some(found))) => found.sizes.clone(),
             Some((_, None)) => return tensor,
@@ -212,7 +220,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         tensor
     }
 
-    /// A view lies where its base lies, or has its base's data.
+    /// Gives a view the memory or the data of its base.
     pub(super) fn share(&mut self, declaration: usize, view_of: &'d Word<'a>, tensor: &mut Tensor) {
         if self.find(&view_of.value, view_of.id).is_none() {
             return;
@@ -221,10 +229,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let value: &'d Declaration<'a> = &self.method.values[base];
         let expected = "expected a tensor with memory or data of its own";
         let Declared::Tensor(of) = &value.value else {
-            return self.error(view_of.id, format!("`{}` is no tensor", value.name.value), expected);
+            return self.error(view_of.id, format!("`{}` is not a tensor", value.name.value), expected);
         };
         if of.view_of.is_some() || base == declaration {
-            return self.error(view_of.id, format!("the views of `{}` go in a circle", view_of.value), expected);
+            return self.error(view_of.id, format!("cyclic views: `{}` is a view of itself", view_of.value), expected);
         }
         if of.external.is_some() {
             return self.error(
@@ -235,11 +243,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         if let (Some(data), false) = (&of.data, of.mutable) {
             let (order, sizes) = (of.dim_order.as_ref().map(|o| &*o.value), of.sizes.as_ref().map(|s| &*s.value));
-            let Some(found) = self.finder.find(data, Want::Tensor(of.scalar_type, sizes, order)) else { return };
+            let Some(found) = self.finder.find(data, DataRequest::Tensor(of.scalar_type, sizes, order)) else { return };
             if tensor.nbytes() != Some(found.blob.len) {
                 let message =
                     format!("a view of {} bytes of a constant of {}", tensor.nbytes().unwrap_or(0), found.blob.len);
-                return self.error(view_of.id, message, "expected as many bytes");
+                return self.error(view_of.id, message, "expected the same number of bytes");
             }
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
             tensor.memory = Memory::None;
@@ -248,27 +256,32 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    pub(super) fn memory(&self, written: &document::Tensor<'a>, known: Known, unbound: bool) -> Memory {
+    pub(super) fn memory(
+        &self,
+        written: &document::ParsedTensor<'a>,
+        known: DeclarationState,
+        unbound: bool,
+    ) -> Memory {
         let constant = (written.data.is_some() || written.external.is_some()) && !written.mutable;
         let unplanned = (known.is_input && self.method.memory.unplanned_inputs)
             || (known.is_output && self.method.memory.unplanned_outputs);
         let persistent = written.mutable;
         match written.memory {
-            Some(Place::None) => Memory::None,
-            Some(Place::In { pool, offset: Some(offset) }) => Memory::At { pool, offset },
-            Some(Place::In { pool, offset: None }) => Memory::Auto { pool: Some(pool), persistent },
-            Some(Place::Auto) => Memory::Auto { pool: None, persistent },
-            // What has no bound is allocated when its size is known (docs/format.md, "Planned tensors").
+            Some(MemoryPlacement::None) => Memory::None,
+            Some(MemoryPlacement::In { pool, offset: Some(offset) }) => Memory::At { pool, offset },
+            Some(MemoryPlacement::In { pool, offset: None }) => Memory::Auto { pool: Some(pool), persistent },
+            Some(MemoryPlacement::Auto) => Memory::Auto { pool: None, persistent },
+            // Unbounded tensors are allocated at run time (docs/format.md, "Planned tensors").
             None if constant || unplanned || unbound => Memory::None,
             None => Memory::Auto { pool: None, persistent },
         }
     }
 }
 
-/// What few tensors need: a name, a `.ptd`, a device; absent for the others (E-15).
+/// Name, external data and device of a tensor; `None` if it has none of them (E-15).
 pub(super) fn extra_tensor_info(
     value: &Declaration<'_>,
-    written: &document::Tensor<'_>,
+    written: &document::ParsedTensor<'_>,
 ) -> Option<Box<ExtraTensorInfo>> {
     let (device_type, device_index) = written.device.unwrap_or((0, 0));
     let name = written.name.as_ref().map(|name| name.value.to_string());
