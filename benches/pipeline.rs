@@ -34,7 +34,7 @@ fn pipeline(count: usize, rounds: usize) {
     let (document, _) = decode::decode(parsed.clone());
     let resolved = resolve::resolve(&document, Path::new("")).expect("valid names");
     let same = dedup::find(&resolved.program.blobs).expect("no data files");
-    let mut options = layout::Options::default();
+    let mut options = layout::LayoutConfig::default();
     resolved.options.apply(&mut options);
     let plan = layout::plan(&resolved.program, &same, &options).expect("a valid plan");
     let execution_plan = &resolved.program.plans()[0];

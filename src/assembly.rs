@@ -8,10 +8,10 @@ use crate::data::Blob;
 use crate::diagnostics::Report;
 use crate::emitter::encoding::FieldEncodings;
 use crate::emitter::flatbuffer::FlatBuffer;
-use crate::emitter::{self, File, Metadata, Out};
+use crate::emitter::{self, ByteSink, File, Metadata};
 use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
-use crate::layout::{self, Options, Plan};
+use crate::layout::{self, LayoutConfig, Plan};
 use crate::program::Program;
 use crate::program::test_cases::MethodTests;
 use crate::raw::fields::OverrideReport;
@@ -26,7 +26,7 @@ pub struct Assembly {
     /// Placement of its data and buffers.
     pub plan: Plan,
     /// Layout options.
-    pub options: Options,
+    pub options: LayoutConfig,
     /// Test cases of its methods.
     pub tests: Vec<MethodTests>,
     /// Field overrides and patches.
@@ -81,12 +81,12 @@ impl OutputFile<'_> {
     /// # Errors
     /// Errors of `out`, and data that cannot be read.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        self.write_out(&mut emitter::Stream(out))
+        self.write_out(&mut emitter::WriterSink(out))
     }
 
     /// Writes the file to a destination that may copy blobs itself.
     #[doc(hidden)]
-    pub fn write_out(&self, out: &mut dyn Out) -> io::Result<()> {
+    pub fn write_out(&self, out: &mut dyn ByteSink) -> io::Result<()> {
         match self.overrides {
             None => self.emitted.write(out),
             Some(overrides) => overrides.write(out, |out| self.emitted.write(out)),
@@ -123,7 +123,7 @@ impl OutputFile<'_> {
 pub fn emit(
     program: Program,
     plan: Plan,
-    options: Options,
+    options: LayoutConfig,
     tests: Vec<MethodTests>,
     overrides: Overrides,
     has_methods: bool,

@@ -1,7 +1,6 @@
-//! Programs built in Rust, without YAML: values, constants and calls, method by method.
+//! Builds programs in Rust, without YAML: values, constants and calls, method by method.
 //!
-//! A builder makes the same document that YAML does, so that numbering, completion of calls and checks are stated once, in
-//! [`crate::ir`].
+//! A builder creates the same document as the YAML parser; [`crate::ir`] numbers values, completes calls and validates both.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -20,7 +19,7 @@ use crate::pipeline::{Options, emit, plan};
 use crate::program::Program;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 
-/// A method in the making.
+/// Builder of a method.
 ///
 /// ```
 /// use pte_emit::program::Program;
@@ -109,7 +108,7 @@ impl<const N: usize> From<[i64; N]> for Argument {
 }
 
 /// A Rust type whose values are elements of a tensor.
-pub trait Element: Copy {
+pub trait TensorElement: Copy {
     /// The element type.
     const SCALAR_TYPE: ScalarType;
     /// Appends the little-endian bytes of an element.
@@ -118,7 +117,7 @@ pub trait Element: Copy {
 
 macro_rules! elements {
     ($( $type:ty => $number:literal; )*) => {$(
-        impl Element for $type {
+        impl TensorElement for $type {
             const SCALAR_TYPE: ScalarType = ScalarType($number);
 
             fn append_to(self, bytes: &mut Vec<u8>) {
@@ -148,7 +147,7 @@ impl MethodBuilder {
         MethodBuilder { method }
     }
 
-    /// Adds a tensor that the caller gives.
+    /// Adds a tensor that the caller provides.
     pub fn input(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> Value {
         let value = self.tensor(scalar_type, sizes);
         self.method.inputs.push(at(value.literal()));
@@ -156,7 +155,7 @@ impl MethodBuilder {
     }
 
     /// Adds a constant with these elements, in the order of contiguous memory.
-    pub fn constant<T: Element>(&mut self, sizes: &[i32], elements: &[T]) -> Value {
+    pub fn constant<T: TensorElement>(&mut self, sizes: &[i32], elements: &[T]) -> Value {
         let mut bytes = Vec::with_capacity(size_of_val(elements));
         elements.iter().for_each(|element| element.append_to(&mut bytes));
         let value = self.tensor(T::SCALAR_TYPE, sizes);
@@ -165,7 +164,7 @@ impl MethodBuilder {
     }
 
     /// Adds a tensor that keeps its elements from one execution to the next, and these in the first one.
-    pub fn state<T: Element>(&mut self, sizes: &[i32], elements: &[T]) -> Value {
+    pub fn state<T: TensorElement>(&mut self, sizes: &[i32], elements: &[T]) -> Value {
         let value = self.constant(sizes, elements);
         self.tensor_mut(value).mutable = true;
         value
@@ -193,12 +192,12 @@ impl MethodBuilder {
         value
     }
 
-    /// Gives a tensor a fully qualified name, which is its key in a `.ptd`.
+    /// Sets the fully qualified name of a tensor, which is its key in a `.ptd`.
     pub fn name(&mut self, tensor: Value, name: impl Into<String>) {
         self.tensor_mut(tensor).name = Some(at(name.into().into()));
     }
 
-    /// Makes the sizes of a tensor the upper bounds of sizes that may change from one execution to the next.
+    /// Marks a tensor as dynamic: its sizes are the upper bounds of each execution.
     pub fn dynamic(&mut self, tensor: Value) {
         let dynamism = TENSOR_ATTRIBUTES.iter().position(|attribute| attribute.slot == tensor::shape_dynamism);
         self.tensor_mut(tensor).attributes.extend(dynamism.map(|attribute| (attribute, 1)));
@@ -253,7 +252,7 @@ impl MethodBuilder {
     }
 }
 
-/// A part of the document; builders have no positions.
+/// Creates a node without a position.
 fn at<T>(value: T) -> At<T> {
     At { id: NodeId::default(), value }
 }
@@ -270,7 +269,7 @@ impl Program {
     /// A program of these methods, with values numbered as the exporter numbers them.
     ///
     /// # Errors
-    /// Operators whose schema the arguments do not fit, data that are not as long as their sizes say, methods with the same name.
+    /// Arguments that do not match the schema of their operator, data that do not match their sizes, duplicate method names.
     pub fn from_methods(methods: impl IntoIterator<Item = MethodBuilder>) -> Result<Program, Error> {
         let methods = methods.into_iter().map(|builder| builder.method).collect();
         let document = ParsedDocument { methods: Some(methods), ..ParsedDocument::default() };
@@ -284,7 +283,7 @@ impl Program {
         }
     }
 
-    /// Plans the program and emits its files: a `.pte`, or for a program without methods a `.ptd`, and what `options` ask for.
+    /// Plans the program and emits its files: a `.pte`, or for a program without methods a `.ptd`, and the files that `options` request.
     ///
     /// # Errors
     /// As [`plan`] and [`emit`].
@@ -298,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_argument_is_an_error_with_the_operator() {
+    fn an_invalid_argument_is_an_error_with_the_operator() {
         let mut forward = MethodBuilder::new("forward");
         let x = forward.input(ScalarType::FLOAT, &[2]);
         forward.call("aten::relu.out", &[x.into(), 1.into(), 2.into()], ScalarType::FLOAT, &[2]);
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn data_are_as_long_as_the_sizes_say() {
+    fn data_must_match_the_sizes() {
         let mut forward = MethodBuilder::new("forward");
         let w = forward.constant(&[3], &[1.0f32, 2.0]);
         forward.output(w);

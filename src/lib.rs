@@ -102,7 +102,7 @@ struct Readme;
 
 pub use annotate::{AnnotateOptions, AnnotatePart};
 pub use assembly::{Assembly, EmittedFile, OutputFile};
-pub use builder::{Argument, Element, MethodBuilder, Value};
+pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity};
 pub use data::{Blob, BlobId};
 pub use diagnostics::{Diagnostic, Report, Severity};

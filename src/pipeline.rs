@@ -25,7 +25,7 @@ use crate::program::{Program, TensorData};
 use crate::raw::Overrides;
 use crate::reader;
 use crate::recover;
-use crate::source::{Content, Source};
+use crate::source::{Source, SourceContent};
 use crate::transform;
 
 /// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
@@ -82,7 +82,7 @@ pub struct Resolved<'s> {
     pub tests: Vec<MethodTests>,
     /// File name of the outputs without an extension, if the source has one (`name:`).
     pub name: Option<String>,
-    layout: layout::Options,
+    layout: layout::LayoutConfig,
     overrides: Overrides,
     has_methods: bool,
     source: (&'s str, &'s str),
@@ -172,7 +172,7 @@ pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
     let resolved = ir::resolve::resolve(&document, folder);
     let mut resolved = resolved.map_err(|messages| Error::new(Report::new(name, text, ir::located(text, messages))))?;
     messages.append(&mut resolved.diagnostics);
-    let mut layout = layout::Options::default();
+    let mut layout = layout::LayoutConfig::default();
     resolved.options.apply(&mut layout);
     Ok(Resolved {
         program: resolved.program,
@@ -193,7 +193,7 @@ pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
 /// # Errors
 /// A file that cannot be read or is malformed.
 pub fn read<'s>(source: &'s Source<'_>) -> Result<Resolved<'s>, Error> {
-    let Content::Binary(origin) = source.content() else {
+    let SourceContent::Binary(origin) = source.content() else {
         return Err(Error::input(source.name(), "expected a .pte, .ptd, .bpte or .safetensors file, found YAML"));
     };
     let mut resolved = read_origin(origin).map_err(|error| Error::io(source.name(), "", &error))?;
@@ -230,7 +230,7 @@ impl From<Program> for Resolved<'_> {
             program,
             tests: Vec::new(),
             name: None,
-            layout: layout::Options::default(),
+            layout: layout::LayoutConfig::default(),
             overrides: Overrides::default(),
             source: ("", ""),
             origins: Origins::default(),
@@ -344,7 +344,7 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
 /// # Errors
 /// A file that cannot be read, or is of an unknown format.
 pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Result<Printed, Error> {
-    let Content::Binary(origin) = source.content() else {
+    let SourceContent::Binary(origin) = source.content() else {
         return Err(Error::input(source.name(), "expected a .pte, .ptd or .bpte file, found YAML"));
     };
     printer::print(origin, printer::Printer { folder, options, assemble: &assemble_printed })
@@ -394,8 +394,8 @@ pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings
     let (profile, data, operators) = (options.profile, options.data, options.operators.clone());
     let rules = check::ValidatorOptions { profile, with, data, operators };
     match source.content() {
-        Content::Binary(origin) => Ok(vec![check::file(origin, &rules).map_err(unreadable)?]),
-        Content::Text(_) => {
+        SourceContent::Binary(origin) => Ok(vec![check::file(origin, &rules).map_err(unreadable)?]),
+        SourceContent::Text(_) => {
             let assembly = crate::assemble(source, &Options::default())?;
             check::assembly(&assembly, &rules).map_err(unreadable)
         }
@@ -418,7 +418,7 @@ pub fn annotate(source: &Source<'_>, options: &AnnotateOptions, out: &mut dyn io
     let name = source.name();
     let io = |error: io::Error| Error::io(name, "", &error);
     let unknown = || Error::input(name, "expected a .pte, .ptd or .bpte file");
-    let Content::Binary(origin) = source.content() else { return Err(unknown()) };
+    let SourceContent::Binary(origin) = source.content() else { return Err(unknown()) };
     let (head, len) = (origin.head(container::HEAD).map_err(io)?, origin.len().map_err(io)?);
     let format = annotate::format(&head, len, Some(Path::new(name))).ok_or_else(unknown)?;
     annotate::annotate(origin, format, options, out).map_err(io)

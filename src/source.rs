@@ -21,11 +21,11 @@ use crate::format::{Format, container};
 pub struct Source<'a> {
     name: Cow<'a, str>,
     folder: PathBuf,
-    content: Content<'a>,
+    content: SourceContent<'a>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Content<'a> {
+pub(crate) enum SourceContent<'a> {
     Text(Cow<'a, str>),
     Binary(Origin),
 }
@@ -37,7 +37,7 @@ impl<'a> Source<'a> {
         text: impl Into<Cow<'a, str>>,
         folder: impl Into<PathBuf>,
     ) -> Source<'a> {
-        Source { name: name.into(), folder: folder.into(), content: Content::Text(text.into()) }
+        Source { name: name.into(), folder: folder.into(), content: SourceContent::Text(text.into()) }
     }
 
     /// Source of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
@@ -47,7 +47,7 @@ impl<'a> Source<'a> {
 
     #[doc(hidden)]
     pub fn of_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
-        Source { name: name.into(), folder: PathBuf::new(), content: Content::Binary(origin) }
+        Source { name: name.into(), folder: PathBuf::new(), content: SourceContent::Binary(origin) }
     }
 
     /// Opens a file. Binary formats are recognized by their first bytes, and read lazily; all other files are read as YAML, with paths
@@ -80,7 +80,7 @@ impl<'a> Source<'a> {
             let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
             Error::input(&name, format!("line {line}, byte {at}, is not UTF-8; expected YAML, JSON or a binary file"))
         })?;
-        Ok(Source { name: name.into(), folder, content: Content::Text(text.into()) })
+        Ok(Source { name: name.into(), folder, content: SourceContent::Text(text.into()) })
     }
 
     /// Returns the name in messages.
@@ -95,23 +95,23 @@ impl<'a> Source<'a> {
 
     /// Returns true for YAML or JSON, false for a binary file.
     pub fn is_text(&self) -> bool {
-        matches!(self.content, Content::Text(_))
+        matches!(self.content, SourceContent::Text(_))
     }
 
     /// Returns the YAML or JSON; `None` for a binary file.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
-            Content::Text(text) => Some(text),
-            Content::Binary(_) => None,
+            SourceContent::Text(text) => Some(text),
+            SourceContent::Binary(_) => None,
         }
     }
 
     /// Returns a source with the same name and folder.
     pub(crate) fn with_text(&self, text: String) -> Source<'a> {
-        Source { content: Content::Text(text.into()), ..self.clone() }
+        Source { content: SourceContent::Text(text.into()), ..self.clone() }
     }
 
-    pub(crate) fn content(&self) -> &Content<'a> {
+    pub(crate) fn content(&self) -> &SourceContent<'a> {
         &self.content
     }
 }

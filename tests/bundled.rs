@@ -64,9 +64,9 @@ fn errors_name_the_field_and_the_value() {
         "Tensor.data: a vector of 16777232 items exceeds the file",
         "Tensor.data: there are 16 bytes, the sizes say 24",
         "Tensor.sizes: no tensor of element type float32 has such sizes",
-        "Tensor.dim_order: the 2 dimensions cannot be in such an order",
-        "Tensor.dim_order: the 2 dimensions cannot be in such an order",
-        "Tensor.dim_order: the 2 dimensions cannot be in such an order",
+        "Tensor.dim_order: not a permutation of 2 dimensions",
+        "Tensor.dim_order: not a permutation of 2 dimensions",
+        "Tensor.dim_order: not a permutation of 2 dimensions",
     ];
     pretty_assertions::assert_eq!(messages, expected);
 }

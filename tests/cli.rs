@@ -434,7 +434,7 @@ fn safetensors_are_converted_to_a_ptd_and_back() {
     }
 
     folder.write("blob.yaml", "named_data: {b: {hex: '00'}}");
-    folder.run(&["blob.yaml", "-o", "b.safetensors"]).exits(1).stderr_contains("`b` is no tensor");
+    folder.run(&["blob.yaml", "-o", "b.safetensors"]).exits(1).stderr_contains("`b` is not a tensor");
     folder.write("relu.yaml", RELU);
     folder
         .run(&["relu.yaml", "-o", "r.safetensors"])
@@ -480,7 +480,7 @@ fn a_sharded_checkpoint_is_assembled_to_a_ptd() {
     folder
         .run(&["all.yaml", "-o", "all.ptd"])
         .exits(1)
-        .stderr_contains("2.safetensors has no tensor `m.z.gone`, as the index says");
+        .stderr_contains("2.safetensors has no tensor `m.z.gone`, which the index lists");
     folder.run(&["some.yaml", "-o", "some.ptd"]).exits(0);
     folder.run(&["alone.yaml", "-o", "alone.ptd"]).exits(0);
     assert!(folder.read("some.ptd") == folder.read("alone.ptd"));
@@ -845,7 +845,7 @@ fn definitions_and_documents_yield_families_of_files() {
     folder.run(&["check", "family.yaml", "-D", "A=01"]).exits(0);
     for name in ["../x", ".x", "a/b", ""] {
         folder.write("name.yaml", format!("name: '{name}'\nnamed_data: {{a: {{hex: ff}}}}\n"));
-        folder.run(&["name.yaml", "-o", "out"]).exits(1).stderr_contains("expected a name for files");
+        folder.run(&["name.yaml", "-o", "out"]).exits(1).stderr_contains("expected a file name");
     }
 }
 

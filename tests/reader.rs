@@ -7,7 +7,7 @@ use pte_emit::data::Blob;
 use pte_emit::data::Origin;
 use pte_emit::format::ScalarType;
 use pte_emit::format::serializer::Serializer;
-use pte_emit::layout::{Header, Options, Storage};
+use pte_emit::layout::{HeaderMode, LayoutConfig, Storage};
 use pte_emit::program::{self, EValue, Program};
 use pte_emit::reader;
 
@@ -103,7 +103,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn random_programs_round_trip(program in programs(), flatc in any::<bool>()) {
-        let options = Options { builder: if flatc { Serializer::Flatc } else { Serializer::Exir }, ..Options::default() };
+        let options = LayoutConfig { builder: if flatc { Serializer::Flatc } else { Serializer::Exir }, ..LayoutConfig::default() };
         let bytes = write(&program, &options);
         let found = reader::program::read(&Origin::Bytes(bytes.into())).unwrap();
         prop_assert_eq!(found.program, program);
@@ -142,8 +142,8 @@ fn data_of_all_storages_are_read() {
         ..program::ExecutionPlan::default()
     }]);
     for constants in [Storage::Segment, Storage::Inline] {
-        for header in [Header::Auto, Header::Length(24)] {
-            let bytes = write(&program, &Options { constants, header, ..Options::default() });
+        for header in [HeaderMode::Auto, HeaderMode::Length(24)] {
+            let bytes = write(&program, &LayoutConfig { constants, header, ..LayoutConfig::default() });
             let found = reader::program::read(&Origin::Bytes(bytes.into())).unwrap();
             let data = |blob| found.program.blob(blob).to_vec().unwrap();
             let plan = &found.program.plans()[0];
@@ -154,7 +154,7 @@ fn data_of_all_storages_are_read() {
             assert_eq!((of(0), of(1)), (vec![1, 2, 3, 4], vec![5, 6, 7, 8]));
             let payloads: Vec<Vec<u8>> = plan.delegates().iter().map(|delegate| data(delegate.processed)).collect();
             assert_eq!(payloads, [[1, 2, 3, 4], [1, 2, 3, 4]]);
-            assert_eq!(found.header.unwrap().length, if header == Header::Auto { 32 } else { 24 });
+            assert_eq!(found.header.unwrap().length, if header == HeaderMode::Auto { 32 } else { 24 });
         }
     }
 }
@@ -182,7 +182,7 @@ fn a_large_program_round_trips() {
     let chain = program::Chain { instructions: Some((0..COUNT).map(instruction).collect()), ..Default::default() };
     let plan = program::ExecutionPlan { values: Some(values), chains: Some(vec![chain]), ..Default::default() };
     program.execution_plan = Some(vec![plan.clone(), plan]);
-    let mut bytes = write(&program, &Options::default());
+    let mut bytes = write(&program, &LayoutConfig::default());
     assert!(bytes.len() > 1 << 20, "{} bytes are read by one core", bytes.len());
 
     let read = |bytes: &[u8]| reader::program::read(&Origin::Bytes(bytes.into()));

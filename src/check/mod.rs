@@ -35,7 +35,7 @@ use crate::format::container::HEAD;
 use crate::format::flatbuffer::verify::verify;
 use crate::format::{bundled_program, flat_tensor, program as pte};
 use crate::raw::Overrides;
-use crate::reader::program::{Found, Ranges, read_head};
+use crate::reader::program::{ProgramContents, Ranges, read_head};
 use fields::flat_tensor::ExternalKeys;
 use header::CheckedHeader;
 use path::Reporter;
@@ -175,7 +175,7 @@ fn program_at(
     let mut report = Reporter::new(findings, head, prefix, start);
     let Some(header) = header::program(head, len, &mut report) else { return false };
     let Some(bytes) = metadata_of(head, &header) else { return false };
-    let semantics = |model: Result<Found, _>| {
+    let semantics = |model: Result<ProgramContents, _>| {
         let mut findings = Findings::new(options.profile);
         // A program that the reader rejects has findings of the other steps.
         if let Ok(mut found) = model {

@@ -15,14 +15,14 @@ use super::summary;
 use crate::assembly::{Assembly, EmittedFile, OutputFile};
 use crate::check::{self, DataFile, RuleSeverity};
 use crate::data::{Origin, workers};
-use crate::emitter::Out;
+use crate::emitter::ByteSink;
 use crate::emitter::safetensors::Safetensors;
 use crate::error::Error;
 use crate::layout::Shards;
 use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue, parse_bytes};
 use crate::pipeline::Options;
 use crate::reader::bundled_program;
-use crate::source::{Content, Source};
+use crate::source::{Source, SourceContent};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -407,7 +407,7 @@ fn findings(
 
 /// Writes the program of a bundled program, unchanged.
 fn strip_tests(input: &Path, source: &Source<'_>, arguments: &Arguments) -> Result<Written, Failure> {
-    let Content::Binary(origin) = source.content() else {
+    let SourceContent::Binary(origin) = source.content() else {
         return Err(Failure(Exit::Usage, format!("`--strip-tests` expects a .bpte, but {} is YAML", input.display())));
     };
     let bundled = bundled_program::read(origin)
@@ -523,7 +523,7 @@ impl Replacement {
         }
     }
 
-    fn write(&self, out: &mut dyn Out) -> std::io::Result<()> {
+    fn write(&self, out: &mut dyn ByteSink) -> std::io::Result<()> {
         match self {
             Replacement::Bundled(bundle) => bundle.file(&[], &[]).write_out(out),
             Replacement::Tensors(tensors) => tensors.write_out(out),
@@ -543,7 +543,7 @@ fn write(
     for (position, (target, file)) in named.into_iter().chain(streamed) {
         let replacement = replacement.filter(|_| position == 0);
         let size = replacement.map_or(file.size().unwrap_or(0), Replacement::size);
-        let content = |out: &mut dyn Out| match replacement {
+        let content = |out: &mut dyn ByteSink| match replacement {
             Some(replacement) => replacement.write(out),
             None => file.write_out(out),
         };

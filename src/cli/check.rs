@@ -15,7 +15,7 @@ use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
 use crate::operators::OperatorSet;
 use crate::pipeline::Options as AssembleOptions;
-use crate::source::{Content, Source};
+use crate::source::{Source, SourceContent};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -178,11 +178,11 @@ fn validate(input: &Path, options: &ValidatorOptions, definitions: &Definitions)
         false => io::open(input).map_err(|error| failure(&error))?,
     };
     match source.content() {
-        Content::Binary(origin) => {
+        SourceContent::Binary(origin) => {
             let findings = check::file(origin, options).map_err(|error| unreadable(input, &error))?;
             Ok(vec![Validated { name: source.name().to_owned(), findings: vec![findings], ..Validated::default() }])
         }
-        Content::Text(_) => match definitions.documents(source) {
+        SourceContent::Text(_) => match definitions.documents(source) {
             Ok(documents) => documents.into_iter().map(|source| validate_yaml(input, &source, options)).collect(),
             Err(error) => Ok(vec![Validated {
                 name: input.display().to_string(),

@@ -14,7 +14,7 @@ use tempfile::{NamedTempFile, TempPath};
 use crate::data::produce::{Producer, named};
 use crate::data::workers;
 use crate::data::{Blob, positioned};
-use crate::emitter::Out;
+use crate::emitter::ByteSink;
 
 /// Uncommitted output files. Dropping it before [`Outputs::commit`] removes them.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Outputs {
         target: &Path,
         size: u64,
         progress: &(dyn Fn(u64) + Sync),
-        write: impl FnOnce(&mut dyn Out) -> io::Result<()>,
+        write: impl FnOnce(&mut dyn ByteSink) -> io::Result<()>,
     ) -> io::Result<()> {
         let target = &target.canonicalize().unwrap_or_else(|_| target.to_owned());
         let kind = target.metadata().map(|metadata| metadata.file_type());
@@ -172,7 +172,7 @@ impl<W: Write> Write for Stream<'_, W> {
     }
 }
 
-impl<W: Write> Out for Stream<'_, W> {
+impl<W: Write> ByteSink for Stream<'_, W> {
     fn blob(&mut self, blob: &Blob) -> io::Result<()> {
         let Some(mut file) = self.file.filter(|_| blob.len >= LARGE) else { return blob.copy_to(self) };
         self.out.flush()?;

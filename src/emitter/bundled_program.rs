@@ -1,12 +1,11 @@
-//! Makes a `.bpte` (`bundled_program_schema.fbs`): a whole `.pte` and the tests of its methods, in one FlatBuffer.
+//! Emits a `.bpte` (`bundled_program_schema.fbs`): a `.pte` and the tests of its methods, in one FlatBuffer.
 //!
-//! The program is bytes to it, and the tests are not compared with it. Tolerances have no place in the format: whoever
-//! runs the tests brings their own (rule B-11).
+//! The program is not parsed, and the tests are not validated against it. The format has no tolerances (rule B-11).
 
 use std::io;
 
 use super::encoding::FieldEncodings;
-use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
+use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
 use crate::format::serializer::Serializer;
@@ -15,20 +14,19 @@ use crate::layout::Strings;
 use crate::program;
 use crate::program::test_cases::{MethodTests, TestCase, TestData};
 
-/// The schema version, which says nothing of the program's own.
+/// Schema version of `.bpte` files, independent of that of the program.
 pub const VERSION: u32 = 2;
 
-/// What the schema forces the program to (H-11 asks for 16).
+/// `force_align` of the program in the schema (H-11 requires 16).
 const PROGRAM_ALIGNMENT: u64 = 32;
 
-/// What the schema forces the bytes of a tensor to.
+/// `force_align` of the data of a tensor in the schema.
 const DATA_ALIGNMENT: u64 = 16;
 
-/// The `.bpte` of a program, which is the whole file, and its tests, with `encodings` of its fields; methods without tests are
-/// not in it.
+/// Emits the `.bpte` of a `.pte` and its tests, with `encodings` of its fields. Methods without tests are left out.
 ///
 /// # Errors
-/// A test that cannot be bundled (`InvalidInput`); more than fits a FlatBuffer (2 GiB); data that
+/// A test that cannot be bundled (`InvalidInput`); a FlatBuffer larger than 2 GiB; data that
 /// cannot be read.
 pub fn emit(
     program_bytes: &[u8],
@@ -45,7 +43,7 @@ pub fn emit(
     let suites = w.tables(Some(&suites));
     let program = w.aligned_bytes(program_bytes, PROGRAM_ALIGNMENT);
     let slots = [
-        (bundled_program::version, Slot::UInt(VERSION)),
+        (bundled_program::version, FieldValue::UInt(VERSION)),
         (bundled_program::method_test_suites, suites),
         (bundled_program::program, program),
     ];
@@ -63,13 +61,13 @@ fn suite(w: &mut Writer<'_>, suite: &MethodTests) -> io::Result<Offset> {
 
 fn case(w: &mut Writer<'_>, case: &TestCase) -> io::Result<Offset> {
     let inputs = values(w, &case.inputs)?;
-    // Upstream has no word for "not compared" but an empty list, and the runtime follows an absent one (B-3, B-10).
+    // An empty list means "not compared"; the runtime dereferences an absent list (B-3, B-10).
     let outputs = values(w, case.outputs.as_deref().unwrap_or_default())?;
     let slots = [(bundled_method_test_case::inputs, inputs), (bundled_method_test_case::expected_outputs, outputs)];
     Ok(w.table(&BUNDLED_METHOD_TEST_CASE, &slots))
 }
 
-fn values(w: &mut Writer<'_>, values: &[TestData]) -> io::Result<Slot> {
+fn values(w: &mut Writer<'_>, values: &[TestData]) -> io::Result<FieldValue> {
     let values = values.iter().map(|value| self::value(w, value)).collect::<io::Result<Vec<Offset>>>()?;
     Ok(w.tables(Some(&values)))
 }
@@ -81,22 +79,25 @@ fn value(w: &mut Writer<'_>, value: &TestData) -> io::Result<Offset> {
             let data = w.aligned_blob(data, DATA_ALIGNMENT)?;
             let dim_order = w.vector(Some(dim_order));
             let slots = [
-                (tensor::scalar_type, Slot::Byte(scalar_type.0 as u8)),
+                (tensor::scalar_type, FieldValue::Byte(scalar_type.0 as u8)),
                 (tensor::sizes, sizes),
                 (tensor::data, data),
                 (tensor::dim_order, dim_order),
             ];
             (ValueType::Tensor, w.table(&TENSOR, &slots))
         }
-        TestData::Int(n) => (ValueType::Int, w.table(&INT, &[(int::int_val, Slot::Long(*n))])),
-        TestData::Bool(b) => (ValueType::Bool, w.table(&BOOL, &[(bool_::bool_val, Slot::Byte((*b).into()))])),
-        TestData::Double(x) => (ValueType::Double, w.table(&DOUBLE, &[(double::double_val, Slot::Double(*x))])),
-        TestData::Null | TestData::String(_) => unreachable!("refused by `check`"),
+        TestData::Int(n) => (ValueType::Int, w.table(&INT, &[(int::int_val, FieldValue::Long(*n))])),
+        TestData::Bool(b) => (ValueType::Bool, w.table(&BOOL, &[(bool_::bool_val, FieldValue::Byte((*b).into()))])),
+        TestData::Double(x) => (ValueType::Double, w.table(&DOUBLE, &[(double::double_val, FieldValue::Double(*x))])),
+        TestData::Null | TestData::String(_) => unreachable!("rejected by `check`"),
     };
-    Ok(w.table(&VALUE, &[(value::val_type, Slot::Byte(kind.tag())), (value::val, Slot::Child(Some(member)))]))
+    Ok(w.table(
+        &VALUE,
+        &[(value::val_type, FieldValue::Byte(kind.tag())), (value::val, FieldValue::Child(Some(member)))],
+    ))
 }
 
-/// Refuses what has no place in the format (B-7, B-10), and data that the runtime would read beyond the end (B-9).
+/// Rejects values that the format does not have (B-7, B-10), and data that the runtime would read beyond the end (B-9).
 fn check(tests: &[MethodTests]) -> io::Result<()> {
     for suite in tests {
         for (number, case) in suite.cases.iter().enumerate() {
@@ -119,7 +120,7 @@ fn check_value(value: &TestData, is_input: bool) -> Result<(), String> {
         TestData::Tensor { scalar_type, sizes, data, .. } => {
             let expected = program::nbytes(*scalar_type, sizes);
             let message =
-                || format!("the data have {} bytes; {scalar_type} of sizes {sizes:?} has another number", data.len);
+                || format!("the data have {} bytes, which does not match {scalar_type} of sizes {sizes:?}", data.len);
             return if expected == Some(data.len) { Ok(()) } else { Err(message()) };
         }
         TestData::Int(_) | TestData::Bool(_) | TestData::Double(_) if is_input => return Ok(()),
@@ -129,9 +130,9 @@ fn check_value(value: &TestData, is_input: bool) -> Result<(), String> {
         TestData::Bool(_) => "a Bool",
         TestData::String(_) => "a String",
     };
-    let what =
+    let expected =
         if is_input { "inputs that are an Int, a Bool, a Double or a tensor" } else { "outputs that are tensors" };
-    Err(format!("this is {kind}; a .bpte holds only {what}"))
+    Err(format!("found {kind}; a .bpte supports only {expected}"))
 }
 
 #[cfg(test)]
@@ -153,7 +154,7 @@ mod tests {
         vec![MethodTests { method: "forward".into(), cases: vec![first, second] }]
     }
 
-    fn refused(inputs: Vec<TestData>, outputs: Option<Vec<TestData>>) -> String {
+    fn rejected(inputs: Vec<TestData>, outputs: Option<Vec<TestData>>) -> String {
         let error = emit(b"", &tests(inputs, outputs), Serializer::Exir, None).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         error.to_string()
@@ -162,22 +163,22 @@ mod tests {
     #[test]
     fn what_cannot_be_bundled_is_named() {
         let messages = [
-            refused(vec![TestData::Int(1), TestData::String("a".into())], None),
-            refused(vec![TestData::Null], None),
-            refused(vec![], Some(vec![tensor(&[2], 8), TestData::Int(1)])),
-            refused(vec![], Some(vec![TestData::Bool(true)])),
-            refused(vec![], Some(vec![TestData::Double(1.5)])),
-            refused(vec![tensor(&[2, 3], 8)], None),
-            refused(vec![tensor(&[-1], 4)], None),
+            rejected(vec![TestData::Int(1), TestData::String("a".into())], None),
+            rejected(vec![TestData::Null], None),
+            rejected(vec![], Some(vec![tensor(&[2], 8), TestData::Int(1)])),
+            rejected(vec![], Some(vec![TestData::Bool(true)])),
+            rejected(vec![], Some(vec![TestData::Double(1.5)])),
+            rejected(vec![tensor(&[2, 3], 8)], None),
+            rejected(vec![tensor(&[-1], 4)], None),
         ];
         let expected = "\
-`forward`: tests[1].inputs[1]: this is a String; a .bpte holds only inputs that are an Int, a Bool, a Double or a tensor
-`forward`: tests[1].inputs[0]: this is null; a .bpte holds only inputs that are an Int, a Bool, a Double or a tensor
-`forward`: tests[1].outputs[1]: this is an Int; a .bpte holds only outputs that are tensors
-`forward`: tests[1].outputs[0]: this is a Bool; a .bpte holds only outputs that are tensors
-`forward`: tests[1].outputs[0]: this is a Double; a .bpte holds only outputs that are tensors
-`forward`: tests[1].inputs[0]: the data have 8 bytes; float32 of sizes [2, 3] has another number
-`forward`: tests[1].inputs[0]: the data have 4 bytes; float32 of sizes [-1] has another number";
+`forward`: tests[1].inputs[1]: found a String; a .bpte supports only inputs that are an Int, a Bool, a Double or a tensor
+`forward`: tests[1].inputs[0]: found null; a .bpte supports only inputs that are an Int, a Bool, a Double or a tensor
+`forward`: tests[1].outputs[1]: found an Int; a .bpte supports only outputs that are tensors
+`forward`: tests[1].outputs[0]: found a Bool; a .bpte supports only outputs that are tensors
+`forward`: tests[1].outputs[0]: found a Double; a .bpte supports only outputs that are tensors
+`forward`: tests[1].inputs[0]: the data have 8 bytes, which does not match float32 of sizes [2, 3]
+`forward`: tests[1].inputs[0]: the data have 4 bytes, which does not match float32 of sizes [-1]";
         assert_eq!(messages.join("\n"), expected);
     }
 

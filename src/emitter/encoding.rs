@@ -1,14 +1,14 @@
-//! What the emitter does to single fields against its defaults: leave one out, write a default, a null offset, an empty vector.
+//! Encodings of single fields that differ from the default: absent, present with the default value, null offset, empty vector.
 //!
-//! A plain parameter of emitting. Files without field overrides have none; who fills it is not known here.
+//! A parameter of the emitter; the field overrides of `raw:` fill it.
 
 use std::collections::HashMap;
 
-/// Fields that are encoded otherwise than by default: by the number of their table in the order of writing, and by slot.
+/// Non-default encodings by table, numbered in the order of writing, and slot.
 #[derive(Debug, Default)]
 pub struct FieldEncodings(HashMap<u32, Vec<(u16, FieldEncoding)>>);
 
-/// The encoding of a field.
+/// Encoding of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldEncoding {
     /// Left out of its table.
@@ -27,12 +27,12 @@ impl FieldEncodings {
         self.0.entry(table).or_default().push((slot, encoding));
     }
 
-    /// The fields of a table.
+    /// Returns the fields of a table.
     pub fn table(&self, number: u32) -> &[(u16, FieldEncoding)] {
         self.0.get(&number).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether there are none.
+    /// Returns true if all fields have the default encoding.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

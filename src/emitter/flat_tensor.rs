@@ -1,19 +1,19 @@
-//! Makes the FlatBuffer of a `.ptd` (`flat_tensor.fbs`).
+//! Emits the FlatBuffer of a `.ptd` (`flat_tensor.fbs`), without header and segments.
 
 use std::io;
 
 use super::encoding::FieldEncodings;
-use super::flatbuffer::{FlatBuffer, Slot, Writer};
+use super::flatbuffer::{FieldValue, FlatBuffer, Writer};
 use super::program::segments;
 use crate::format::flat_tensor as schema;
 use crate::format::flat_tensor::*;
 use crate::format::serializer::Serializer;
 use crate::layout::{ExternalFile, Strings};
 
-/// The FlatBuffer of a `.ptd`, without its header, with `encodings` of its fields.
+/// Emits the FlatBuffer of a `.ptd`, without its header, with `encodings` of its fields.
 ///
 /// # Errors
-/// More than fits a FlatBuffer (2 GiB).
+/// A FlatBuffer larger than 2 GiB.
 pub fn emit(file: &ExternalFile, serializer: Serializer, encodings: Option<&FieldEncodings>) -> io::Result<FlatBuffer> {
     let mut w = Writer::new(serializer, Strings::Separate, encodings);
     let segments = segments(&mut w, &file.segments);
@@ -24,7 +24,7 @@ pub fn emit(file: &ExternalFile, serializer: Serializer, encodings: Option<&Fiel
             let sizes = w.vector(Some(&layout.sizes));
             let dim_order = w.vector(Some(&layout.dim_order));
             let slots = [
-                (tensor_layout::scalar_type, Slot::Byte(layout.scalar_type.0 as u8)),
+                (tensor_layout::scalar_type, FieldValue::Byte(layout.scalar_type.0 as u8)),
                 (tensor_layout::sizes, sizes),
                 (tensor_layout::dim_order, dim_order),
             ];
@@ -32,8 +32,8 @@ pub fn emit(file: &ExternalFile, serializer: Serializer, encodings: Option<&Fiel
         });
         let slots = [
             (named_data::key, key),
-            (named_data::segment_index, Slot::UInt(entry.segment_index)),
-            (named_data::tensor_layout, Slot::Child(layout)),
+            (named_data::segment_index, FieldValue::UInt(entry.segment_index)),
+            (named_data::tensor_layout, FieldValue::Child(layout)),
         ];
         entries.push(w.table(&NAMED_DATA, &slots));
     }

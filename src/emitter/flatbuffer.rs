@@ -1,8 +1,7 @@
-//! Writes a FlatBuffer in either of upstream's two orders (docs/format.md, "FlatBuffer write order"): the `flatbuffers` crate does the bytes,
-//! this file decides in which order it is called.
+//! FlatBuffer writer with the write orders of both serializers of ExecuTorch (docs/format.md, "FlatBuffer write order"), on top of the
+//! `flatbuffers` crate.
 //!
-//! Children come before their parents, in ascending slot order, in both; that is the callers' part. Not here: which
-//! tables there are (`super::program`, `super::flat_tensor`).
+//! Callers write children before parents, in ascending slot order. The tables are written in `super::program` and `super::flat_tensor`.
 
 use std::io;
 
@@ -16,12 +15,12 @@ use crate::format::{Kind, TableSchema};
 use crate::layout::Strings;
 use crate::layout::options::MAX_FORCED_ALIGNMENT;
 
-/// Something written already, to be referred to.
+/// Offset of a written table, string or vector.
 pub type Offset = WIPOffset<UnionWIPOffset>;
 
-/// Content of a slot.
+/// Value of a field.
 #[derive(Clone, Copy)]
-pub enum Slot {
+pub enum FieldValue {
     /// One byte: bool, `i8`, `u8`.
     Byte(u8),
     /// `i16`; no field of our schemas has one.
@@ -40,49 +39,49 @@ pub enum Slot {
     Child(Option<Offset>),
 }
 
-impl Slot {
-    /// A scalar equal to its default, zero in all our schemas, is left out; so is -0.0 for 0.0.
+impl FieldValue {
+    /// Returns true for a scalar equal to its default, which is zero in all schemas; -0.0 equals 0.0.
     fn is_left_out(self) -> bool {
         match self {
-            Slot::Byte(b) => b == 0,
-            Slot::Short(n) => n == 0,
-            Slot::Int(n) => n == 0,
-            Slot::UInt(n) => n == 0,
-            Slot::Long(n) => n == 0,
-            Slot::ULong(n) => n == 0,
-            Slot::Double(x) => x == 0.0,
-            Slot::Child(child) => child.is_none(),
+            FieldValue::Byte(b) => b == 0,
+            FieldValue::Short(n) => n == 0,
+            FieldValue::Int(n) => n == 0,
+            FieldValue::UInt(n) => n == 0,
+            FieldValue::Long(n) => n == 0,
+            FieldValue::ULong(n) => n == 0,
+            FieldValue::Double(x) => x == 0.0,
+            FieldValue::Child(child) => child.is_none(),
         }
     }
 
     fn size_class(self) -> u8 {
         match self {
-            Slot::Byte(_) => 1,
-            Slot::Short(_) => 2,
-            Slot::Int(_) | Slot::UInt(_) | Slot::Child(_) => 4,
-            Slot::Long(_) | Slot::ULong(_) | Slot::Double(_) => 8,
+            FieldValue::Byte(_) => 1,
+            FieldValue::Short(_) => 2,
+            FieldValue::Int(_) | FieldValue::UInt(_) | FieldValue::Child(_) => 4,
+            FieldValue::Long(_) | FieldValue::ULong(_) | FieldValue::Double(_) => 8,
         }
     }
 }
 
-/// A FlatBuffer in the making.
+/// Writer of one FlatBuffer.
 pub struct Writer<'f> {
     builder: FlatBufferBuilder<'static>,
     serializer: Serializer,
     strings: Strings,
-    /// Fields that are encoded otherwise than by default. With it the place of each table is recorded.
+    /// Non-default encodings. If present, the offset of each table is recorded.
     encodings: Option<&'f FieldEncodings>,
     tables: Vec<u32>,
-    /// Something did not fit, and was left out: the FlatBuffer is not finished.
+    /// The size limit was exceeded, and content was left out.
     too_large: bool,
 }
 
-/// A finished FlatBuffer: the builder fills its room from the end, and what is before `start` was not needed.
+/// A finished FlatBuffer, in `bytes` from `start` on: the builder fills its buffer from the end.
 #[derive(Debug)]
 pub struct FlatBuffer {
     bytes: Vec<u8>,
     start: usize,
-    /// How far from the end each table begins, in the order of writing; empty unless encodings of fields were given.
+    /// Offsets of the tables from the end, in the order of writing; empty without encodings.
     pub tables: Vec<u32>,
 }
 
@@ -95,26 +94,26 @@ impl std::ops::Deref for FlatBuffer {
 }
 
 impl<'f> Writer<'f> {
-    /// Starts a FlatBuffer. With `encodings`, even empty ones, the places of its tables are recorded in [`FlatBuffer::tables`].
+    /// Creates a writer. With `encodings`, even empty ones, the offsets of the tables are recorded in [`FlatBuffer::tables`].
     pub fn new(serializer: Serializer, strings: Strings, encodings: Option<&'f FieldEncodings>) -> Writer<'f> {
         let builder = FlatBufferBuilder::with_capacity(1 << 16);
         Writer { builder, serializer, strings, encodings, tables: Vec::new(), too_large: false }
     }
 
-    /// Whether so many bytes fit, with what alignment and length may add; if not, nothing more is written.
+    /// Returns true if `bytes` more bytes fit, with alignment and length; if not, nothing more is written.
     fn fits(&mut self, bytes: usize) -> bool {
         let used = self.builder.unfinished_data().len() as u64;
         self.too_large |= used.saturating_add(bytes as u64) > MAX_FLATBUFFER - ROOM;
         !self.too_large
     }
 
-    /// What a field that leads to something left out holds.
-    fn left_out() -> Slot {
-        Slot::Child(Some(WIPOffset::new(0)))
+    /// Placeholder for content that was left out.
+    fn left_out() -> FieldValue {
+        FieldValue::Child(Some(WIPOffset::new(0)))
     }
 
     /// Writes a table of `slots`, each with its number, ascending.
-    pub fn table(&mut self, table: &'static TableSchema, slots: &[(u16, Slot)]) -> Offset {
+    pub fn table(&mut self, table: &'static TableSchema, slots: &[(u16, FieldValue)]) -> Offset {
         debug_assert!(slots.windows(2).all(|w| w[0].0 < w[1].0), "{}: slots ascend", table.name);
         debug_assert!(
             slots.iter().all(|(slot, _)| usize::from(*slot) < table.fields.len()),
@@ -136,7 +135,7 @@ impl<'f> Writer<'f> {
     /// Changes a slot to another encoding.
     fn encode(
         &mut self,
-        slots: &mut Vec<(u16, Slot)>,
+        slots: &mut Vec<(u16, FieldValue)>,
         table: &'static TableSchema,
         slot: u16,
         encoding: FieldEncoding,
@@ -144,26 +143,26 @@ impl<'f> Writer<'f> {
         let kind = table.fields[usize::from(slot)].kind;
         let content = match encoding {
             FieldEncoding::Absent => return slots.retain(|(other, _)| *other != slot),
-            FieldEncoding::Null => Slot::UInt(0),
+            FieldEncoding::Null => FieldValue::UInt(0),
             FieldEncoding::Empty if matches!(kind, Kind::Text) => self.string(""),
             FieldEncoding::Empty => self.vector::<u32>(Some(&[])),
             FieldEncoding::Present => match kind {
-                Kind::Short => Slot::Short(0),
-                Kind::Int | Kind::UInt => Slot::UInt(0),
-                Kind::Long | Kind::ULong => Slot::ULong(0),
-                Kind::Double => Slot::Double(0.0),
-                _ => Slot::Byte(0),
+                Kind::Short => FieldValue::Short(0),
+                Kind::Int | Kind::UInt => FieldValue::UInt(0),
+                Kind::Long | Kind::ULong => FieldValue::ULong(0),
+                Kind::Double => FieldValue::Double(0.0),
+                _ => FieldValue::Byte(0),
             },
         };
         match slots.binary_search_by_key(&slot, |(slot, _)| *slot) {
-            // A number that is there keeps its width, and its value until it is patched.
+            // A field that is present keeps its width, and its value until it is patched.
             Ok(_) if encoding == FieldEncoding::Present => {}
             Ok(position) => slots[position].1 = content,
             Err(position) => slots.insert(position, (slot, content)),
         }
     }
 
-    fn write(&mut self, slots: &[(u16, Slot)], is_written: impl Fn(&(u16, Slot)) -> bool) -> Offset {
+    fn write(&mut self, slots: &[(u16, FieldValue)], is_written: impl Fn(&(u16, FieldValue)) -> bool) -> Offset {
         if !self.fits(0) {
             return WIPOffset::new(0);
         }
@@ -182,22 +181,22 @@ impl<'f> Writer<'f> {
         WIPOffset::new(self.builder.end_table(start).value())
     }
 
-    fn slot(&mut self, slot: u16, content: Slot) {
+    fn slot(&mut self, slot: u16, content: FieldValue) {
         let at = 4 + 2 * slot;
         match content {
-            Slot::Byte(b) => self.builder.push_slot_always(at, b),
-            Slot::Short(n) => self.builder.push_slot_always(at, n),
-            Slot::Int(n) => self.builder.push_slot_always(at, n),
-            Slot::UInt(n) => self.builder.push_slot_always(at, n),
-            Slot::Long(n) => self.builder.push_slot_always(at, n),
-            Slot::ULong(n) => self.builder.push_slot_always(at, n),
-            Slot::Double(x) => self.builder.push_slot_always(at, x),
-            Slot::Child(child) => self.builder.push_slot_always(at, child.expect("it is left out otherwise")),
+            FieldValue::Byte(b) => self.builder.push_slot_always(at, b),
+            FieldValue::Short(n) => self.builder.push_slot_always(at, n),
+            FieldValue::Int(n) => self.builder.push_slot_always(at, n),
+            FieldValue::UInt(n) => self.builder.push_slot_always(at, n),
+            FieldValue::Long(n) => self.builder.push_slot_always(at, n),
+            FieldValue::ULong(n) => self.builder.push_slot_always(at, n),
+            FieldValue::Double(x) => self.builder.push_slot_always(at, x),
+            FieldValue::Child(child) => self.builder.push_slot_always(at, child.expect("absent children are left out")),
         }
     }
 
     /// Writes a string.
-    pub fn string(&mut self, text: &str) -> Slot {
+    pub fn string(&mut self, text: &str) -> FieldValue {
         if !self.fits(text.len()) {
             return Writer::left_out();
         }
@@ -205,34 +204,34 @@ impl<'f> Writer<'f> {
             Strings::Separate => self.builder.create_string(text),
             Strings::Shared => self.builder.create_shared_string(text),
         };
-        Slot::Child(Some(WIPOffset::new(offset.value())))
+        FieldValue::Child(Some(WIPOffset::new(offset.value())))
     }
 
-    /// Writes a string if there is one.
-    pub fn text(&mut self, text: Option<&str>) -> Slot {
-        text.map_or(Slot::Child(None), |text| self.string(text))
+    /// Writes an optional string.
+    pub fn text(&mut self, text: Option<&str>) -> FieldValue {
+        text.map_or(FieldValue::Child(None), |text| self.string(text))
     }
 
-    /// Writes a vector of numbers if there is one.
-    pub fn vector<T: Push<Output: 'static> + Copy>(&mut self, items: Option<&[T]>) -> Slot {
-        let Some(items) = items else { return Slot::Child(None) };
+    /// Writes an optional vector of scalars.
+    pub fn vector<T: Push<Output: 'static> + Copy>(&mut self, items: Option<&[T]>) -> FieldValue {
+        let Some(items) = items else { return FieldValue::Child(None) };
         if !self.fits(size_of_val(items)) {
             return Writer::left_out();
         }
         if items.is_empty() && self.serializer.facts().empty_vector == EmptyVector::LengthOnly {
             return self.bare_length();
         }
-        Slot::Child(Some(WIPOffset::new(self.builder.create_vector(items).value())))
+        FieldValue::Child(Some(WIPOffset::new(self.builder.create_vector(items).value())))
     }
 
-    /// Writes a vector of tables, which are written already.
-    pub fn tables(&mut self, items: Option<&[Offset]>) -> Slot {
+    /// Writes an optional vector of written tables.
+    pub fn tables(&mut self, items: Option<&[Offset]>) -> FieldValue {
         self.vector(items)
     }
 
-    /// Writes a vector of bytes whose first is at a multiple of `alignment`, a power of two up to
+    /// Writes a vector of bytes that starts at a multiple of `alignment`, a power of two up to
     /// [`crate::layout::MAX_FORCED_ALIGNMENT`].
-    pub fn aligned_bytes(&mut self, bytes: &[u8], alignment: u64) -> Slot {
+    pub fn aligned_bytes(&mut self, bytes: &[u8], alignment: u64) -> FieldValue {
         if !self.fits(bytes.len()) {
             return Writer::left_out();
         }
@@ -258,14 +257,14 @@ impl<'f> Writer<'f> {
             16385..=32768 => self.bytes_at::<32768>(bytes),
             _ => self.bytes_at::<65536>(bytes),
         };
-        Slot::Child(Some(offset))
+        FieldValue::Child(Some(offset))
     }
 
     /// Writes the bytes of a blob, which are read only if they fit.
     ///
     /// # Errors
     /// Data that cannot be read.
-    pub fn aligned_blob(&mut self, blob: &Blob, alignment: u64) -> io::Result<Slot> {
+    pub fn aligned_blob(&mut self, blob: &Blob, alignment: u64) -> io::Result<FieldValue> {
         match self.fits(usize::try_from(blob.len).unwrap_or(usize::MAX)) {
             true => Ok(self.aligned_bytes(&blob.to_vec()?, alignment)),
             false => Ok(Writer::left_out()),
@@ -273,24 +272,24 @@ impl<'f> Writer<'f> {
     }
 
     fn bytes_at<const ALIGNMENT: usize>(&mut self, bytes: &[u8]) -> Offset {
-        // The crate takes a vector's alignment from its item's type. The bytes then go in by blocks, the last one first:
-        // one by one takes twenty times as long.
+        // The crate derives the alignment of a vector from the item type. The bytes are pushed by blocks, the last one first: one by
+        // one takes twenty times as long.
         self.builder.start_vector::<Aligned<ALIGNMENT>>(bytes.len());
         let (blocks, rest) = bytes.as_chunks::<BLOCK>();
         rest.iter().rev().for_each(|byte| _ = self.builder.push(*byte));
-        blocks.iter().rev().for_each(|block| _ = self.builder.push(Block(block)));
+        blocks.iter().rev().for_each(|block| _ = self.builder.push(ByteBlock(block)));
         WIPOffset::new(self.builder.end_vector::<Aligned<ALIGNMENT>>(bytes.len()).value())
     }
 
-    /// What flatc writes for an empty vector: its length, aligned as a length and nothing else.
-    fn bare_length(&mut self) -> Slot {
-        Slot::Child(Some(WIPOffset::new(self.builder.push(0u32).value())))
+    /// Writes an empty vector as flatc does: the length only, without the alignment of items.
+    fn bare_length(&mut self) -> FieldValue {
+        FieldValue::Child(Some(WIPOffset::new(self.builder.push(0u32).value())))
     }
 
     /// Ends the buffer with its root table and the file identifier. `what` is its name in messages.
     ///
     /// # Errors
-    /// More than a FlatBuffer holds (2 GiB).
+    /// A FlatBuffer larger than 2 GiB.
     pub fn finish(mut self, root: Offset, identifier: &str, what: &str) -> io::Result<FlatBuffer> {
         if self.too_large {
             let message = format!(
@@ -304,14 +303,14 @@ impl<'f> Writer<'f> {
     }
 }
 
-/// More than the largest alignment, a vtable, a length and the root of a FlatBuffer take together.
+/// Upper bound of the bytes for alignment, vtable, length and root.
 const ROOM: u64 = 4 * MAX_FORCED_ALIGNMENT;
 
-/// An item type of one byte that asks for an alignment. It is never pushed.
+/// Item type of one byte with an alignment. It is never pushed.
 struct Aligned<const ALIGNMENT: usize>;
 
-/// Bytes that are pushed in one go.
-struct Block<'a>(&'a [u8; BLOCK]);
+/// Block of bytes that is pushed at once.
+struct ByteBlock<'a>(&'a [u8; BLOCK]);
 
 const BLOCK: usize = 256;
 
@@ -330,7 +329,7 @@ impl<const ALIGNMENT: usize> Push for Aligned<ALIGNMENT> {
 
 // As above.
 #[allow(unsafe_code)]
-impl Push for Block<'_> {
+impl Push for ByteBlock<'_> {
     type Output = [u8; BLOCK];
     unsafe fn push(&self, dst: &mut [u8], _: usize) {
         dst[..BLOCK].copy_from_slice(self.0);

@@ -1,5 +1,5 @@
-//! Plan -> bytes: FlatBuffers from programs, and files from FlatBuffers and data. Decides nothing; asserts every offset
-//! against the plan.
+//! Emits the files of a plan: FlatBuffers from programs, files from FlatBuffers and data. Chooses no offsets; asserts those of the
+//! plan.
 
 pub mod bundled_program;
 pub mod encoding;
@@ -11,19 +11,19 @@ pub mod safetensors;
 
 use std::io::{self, Write};
 
-pub use out::{Out, Stream};
+pub use out::{ByteSink, WriterSink};
 
 use crate::data::Blob;
 use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
 use flatbuffer::FlatBuffer;
 
-/// A file ready to be written: metadata in memory, data still where they are.
+/// A file ready to be written: metadata in memory, data in their sources.
 #[derive(Debug)]
 pub struct File<'a> {
     /// The FlatBuffer, without the header.
     pub flatbuffer: &'a [u8],
-    /// Its frame.
+    /// Container header, offsets and sizes.
     pub placement: &'a Placement,
     /// The segments.
     pub segments: &'a [Segment],
@@ -33,24 +33,24 @@ pub struct File<'a> {
     pub padding: u8,
 }
 
-/// The metadata of a file: its FlatBuffer, and where the container puts it.
+/// Metadata of a file: FlatBuffer and container header.
 #[derive(Debug)]
 pub struct Metadata {
     /// The FlatBuffer, without the header.
     pub flatbuffer: FlatBuffer,
-    /// Header, offsets and sizes.
+    /// Container header, offsets and sizes.
     pub placement: Placement,
 }
 
 impl Metadata {
-    /// The file, with `segments` of `blobs` behind the metadata.
+    /// Returns the file with `segments` of `blobs` after the metadata.
     pub fn file<'a>(&'a self, segments: &'a [Segment], blobs: &'a [Blob]) -> File<'a> {
         File { flatbuffer: &self.flatbuffer, placement: &self.placement, segments, blobs, padding: 0 }
     }
 }
 
 impl File<'_> {
-    /// The data of the segments: where each is in the file and how long, and what it is.
+    /// Returns offset, size and blob of all data in the segments.
     pub fn ranges(&self) -> impl Iterator<Item = ((u64, u64), &Blob)> {
         let pieces = self.segments.iter().flat_map(|segment| segment.pieces.iter().map(move |piece| (segment, piece)));
         pieces.map(|(segment, piece)| {
@@ -63,10 +63,10 @@ impl File<'_> {
     ///
     /// # Errors
     /// Errors of `out`, and data that cannot be read.
-    pub fn write(&self, out: &mut dyn Out) -> io::Result<()> {
-        let out = &mut Counted { out, fill: self.padding, written: 0 };
+    pub fn write(&self, out: &mut dyn ByteSink) -> io::Result<()> {
+        let out = &mut CountingSink { out, fill: self.padding, written: 0 };
         self.write_metadata(out)?;
-        assert_eq!(out.written, self.placement.program_size, "the FlatBuffer ends where the plan says");
+        assert_eq!(out.written, self.placement.program_size, "size of the FlatBuffer as planned");
         for segment in self.segments.iter().filter(|segment| segment.size > 0) {
             let start = self.placement.segment_base_offset + segment.offset;
             out.pad_to(start)?;
@@ -74,14 +74,14 @@ impl File<'_> {
                 out.pad_to(start + piece.offset)?;
                 let blob = &self.blobs[piece.blob.0 as usize];
                 out.blob(blob)?;
-                assert_eq!(out.written, start + piece.offset + blob.len, "data are as long as the plan says");
+                assert_eq!(out.written, start + piece.offset + blob.len, "size of data as planned");
             }
         }
-        // A file whose segments are all empty still reaches to where they begin.
+        // A file whose segments are all empty extends to the offset of the first one.
         out.pad_to(self.placement.file_size)
     }
 
-    /// The FlatBuffer with the header behind its byte 8, and the root offset moved by the header's length (W-4, W-5).
+    /// Returns the FlatBuffer with the header after its byte 8, and the root offset increased by the length of the header (W-4, W-5).
     pub fn metadata(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.placement.program_size as usize);
         self.write_metadata(&mut bytes).expect("writing to memory does not fail");
@@ -97,26 +97,26 @@ impl File<'_> {
         out.write_all(rest)
     }
 
-    /// The whole file in memory.
+    /// Returns the content of the file.
     ///
     /// # Errors
     /// Data that cannot be read.
     pub fn to_vec(&self) -> io::Result<Vec<u8>> {
-        // Room for the metadata; data may turn out shorter than their files promise.
+        // Capacity for the metadata only; the size of the data is not verified yet.
         let mut bytes = Vec::with_capacity(self.placement.program_size as usize);
         self.write(&mut bytes)?;
         Ok(bytes)
     }
 }
 
-struct Counted<'a> {
-    out: &'a mut dyn Out,
-    /// What padding consists of.
+struct CountingSink<'a> {
+    out: &'a mut dyn ByteSink,
+    /// Byte of padding.
     fill: u8,
     written: u64,
 }
 
-impl Counted<'_> {
+impl CountingSink<'_> {
     fn pad_to(&mut self, position: u64) -> io::Result<()> {
         let padding = [self.fill; 4096];
         while self.written < position {
@@ -127,7 +127,7 @@ impl Counted<'_> {
     }
 }
 
-impl Write for Counted<'_> {
+impl Write for CountingSink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.out.write(bytes)?;
         self.written += count as u64;
@@ -139,7 +139,7 @@ impl Write for Counted<'_> {
     }
 }
 
-impl Out for Counted<'_> {
+impl ByteSink for CountingSink<'_> {
     fn blob(&mut self, blob: &Blob) -> io::Result<()> {
         self.out.blob(blob)?;
         self.written += blob.len;

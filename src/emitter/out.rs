@@ -1,11 +1,11 @@
-//! The destination of a file's bytes: any writer that may also take a blob as a whole.
+//! Destination of the bytes of a file: a writer that may copy blobs from their source directly. Does not open files.
 
 use std::io::{self, Write};
 
 use crate::data::Blob;
 
-/// Where a file's bytes go, one after the other.
-pub trait Out: Write {
+/// Sequential destination of bytes and blobs.
+pub trait ByteSink: Write {
     /// Writes the bytes of a blob.
     ///
     /// # Errors
@@ -13,16 +13,16 @@ pub trait Out: Write {
     fn blob(&mut self, blob: &Blob) -> io::Result<()>;
 }
 
-impl Out for Vec<u8> {
+impl ByteSink for Vec<u8> {
     fn blob(&mut self, blob: &Blob) -> io::Result<()> {
         blob.copy_to(self)
     }
 }
 
-/// Any writer as a destination.
-pub struct Stream<'w>(pub &'w mut dyn Write);
+/// Adapts a writer.
+pub struct WriterSink<'w>(pub &'w mut dyn Write);
 
-impl Write for Stream<'_> {
+impl Write for WriterSink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -32,7 +32,7 @@ impl Write for Stream<'_> {
     }
 }
 
-impl Out for Stream<'_> {
+impl ByteSink for WriterSink<'_> {
     fn blob(&mut self, blob: &Blob) -> io::Result<()> {
         blob.copy_to(self.0)
     }

@@ -1,29 +1,29 @@
-//! Makes the FlatBuffer of a program (`program.fbs`): each table with its fields in slot order, children first.
+//! Emits the FlatBuffer of a program (`program.fbs`): each table with its fields in slot order, children first.
 //!
-//! Which fields are present is the program's and the plan's matter (W-14, W-15); nothing is decided here.
+//! The program and the plan determine which fields are present (W-14, W-15).
 
 use std::io;
 
 use super::encoding::FieldEncodings;
-use super::flatbuffer::{FlatBuffer, Offset, Slot, Writer};
+use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
 use crate::format::program as schema;
 use crate::format::program::*;
 use crate::format::table::Union;
-use crate::layout::{DelegateData, Options, Plan, Segment, Storage};
+use crate::layout::{DelegateData, LayoutConfig, Plan, Segment, Storage};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
-    BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction, Program,
-    Tensor,
+    BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Program,
+    StackFrame, Tensor,
 };
 
-/// The FlatBuffer of `program`, without extended header, with `encodings` of its fields.
+/// Emits the FlatBuffer of `program`, without extended header, with `encodings` of its fields.
 ///
 /// # Errors
 /// A program too large for a FlatBuffer (2 GiB); inline data that cannot be read.
 pub fn emit(
     program: &Program,
     plan: &Plan,
-    options: &Options,
+    options: &LayoutConfig,
     encodings: Option<&FieldEncodings>,
 ) -> io::Result<FlatBuffer> {
     let w = Writer::new(options.builder, options.strings, encodings);
@@ -36,7 +36,7 @@ struct Emitter<'a> {
     w: Writer<'a>,
     program: &'a Program,
     plan: &'a Plan,
-    options: &'a Options,
+    options: &'a LayoutConfig,
 }
 
 impl Emitter<'_> {
@@ -56,19 +56,19 @@ impl Emitter<'_> {
         Ok(self.w.table(
             &PROGRAM,
             &[
-                (program::version, Slot::UInt(self.program.version)),
+                (program::version, FieldValue::UInt(self.program.version)),
                 (program::execution_plan, plans),
                 (program::constant_buffer, buffers),
                 (program::backend_delegate_data, inline),
                 (program::segments, segments),
-                (program::constant_segment, Slot::Child(Some(constants))),
+                (program::constant_segment, FieldValue::Child(Some(constants))),
                 (program::mutable_data_segments, mutable),
                 (program::named_data, named),
             ],
         ))
     }
 
-    fn buffers(&mut self) -> io::Result<Slot> {
+    fn buffers(&mut self) -> io::Result<FieldValue> {
         let mut buffers = Vec::with_capacity(self.plan.constant_buffer.len());
         for blob in &self.plan.constant_buffer {
             let storage = match blob {
@@ -80,7 +80,7 @@ impl Emitter<'_> {
         Ok(self.w.tables(Some(&buffers)))
     }
 
-    fn inline_delegates(&mut self) -> io::Result<Slot> {
+    fn inline_delegates(&mut self) -> io::Result<FieldValue> {
         let mut entries = Vec::with_capacity(self.plan.inline_delegates.len());
         for id in &self.plan.inline_delegates {
             let data = self.w.aligned_blob(self.program.blob(*id), self.options.delegate_alignment)?;
@@ -93,16 +93,16 @@ impl Emitter<'_> {
         let offsets = self.w.vector(Some(offsets));
         self.w.table(
             &SUBSEGMENT_OFFSETS,
-            &[(subsegment_offsets::segment_index, Slot::UInt(segment)), (subsegment_offsets::offsets, offsets)],
+            &[(subsegment_offsets::segment_index, FieldValue::UInt(segment)), (subsegment_offsets::offsets, offsets)],
         )
     }
 
-    fn named_data(&mut self) -> Slot {
-        let Some(entries) = &self.program.named_data else { return Slot::Child(None) };
+    fn named_data(&mut self) -> FieldValue {
+        let Some(entries) = &self.program.named_data else { return FieldValue::Child(None) };
         let mut tables = Vec::with_capacity(entries.len());
         for (entry, segment) in entries.iter().zip(&self.plan.named_data) {
             let key = self.w.string(&entry.key);
-            let slots = [(named_data::key, key), (named_data::segment_index, Slot::UInt(*segment))];
+            let slots = [(named_data::key, key), (named_data::segment_index, FieldValue::UInt(*segment))];
             tables.push(self.w.table(&NAMED_DATA, &slots));
         }
         self.w.tables(Some(&tables))
@@ -135,7 +135,7 @@ impl Emitter<'_> {
             delegates
                 .iter()
                 .zip(&self.plan.delegates[method])
-                .map(|(d, place)| self.delegate(d, *place))
+                .map(|(d, data)| self.delegate(d, *data))
                 .collect::<Vec<_>>()
         });
         let delegates = self.w.tables(delegates.as_deref());
@@ -144,9 +144,9 @@ impl Emitter<'_> {
             let mut tables = Vec::with_capacity(devices.len());
             for device in devices {
                 let slots = [
-                    (non_const_buffer_device::buffer_idx, Slot::Int(device.buffer_idx)),
-                    (non_const_buffer_device::device_type, Slot::Byte(device.device_type as u8)),
-                    (non_const_buffer_device::device_index, Slot::Byte(device.device_index as u8)),
+                    (non_const_buffer_device::buffer_idx, FieldValue::Int(device.buffer_idx)),
+                    (non_const_buffer_device::device_type, FieldValue::Byte(device.device_type as u8)),
+                    (non_const_buffer_device::device_index, FieldValue::Byte(device.device_index as u8)),
                 ];
                 tables.push(self.w.table(&NON_CONST_BUFFER_DEVICE, &slots));
             }
@@ -157,7 +157,7 @@ impl Emitter<'_> {
             &EXECUTION_PLAN,
             &[
                 (execution_plan::name, name),
-                (execution_plan::container_meta_type, Slot::Child(container)),
+                (execution_plan::container_meta_type, FieldValue::Child(container)),
                 (execution_plan::values, values),
                 (execution_plan::inputs, inputs),
                 (execution_plan::outputs, outputs),
@@ -182,9 +182,9 @@ impl Emitter<'_> {
     fn evalue(&mut self, method: usize, index: usize, value: &EValue) -> Offset {
         let table = match value {
             EValue::Null => self.w.table(&NULL, &[]),
-            EValue::Int(n) => self.w.table(&INT, &[(int::int_val, Slot::Long(*n))]),
-            EValue::Bool(b) => self.w.table(&BOOL, &[(bool_::bool_val, Slot::Byte(u8::from(*b)))]),
-            EValue::Double(x) => self.w.table(&DOUBLE, &[(double::double_val, Slot::Double(*x))]),
+            EValue::Int(n) => self.w.table(&INT, &[(int::int_val, FieldValue::Long(*n))]),
+            EValue::Bool(b) => self.w.table(&BOOL, &[(bool_::bool_val, FieldValue::Byte(u8::from(*b)))]),
+            EValue::Double(x) => self.w.table(&DOUBLE, &[(double::double_val, FieldValue::Double(*x))]),
             EValue::Tensor(tensor) => self.tensor(method, index, tensor),
             EValue::String(text) => {
                 let text = self.w.text(text.as_deref());
@@ -214,9 +214,9 @@ impl Emitter<'_> {
         self.union(&EVALUE, value.tag(), table)
     }
 
-    /// A table that holds nothing but a union: tag in slot 0, value in slot 1.
+    /// Writes a table with only a union: tag in slot 0, value in slot 1.
     fn union(&mut self, table: &'static crate::format::TableSchema, tag: u8, value: Offset) -> Offset {
-        self.w.table(table, &[(0, Slot::Byte(tag)), (1, Slot::Child(Some(value)))])
+        self.w.table(table, &[(0, FieldValue::Byte(tag)), (1, FieldValue::Child(Some(value)))])
     }
 
     fn tensor(&mut self, method: usize, index: usize, t: &Tensor) -> Offset {
@@ -224,26 +224,26 @@ impl Emitter<'_> {
         let dim_order = self.w.vector(t.dim_order.as_deref());
         let allocation = self.plan.memory[method].places[index].map(|(pool, offset)| {
             let slots = [
-                (allocation_details::memory_id, Slot::UInt(pool)),
-                (allocation_details::memory_offset_low, Slot::UInt(offset as u32)),
-                (allocation_details::memory_offset_high, Slot::UInt((offset >> 32) as u32)),
+                (allocation_details::memory_id, FieldValue::UInt(pool)),
+                (allocation_details::memory_offset_low, FieldValue::UInt(offset as u32)),
+                (allocation_details::memory_offset_high, FieldValue::UInt((offset >> 32) as u32)),
             ];
             self.w.table(&ALLOCATION_DETAILS, &slots)
         });
         let extra = t.extra_tensor_info.as_ref().map(|extra| self.extra_tensor_info(extra));
         let mut slots = vec![
-            (tensor::scalar_type, Slot::Byte(t.scalar_type.0 as u8)),
+            (tensor::scalar_type, FieldValue::Byte(t.scalar_type.0 as u8)),
             (tensor::sizes, sizes),
             (tensor::dim_order, dim_order),
-            (tensor::data_buffer_idx, Slot::UInt(self.plan.buffer_index[method][index])),
-            (tensor::allocation_info, Slot::Child(allocation)),
-            (tensor::extra_tensor_info, Slot::Child(extra)),
+            (tensor::data_buffer_idx, FieldValue::UInt(self.plan.buffer_index[method][index])),
+            (tensor::allocation_info, FieldValue::Child(allocation)),
+            (tensor::extra_tensor_info, FieldValue::Child(extra)),
         ];
         slots.extend(TENSOR_ATTRIBUTES.iter().map(|attribute| {
             let value = (attribute.get)(t);
             let content = match attribute.kind {
-                AttributeKind::Bool | AttributeKind::Byte(_) => Slot::Byte(value as u8),
-                AttributeKind::Int => Slot::Int(value),
+                AttributeKind::Bool | AttributeKind::Byte(_) => FieldValue::Byte(value as u8),
+                AttributeKind::Int => FieldValue::Int(value),
             };
             (attribute.slot, content)
         }));
@@ -256,11 +256,11 @@ impl Emitter<'_> {
         self.w.table(
             &EXTRA_TENSOR_INFO,
             &[
-                (extra_tensor_info::mutable_data_segments_idx, Slot::ULong(extra.mutable_data_segments_idx)),
+                (extra_tensor_info::mutable_data_segments_idx, FieldValue::ULong(extra.mutable_data_segments_idx)),
                 (extra_tensor_info::fully_qualified_name, name),
-                (extra_tensor_info::location, Slot::Byte(extra.location as u8)),
-                (extra_tensor_info::device_type, Slot::Byte(extra.device_type as u8)),
-                (extra_tensor_info::device_index, Slot::Byte(extra.device_index as u8)),
+                (extra_tensor_info::location, FieldValue::Byte(extra.location as u8)),
+                (extra_tensor_info::device_type, FieldValue::Byte(extra.device_type as u8)),
+                (extra_tensor_info::device_index, FieldValue::Byte(extra.device_index as u8)),
             ],
         )
     }
@@ -291,40 +291,44 @@ impl Emitter<'_> {
         let (kind, table) = match instruction {
             Instruction::KernelCall { op_index, args } => {
                 let args = self.w.vector(args.as_deref());
-                let slots = [(kernel_call::op_index, Slot::Int(*op_index)), (kernel_call::args, args)];
+                let slots = [(kernel_call::op_index, FieldValue::Int(*op_index)), (kernel_call::args, args)];
                 (InstructionType::KernelCall, self.w.table(&KERNEL_CALL, &slots))
             }
             Instruction::DelegateCall { delegate_index, args } => {
                 let args = self.w.vector(args.as_deref());
-                let slots = [(delegate_call::delegate_index, Slot::Int(*delegate_index)), (delegate_call::args, args)];
+                let slots =
+                    [(delegate_call::delegate_index, FieldValue::Int(*delegate_index)), (delegate_call::args, args)];
                 (InstructionType::DelegateCall, self.w.table(&DELEGATE_CALL, &slots))
             }
             Instruction::MoveCall { move_from, move_to } => {
-                let slots = [(move_call::move_from, Slot::Int(*move_from)), (move_call::move_to, Slot::Int(*move_to))];
+                let slots = [
+                    (move_call::move_from, FieldValue::Int(*move_from)),
+                    (move_call::move_to, FieldValue::Int(*move_to)),
+                ];
                 (InstructionType::MoveCall, self.w.table(&MOVE_CALL, &slots))
             }
             Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
                 let slots = [
-                    (jump_false_call::cond_value_index, Slot::Int(*cond_value_index)),
-                    (jump_false_call::destination_instruction, Slot::Int(*destination_instruction)),
+                    (jump_false_call::cond_value_index, FieldValue::Int(*cond_value_index)),
+                    (jump_false_call::destination_instruction, FieldValue::Int(*destination_instruction)),
                 ];
                 (InstructionType::JumpFalseCall, self.w.table(&JUMP_FALSE_CALL, &slots))
             }
             Instruction::FreeCall { value_index } => (
                 InstructionType::FreeCall,
-                self.w.table(&FREE_CALL, &[(free_call::value_index, Slot::Int(*value_index))]),
+                self.w.table(&FREE_CALL, &[(free_call::value_index, FieldValue::Int(*value_index))]),
             ),
         };
         self.union(&INSTRUCTION, kind.tag(), table)
     }
 
-    fn frame_list(&mut self, frames: Option<&[Frame]>) -> Offset {
+    fn frame_list(&mut self, frames: Option<&[StackFrame]>) -> Offset {
         let frames = frames.map(|frames| frames.iter().map(|f| self.frame(f)).collect::<Vec<_>>());
         let frames = self.w.tables(frames.as_deref());
         self.w.table(&FRAME_LIST, &[(frame_list::items, frames)])
     }
 
-    fn frame(&mut self, f: &Frame) -> Offset {
+    fn frame(&mut self, f: &StackFrame) -> Offset {
         let filename = self.w.text(f.filename.as_deref());
         let name = self.w.text(f.name.as_deref());
         let context = self.w.text(f.context.as_deref());
@@ -332,21 +336,21 @@ impl Emitter<'_> {
             &FRAME,
             &[
                 (frame::filename, filename),
-                (frame::lineno, Slot::Int(f.lineno)),
+                (frame::lineno, FieldValue::Int(f.lineno)),
                 (frame::name, name),
                 (frame::context, context),
             ],
         )
     }
 
-    fn delegate(&mut self, delegate: &BackendDelegate, place: DelegateData) -> Offset {
+    fn delegate(&mut self, delegate: &BackendDelegate, data: DelegateData) -> Offset {
         let id = self.w.text(delegate.id.as_deref());
-        let location = u8::from(place.storage == Storage::Segment);
+        let location = u8::from(data.storage == Storage::Segment);
         let processed = self.w.table(
             &BACKEND_DELEGATE_DATA_REFERENCE,
             &[
-                (backend_delegate_data_reference::location, Slot::Byte(location)),
-                (backend_delegate_data_reference::index, Slot::UInt(place.index)),
+                (backend_delegate_data_reference::location, FieldValue::Byte(location)),
+                (backend_delegate_data_reference::index, FieldValue::UInt(data.index)),
             ],
         );
         let specs = delegate.compile_specs.as_ref().map(|specs| {
@@ -363,19 +367,21 @@ impl Emitter<'_> {
             &BACKEND_DELEGATE,
             &[
                 (backend_delegate::id, id),
-                (backend_delegate::processed, Slot::Child(Some(processed))),
+                (backend_delegate::processed, FieldValue::Child(Some(processed))),
                 (backend_delegate::compile_specs, specs),
             ],
         )
     }
 }
 
-/// The vector of segments, which `.pte` and `.ptd` share.
-pub(super) fn segments(w: &mut Writer<'_>, segments: &[Segment]) -> Slot {
+/// Writes the vector of segments, which `.pte` and `.ptd` share.
+pub(super) fn segments(w: &mut Writer<'_>, segments: &[Segment]) -> FieldValue {
     let mut tables = Vec::with_capacity(segments.len());
     for segment in segments {
-        let slots =
-            [(data_segment::offset, Slot::ULong(segment.offset)), (data_segment::size, Slot::ULong(segment.size))];
+        let slots = [
+            (data_segment::offset, FieldValue::ULong(segment.offset)),
+            (data_segment::size, FieldValue::ULong(segment.size)),
+        ];
         tables.push(w.table(&DATA_SEGMENT, &slots));
     }
     w.tables(Some(&tables))

@@ -11,7 +11,7 @@ use crate::data::{Blob, BlobSource};
 use crate::diagnostics::clipped;
 use crate::ir::NodeDiagnostic;
 use crate::program::{TensorLayout, contiguous};
-use crate::reader::flat_tensor::Entry;
+use crate::reader::flat_tensor::FlatTensorEntry;
 use crate::reader::safetensors;
 
 /// Index of a set of files: file name by tensor name.
@@ -25,7 +25,7 @@ const MAX_INDEX: u64 = safetensors::MAX_HEADER;
 
 impl<'d, 'a> Finder<'d, 'a> {
     /// Tensors of a checkpoint, file by file, in the order of their offsets.
-    pub fn checkpoint(&mut self, checkpoint: &Checkpoint<'a>) -> Vec<Entry> {
+    pub fn checkpoint(&mut self, checkpoint: &Checkpoint<'a>) -> Vec<FlatTensorEntry> {
         let named = &checkpoint.safetensors;
         let path = self.path(&named.value);
         let is_selected = |name: &str| {
@@ -59,7 +59,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                 let layout = TensorLayout { scalar_type: tensor.scalar_type, sizes: tensor.sizes, dim_order };
                 let source = BlobSource::File { path: path.as_path().into(), offset: tensor.offset };
                 let (key, data) = (renamed(name, &checkpoint.rename), Blob::new(tensor.len, source));
-                entries.push(Entry { key, data, tensor_layout: Some(layout) });
+                entries.push(FlatTensorEntry { key, data, tensor_layout: Some(layout) });
             }
         }
         if entries.is_empty() && self.diagnostics.is_empty() {

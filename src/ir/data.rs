@@ -22,7 +22,7 @@ use crate::format::ScalarType;
 use crate::format::scalar_type::Encoding;
 use crate::ir::NodeDiagnostic;
 use crate::program::{TensorData, TensorLayout, contiguous, is_dim_order};
-use crate::reader::flat_tensor::Entry;
+use crate::reader::flat_tensor::FlatTensorEntry;
 use crate::reader::{self, npy, safetensors};
 
 /// Use of requested data.
@@ -50,8 +50,8 @@ pub struct Finder<'d, 'a> {
     folder: PathBuf,
     named: HashMap<&'d str, &'d Data<'a>>,
     used: HashSet<&'d str>,
-    safetensors: HashMap<PathBuf, Arc<safetensors::Header>>,
-    entries: HashMap<PathBuf, Arc<[Entry]>>,
+    safetensors: HashMap<PathBuf, Arc<safetensors::SafetensorsHeader>>,
+    entries: HashMap<PathBuf, Arc<[FlatTensorEntry]>>,
     /// Errors and warnings so far.
     pub diagnostics: Vec<NodeDiagnostic>,
 }
@@ -490,7 +490,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             Ok(found) => found,
             Err(error) => return self.malformed(at, &path, error),
         };
-        let safetensors::Found { scalar_type, sizes, offset, len } = found;
+        let safetensors::SafetensorsTensor { scalar_type, sizes, offset, len } = found;
         let what = format!("tensor `{}` of {}", name.value, path.display());
         self.check_tensor(at, &what, (scalar_type, &sizes), expected)?;
         let order = contiguous(sizes.len()).into_owned();
@@ -499,7 +499,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     /// Data of a `.ptd` or `.pte` by key.
-    fn keyed(&mut self, data: &Data<'a>, path: &Word<'a>, key: &Word<'a>) -> Option<Entry> {
+    fn keyed(&mut self, data: &Data<'a>, path: &Word<'a>, key: &Word<'a>) -> Option<FlatTensorEntry> {
         let file = self.path(&path.value);
         self.open(path.id, &file)?;
         if !self.entries.contains_key(&file) {
@@ -526,7 +526,11 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.fail(diagnostic)
     }
 
-    pub(super) fn safetensors_header(&mut self, at: NodeId, path: &Path) -> Option<Arc<safetensors::Header>> {
+    pub(super) fn safetensors_header(
+        &mut self,
+        at: NodeId,
+        path: &Path,
+    ) -> Option<Arc<safetensors::SafetensorsHeader>> {
         if let Some(header) = self.safetensors.get(path) {
             return Some(header.clone());
         }
@@ -543,8 +547,8 @@ impl<'d, 'a> Finder<'d, 'a> {
 }
 
 /// Named data of a program, and its constants with a name.
-fn entries_of(program: &crate::program::Program) -> Vec<Entry> {
-    let named = program.named_data.iter().flatten().map(|data| Entry {
+fn entries_of(program: &crate::program::Program) -> Vec<FlatTensorEntry> {
+    let named = program.named_data.iter().flatten().map(|data| FlatTensorEntry {
         key: data.key.clone(),
         data: program.blob(data.data).clone(),
         tensor_layout: None,
@@ -554,7 +558,7 @@ fn entries_of(program: &crate::program::Program) -> Vec<Entry> {
         let key = tensor.extra_tensor_info.as_ref()?.fully_qualified_name.clone()?;
         let (sizes, dim_order) = (tensor.sizes.as_deref()?.to_vec(), tensor.dim_order.clone()?.into_owned());
         let tensor_layout = Some(TensorLayout { scalar_type: tensor.scalar_type, sizes, dim_order });
-        Some(Entry { key, data: program.blob(blob).clone(), tensor_layout })
+        Some(FlatTensorEntry { key, data: program.blob(blob).clone(), tensor_layout })
     });
     named.chain(tensors).collect()
 }

@@ -24,7 +24,7 @@ use crate::format::words::MEMORY_FORMATS;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
+use crate::program::{ContainerMetadata, NonConstBufferDevice, StackFrame};
 
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest.
 pub fn decode(node: SourceNode<'_>) -> (ParsedDocument<'_>, Vec<NodeDiagnostic>) {
@@ -922,12 +922,17 @@ impl Decoder {
         Some(At { id, value })
     }
 
-    fn frame(&mut self, node: SourceNode<'_>) -> Option<Frame> {
+    fn frame(&mut self, node: SourceNode<'_>) -> Option<StackFrame> {
         let mut fields = self.fields(node, &shape::FRAME)?;
         let lineno = fields.take(frame::lineno).and_then(|node| self.int(&node, "a line number")).unwrap_or(0);
         let mut text =
             |name| fields.take(name).and_then(|node| self.text(node, "a string")).map(|word| word.value.into_owned());
-        Some(Frame { filename: text(frame::filename), lineno, name: text(frame::name), context: text(frame::context) })
+        Some(StackFrame {
+            filename: text(frame::filename),
+            lineno,
+            name: text(frame::name),
+            context: text(frame::context),
+        })
     }
 
     fn delegate<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Delegate<'a>> {

@@ -11,7 +11,7 @@ use crate::data::random::Distribution;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::layout::options::OptionOverrides;
-use crate::program::{ContainerMetadata, Frame, NonConstBufferDevice};
+use crate::program::{ContainerMetadata, NonConstBufferDevice, StackFrame};
 
 /// A value with the id of its node.
 #[derive(Debug, Clone, PartialEq)]
@@ -252,7 +252,7 @@ pub struct ParsedInstruction<'a> {
     /// Label, for jumps.
     pub label: Option<Word<'a>>,
     /// Stack trace.
-    pub stacktrace: Option<Vec<Frame>>,
+    pub stacktrace: Option<Vec<StackFrame>>,
     /// Action; `None` for a label alone.
     pub action: Option<Action<'a>>,
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::shape::{DOCUMENT, Form, Shape};
 use crate::format::ScalarType;
-use crate::layout::Options;
+use crate::layout::LayoutConfig;
 use crate::layout::options::{MAX_ALIGNMENT, MAX_FORCED_ALIGNMENT, OptionKind, OptionSpec, OptionValue};
 
 /// Returns the schema of a document.
@@ -68,7 +68,7 @@ fn of_option(option: &OptionSpec) -> Value {
         OptionKind::Words(words) => json!({"enum": words}),
         OptionKind::WordsOrBytes(words, least, most) => json!({"anyOf": [{"enum": words}, bytes(least, most), unit()]}),
     };
-    if let Some(default) = option.get(&Options::default()) {
+    if let Some(default) = option.get(&LayoutConfig::default()) {
         schema["default"] = match default {
             OptionValue::Bytes(bytes) => json!(bytes),
             OptionValue::Word(_) => json!(option.print(default)),

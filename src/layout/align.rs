@@ -1,6 +1,6 @@
-//! Arithmetic of alignments.
+//! Arithmetic of alignments: rounding up, least common multiple.
 
-/// The least multiple of `alignment` that is not less than `value`; `None` beyond `u64`. An alignment of 0 is 1.
+/// Returns the least multiple of `alignment` that is not less than `value`; `None` if it exceeds `u64`. An alignment of 0 counts as 1.
 pub fn align_up(value: u64, alignment: u64) -> Option<u64> {
     match value % alignment.max(1) {
         0 => Some(value),
@@ -8,7 +8,7 @@ pub fn align_up(value: u64, alignment: u64) -> Option<u64> {
     }
 }
 
-/// The least common multiple; `None` beyond `u64`. Zero counts as 1.
+/// Returns the least common multiple; `None` if it exceeds `u64`. Zero counts as 1.
 pub fn lcm(a: u64, b: u64) -> Option<u64> {
     let (a, b) = (a.max(1), b.max(1));
     let (mut x, mut y) = (a, b);

@@ -1,26 +1,26 @@
-//! Which data go where: constants, initial states, delegates' payloads, named data (docs/format.md, "Segments"), and for each
-//! tensor its `data_buffer_idx`.
+//! Assigns constants, initial states, payloads of delegates and named data to segments (docs/format.md, "Segments"), and numbers
+//! the tensors (`data_buffer_idx`).
 //!
-//! Equal data share a place within each of these groups, as the exporter does it, never across groups.
+//! Equal data within one of these groups are stored once, as by the exporter; data of different groups are never shared.
 
 use std::collections::HashMap;
 
-use super::external::{Entry, External};
+use super::external::{ExternalFiles, ExternalItem};
 use super::segments::{self, Segment};
-use super::{DelegateData, Header, LayoutError, MemoryPlan, Options, Plan, Storage};
+use super::{DelegateData, HeaderMode, LayoutConfig, LayoutError, MemoryPlan, Plan, Storage};
 use crate::data::BlobId;
 use crate::program::element::{Element, Part};
 use crate::program::{Memory, Program, Tensor, TensorData, TensorLayout};
 
-/// Goes through a program in the exporter's order and gives each piece of data a place.
+/// Collects the data of a program in the order of the exporter.
 pub struct Collector<'a> {
     program: &'a Program,
     same: &'a [BlobId],
-    options: &'a Options,
+    options: &'a LayoutConfig,
     buffer_index: Vec<Vec<u32>>,
-    constants: Pool,
-    mutable: Pool,
-    external: External,
+    constants: NumberedBlobs,
+    mutable: NumberedBlobs,
+    external: ExternalFiles,
     delegates: Vec<Vec<DelegateData>>,
     delegate_segments: Vec<Segment>,
     inline_delegates: Vec<BlobId>,
@@ -30,15 +30,15 @@ pub struct Collector<'a> {
     errors: Vec<LayoutError>,
 }
 
-/// Data that are referred to by number, equal ones by the same number. Number 0 is reserved.
+/// Blobs numbered from 1; equal blobs have the same number. Number 0 is reserved.
 #[derive(Default)]
-struct Pool {
+struct NumberedBlobs {
     numbers: HashMap<BlobId, u32>,
     blobs: Vec<BlobId>,
 }
 
-impl Pool {
-    /// Number of a blob, and whether it is new.
+impl NumberedBlobs {
+    /// Returns the number of a blob, and true if the number is new.
     fn number(&mut self, blob: BlobId) -> (u32, bool) {
         let next = self.blobs.len() as u32 + 1;
         let number = *self.numbers.entry(blob).or_insert(next);
@@ -50,16 +50,16 @@ impl Pool {
 }
 
 impl<'a> Collector<'a> {
-    /// Starts with nothing placed.
-    pub fn new(program: &'a Program, same: &'a [BlobId], options: &'a Options) -> Collector<'a> {
+    /// Creates a collector without data.
+    pub fn new(program: &'a Program, same: &'a [BlobId], options: &'a LayoutConfig) -> Collector<'a> {
         Collector {
             program,
             same,
             options,
             buffer_index: Vec::new(),
-            constants: Pool::default(),
-            mutable: Pool::default(),
-            external: External::default(),
+            constants: NumberedBlobs::default(),
+            mutable: NumberedBlobs::default(),
+            external: ExternalFiles::default(),
             delegates: Vec::new(),
             delegate_segments: Vec::new(),
             inline_delegates: Vec::new(),
@@ -78,20 +78,19 @@ impl<'a> Collector<'a> {
         self.errors.push(LayoutError::new(at, message));
     }
 
-    /// Tensors with data, method by method: constants and initial states are numbered where they first occur (E-17).
+    /// Collects the data of tensors, method by method. Constants and initial states are numbered in the order of their first use (E-17).
     pub fn collect_tensors(&mut self) {
         for (method, plan) in self.program.plans().iter().enumerate() {
             let mut indices = vec![0; plan.values().len()];
             for (value, tensor) in plan.tensors() {
                 let at = Element::Method(method, Part::Value(value));
                 if let TensorData::Elsewhere(index) = tensor.data {
-                    indices[value] = index.unwrap_or_else(|| self.external.count_elsewhere(tensor));
+                    indices[value] = index.unwrap_or_else(|| self.external.number_elsewhere(tensor));
                 } else if let TensorData::Blob(blob) = tensor.data {
                     if tensor.nbytes() != Some(self.size(blob)) {
-                        let expected = tensor
-                            .nbytes()
-                            .map_or("of a size that cannot be computed".into(), |n| format!("of {n} bytes"));
-                        self.error(at, format!("the tensor is {expected}, its data have {} bytes", self.size(blob)));
+                        let expected =
+                            tensor.nbytes().map_or("an unknown number of bytes".into(), |n| format!("{n} bytes"));
+                        self.error(at, format!("the tensor has {expected}, its data have {} bytes", self.size(blob)));
                         continue;
                     }
                     indices[value] = self.collect_tensor(at, tensor, self.same[blob.0 as usize]);
@@ -100,7 +99,7 @@ impl<'a> Collector<'a> {
             self.buffer_index.push(indices);
         }
         for (number, data) in self.program.external_data.iter().enumerate() {
-            let entry = Entry {
+            let entry = ExternalItem {
                 key: data.key.clone(),
                 at: Element::ExternalData(number),
                 blob: self.same[data.data.0 as usize],
@@ -121,12 +120,14 @@ impl<'a> Collector<'a> {
                 dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
             };
             let key = extra.fully_qualified_name.clone().unwrap_or_default();
-            return self
-                .add_external(extra.tag.clone(), Entry { key, at, blob, size, alignment: 1, layout: Some(layout) });
+            return self.add_external(
+                extra.tag.clone(),
+                ExternalItem { key, at, blob, size, alignment: 1, layout: Some(layout) },
+            );
         }
         let pool = if tensor.memory == Memory::None { &mut self.constants } else { &mut self.mutable };
         if tensor.has_lone_state() && self.program.blob(blob).copy == 0 {
-            // The exporter does not look whether the state is there already; who says which copy it is, means it.
+            // The exporter stores such a state again even if an equal one is stored; an explicit `copy` overrides this.
             pool.numbers.remove(&blob);
         }
         let (number, new) = pool.number(blob);
@@ -136,7 +137,7 @@ impl<'a> Collector<'a> {
         number
     }
 
-    fn add_external(&mut self, tag: Option<String>, entry: Entry) -> u32 {
+    fn add_external(&mut self, tag: Option<String>, entry: ExternalItem) -> u32 {
         let size = entry.size;
         match self.external.add(tag, entry) {
             Ok((index, shared)) => {
@@ -150,19 +151,20 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Payloads of delegates: equal ones share a segment or an entry, empty ones stay inline, one entry each (W-11).
+    /// Collects payloads of delegates. Equal payloads share a segment or an inline entry; each empty payload is an inline entry of its
+    /// own (W-11).
     pub fn collect_delegates(&mut self) {
         let mut segment_of: HashMap<BlobId, u32> = HashMap::new();
         let mut inline_of: HashMap<BlobId, u32> = HashMap::new();
         for plan in self.program.plans() {
-            let mut places = Vec::with_capacity(plan.delegates().len());
+            let mut list = Vec::with_capacity(plan.delegates().len());
             for delegate in plan.delegates() {
                 let blob = self.same[delegate.processed.0 as usize];
                 let size = self.size(blob);
                 let inline = delegate.inline.unwrap_or(self.options.delegates == Storage::Inline);
-                let place = if inline || size == 0 {
+                let data = if inline || size == 0 {
                     let next = self.inline_delegates.len() as u32;
-                    // Those that are inline by wish share an entry, those that stay because they are empty do not.
+                    // Payloads that are inline by option share an entry; those that are inline because they are empty do not.
                     let index = if inline { *inline_of.entry(blob).or_insert(next) } else { next };
                     if index == next {
                         self.inline_delegates.push(blob);
@@ -180,28 +182,28 @@ impl<'a> Collector<'a> {
                     }
                     DelegateData { storage: Storage::Segment, index }
                 };
-                places.push(place);
+                list.push(data);
             }
-            self.delegates.push(places);
+            self.delegates.push(list);
         }
     }
 
-    /// Keyed blobs: equal ones share a segment, whose alignment is the one that the first key asks (W-12).
+    /// Collects named data. Equal blobs share a segment, with the alignment of the first key (W-12).
     pub fn collect_named_data(&mut self) {
         let mut segment_of: HashMap<BlobId, usize> = HashMap::new();
         let mut keys: HashMap<&str, usize> = HashMap::new();
         for (number, data) in self.program.named_data.iter().flatten().enumerate() {
             if let Some(first) = keys.insert(&data.key, number) {
-                let error = LayoutError::new(Element::NamedData(number), format!("the key `{}` is taken", data.key));
-                self.errors.push(error.with_related(Element::NamedData(first), "its first use"));
+                let error = LayoutError::new(Element::NamedData(number), format!("duplicate key `{}`", data.key));
+                self.errors.push(error.with_related(Element::NamedData(first), "first defined here"));
             }
             let blob = self.same[data.data.0 as usize];
             if let Some((first, other)) = self.external.find(&data.key)
                 && other != blob
             {
-                let message = format!("the key `{}` is in a .ptd, too, with other bytes", data.key);
+                let message = format!("duplicate key `{}`: a .ptd has it with different data", data.key);
                 let error = LayoutError::new(Element::NamedData(number), message);
-                self.errors.push(error.with_related(first, "its first use"));
+                self.errors.push(error.with_related(first, "first defined here"));
             }
             let size = self.size(blob);
             let next = self.named_segments.len();
@@ -215,10 +217,10 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Lines the segments up: constants, initial states, delegates, named data (W-1).
+    /// Assigns the offsets of the segments: constants, initial states, delegates, named data (W-1).
     ///
     /// # Errors
-    /// All that were found on the way, and sizes beyond what can be addressed.
+    /// All errors of the collected data; sizes that exceed `u64`.
     pub fn finish(mut self, memory: Vec<MemoryPlan>) -> Result<Plan, Vec<LayoutError>> {
         let mut plan = Plan {
             memory,
@@ -233,19 +235,19 @@ impl<'a> Collector<'a> {
             external: Vec::new(),
             shared_bytes: self.shared_bytes,
         };
-        if self.line_up(&mut plan).is_none() {
-            self.error(Element::Program, "the data are larger than what can be addressed");
+        if self.assign_offsets(&mut plan).is_none() {
+            self.error(Element::Program, "the total size of the data exceeds 64 bits");
         }
-        if self.options.header == Header::None && segments::total(&plan.segments) > 0 {
+        if self.options.header == HeaderMode::None && segments::total(&plan.segments) > 0 {
             self.error(
                 Element::Header,
-                "without a header nobody finds the segments: put constants and delegates inline, or drop `header: none`",
+                "segments require the extended header: store constants and delegates inline, or remove `header: none`",
             );
         }
         if self.errors.is_empty() { Ok(plan) } else { Err(self.errors) }
     }
 
-    fn line_up(&mut self, plan: &mut Plan) -> Option<()> {
+    fn assign_offsets(&mut self, plan: &mut Plan) -> Option<()> {
         match self.options.constants {
             Storage::Inline => {
                 plan.constant_buffer =
@@ -254,7 +256,7 @@ impl<'a> Collector<'a> {
             Storage::Segment => {
                 let mut segment = Segment { alignment: 1, ..Segment::default() };
                 plan.constant_offsets = self.pack(&mut segment, &self.constants, self.options.tensor_alignment)?;
-                // Without methods there was no emitter, and it is the emitter that makes this segment (W-1).
+                // Present even without constants: the exporter always writes this segment (W-1).
                 plan.segments.push(segment);
             }
         }
@@ -266,8 +268,8 @@ impl<'a> Collector<'a> {
         }
         let first_delegate = plan.segments.len() as u32;
         plan.segments.append(&mut self.delegate_segments);
-        for place in plan.delegates.iter_mut().flatten().filter(|place| place.storage == Storage::Segment) {
-            place.index += first_delegate;
+        for data in plan.delegates.iter_mut().flatten().filter(|data| data.storage == Storage::Segment) {
+            data.index += first_delegate;
         }
         let first_named = plan.segments.len();
         plan.segments.append(&mut self.named_segments);
@@ -277,10 +279,10 @@ impl<'a> Collector<'a> {
         Some(())
     }
 
-    /// Packs a pool into a segment; the offsets start with the reserved entry.
-    fn pack(&self, segment: &mut Segment, pool: &Pool, alignment: u64) -> Option<Vec<u64>> {
+    /// Appends blobs to a segment and returns their offsets, after the reserved entry 0.
+    fn pack(&self, segment: &mut Segment, blobs: &NumberedBlobs, alignment: u64) -> Option<Vec<u64>> {
         let mut offsets = vec![0];
-        for blob in &pool.blobs {
+        for blob in &blobs.blobs {
             offsets.push(segment.push(*blob, self.size(*blob), alignment)?);
         }
         Some(offsets)

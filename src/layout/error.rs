@@ -1,27 +1,27 @@
-//! The error of the planner: an element of the program, and what is wrong with it.
+//! Error of the planner: a message about an element of the program.
 
 use crate::program::element::Element;
 
-/// Why there is no plan.
+/// Error about an element of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutError {
-    /// Where.
+    /// Element.
     pub at: Element,
-    /// What, and what was expected.
+    /// Problem, with the value found and the expectation.
     pub message: String,
-    /// What else is concerned, and what it is.
+    /// Related element with a label.
     pub related: Option<Box<(Element, String)>>,
 }
 
 impl LayoutError {
-    /// An error at a place.
+    /// Creates an error about an element.
     pub fn new(at: Element, message: impl Into<String>) -> LayoutError {
         LayoutError { at, message: message.into(), related: None }
     }
 
-    /// Names a second place.
-    pub fn with_related(mut self, at: Element, what: &str) -> LayoutError {
-        self.related = Some(Box::new((at, what.to_owned())));
+    /// Adds a related element with a label.
+    pub fn with_related(mut self, at: Element, label: &str) -> LayoutError {
+        self.related = Some(Box::new((at, label.to_owned())));
         self
     }
 }

@@ -1,43 +1,42 @@
-//! Which data go to which `.ptd`, under which keys, in which segments (docs/format.md, "Ptd files").
-//!
-//! Knows no file names: a `.ptd` is known by its tag.
+//! Assigns external data to `.ptd` files, keys and segments (docs/format.md, "Ptd files"). Files are identified by tag; file names
+//! are not assigned here.
 
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
 use super::segments::{self, Segment};
-use super::{LayoutError, Options, Shards};
+use super::{LayoutConfig, LayoutError, Shards};
 use crate::data::BlobId;
 use crate::program::element::Element;
 use crate::program::{Tensor, TensorLayout};
 
-/// A `.ptd`.
+/// Content of a `.ptd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalFile {
-    /// Its tag; `None` for the default one.
+    /// Tag; `None` for the default file.
     pub tag: Option<String>,
-    /// Whether it is a part of the default one, whose name the tag begins with.
+    /// True if it is a shard of the default file; the tag then begins with the name of that file.
     pub is_shard: bool,
-    /// Its keys, in order.
-    pub named_data: Vec<NamedData>,
-    /// Its segments, relative to the first one's start.
+    /// Keys, in order.
+    pub named_data: Vec<ExternalNamedData>,
+    /// Segments, with offsets relative to the first one's start.
     pub segments: Vec<Segment>,
 }
 
-/// A key of a `.ptd`.
+/// Entry of `named_data` of a `.ptd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedData {
-    /// The key.
+pub struct ExternalNamedData {
+    /// Key.
     pub key: String,
-    /// Index of its segment.
+    /// Index of the segment.
     pub segment_index: u32,
-    /// How the bytes are to be understood, if they are a tensor.
+    /// Type and shape, if the data are a tensor.
     pub tensor_layout: Option<TensorLayout>,
 }
 
-/// Something to put into a `.ptd`.
-pub(super) struct Entry {
+/// Data of a `.ptd` that have no segment yet.
+pub(super) struct ExternalItem {
     pub key: String,
     pub at: Element,
     pub blob: BlobId,
@@ -46,48 +45,51 @@ pub(super) struct Entry {
     pub layout: Option<TensorLayout>,
 }
 
-/// Collects entries by tag.
+/// External data by tag.
 #[derive(Default)]
-pub(super) struct External {
-    files: IndexMap<Option<String>, Vec<Entry>>,
-    /// Place of each key: its tag's number and its position there.
+pub(super) struct ExternalFiles {
+    files: IndexMap<Option<String>, Vec<ExternalItem>>,
+    /// File and position of each key.
     keys: HashMap<String, (usize, usize)>,
-    /// The exporter numbers external data from 0, equal ones once (E-20).
+    /// Numbers of external data: from 0, equal data once (E-20).
     numbers: HashMap<BlobId, u32>,
-    /// Keys whose data somebody else writes, with their numbers.
+    /// Numbers of keys whose data are in a `.ptd` that is not written here.
     elsewhere: HashMap<String, u32>,
 }
 
-impl External {
-    /// Adds an entry; a key may come again with the same bytes and layout. Returns the number of the data and whether
-    /// they were there already.
-    pub fn add(&mut self, tag: Option<String>, entry: Entry) -> Result<(u32, bool), LayoutError> {
+impl ExternalFiles {
+    /// Adds data. A key may be repeated with the same bytes and layout. Returns the number of the data, and true if equal data were
+    /// added before.
+    ///
+    /// # Errors
+    /// A key that is in use for other data.
+    pub fn add(&mut self, tag: Option<String>, item: ExternalItem) -> Result<(u32, bool), LayoutError> {
         let next = self.count();
-        let number = *self.numbers.entry(entry.blob).or_insert(next);
-        let place = self.files.entry(tag);
-        let file = place.index();
-        place.or_default();
-        if let Some(&(other_file, position)) = self.keys.get(&entry.key) {
+        let number = *self.numbers.entry(item.blob).or_insert(next);
+        let entry = self.files.entry(tag);
+        let file = entry.index();
+        entry.or_default();
+        if let Some(&(other_file, position)) = self.keys.get(&item.key) {
             let first = &self.files[other_file][position];
-            let problem = if first.blob != entry.blob {
-                "has other bytes"
-            } else if first.layout != entry.layout {
-                "has another type, other sizes or another dim_order"
+            let problem = if first.blob != item.blob {
+                "different data"
+            } else if first.layout != item.layout {
+                "a different type, sizes or dim_order"
             } else if other_file != file {
-                "goes to another .ptd"
+                "a different .ptd"
             } else {
                 return Ok((number, true));
             };
-            let message = format!("the external key `{}` is taken by data that {problem}", entry.key);
-            return Err(LayoutError::new(entry.at, message).with_related(first.at, "its first use"));
+            let message = format!("duplicate external key `{}` with {problem}", item.key);
+            return Err(LayoutError::new(item.at, message).with_related(first.at, "first defined here"));
         }
         let entries = &mut self.files[file];
-        self.keys.insert(entry.key.clone(), (file, entries.len()));
-        entries.push(entry);
+        self.keys.insert(item.key.clone(), (file, entries.len()));
+        entries.push(item);
         Ok((number, number != next))
     }
 
-    /// Where a key was used first, and its data.
+    /// Returns the element that first uses a key, and the data.
     pub fn find(&self, key: &str) -> Option<(Element, BlobId)> {
         let (file, position) = *self.keys.get(key)?;
         let entry = &self.files[file][position];
@@ -98,21 +100,21 @@ impl External {
         (self.numbers.len() + self.elsewhere.len()) as u32
     }
 
-    /// The number of data that are in a `.ptd` of somebody else's: another for each key.
-    pub fn count_elsewhere(&mut self, tensor: &Tensor) -> u32 {
+    /// Returns the number of data in a `.ptd` that is not written here: one number per key.
+    pub fn number_elsewhere(&mut self, tensor: &Tensor) -> u32 {
         let key = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.clone());
         let next = self.count();
         *self.elsewhere.entry(key.unwrap_or_default()).or_insert(next)
     }
 
-    /// Gives each key its segment: equal data of a file share one. `None` beyond `u64`.
-    pub fn finish(self, options: &Options) -> Option<Vec<ExternalFile>> {
-        let mut made = Vec::with_capacity(self.files.len());
+    /// Assigns keys to segments; equal data of a file share a segment. `None` if an offset exceeds `u64`.
+    pub fn finish(self, options: &LayoutConfig) -> Option<Vec<ExternalFile>> {
+        let mut external = Vec::with_capacity(self.files.len());
         let files = self.files.into_iter().flat_map(|(tag, entries)| match (&options.shards, &tag) {
             (Some(shards), None) => {
                 split(entries, shards).into_iter().map(|(tag, entries)| (tag, true, entries)).collect()
             }
-            _ => vec![(tag, false, entries)],
+            (None, _) | (_, Some(_)) => vec![(tag, false, entries)],
         });
         for (tag, is_shard, entries) in files {
             let mut file =
@@ -124,25 +126,25 @@ impl External {
                 if segment_index == next {
                     file.segments.push(Segment::of(entry.blob, entry.size, entry.alignment));
                 }
-                file.named_data.push(NamedData { key: entry.key, segment_index, tensor_layout: entry.layout });
+                file.named_data.push(ExternalNamedData { key: entry.key, segment_index, tensor_layout: entry.layout });
             }
             segments::place(&mut file.segments, options.segment_alignment)?;
-            made.push(file);
+            external.push(file);
         }
-        Some(made)
+        Some(external)
     }
 }
 
-/// Entries in files of so many bytes, by key: which other keys there are, and in which order the program uses them, moves
-/// no more than it must. Keys with the same data stay together. A single file needs no tag.
-fn split(mut entries: Vec<Entry>, shards: &Shards) -> Vec<(Option<String>, Vec<Entry>)> {
+/// Splits entries into files of at most `shards.max_bytes` bytes, in the order of their keys, so that a change of the program moves
+/// few keys to another file. Keys with the same data are in the same file. A single file has no tag.
+fn split(mut entries: Vec<ExternalItem>, shards: &Shards) -> Vec<(Option<String>, Vec<ExternalItem>)> {
     entries.sort_by(|one, other| one.key.cmp(&other.key));
-    let mut alike: IndexMap<BlobId, Vec<Entry>> = IndexMap::new();
+    let mut by_blob: IndexMap<BlobId, Vec<ExternalItem>> = IndexMap::new();
     for entry in entries {
-        alike.entry(entry.blob).or_default().push(entry);
+        by_blob.entry(entry.blob).or_default().push(entry);
     }
-    let mut files: Vec<(u64, Vec<Entry>)> = Vec::new();
-    for (_, entries) in alike {
+    let mut files: Vec<(u64, Vec<ExternalItem>)> = Vec::new();
+    for (_, entries) in by_blob {
         let size = entries.first().map_or(0, |entry| entry.size);
         match files.last_mut().filter(|(bytes, _)| bytes.saturating_add(size) <= shards.max_bytes) {
             Some((bytes, file)) => {
@@ -162,8 +164,8 @@ mod tests {
     use super::*;
     use crate::ir::resolve::tests::assembled;
 
-    fn entry(key: &str, blob: u32, size: u64) -> Entry {
-        Entry {
+    fn entry(key: &str, blob: u32, size: u64) -> ExternalItem {
+        ExternalItem {
             key: key.into(),
             at: Element::ExternalData(blob as usize),
             blob: BlobId(blob),
@@ -173,29 +175,29 @@ mod tests {
         }
     }
 
-    fn add(external: &mut External, tag: Option<&str>, entry: Entry) -> Result<(u32, bool), String> {
+    fn add(external: &mut ExternalFiles, tag: Option<&str>, entry: ExternalItem) -> Result<(u32, bool), String> {
         external.add(tag.map(str::to_owned), entry).map_err(|error| error.message)
     }
 
     #[test]
-    fn a_key_may_come_again_with_the_same_bytes() {
-        let mut external = External::default();
+    fn a_key_may_be_repeated_with_the_same_bytes() {
+        let mut external = ExternalFiles::default();
         assert_eq!(add(&mut external, None, entry("k", 5, 4)), Ok((0, false)));
         assert_eq!(add(&mut external, None, entry("other", 6, 4)), Ok((1, false)));
         assert_eq!(add(&mut external, None, entry("k", 5, 4)), Ok((0, true)));
-        let files = external.finish(&Options::default()).unwrap();
+        let files = external.finish(&LayoutConfig::default()).unwrap();
         assert_eq!(files[0].named_data.len(), 2);
     }
 
     #[test]
     fn a_key_with_other_bytes_another_layout_or_another_tag_is_an_error() {
-        let mut external = External::default();
+        let mut external = ExternalFiles::default();
         add(&mut external, None, entry("k", 5, 4)).unwrap();
         let layout =
             Some(TensorLayout { scalar_type: crate::format::ScalarType(0), sizes: vec![4], dim_order: vec![0] });
         let (bytes, tag) =
             (add(&mut external, None, entry("k", 6, 4)), add(&mut external, Some("t"), entry("k", 5, 4)));
-        let layout = add(&mut external, None, Entry { layout, ..entry("k", 5, 4) });
+        let layout = add(&mut external, None, ExternalItem { layout, ..entry("k", 5, 4) });
         let errors: Vec<String> = [bytes, layout, tag].into_iter().map(Result::unwrap_err).collect();
         assert_eq!(errors.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "three messages");
         assert_eq!(external.find("k"), Some((Element::ExternalData(5), BlobId(5))));
@@ -204,11 +206,11 @@ mod tests {
     #[test]
     fn keys_stay_in_their_order_and_equal_bytes_share_a_segment_with_the_alignment_of_the_first() {
         // docs/format.md, "Ptd files"
-        let mut external = External::default();
+        let mut external = ExternalFiles::default();
         for (key, blob, alignment) in [("b", 1, 64), ("c", 2, 1), ("a", 1, 4096)] {
-            add(&mut external, None, Entry { alignment, ..entry(key, blob, 10) }).unwrap();
+            add(&mut external, None, ExternalItem { alignment, ..entry(key, blob, 10) }).unwrap();
         }
-        let [file] = &*external.finish(&Options::default()).unwrap() else { panic!("one file") };
+        let [file] = &*external.finish(&LayoutConfig::default()).unwrap() else { panic!("one file") };
         let keys: Vec<_> = file.named_data.iter().map(|data| (&*data.key, data.segment_index)).collect();
         assert_eq!(keys, [("b", 0), ("c", 1), ("a", 0)]);
         let segments: Vec<_> = file.segments.iter().map(|segment| (segment.offset, segment.alignment)).collect();
@@ -217,10 +219,10 @@ mod tests {
 
     #[test]
     fn files_do_not_share_segments() {
-        let mut external = External::default();
+        let mut external = ExternalFiles::default();
         add(&mut external, Some("one"), entry("a", 1, 4)).unwrap();
         add(&mut external, Some("two"), entry("b", 1, 4)).unwrap();
-        let files = external.finish(&Options::default()).unwrap();
+        let files = external.finish(&LayoutConfig::default()).unwrap();
         assert_eq!(files.iter().map(|file| file.segments.len()).collect::<Vec<_>>(), [1, 1]);
     }
 
@@ -235,12 +237,12 @@ methods: {f: {values: {w: {tensor: int8, data: [1], external: true, name: z}}, o
 
     /// Tag and keys of each file, for entries of these keys, blobs and sizes.
     fn shards(max_bytes: u64, entries: &[(&str, u32, u64)]) -> Vec<(Option<String>, Vec<String>)> {
-        let mut external = External::default();
+        let mut external = ExternalFiles::default();
         for (key, blob, size) in entries {
             add(&mut external, None, entry(key, *blob, *size)).unwrap();
         }
         let shards = Some(Shards { max_bytes, name: "m".into() });
-        let files = external.finish(&Options { shards, ..Options::default() }).unwrap();
+        let files = external.finish(&LayoutConfig { shards, ..LayoutConfig::default() }).unwrap();
         files.into_iter().map(|file| (file.tag, file.named_data.into_iter().map(|data| data.key).collect())).collect()
     }
 
@@ -265,11 +267,11 @@ methods: {f: {values: {w: {tensor: int8, data: [1], external: true, name: z}}, o
     #[test]
     fn a_single_file_has_no_tag_and_tagged_files_are_not_split() {
         assert_eq!(shards(10, &[("a", 1, 4), ("b", 2, 6)]), [(None, vec!["a".into(), "b".into()])]);
-        let mut external = External::default();
+        let mut external = ExternalFiles::default();
         add(&mut external, Some("t"), entry("a", 1, 6)).unwrap();
         add(&mut external, Some("t"), entry("b", 2, 6)).unwrap();
         let shards = Some(Shards { max_bytes: 10, name: "m".into() });
-        let files = external.finish(&Options { shards, ..Options::default() }).unwrap();
+        let files = external.finish(&LayoutConfig { shards, ..LayoutConfig::default() }).unwrap();
         assert_eq!((files.len(), files[0].is_shard), (1, false));
     }
 }

@@ -1,27 +1,25 @@
-//! A finished file's frame: headers, where the segments begin, how long everything is (docs/format.md, "Containers").
-//!
-//! The one part of the layout that needs the FlatBuffer's length.
+//! Computes the container header of a file, the offset of the first segment and the file size (docs/format.md, "Containers"), from
+//! the length of the FlatBuffer.
 
 use super::segments::{self, Segment};
-use super::{Header, Options, align_up, lcm};
+use super::{HeaderMode, LayoutConfig, align_up, lcm};
 use crate::format::container::{FLAT_TENSOR_HEADER, PROGRAM_HEADER};
 
-/// Header bytes of a `.ptd` with padding (docs/format.md, ".ptd header").
+/// Size in bytes of the header of a `.ptd` with padding (docs/format.md, ".ptd header").
 const FLAT_TENSOR_HEADER_PADDED: u64 = 48;
 
-/// Frame of a file: the FlatBuffer with a header inserted behind its byte 8, padding, segments.
+/// Offsets and sizes of a file: FlatBuffer with a header inserted after its byte 8, padding, segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// Bytes to insert behind byte 8: the header and its padding; empty if there is none. The root offset grows by its
-    /// length.
+    /// Bytes to insert after byte 8: the header and its padding; empty without a header. The root offset grows by this length.
     pub header: Vec<u8>,
-    /// Bytes of the FlatBuffer with the header.
+    /// Size in bytes of the FlatBuffer with the header.
     pub program_size: u64,
-    /// Where the first segment begins; 0 if there are no segment bytes.
+    /// Offset of the first segment; 0 if there are no segment bytes.
     pub segment_base_offset: u64,
-    /// Bytes of all segments and the padding between them.
+    /// Size in bytes of all segments and the padding between them.
     pub segment_data_size: u64,
-    /// Bytes of the file.
+    /// Size in bytes of the file.
     pub file_size: u64,
 }
 
@@ -31,18 +29,18 @@ impl Placement {
     }
 }
 
-/// Frames a program of `flatbuffer` bytes. `None` beyond `u64`.
-pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Option<Placement> {
+/// Returns the placement of a `.pte` with a FlatBuffer of `flatbuffer` bytes. `None` if an offset exceeds `u64`.
+pub fn program(flatbuffer: u64, segments: &[Segment], options: &LayoutConfig) -> Option<Placement> {
     let data_size = segments::total(segments);
     let length = match options.header {
-        Header::Auto if data_size > 0 => PROGRAM_HEADER.length,
-        Header::Auto | Header::None => 0,
-        Header::Length(length) => length,
+        HeaderMode::Auto if data_size > 0 => PROGRAM_HEADER.length,
+        HeaderMode::Auto | HeaderMode::None => 0,
+        HeaderMode::Length(length) => length,
     };
     if length == 0 {
         return Some(bare(flatbuffer));
     }
-    // W-4: padded so that what is aligned in the FlatBuffer stays so.
+    // W-4: padded to keep the alignments inside the FlatBuffer.
     let computed = align_up(u64::from(length), options.tensor_alignment.max(options.delegate_alignment).max(16))?;
     let padded = options.header_size.map_or(computed, |size| size.max(u64::from(length)));
     let program_size = flatbuffer.checked_add(padded)?;
@@ -51,8 +49,8 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &Options) -> Opti
     Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
 }
 
-/// Frames the metadata of a `.ptd`, a FlatBuffer of `flatbuffer` bytes. `None` beyond `u64`.
-pub fn flat_tensor(flatbuffer: u64, segments: &[Segment], options: &Options) -> Option<Placement> {
+/// Returns the placement of a `.ptd` with a FlatBuffer of `flatbuffer` bytes. `None` if an offset exceeds `u64`.
+pub fn flat_tensor(flatbuffer: u64, segments: &[Segment], options: &LayoutConfig) -> Option<Placement> {
     let data_size = segments::total(segments);
     let program_size = flatbuffer.checked_add(FLAT_TENSOR_HEADER_PADDED)?;
     let base = align_up(program_size, base_alignment(segments, options)?)?;
@@ -61,12 +59,12 @@ pub fn flat_tensor(flatbuffer: u64, segments: &[Segment], options: &Options) -> 
     Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
 }
 
-/// Frames a FlatBuffer that is the whole file, as in a `.bpte`.
+/// Returns the placement of a FlatBuffer that is the whole file, as in a `.bpte`.
 pub fn bare(flatbuffer: u64) -> Placement {
     Placement::new(Vec::new(), flatbuffer, 0, 0, flatbuffer)
 }
 
-fn base_alignment(segments: &[Segment], options: &Options) -> Option<u64> {
+fn base_alignment(segments: &[Segment], options: &LayoutConfig) -> Option<u64> {
     match options.base_alignment {
         Some(alignment) => Some(alignment),
         None => segments.iter().try_fold(options.segment_alignment, |all, segment| lcm(all, segment.alignment)),
@@ -79,10 +77,10 @@ mod tests {
     use crate::data::BlobId;
 
     #[test]
-    fn every_segment_is_aligned_in_the_file_unless_the_exporter_is_asked_for() {
+    fn every_segment_is_aligned_in_the_file_unless_base_alignment_is_given() {
         let mut segments = vec![Segment::of(BlobId(0), 10, 1), Segment::of(BlobId(0), 10, 4096)];
         segments::place(&mut segments, 128).unwrap();
-        let mut options = Options::default();
+        let mut options = LayoutConfig::default();
         let placement = program(1072 - 32, &segments, &options).unwrap();
         assert_eq!(placement.program_size, 1072);
         assert_eq!((placement.segment_base_offset + segments[1].offset) % 4096, 0);
@@ -94,13 +92,13 @@ mod tests {
     fn the_header_is_padded_to_the_largest_forced_alignment() {
         let segments = vec![Segment::of(BlobId(0), 10, 1)];
         let padded = |tensor_alignment, delegate_alignment, header| {
-            let options = Options { tensor_alignment, delegate_alignment, header, ..Options::default() };
+            let options = LayoutConfig { tensor_alignment, delegate_alignment, header, ..LayoutConfig::default() };
             program(100, &segments, &options).unwrap().header.len()
         };
-        assert_eq!(padded(16, 16, Header::Auto), 32);
-        assert_eq!(padded(64, 32, Header::Auto), 64);
-        assert_eq!(padded(16, 256, Header::Auto), 256);
-        assert_eq!(padded(16, 16, Header::Length(24)), 32);
-        assert_eq!(padded(16, 16, Header::None), 0);
+        assert_eq!(padded(16, 16, HeaderMode::Auto), 32);
+        assert_eq!(padded(64, 32, HeaderMode::Auto), 64);
+        assert_eq!(padded(16, 256, HeaderMode::Auto), 256);
+        assert_eq!(padded(16, 16, HeaderMode::Length(24)), 32);
+        assert_eq!(padded(16, 16, HeaderMode::None), 0);
     }
 }

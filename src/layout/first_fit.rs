@@ -1,14 +1,12 @@
-//! The question the greedy planner asks over and over: which object, counted from the first, is free all the time from
-//! `a` to `b`? Asked naively it costs a look at every tenant of every object; this index answers it in about the
-//! square root of that, and adversarial lifetimes do not make it quadratic.
+//! Index of the greedy planner that finds the first object which is free during an interval `[a, b]`, without a linear search over
+//! all tensors of all objects. Adversarial lifetimes do not make it quadratic. Sizes are handled in [`super::greedy`].
 //!
-//! An object's free times are gaps, closed intervals `[start, end]`. A gap serves a tensor if `start <= a` and
-//! `b <= end`, so gaps are points in a plane and a question is a quadrant of it: a quadtree that knows the least object
-//! number below each node. Sizes and bytes are [`super::greedy`]'s business.
+//! The free times of an object are gaps, closed intervals `[start, end]`. A gap fits a tensor if `start <= a` and `b <= end`, so gaps
+//! are points in a plane and a query is a quadrant of it: a quadtree that stores the least object number below each node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Objects with their free times.
+/// Index of objects by their free times.
 pub struct FirstFit {
     horizon: u32,
     gaps: Vec<BTreeMap<u32, u32>>,
@@ -16,23 +14,23 @@ pub struct FirstFit {
 }
 
 impl FirstFit {
-    /// No objects yet; times run from 0 to `horizon`.
+    /// Creates an index without objects, for times from 0 to `horizon`.
     pub fn new(horizon: u32) -> FirstFit {
         FirstFit { horizon, gaps: Vec::new(), tree: Quadtree::new(horizon) }
     }
 
-    /// Adds an object that is free all the time.
+    /// Adds an object that is free at all times.
     pub fn add_object(&mut self) {
         self.gaps.push(BTreeMap::new());
         self.add_gap(self.gaps.len() - 1, 0, self.horizon);
     }
 
-    /// The first object that is free from `a` to `b`, both included.
+    /// Returns the first object that is free from `a` to `b`, both included.
     pub fn find(&self, a: u32, b: u32) -> Option<usize> {
         self.tree.first(a, b).map(|object| object as usize)
     }
 
-    /// Takes the times from `a` to `b` away from an object; parts may be taken already.
+    /// Marks an object as occupied from `a` to `b`; parts of the interval may be occupied before.
     pub fn occupy(&mut self, object: usize, a: u32, b: u32) {
         let gaps = &self.gaps[object];
         let mut from = gaps.range(..=a).next_back().filter(|(_, end)| **end >= a).map_or(a, |(start, _)| *start);
@@ -44,12 +42,12 @@ impl FirstFit {
             if end > b {
                 self.add_gap(object, b + 1, end);
             }
-            // What is left of the first gap begins before `a`.
+            // The rest of the first gap begins before `a`.
             from = a;
         }
     }
 
-    /// Gives the times from `a` to `b`, all of them taken, back to an object.
+    /// Marks an object, which is occupied from `a` to `b`, as free in that interval.
     pub fn release(&mut self, object: usize, a: u32, b: u32) {
         let (mut start, mut end) = (a, b);
         if let Some((s, e)) =
@@ -76,32 +74,32 @@ impl FirstFit {
     }
 }
 
-/// Object, start, end: ordered by object, so that a leaf's first fitting point is the answer.
+/// Object, start, end: ordered by object, so that the first match in a leaf is the result.
 type Point = (u32, u32, u32);
 
 struct Quadtree {
-    nodes: Vec<Node>,
+    nodes: Vec<QuadtreeNode>,
     side: u32,
 }
 
-struct Node {
+struct QuadtreeNode {
     /// Least object number below this node; `u32::MAX` if there is no point.
     least: u32,
-    content: Content,
+    content: NodeContent,
 }
 
-enum Content {
+enum NodeContent {
     Leaf(BTreeSet<Point>),
     /// Children by quadrant: bit 0 the upper half of starts, bit 1 the upper half of ends.
     Inner([u32; 4]),
 }
 
-/// A leaf with more points is split, unless all its points are the same interval.
+/// Maximum number of points in a leaf, unless all of them are the same interval.
 const LEAF: usize = 16;
 
 impl Quadtree {
     fn new(horizon: u32) -> Quadtree {
-        let root = Node { least: u32::MAX, content: Content::Leaf(BTreeSet::new()) };
+        let root = QuadtreeNode { least: u32::MAX, content: NodeContent::Leaf(BTreeSet::new()) };
         Quadtree { nodes: vec![root], side: (horizon + 1).next_power_of_two() }
     }
 
@@ -111,10 +109,10 @@ impl Quadtree {
             let node = &mut self.nodes[at];
             node.least = node.least.min(point.0);
             match &mut node.content {
-                Content::Inner(children) => {
+                NodeContent::Inner(children) => {
                     (at, corner, side) = descend(children, corner, side, point);
                 }
-                Content::Leaf(points) => {
+                NodeContent::Leaf(points) => {
                     points.insert(point);
                     if points.len() > LEAF && side > 1 {
                         self.split(at, corner, side);
@@ -128,15 +126,17 @@ impl Quadtree {
     fn split(&mut self, at: usize, corner: (u32, u32), side: u32) {
         let first = self.nodes.len() as u32;
         let children = [first, first + 1, first + 2, first + 3];
-        self.nodes.extend((0..4).map(|_| Node { least: u32::MAX, content: Content::Leaf(BTreeSet::new()) }));
-        let Content::Leaf(points) = std::mem::replace(&mut self.nodes[at].content, Content::Inner(children)) else {
+        self.nodes
+            .extend((0..4).map(|_| QuadtreeNode { least: u32::MAX, content: NodeContent::Leaf(BTreeSet::new()) }));
+        let NodeContent::Leaf(points) = std::mem::replace(&mut self.nodes[at].content, NodeContent::Inner(children))
+        else {
             return;
         };
         for point in points {
             let (child, ..) = descend(&children, corner, side, point);
             let node = &mut self.nodes[child];
             node.least = node.least.min(point.0);
-            if let Content::Leaf(points) = &mut node.content {
+            if let NodeContent::Leaf(points) = &mut node.content {
                 points.insert(point);
             }
         }
@@ -148,8 +148,8 @@ impl Quadtree {
         loop {
             path.push(at);
             match &mut self.nodes[at].content {
-                Content::Inner(children) => (at, corner, side) = descend(children, corner, side, point),
-                Content::Leaf(points) => {
+                NodeContent::Inner(children) => (at, corner, side) = descend(children, corner, side, point),
+                NodeContent::Leaf(points) => {
                     points.remove(&point);
                     break;
                 }
@@ -157,15 +157,15 @@ impl Quadtree {
         }
         for at in path.into_iter().rev() {
             self.nodes[at].least = match &self.nodes[at].content {
-                Content::Leaf(points) => points.first().map_or(u32::MAX, |point| point.0),
-                Content::Inner(children) => {
+                NodeContent::Leaf(points) => points.first().map_or(u32::MAX, |point| point.0),
+                NodeContent::Inner(children) => {
                     children.iter().map(|child| self.nodes[*child as usize].least).min().unwrap_or(u32::MAX)
                 }
             };
         }
     }
 
-    /// The least object with a point `start <= a`, `end >= b`.
+    /// Returns the least object with a point `start <= a`, `end >= b`.
     fn first(&self, a: u32, b: u32) -> Option<u32> {
         let mut best = u32::MAX;
         self.search(0, (0, 0), self.side, a, b, &mut best);
@@ -183,12 +183,12 @@ impl Quadtree {
             return;
         }
         match &node.content {
-            Content::Leaf(points) => {
+            NodeContent::Leaf(points) => {
                 let fitting = points.iter().find(|(_, start, end)| *start <= a && *end >= b);
                 *best = (*best).min(fitting.map_or(u32::MAX, |point| point.0));
             }
-            Content::Inner(children) => {
-                // The most promising child first: it prunes the others.
+            NodeContent::Inner(children) => {
+                // The child with the least object first: it prunes the others.
                 let mut order = [0usize, 1, 2, 3];
                 order.sort_unstable_by_key(|quadrant| self.nodes[children[*quadrant] as usize].least);
                 let half = side / 2;
@@ -215,9 +215,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain table of which object is taken when.
+        /// Compares with a table of occupied times.
         #[test]
-        fn finds_what_a_plain_table_finds(steps in prop::collection::vec((0..4u8, 0..40usize, 0..40u32, 0..40u32), 1..400)) {
+        fn finds_the_same_object_as_a_table(steps in prop::collection::vec((0..4u8, 0..40usize, 0..40u32, 0..40u32), 1..400)) {
             let mut index = FirstFit::new(39);
             let mut table: Vec<[bool; 40]> = Vec::new();
             for (what, object, a, b) in steps {

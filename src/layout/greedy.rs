@@ -1,6 +1,6 @@
-//! The exporter's greedy memory planner (docs/format.md, "Greedy planner"), exactly, without its quadratic cost.
+//! Greedy memory planner with the results of the exporter's (docs/format.md, "Greedy planner"), without its quadratic cost.
 //!
-//! Sizes and lifetimes in, offsets out. What is to be planned and for how long it lives is [`super::memory`]'s business.
+//! Computes offsets from sizes and lifetimes; [`super::memory`] selects the tensors and [`super::lifetimes`] computes the lifetimes.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -8,44 +8,44 @@ use super::align_up;
 use super::first_fit::FirstFit;
 use super::skyline::Skyline;
 
-/// The exporter rounds sizes up to this for sorting, whatever alignment is asked.
+/// Sizes are rounded up to this for sorting, independent of the requested alignment, as by the exporter.
 const SORT_ALIGNMENT: u64 = 16;
 
-/// A tensor to place.
+/// Tensor to place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
-    /// Bytes.
+pub struct PlanRequest {
+    /// Size in bytes.
     pub size: u64,
-    /// First moment it is needed.
+    /// First time of its lifetime.
     pub start: u32,
-    /// Last moment it is needed.
+    /// Last time of its lifetime.
     pub end: u32,
     /// Pool (`memory_id`), from 1.
     pub pool: u32,
 }
 
-/// What [`plan`] answers.
+/// Result of [`plan`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Placement {
-    /// For each request its offset in its pool.
+pub struct PoolLayout {
+    /// Offset of each request in its pool.
     pub offsets: Vec<u64>,
-    /// For each pool its size; pool 0 is reserved and empty. Pools without requests have size 0.
+    /// Size of each pool; pool 0 is reserved and empty. Pools without requests have size 0.
     pub sizes: Vec<u64>,
 }
 
-/// The sizes add up beyond `u64`; the request that did it.
+/// Error: the sizes up to this request exceed `u64`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooLarge(pub usize);
 
-/// Places all requests. `reserved[pool]` bytes are left free at a pool's start; `padding` bytes are added behind each
-/// pool that is used.
+/// Assigns offsets to all requests. `reserved[pool]` bytes are kept free at the start of a pool; `padding` bytes are added after each
+/// used pool.
 ///
-/// `alignment` must be a multiple of 16: with less the exporter's algorithm meets tensors that are larger than what it
-/// placed before, and stops with an assertion (docs/format.md, "Greedy planner").
+/// `alignment` must be a multiple of 16: otherwise the exporter's algorithm fails with an assertion, because a tensor is
+/// larger than one placed before (docs/format.md, "Greedy planner").
 ///
 /// # Errors
-/// [`TooLarge`].
-pub fn plan(requests: &[Request], alignment: u64, reserved: &[u64], padding: u64) -> Result<Placement, TooLarge> {
+/// [`TooLarge`] if the sizes exceed `u64`.
+pub fn plan(requests: &[PlanRequest], alignment: u64, reserved: &[u64], padding: u64) -> Result<PoolLayout, TooLarge> {
     let mut pools: BTreeMap<u32, Pool> = BTreeMap::new();
     let horizon = requests.iter().map(|r| r.end).max().unwrap_or(0);
     let mut offsets = vec![(0, 0); requests.len()];
@@ -58,8 +58,8 @@ pub fn plan(requests: &[Request], alignment: u64, reserved: &[u64], padding: u64
     lay_out(requests, pools, offsets, reserved, padding)
 }
 
-/// Largest first; among equals the last one first.
-fn largest_first(requests: &[Request]) -> Result<Vec<usize>, TooLarge> {
+/// Returns the requests by descending size, those of equal size by descending index.
+fn largest_first(requests: &[PlanRequest]) -> Result<Vec<usize>, TooLarge> {
     let mut keyed = Vec::with_capacity(requests.len());
     for (index, request) in requests.iter().enumerate() {
         keyed.push((align_up(request.size, SORT_ALIGNMENT).ok_or(TooLarge(index))?, index));
@@ -68,49 +68,48 @@ fn largest_first(requests: &[Request]) -> Result<Vec<usize>, TooLarge> {
     Ok(keyed.into_iter().map(|(_, index)| index).collect())
 }
 
-/// Puts each pool's objects one behind the other.
+/// Concatenates the objects of each pool.
 fn lay_out(
-    requests: &[Request],
+    requests: &[PlanRequest],
     pools: BTreeMap<u32, Pool>,
     places: Vec<(usize, u64)>,
     reserved: &[u64],
     padding: u64,
-) -> Result<Placement, TooLarge> {
+) -> Result<PoolLayout, TooLarge> {
     let top = pools.keys().next_back().map_or(0, |pool| *pool as usize);
     let mut sizes = vec![0u64; top + 1];
     let mut bases: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    let blame = requests.len().saturating_sub(1);
+    let last = requests.len().saturating_sub(1);
     for (id, pool) in &pools {
         let mut end = reserved.get(*id as usize).copied().unwrap_or(0);
         let mut starts = Vec::with_capacity(pool.objects.len());
         for object in &pool.objects {
             starts.push(end);
-            end = end.checked_add(object.size).ok_or(TooLarge(blame))?;
+            end = end.checked_add(object.size).ok_or(TooLarge(last))?;
         }
-        sizes[*id as usize] = end.checked_add(padding).ok_or(TooLarge(blame))?;
+        sizes[*id as usize] = end.checked_add(padding).ok_or(TooLarge(last))?;
         bases.insert(*id, starts);
     }
     let offsets =
         places.iter().zip(requests).map(|((object, offset), request)| bases[&request.pool][*object] + offset).collect();
-    Ok(Placement { offsets, sizes })
+    Ok(PoolLayout { offsets, sizes })
 }
 
-/// A pool while it is planned: objects, each large enough for its first tenant, and shared by others at other times or
-/// at other offsets.
+/// Pool during planning: objects of the size of their first tensor, shared by other tensors at other times or offsets.
 struct Pool {
-    objects: Vec<Object>,
-    /// With more than [`FEW`] objects.
-    index: Option<Index>,
+    objects: Vec<MemoryObject>,
+    /// Present with more than [`FEW`] objects.
+    index: Option<ObjectIndex>,
     horizon: u32,
 }
 
-struct Object {
+struct MemoryObject {
     size: u64,
-    /// The highest end of a tenant at each time.
+    /// Greatest end of a tensor at each time.
     skyline: Skyline,
 }
 
-/// So many objects are looked at one by one, which is faster as long as they are few, as in most programs.
+/// Maximum number of objects for a linear search, which is faster for few objects, as in most programs.
 const FEW: usize = 16;
 
 impl Pool {
@@ -118,11 +117,11 @@ impl Pool {
         Pool { objects: Vec::new(), index: None, horizon }
     }
 
-    /// Object and offset in it for a tensor not larger than all before.
+    /// Returns the object and the offset in it for a tensor that is not larger than any before.
     fn place(&mut self, size: u64, start: u32, end: u32) -> (usize, u64) {
         let found = match &mut self.index {
             Some(index) => index.find(&self.objects, size, start, end),
-            None => self.look(size, start, end),
+            None => self.search(size, start, end),
         };
         let (object, offset) = found.unwrap_or_else(|| (self.add_object(size), 0));
         let height = offset + size;
@@ -133,8 +132,8 @@ impl Pool {
         (object, offset)
     }
 
-    /// The first object that is empty all the time, or else the first that has tenants and room above them.
-    fn look(&self, size: u64, start: u32, end: u32) -> Option<(usize, u64)> {
+    /// Returns the first object that is unused during the interval, or else the first with room above its tensors.
+    fn search(&self, size: u64, start: u32, end: u32) -> Option<(usize, u64)> {
         let mut above = None;
         for (number, object) in self.objects.iter().enumerate() {
             match object.skyline.top(start, end) {
@@ -147,32 +146,32 @@ impl Pool {
     }
 
     fn add_object(&mut self, size: u64) -> usize {
-        self.objects.push(Object { size, skyline: Skyline::new() });
+        self.objects.push(MemoryObject { size, skyline: Skyline::new() });
         if let Some(index) = &mut self.index {
             index.add_object();
         } else if self.objects.len() > FEW {
-            self.index = Some(Index::new(&self.objects, self.horizon));
+            self.index = Some(ObjectIndex::new(&self.objects, self.horizon));
         }
         self.objects.len() - 1
     }
 }
 
-/// Answers for many objects what [`Pool::look`] answers for few.
-struct Index {
-    /// When no tenant of an object lives at all.
+/// Index for many objects, with the same results as [`Pool::search`].
+struct ObjectIndex {
+    /// Times at which an object is unused.
     empty: FirstFit,
-    /// When an object has room above its tenants for a tensor of the current size.
+    /// Times at which an object has room above its tensors for the current size.
     roomy: FirstFit,
-    /// Stretches of time in which an object has too little room now, by how much it has.
+    /// Intervals in which an object has too little room for the current size, by room.
     cramped: BinaryHeap<(u64, usize, u32, u32)>,
-    /// Tenants of size zero need an answer of their own; built when the first comes.
+    /// Index for tensors of size 0; built for the first of them.
     occupied: Option<FirstOccupied>,
     horizon: u32,
 }
 
-impl Index {
-    fn new(objects: &[Object], horizon: u32) -> Index {
-        let mut index = Index {
+impl ObjectIndex {
+    fn new(objects: &[MemoryObject], horizon: u32) -> ObjectIndex {
+        let mut index = ObjectIndex {
             empty: FirstFit::new(horizon),
             roomy: FirstFit::new(horizon),
             cramped: BinaryHeap::new(),
@@ -193,13 +192,13 @@ impl Index {
         self.roomy.add_object();
     }
 
-    fn find(&mut self, objects: &[Object], size: u64, start: u32, end: u32) -> Option<(usize, u64)> {
-        self.let_smaller_in(objects, size);
+    fn find(&mut self, objects: &[MemoryObject], size: u64, start: u32, end: u32) -> Option<(usize, u64)> {
+        self.release_roomy(objects, size);
         if let Some(object) = self.empty.find(start, end) {
             return Some((object, 0));
         }
         let object = if size == 0 {
-            // Of tensors without a size only those find a place above others that live beside a tensor that has one.
+            // A tensor of size 0 is placed above others only in an object whose height is above 0 at some time of its lifetime.
             self.occupied.get_or_insert_with(|| FirstOccupied::new(objects, self.horizon)).first(start, end)
         } else {
             self.roomy.find(start, end)
@@ -207,48 +206,48 @@ impl Index {
         Some((object, objects[object].skyline.top(start, end).unwrap_or(0)))
     }
 
-    /// The sizes asked for only fall: stretches with enough room for `size` are opened.
-    fn let_smaller_in(&mut self, objects: &[Object], size: u64) {
+    /// Marks intervals with enough room for `size` as free. Sizes never increase from call to call.
+    fn release_roomy(&mut self, objects: &[MemoryObject], size: u64) {
         while let Some(&(room, object, start, end)) = self.cramped.peek() {
             if room < size {
                 break;
             }
             self.cramped.pop();
-            // A stretch that was built upon since has become another.
-            let Object { size: whole, skyline } = &objects[object];
+            // The interval is outdated if a tensor was placed in it since.
+            let MemoryObject { size: whole, skyline } = &objects[object];
             if skyline.stretch(start).is_some_and(|(until, height)| until == end && whole - height == room) {
                 self.roomy.release(object, start, end);
             }
         }
     }
 
-    /// An object was built up. What is left of stretches that were cut is open already: nothing is built where there is
-    /// no room.
-    fn occupy(&mut self, objects: &[Object], object: usize, start: u32, end: u32, height: u64) {
+    /// Updates the index for a tensor that raises an object to `height`. The remainders of split intervals are released already: a tensor
+    /// is placed in released intervals only.
+    fn occupy(&mut self, objects: &[MemoryObject], object: usize, start: u32, end: u32, height: u64) {
         self.empty.occupy(object, start, end);
         self.roomy.occupy(object, start, end);
         if let Some(occupied) = self.occupied.as_mut().filter(|_| height > 0) {
             occupied.add(object, start, end);
         }
         let room = objects[object].size - height;
-        // What has no room is never opened: tensors without a size are `occupied`'s.
+        // Intervals without room are never released; tensors of size 0 use `occupied`.
         if room > 0 {
             self.cramped.push((room, object, start, end));
         }
     }
 }
 
-/// For tensors without a size: the first object whose skyline rises above zero at some time of an interval. A segment
-/// tree over time; node `i` has children `2i` and `2i + 1`.
+/// Finds the first object with a height above 0 at some time of an interval, for tensors of size 0. A segment tree over time: node `i`
+/// has children `2i` and `2i + 1`.
 struct FirstOccupied {
-    /// The first object that rises throughout a node's time.
+    /// First object with a height above 0 at all times of a node.
     throughout: Vec<u32>,
-    /// The first object that rises at some time of a node's.
+    /// First object with a height above 0 at some time of a node.
     sometime: Vec<u32>,
 }
 
 impl FirstOccupied {
-    fn new(objects: &[Object], horizon: u32) -> FirstOccupied {
+    fn new(objects: &[MemoryObject], horizon: u32) -> FirstOccupied {
         let nodes = 2 * (horizon as usize + 1).next_power_of_two();
         let mut tree = FirstOccupied { throughout: vec![u32::MAX; nodes], sometime: vec![u32::MAX; nodes] };
         for (number, object) in objects.iter().enumerate() {
@@ -284,7 +283,7 @@ impl FirstOccupied {
         (best != u32::MAX).then_some(best as usize)
     }
 
-    /// Visits the nodes that together make up an interval.
+    /// Visits the nodes that partition an interval.
     fn cover(&mut self, start: u32, end: u32, mut visit: impl FnMut(&mut Self, usize)) {
         let leaves = self.sometime.len() / 2;
         let (mut low, mut high) = (start as usize + leaves, end as usize + leaves + 1);
@@ -307,13 +306,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The algorithm as the rules tell it, one loop inside another.
-    fn plainly(requests: &[Request], alignment: u64) -> Result<Placement, TooLarge> {
+    /// Reference implementation with nested loops.
+    fn reference(requests: &[PlanRequest], alignment: u64) -> Result<PoolLayout, TooLarge> {
         type Tenant = (u32, u32, u64, u64);
         let mut pools: BTreeMap<u32, Vec<(u64, Vec<Tenant>)>> = BTreeMap::new();
         let mut places = vec![(0, 0); requests.len()];
         for index in largest_first(requests)? {
-            let Request { size, start, end, pool } = requests[index];
+            let PlanRequest { size, start, end, pool } = requests[index];
             let size = align_up(size, alignment).unwrap();
             let objects = pools.entry(pool).or_default();
             let meets = |t: &Tenant| !(end < t.0 || start > t.1);
@@ -337,16 +336,16 @@ mod tests {
         for (pool, objects) in &pools {
             sizes[*pool as usize] = objects.iter().map(|o| o.0).sum();
         }
-        let offset = |(place, request): (&(usize, u64), &Request)| {
+        let offset = |(place, request): (&(usize, u64), &PlanRequest)| {
             pools[&request.pool][..place.0].iter().map(|o| o.0).sum::<u64>() + place.1
         };
-        Ok(Placement { offsets: places.iter().zip(requests).map(offset).collect(), sizes })
+        Ok(PoolLayout { offsets: places.iter().zip(requests).map(offset).collect(), sizes })
     }
 
-    fn requests() -> impl Strategy<Value = Vec<Request>> {
+    fn requests() -> impl Strategy<Value = Vec<PlanRequest>> {
         let sizes = prop_oneof![Just(0u64), Just(16), 1..200u64, 1..5000u64];
         prop::collection::vec(
-            (sizes, 0..60u32, 0..60u32, 1..3u32).prop_map(|(size, a, b, pool)| Request {
+            (sizes, 0..60u32, 0..60u32, 1..3u32).prop_map(|(size, a, b, pool)| PlanRequest {
                 size,
                 start: a.min(b),
                 end: a.max(b),
@@ -359,12 +358,12 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
         #[test]
-        fn equals_the_plain_algorithm(requests in requests(), alignment in prop::sample::select(vec![16u64, 32, 48, 64])) {
-            prop_assert_eq!(plan(&requests, alignment, &[], 0), plainly(&requests, alignment));
+        fn equals_the_reference(requests in requests(), alignment in prop::sample::select(vec![16u64, 32, 48, 64])) {
+            prop_assert_eq!(plan(&requests, alignment, &[], 0), reference(&requests, alignment));
         }
     }
 
-    /// `tests/golden/upstream/planner/cases.json` holds what ExecuTorch's own planner answered.
+    /// `tests/golden/upstream/planner/cases.json` contains results of ExecuTorch's planner.
     #[test]
     fn equals_the_exporter() {
         #[derive(serde::Deserialize)]
@@ -382,10 +381,15 @@ mod tests {
         let cases: Cases = serde_json::from_str(&text).unwrap();
         assert!(cases.cases.len() > 100);
         for (number, case) in cases.cases.iter().enumerate() {
-            let requests: Vec<Request> = case
+            let requests: Vec<PlanRequest> = case
                 .tensors
                 .iter()
-                .map(|(size, start, end, pool)| Request { size: *size, start: *start, end: *end, pool: (*pool).max(1) })
+                .map(|(size, start, end, pool)| PlanRequest {
+                    size: *size,
+                    start: *start,
+                    end: *end,
+                    pool: (*pool).max(1),
+                })
                 .collect();
             let got = plan(&requests, case.alignment, &[], 0).unwrap_or_else(|e| panic!("case {number}: {e:?}"));
             let offsets: Vec<u64> = case.places.iter().map(|(_, offset)| *offset).collect();
@@ -396,11 +400,11 @@ mod tests {
     }
 
     #[test]
-    fn reserved_room_and_padding_stay_free() {
-        let request = Request { size: 20, start: 0, end: 1, pool: 1 };
+    fn reserved_bytes_and_padding_stay_free() {
+        let request = PlanRequest { size: 20, start: 0, end: 1, pool: 1 };
         let got = plan(&[request, request], 16, &[0, 48], 64).unwrap();
-        assert_eq!(got, Placement { offsets: vec![80, 48], sizes: vec![0, 48 + 64 + 64] });
-        let huge = Request { size: u64::MAX, ..request };
+        assert_eq!(got, PoolLayout { offsets: vec![80, 48], sizes: vec![0, 48 + 64 + 64] });
+        let huge = PlanRequest { size: u64::MAX, ..request };
         assert_eq!(plan(&[huge], 16, &[], 0), Err(TooLarge(0)));
     }
 }

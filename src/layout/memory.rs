@@ -1,10 +1,10 @@
-//! Where each tensor of a method lies in planned memory, and how large the pools are (docs/format.md, "Memory planner").
+//! Plans the memory of a method: pool and offset of each tensor, sizes and devices of the pools (docs/format.md, "Memory planner").
 //!
-//! Finds out what is to be planned; how long it lives is `super::lifetimes`' business, the algorithm `super::greedy`'s. Pure.
+//! Selects and validates what is planned; `super::lifetimes` computes lifetimes, `super::greedy` offsets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::greedy::{self, Request};
+use super::greedy::{self, PlanRequest};
 use super::lifetimes::{Lifetimes, instructions, lifetimes, value_at};
 use super::{LayoutError, align_up};
 use crate::program::element::{Element, Part};
@@ -12,34 +12,43 @@ use crate::program::{
     EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
 };
 
-/// The exporter's default alignment of planned tensors, in bytes.
+/// Default alignment of planned tensors in bytes, as in the exporter.
 pub const DEFAULT_ALIGNMENT: u64 = 16;
 
-/// What the exporter adds behind each used pool of a method that calls an XNNPACK delegate (docs/format.md, "Sizes and padding").
+/// Bytes that the exporter adds to each used pool of a method that calls an XNNPACK delegate (docs/format.md, "Sizes and padding").
 const XNNPACK_PADDING: u64 = 64;
 
-/// The planned memory of a method.
+/// Planned memory of a method.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// For each value its pool (`memory_id`) and offset, if it has planned memory.
+    /// Pool (`memory_id`) and offset of each value; `None` without planned memory.
     pub places: Vec<Option<(u32, u64)>>,
     /// `non_const_buffer_sizes`; index 0 is reserved.
     pub sizes: Vec<i64>,
     /// `non_const_buffer_device`; absent if everything is on the CPU.
     pub devices: Option<Vec<NonConstBufferDevice>>,
-    /// Bytes all planned tensors would need without sharing; 0 if nothing was planned.
+    /// Total size in bytes of the planned tensors without sharing; 0 if nothing was planned.
     pub unshared: u64,
 }
 
 impl MemoryPlan {
-    /// The plan of a method that states its places, sizes and devices itself, as one read from a file does.
+    /// Returns the plan of a method with explicit offsets, sizes and devices, as read from a file.
     pub fn stated(plan: &ExecutionPlan) -> MemoryPlan {
         let place = |value: &EValue| match value {
             EValue::Tensor(tensor) => match tensor.memory {
                 Memory::At { pool, offset } => Some((pool, offset)),
-                _ => None,
+                Memory::None | Memory::Auto { .. } | Memory::View { .. } => None,
             },
-            _ => None,
+            EValue::Null
+            | EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_) => None,
         };
         MemoryPlan {
             places: plan.values().iter().map(place).collect(),
@@ -49,7 +58,7 @@ impl MemoryPlan {
         }
     }
 
-    /// Whether a method states these places, sizes and devices.
+    /// Returns true if these are the explicit offsets, sizes and devices of a method.
     pub fn is_stated_by(&self, plan: &ExecutionPlan) -> bool {
         let stated = MemoryPlan::stated(plan);
         (&self.places, &self.sizes, &self.devices) == (&stated.places, &stated.sizes, &stated.devices)
@@ -61,24 +70,24 @@ type Device = (i8, i8);
 /// Plans the memory of method number `method`.
 ///
 /// # Errors
-/// Sizes that cannot be computed or exceed what can be addressed, explicit places that overlap or do not fit, and what
-/// the exporter's planner refuses, too; all that are found.
+/// All of: sizes that are unknown or exceed 64 bits, explicit offsets that overlap or exceed their pool, memory requests that the
+/// exporter's planner rejects.
 pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {
-    plan_as(method, plan, &wishes(plan), &plan.memory)
+    plan_as(method, plan, &requests(plan), &plan.memory)
 }
 
-/// Plans as if the values and the method asked for this memory, rather than for that which they state.
+/// Plans the memory of a method with these requests in place of its own.
 ///
 /// # Errors
 /// As [`plan`].
 pub fn plan_as(
     method: usize,
     plan: &ExecutionPlan,
-    wishes: &[Memory],
+    requested: &[Memory],
     request: &MemoryRequest,
 ) -> Result<MemoryPlan, Vec<LayoutError>> {
-    let lifetimes = lifetimes(plan, wishes);
-    let mut planning = Planning::new(method, plan, wishes, request, &lifetimes);
+    let lifetimes = lifetimes(plan, requested);
+    let mut planning = MemoryPlanner::new(method, plan, requested, request, &lifetimes);
     planning.place_explicit();
     for (device, group) in planning.automatic() {
         planning.place_automatic(device, group);
@@ -87,20 +96,29 @@ pub fn plan_as(
     planning.finish()
 }
 
-/// What each value asks for; nothing if it is no tensor.
-fn wishes(plan: &ExecutionPlan) -> Vec<Memory> {
-    let wish = |value: &EValue| match value {
+/// Returns the memory request of each value; [`Memory::None`] unless it is a tensor.
+fn requests(plan: &ExecutionPlan) -> Vec<Memory> {
+    let memory_of = |value: &EValue| match value {
         EValue::Tensor(tensor) => tensor.memory,
-        _ => Memory::None,
+        EValue::Null
+        | EValue::Int(_)
+        | EValue::Bool(_)
+        | EValue::Double(_)
+        | EValue::String(_)
+        | EValue::IntList(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_) => Memory::None,
     };
-    plan.values().iter().map(wish).collect()
+    plan.values().iter().map(memory_of).collect()
 }
 
-struct Planning<'a> {
+struct MemoryPlanner<'a> {
     method: usize,
     plan: &'a ExecutionPlan,
-    /// What each value asks for.
-    wishes: &'a [Memory],
+    /// Memory request of each value.
+    requested: &'a [Memory],
     request: &'a MemoryRequest,
     lifetimes: &'a Lifetimes,
     alignment: u64,
@@ -108,24 +126,24 @@ struct Planning<'a> {
     /// Sizes of the pools so far; index 0 is reserved.
     sizes: Vec<u64>,
     devices: BTreeMap<u32, Device>,
-    /// For each pool the end of what is placed by hand.
+    /// End of the tensors with explicit offsets in each pool.
     explicit: BTreeMap<u32, u64>,
     unshared: u64,
     errors: Vec<LayoutError>,
 }
 
-impl<'a> Planning<'a> {
+impl<'a> MemoryPlanner<'a> {
     fn new(
         method: usize,
         plan: &'a ExecutionPlan,
-        wishes: &'a [Memory],
+        requested: &'a [Memory],
         request: &'a MemoryRequest,
         lifetimes: &'a Lifetimes,
-    ) -> Planning<'a> {
-        Planning {
+    ) -> MemoryPlanner<'a> {
+        MemoryPlanner {
             method,
             plan,
-            wishes,
+            requested,
             request,
             lifetimes,
             alignment: request.alignment.unwrap_or(DEFAULT_ALIGNMENT),
@@ -145,22 +163,22 @@ impl<'a> Planning<'a> {
     fn nbytes(&mut self, value: usize, tensor: &Tensor) -> u64 {
         tensor.nbytes().unwrap_or_else(|| {
             let why = match tensor.scalar_type.info() {
-                None => format!("{} is no known element type", tensor.scalar_type),
-                Some(_) => "its sizes make more bytes than can be counted".into(),
+                None => format!("unknown element type {}", tensor.scalar_type),
+                Some(_) => "its size in bytes is negative or exceeds 64 bits".into(),
             };
-            self.error(value, format!("the tensor cannot be placed in memory: {why}"));
+            self.error(value, format!("cannot plan memory for the tensor: {why}"));
             0
         })
     }
 
-    /// Takes over the places that the text states, and checks that no two of them overlap at a time.
+    /// Adopts explicit offsets, and validates that live tensors do not overlap.
     fn place_explicit(&mut self) {
-        let mut taken: BTreeMap<u32, Vec<Stay>> = BTreeMap::new();
+        let mut taken: BTreeMap<u32, Vec<PlannedRange>> = BTreeMap::new();
         for (value, tensor) in self.plan.tensors() {
-            let Memory::At { pool, offset } = self.wishes[value] else { continue };
+            let Memory::At { pool, offset } = self.requested[value] else { continue };
             let size = self.nbytes(value, tensor);
             let Some(end) = offset.checked_add(size) else {
-                self.error(value, format!("offset {offset} plus {size} bytes is beyond what can be addressed"));
+                self.error(value, format!("offset {offset} plus {size} bytes exceeds 64 bits"));
                 continue;
             };
             let end = align_up(end, self.alignment).unwrap_or(u64::MAX);
@@ -170,46 +188,45 @@ impl<'a> Planning<'a> {
             self.grow(pool, end);
             self.set_device(value, pool, tensor.device());
             let (start, last) = self.lifetimes.of(value);
-            taken.entry(pool).or_default().push(Stay { value, start, last, offset, end: offset + size });
+            taken.entry(pool).or_default().push(PlannedRange { value, start, last, offset, end: offset + size });
         }
-        for (pool, stays) in taken {
-            self.refuse_overlaps(pool, stays);
+        for (pool, ranges) in taken {
+            self.check_overlaps(pool, ranges);
         }
     }
 
-    /// Two tensors may have the same offset (one is a view of the other, or the operator works in place), but not
-    /// overlap in part.
-    fn refuse_overlaps(&mut self, pool: u32, mut stays: Vec<Stay>) {
-        stays.sort_by_key(|stay| (stay.start, stay.value));
-        let mut leaving: BTreeSet<(u32, usize)> = BTreeSet::new();
-        let mut present: BTreeSet<(u64, u64, usize)> = BTreeSet::new();
-        for (index, stay) in stays.iter().enumerate().filter(|(_, stay)| stay.end > stay.offset) {
-            while let Some(&(last, gone)) = leaving.first().filter(|(last, _)| *last < stay.start) {
-                leaving.remove(&(last, gone));
-                present.remove(&(stays[gone].offset, stays[gone].end, gone));
+    /// Reports tensors that overlap in part while both are live. The same offset is allowed: a view, or an operator that works in place.
+    fn check_overlaps(&mut self, pool: u32, mut ranges: Vec<PlannedRange>) {
+        ranges.sort_by_key(|range| (range.start, range.value));
+        let mut by_end: BTreeSet<(u32, usize)> = BTreeSet::new();
+        let mut live: BTreeSet<(u64, u64, usize)> = BTreeSet::new();
+        for (index, range) in ranges.iter().enumerate().filter(|(_, range)| range.end > range.offset) {
+            while let Some(&(last, ended)) = by_end.first().filter(|(last, _)| *last < range.start) {
+                by_end.remove(&(last, ended));
+                live.remove(&(ranges[ended].offset, ranges[ended].end, ended));
             }
-            let below = present.range(..(stay.offset, 0, 0)).next_back().filter(|(_, end, _)| *end > stay.offset);
-            let above = present.range((stay.offset + 1, 0, 0)..(stay.end, 0, 0)).next();
+            let below = live.range(..(range.offset, 0, 0)).next_back().filter(|(_, end, _)| *end > range.offset);
+            let above = live.range((range.offset + 1, 0, 0)..(range.end, 0, 0)).next();
             if let Some((offset, end, other)) = below.or(above) {
-                let other = &stays[*other];
+                let other = &ranges[*other];
                 self.errors.push(
                     LayoutError::new(
-                        Element::Method(self.method, Part::Value(stay.value)),
+                        Element::Method(self.method, Part::Value(range.value)),
                         format!(
-                            "bytes {}..{} of pool {pool} overlap bytes {offset}..{end} of another tensor that is alive at the same time",
-                            stay.offset, stay.end
+                            "bytes {}..{} of pool {pool} overlap bytes {offset}..{end} of another live tensor",
+                            range.offset, range.end
                         ),
                     )
-                    .with_related(Element::Method(self.method, Part::Value(other.value)), "the other tensor"),
+                    .with_related(Element::Method(self.method, Part::Value(other.value)), "other tensor"),
                 );
             }
-            leaving.insert((stay.last, index));
-            present.insert((stay.offset, stay.end, index));
+            by_end.insert((range.last, index));
+            live.insert((range.offset, range.end, index));
         }
     }
 
     fn grow(&mut self, pool: u32, end: u64) {
-        // A pool is an index into a list: a number far beyond what is used would make the list huge.
+        // A pool is an index into a list, whose length must stay small.
         let index = pool as usize;
         if index >= self.sizes.len() && index <= MAX_POOLS {
             self.sizes.resize(index + 1, 0);
@@ -221,19 +238,16 @@ impl<'a> Planning<'a> {
 
     fn set_device(&mut self, value: usize, pool: u32, device: Device) {
         if *self.devices.entry(pool).or_insert(device) != device {
-            self.error(
-                value,
-                format!("pool {pool} holds a tensor of another device already; give this one a pool of its own"),
-            );
+            self.error(value, format!("pool {pool} has tensors of another device; each pool must be on one device"));
         }
     }
 
-    /// The tensors to plan by device, the CPU first (docs/format.md, "Pools and devices").
+    /// Returns the tensors to plan by device, the CPU first (docs/format.md, "Pools and devices").
     fn automatic(&mut self) -> BTreeMap<Device, Vec<usize>> {
         let mut groups: BTreeMap<Device, Vec<usize>> = BTreeMap::new();
         for (value, tensor) in self.plan.tensors() {
-            // What has no bound is allocated by the runtime (docs/format.md, "Planned tensors").
-            if matches!(self.wishes[value], Memory::Auto { .. }) && tensor.shape_dynamism != 2 {
+            // Tensors without bounds are allocated by the runtime (docs/format.md, "Planned tensors").
+            if matches!(self.requested[value], Memory::Auto { .. }) && tensor.shape_dynamism != 2 {
                 groups.entry(tensor.device()).or_default().push(value);
             }
         }
@@ -241,35 +255,31 @@ impl<'a> Planning<'a> {
     }
 
     fn place_automatic(&mut self, device: Device, values: Vec<usize>) {
-        let elsewhere = device != (0, 0);
-        // Pools count from 1 within a device; behind the first device they continue where the list ends.
-        let base = if elsewhere { self.sizes.len() as u32 } else { 1 };
+        let other_device = device != (0, 0);
+        // Pools of the CPU are numbered from 1; those of each other device follow the pools before.
+        let base = if other_device { self.sizes.len() as u32 } else { 1 };
         let mut requests = Vec::with_capacity(values.len());
         let mut placed = Vec::with_capacity(values.len());
         for value in values {
             let EValue::Tensor(tensor) = &self.plan.values()[value] else { continue };
-            let Memory::Auto { pool, .. } = self.wishes[value] else { continue };
-            if elsewhere && pool.is_some() {
-                self.error(
-                    value,
-                    "a pool can be chosen for a tensor on the CPU only; leave `pool` out, or give the offset too"
-                        .into(),
-                );
+            let Memory::Auto { pool, .. } = self.requested[value] else { continue };
+            if other_device && pool.is_some() {
+                self.error(value, "`pool` without `offset` is supported for tensors on the CPU only".into());
             }
             let pool = pool.unwrap_or(1);
             if pool == 0 || pool as usize > MAX_POOLS {
-                self.error(value, format!("there is no pool {pool}; pools count from 1 to {MAX_POOLS}"));
+                self.error(value, format!("invalid pool {pool}, expected 1 to {MAX_POOLS}"));
                 continue;
             }
             let (start, end) = self.lifetimes.of(value);
             placed.push(value);
-            requests.push(Request { size: self.nbytes(value, tensor), start, end, pool });
+            requests.push(PlanRequest { size: self.nbytes(value, tensor), start, end, pool });
         }
         self.unshared = requests.iter().fold(self.unshared, |sum, request| sum.saturating_add(request.size));
-        if !elsewhere {
+        if !other_device {
             requests.extend(self.write_backs());
         }
-        let reserved: Vec<u64> = if elsewhere { Vec::new() } else { self.reserved() };
+        let reserved: Vec<u64> = if other_device { Vec::new() } else { self.reserved() };
         match greedy::plan(&requests, self.alignment, &reserved, self.padding()) {
             Ok(placement) => {
                 for ((&value, request), offset) in placed.iter().zip(&requests).zip(&placement.offsets) {
@@ -283,7 +293,7 @@ impl<'a> Planning<'a> {
             }
             Err(greedy::TooLarge(request)) => {
                 let value = placed.get(request).or(placed.last()).copied().unwrap_or(0);
-                self.error(value, "the tensors of this method need more memory than can be addressed".into());
+                self.error(value, "the planned memory of this method exceeds 64 bits".into());
             }
         }
     }
@@ -294,24 +304,33 @@ impl<'a> Planning<'a> {
 
     fn place_views(&mut self) {
         for (value, tensor) in self.plan.tensors() {
-            let Memory::View { base } = self.wishes[value] else { continue };
+            let Memory::View { base } = self.requested[value] else { continue };
             self.places[value] = self.places.get(base as usize).copied().flatten();
             let room = match self.plan.values().get(base as usize) {
                 Some(EValue::Tensor(base)) => base.nbytes(),
-                _ => None,
+                Some(
+                    EValue::Null
+                    | EValue::Int(_)
+                    | EValue::Bool(_)
+                    | EValue::Double(_)
+                    | EValue::String(_)
+                    | EValue::IntList(_)
+                    | EValue::DoubleList(_)
+                    | EValue::BoolList(_)
+                    | EValue::TensorList(_)
+                    | EValue::OptionalTensorList(_),
+                )
+                | None => None,
             };
             let needed = self.nbytes(value, tensor);
             if room.is_none_or(|room| room < needed) {
-                self.error(
-                    value,
-                    format!("a view of {needed} bytes does not fit its base, which has {}", room.unwrap_or(0)),
-                );
+                self.error(value, format!("a view of {needed} bytes exceeds its base of {} bytes", room.unwrap_or(0)));
             }
         }
     }
 
-    /// Room at the start of each pool that planned tensors must not use: what the method reserves, and up to the end
-    /// of what is placed by hand.
+    /// Returns the bytes at the start of each pool that planned tensors must not use: those that the method reserves, and those up to the
+    /// end of tensors with explicit offsets.
     fn reserved(&self) -> Vec<u64> {
         let mut reserved = self.sizes.clone();
         for (pool, size) in self.request.reserved.iter().enumerate() {
@@ -323,16 +342,28 @@ impl<'a> Planning<'a> {
         reserved
     }
 
-    /// The exporter plans one tensor more for each buffer or input that `copy_` writes back at the end: the result of
-    /// that call, alive at the output only. No value of the program is that tensor, but its room is there.
-    fn write_backs(&mut self) -> Vec<Request> {
+    /// Returns the requests of write-backs. For each buffer or input that `copy_` writes back at the end, the exporter plans one more tensor:
+    /// the result of that call, live at the output only. It is no value of the program.
+    fn write_backs(&mut self) -> Vec<PlanRequest> {
         let mut requests = Vec::new();
         let plan = self.plan;
         let unplanned_output = plan.outputs.iter().flatten().any(|output| match value_at(plan, *output) {
             Some(EValue::Tensor(tensor)) => {
-                self.wishes[*output as usize] == Memory::None && tensor.data == TensorData::None
+                self.requested[*output as usize] == Memory::None && tensor.data == TensorData::None
             }
-            _ => false,
+            Some(
+                EValue::Null
+                | EValue::Int(_)
+                | EValue::Bool(_)
+                | EValue::Double(_)
+                | EValue::String(_)
+                | EValue::IntList(_)
+                | EValue::DoubleList(_)
+                | EValue::BoolList(_)
+                | EValue::TensorList(_)
+                | EValue::OptionalTensorList(_),
+            )
+            | None => false,
         });
         if unplanned_output {
             return requests;
@@ -340,14 +371,14 @@ impl<'a> Planning<'a> {
         for target in &self.lifetimes.write_backs {
             if let EValue::Tensor(tensor) = &plan.values()[*target] {
                 let end = self.lifetimes.end;
-                requests.push(Request { size: tensor.nbytes().unwrap_or(0), start: end, end, pool: 1 });
+                requests.push(PlanRequest { size: tensor.nbytes().unwrap_or(0), start: end, end, pool: 1 });
             }
         }
         requests
     }
 
     fn finish(mut self) -> Result<MemoryPlan, Vec<LayoutError>> {
-        // Padding is behind whatever is in a pool, planned or placed by hand.
+        // Padding follows planned and explicit tensors.
         let padding = self.padding();
         for (pool, end) in std::mem::take(&mut self.explicit) {
             self.grow(pool, end.saturating_add(padding));
@@ -360,7 +391,7 @@ impl<'a> Planning<'a> {
         }
         let sizes = match &self.request.non_const_buffer_sizes {
             Some(given) => {
-                self.check_given(given);
+                self.check_sizes(given);
                 given.clone()
             }
             None => self.computed_sizes(),
@@ -379,13 +410,13 @@ impl<'a> Planning<'a> {
     fn computed_sizes(&mut self) -> Vec<i64> {
         let beyond = |place: &Option<(u32, u64)>| place.is_some_and(|(pool, _)| pool as usize > MAX_POOLS);
         if let Some(value) = self.places.iter().position(beyond) {
-            let message = format!("more than {MAX_POOLS} pools are not computed; state `non_const_buffer_sizes`");
+            let message = format!("more than {MAX_POOLS} pools require explicit `non_const_buffer_sizes`");
             self.error(value, message);
         }
         let mut sizes = Vec::with_capacity(self.sizes.len());
         for (pool, size) in self.sizes.iter().enumerate() {
             sizes.push(i64::try_from(*size).unwrap_or_else(|_| {
-                let message = format!("pool {pool} needs {size} bytes, more than a file can state");
+                let message = format!("the size of pool {pool}, {size} bytes, exceeds 63 bits");
                 self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message));
                 0
             }));
@@ -393,20 +424,20 @@ impl<'a> Planning<'a> {
         sizes
     }
 
-    /// Rule T-21, T-23: each tensor must lie inside the pool that the file states.
-    fn check_given(&mut self, given: &[i64]) {
+    /// Validates that each tensor is inside its pool with explicit sizes (T-21, T-23).
+    fn check_sizes(&mut self, given: &[i64]) {
         if let Some(size) = given.iter().find(|size| **size < 0) {
-            let message = format!("a buffer cannot have {size} bytes: see `non_const_buffer_sizes`");
+            let message = format!("negative size {size} in `non_const_buffer_sizes`");
             self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message));
         }
         for (value, tensor) in self.plan.tensors() {
             let Some((pool, offset)) = self.places[value] else { continue };
             let end = offset.saturating_add(tensor.nbytes().unwrap_or(0));
             match given.get(pool as usize) {
-                _ if pool == 0 => self.error(value, "pool 0 is reserved; pools count from 1".into()),
+                _ if pool == 0 => self.error(value, "pool 0 is reserved".into()),
                 None => self.error(
                     value,
-                    format!("there is no pool {pool}: `non_const_buffer_sizes` has {} entries", given.len()),
+                    format!("pool {pool} is out of range: `non_const_buffer_sizes` has {} entries", given.len()),
                 ),
                 Some(size) if i128::from(end) > i128::from(*size) => {
                     self.error(value, format!("the tensor ends at byte {end} of pool {pool}, which has {size} bytes"));
@@ -417,11 +448,11 @@ impl<'a> Planning<'a> {
     }
 }
 
-/// More pools a method does not have: each is an entry of a list.
+/// Maximum number of pools of a method: each is an entry of a list.
 pub const MAX_POOLS: usize = 4096;
 
-/// A tensor's stay at a place.
-struct Stay {
+/// Byte range of a tensor in a pool during its lifetime.
+struct PlannedRange {
     value: usize,
     start: u32,
     last: u32,

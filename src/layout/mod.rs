@@ -1,6 +1,6 @@
-//! Program -> [`Plan`]: where every byte goes. Sizes in, offsets out; no I/O, and no byte is looked at.
+//! Assigns offsets to all data of a program: [`Program`] to [`Plan`], from sizes alone. Performs no I/O and reads no data.
 //!
-//! A plan leaves one thing open: how long the FlatBuffer is, which only its making tells. [`file::Placement`] closes it.
+//! A plan does not include the length of the FlatBuffer, which is known after emitting only; [`file::Placement`] adds it.
 
 pub mod align;
 pub mod data;
@@ -22,15 +22,15 @@ pub use align::{align_up, lcm};
 pub use error::LayoutError;
 pub use external::ExternalFile;
 pub use memory::MemoryPlan;
-pub use options::{Header, Options, Shards, Storage, Strings};
+pub use options::{HeaderMode, LayoutConfig, Shards, Storage, Strings};
 pub use plan::{DelegateData, Plan};
 pub use segments::Segment;
 
-/// Plans a program. `same[i]` is the first blob with the bytes of blob `i` ([`crate::data::dedup::find`]).
+/// Returns the plan of a program. `same[i]` is the first blob with the bytes of blob `i` ([`crate::data::dedup::find`]).
 ///
 /// # Errors
-/// All [`LayoutError`]s that are found.
-pub fn plan(program: &Program, same: &[BlobId], options: &Options) -> Result<Plan, Vec<LayoutError>> {
+/// All [`LayoutError`]s.
+pub fn plan(program: &Program, same: &[BlobId], options: &LayoutConfig) -> Result<Plan, Vec<LayoutError>> {
     let mut errors = Vec::new();
     let mut memory = Vec::with_capacity(program.plans().len());
     for (method, execution_plan) in program.plans().iter().enumerate() {
@@ -49,11 +49,11 @@ pub fn plan(program: &Program, same: &[BlobId], options: &Options) -> Result<Pla
     }
 }
 
-/// Places the data of a program whose memory is planned.
+/// Assigns the data of a program to segments and files, with a given memory plan.
 pub(crate) fn place_data(
     program: &Program,
     same: &[BlobId],
-    options: &Options,
+    options: &LayoutConfig,
     memory: Vec<MemoryPlan>,
 ) -> Result<Plan, Vec<LayoutError>> {
     let mut data = data::Collector::new(program, same, options);

@@ -1,16 +1,16 @@
 //! The layout options: one row each, with name, type, default, kind of value and documentation.
 //!
-//! From the rows follow [`Options`], the keys of `layout:` in the YAML and in its JSON Schema, the options of the command line, the
+//! From the rows follow [`LayoutConfig`], the keys of `layout:` in the YAML and in its JSON Schema, the options of the command line, the
 //! table in docs/yaml-reference.md, and what the printer prints. An option is added by adding a row.
 
 use crate::format::serializer::Serializer;
 
-/// A `.ptd` in several files.
+/// Splitting of a `.ptd` into several files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shards {
-    /// Bytes of data in a file, at most; a single tensor may have more.
+    /// Maximum bytes of data in a file; a single tensor may exceed it.
     pub max_bytes: u64,
-    /// The tags of the files are this, a number and how many there are: `model-00002-of-00005`.
+    /// Prefix of the tags, followed by number and count: `model-00002-of-00005`.
     pub name: String,
 }
 
@@ -22,7 +22,7 @@ pub const MAX_ALIGNMENT: u64 = 1 << 30;
 
 /// The extended header of a `.pte` (rules H-4 to H-6, W-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Header {
+pub enum HeaderMode {
     /// 32 bytes if there are segment bytes, none otherwise.
     Auto,
     /// None.
@@ -31,12 +31,12 @@ pub enum Header {
     Length(u32),
 }
 
-/// Whether equal strings of a FlatBuffer are written once. Neither of upstream's writers shares them.
+/// Storage of equal strings in a FlatBuffer. Neither serializer of ExecuTorch shares them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strings {
-    /// Each is written where it is needed.
+    /// Each string is stored separately.
     Separate,
-    /// Equal ones are one.
+    /// Equal strings are stored once.
     Shared,
 }
 
@@ -73,26 +73,26 @@ pub enum OptionValue {
     Word(usize),
 }
 
-/// An option: what its row says.
+/// A layout option.
 #[derive(Debug)]
 pub struct OptionSpec {
     /// Key under `layout:`; with hyphens the name of the command line option.
     pub name: &'static str,
     /// Values that it takes.
     pub kind: OptionKind,
-    /// The default in words.
+    /// Default, for documentation.
     pub default: &'static str,
-    /// What it does.
+    /// Documentation.
     pub doc: &'static str,
-    get: fn(&Options) -> Option<OptionValue>,
-    set: fn(&mut Options, OptionValue),
+    get: fn(&LayoutConfig) -> Option<OptionValue>,
+    set: fn(&mut LayoutConfig, OptionValue),
 }
 
 /// A Rust type of an option.
 trait OptionType: Sized {
     /// The value; `None` if it is left to be computed.
     fn value(&self) -> Option<OptionValue>;
-    /// The type with a value of the option's kind.
+    /// Converts a value of the option's kind.
     fn of(value: OptionValue) -> Self;
 }
 
@@ -119,20 +119,20 @@ impl<T: OptionType> OptionType for Option<T> {
     }
 }
 
-impl OptionType for Header {
+impl OptionType for HeaderMode {
     fn value(&self) -> Option<OptionValue> {
         Some(match self {
-            Header::Auto => OptionValue::Word(0),
-            Header::None => OptionValue::Word(1),
-            Header::Length(length) => OptionValue::Bytes((*length).into()),
+            HeaderMode::Auto => OptionValue::Word(0),
+            HeaderMode::None => OptionValue::Word(1),
+            HeaderMode::Length(length) => OptionValue::Bytes((*length).into()),
         })
     }
 
-    fn of(value: OptionValue) -> Header {
+    fn of(value: OptionValue) -> HeaderMode {
         match value {
-            OptionValue::Word(0) => Header::Auto,
-            OptionValue::Word(_) => Header::None,
-            OptionValue::Bytes(bytes) => Header::Length(bytes.try_into().unwrap_or(u32::MAX)),
+            OptionValue::Word(0) => HeaderMode::Auto,
+            OptionValue::Word(_) => HeaderMode::None,
+            OptionValue::Bytes(bytes) => HeaderMode::Length(bytes.try_into().unwrap_or(u32::MAX)),
         }
     }
 }
@@ -168,18 +168,18 @@ macro_rules! options {
     ($( $name:ident : $type:ty = $value:expr, $default:literal, $kind:expr, $doc:literal; )*) => {
         /// The layout of the files; the defaults are the exporter's.
         #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct Options {
+        pub struct LayoutConfig {
             $(
                 #[doc = concat!($doc, "; default: ", $default, ".")]
                 pub $name: $type,
             )*
-            /// How the `.ptd` without a tag is split into several; default: not at all. Not an option of the layout of one file.
+            /// Splitting of the `.ptd` without a tag; default: none. Not a row of the table.
             pub shards: Option<Shards>,
         }
 
-        impl Default for Options {
-            fn default() -> Options {
-                Options { $( $name: $value, )* shards: None }
+        impl Default for LayoutConfig {
+            fn default() -> LayoutConfig {
+                LayoutConfig { $( $name: $value, )* shards: None }
             }
         }
 
@@ -212,7 +212,7 @@ options! {
         "Serializer whose order the FlatBuffers of the .ptd files have";
     bpte_builder: Option<Serializer> = None, "the program's", OptionKind::Words(SERIALIZERS),
         "Serializer whose order the FlatBuffer of the .bpte has";
-    header: Header = Header::Auto, "auto: 32 if there are segments", OptionKind::WordsOrBytes(&["auto", "none"], 24, 65536),
+    header: HeaderMode = HeaderMode::Auto, "auto: 32 if there are segments", OptionKind::WordsOrBytes(&["auto", "none"], 24, 65536),
         "Length of the extended header in bytes";
     header_size: Option<u64> = None, "the least that keeps the FlatBuffer aligned", OptionKind::Bytes(24, MAX_FORCED_ALIGNMENT),
         "Bytes of the extended header with its padding";
@@ -232,12 +232,12 @@ impl OptionSpec {
     }
 
     /// The value in `options`; `None` if it is left to be computed.
-    pub fn get(&self, options: &Options) -> Option<OptionValue> {
+    pub fn get(&self, options: &LayoutConfig) -> Option<OptionValue> {
         (self.get)(options)
     }
 
     /// Sets a value of this option's kind.
-    pub fn set(&self, options: &mut Options, value: OptionValue) {
+    pub fn set(&self, options: &mut LayoutConfig, value: OptionValue) {
         (self.set)(options, value);
     }
 
@@ -277,7 +277,7 @@ impl OptionSpec {
         if valid { Ok(OptionValue::Bytes(bytes)) } else { Err(self.expected()) }
     }
 
-    /// The values that the option takes, in words.
+    /// Returns the accepted values, for messages.
     pub fn expected(&self) -> String {
         match self.kind {
             OptionKind::Alignment => "1 to 1G, such as 128, 4K or page".into(),
@@ -290,7 +290,7 @@ impl OptionSpec {
         }
     }
 
-    /// A value as the YAML has it.
+    /// Formats a value as in the YAML.
     pub fn print(&self, value: OptionValue) -> String {
         match (value, self.kind) {
             (OptionValue::Bytes(bytes), _) => bytes.to_string(),
@@ -310,7 +310,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
         "M" => 20,
         "G" => 30,
         "T" => 40,
-        _ => 0,
+        _ => 0, // No unit.
     };
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -342,7 +342,7 @@ impl OptionOverrides {
 
     /// Puts the values into `options`.
     #[doc(hidden)]
-    pub fn apply(&self, options: &mut Options) {
+    pub fn apply(&self, options: &mut LayoutConfig) {
         for (index, value) in &self.0 {
             OPTIONS[*index].set(options, *value);
         }
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn every_option_takes_its_default_and_prints_it_back() {
-        let default = Options::default();
+        let default = LayoutConfig::default();
         for option in OPTIONS {
             let Some(value) = option.get(&default) else { continue };
             assert_eq!(option.parse(&option.print(value)), Ok(value), "{}", option.name);
@@ -397,8 +397,11 @@ mod tests {
         overrides.set("header", "24").unwrap();
         overrides.set("header", "none").unwrap();
         assert!(overrides.set("colour", "red").is_err());
-        let mut options = Options { segment_alignment: 64, ..Options::default() };
+        let mut options = LayoutConfig { segment_alignment: 64, ..LayoutConfig::default() };
         overrides.apply(&mut options);
-        assert_eq!((options.builder, options.header, options.segment_alignment), (Serializer::Flatc, Header::None, 64));
+        assert_eq!(
+            (options.builder, options.header, options.segment_alignment),
+            (Serializer::Flatc, HeaderMode::None, 64)
+        );
     }
 }

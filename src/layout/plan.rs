@@ -1,4 +1,4 @@
-//! The plan: offsets and sizes of everything, and which data go to which file.
+//! The result of planning: offsets, sizes, and the data of each file. Not the container header; see [`super::file`].
 
 use super::external::ExternalFile;
 use super::memory::MemoryPlan;
@@ -6,7 +6,7 @@ use super::options::Storage;
 use super::segments::Segment;
 use crate::data::BlobId;
 
-/// Where every byte of the outputs goes.
+/// Offsets and sizes of all data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Planned memory by method.
@@ -19,25 +19,25 @@ pub struct Plan {
     pub constant_offsets: Vec<u64>,
     /// Segment and offsets of initial states (`mutable_data_segments`).
     pub mutable_data: Option<(u32, Vec<u64>)>,
-    /// Where each delegate's payload is, by method and delegate.
+    /// Location of each payload, by method and delegate.
     pub delegates: Vec<Vec<DelegateData>>,
     /// Payloads in the FlatBuffer (`backend_delegate_data`).
     pub inline_delegates: Vec<BlobId>,
     /// Segment of each entry of `named_data`.
     pub named_data: Vec<u32>,
-    /// The segments of the program, relative to the first one's start.
+    /// Segments of the program, with offsets relative to the first one.
     pub segments: Vec<Segment>,
     /// The `.ptd` files.
     pub external: Vec<ExternalFile>,
-    /// Bytes that sharing of equal data saved.
+    /// Bytes saved by sharing equal data.
     pub shared_bytes: u64,
 }
 
-/// Where a delegate's payload is (table `BackendDelegateDataReference`).
+/// Location of the payload of a delegate (table `BackendDelegateDataReference`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelegateData {
     /// Inside the FlatBuffer or in a segment.
     pub storage: Storage,
-    /// Index into the list that this means.
+    /// Index into `segments` or `backend_delegate_data`.
     pub index: u32,
 }

@@ -1,39 +1,38 @@
-//! Segments: pieces of data one behind the other, and segments one behind the other (rules W-6, W-7, W-9, W-10).
-//!
-//! Offsets are relative to the first segment's start; where that is, [`super::file`] says.
+//! Segments and the data in them (rules W-6, W-7, W-9, W-10). Offsets are relative to the first segment; [`super::file`] computes
+//! the offset of that one.
 
 use super::{align_up, lcm};
 use crate::data::BlobId;
 
-/// A contiguous range of the file behind the FlatBuffer.
+/// Contiguous range of the file after the FlatBuffer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Segment {
-    /// Bytes from the first segment's start.
+    /// Offset from the first segment.
     pub offset: u64,
-    /// Bytes, without the padding behind it.
+    /// Size in bytes, without the padding after it.
     pub size: u64,
-    /// What it holds, ascending by offset; between the pieces are zeros.
+    /// Data, ascending by offset; padded with zeros.
     pub pieces: Vec<Piece>,
-    /// What the data ask beyond the alignment of all segments; 1 if nothing.
+    /// Alignment that the data require; 1 for none beyond that of all segments.
     pub alignment: u64,
 }
 
 /// Data in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Bytes from the segment's start.
+    /// Offset from the start of the segment.
     pub offset: u64,
     /// The data.
     pub blob: BlobId,
 }
 
 impl Segment {
-    /// A segment of one blob.
+    /// Creates a segment of one blob.
     pub fn of(blob: BlobId, size: u64, alignment: u64) -> Segment {
         Segment { offset: 0, size, pieces: vec![Piece { offset: 0, blob }], alignment }
     }
 
-    /// Puts data behind what is there, at a multiple of `alignment`, and returns its offset; `None` beyond `u64`.
+    /// Appends data at a multiple of `alignment` and returns the offset; `None` if it exceeds `u64`.
     pub fn push(&mut self, blob: BlobId, size: u64, alignment: u64) -> Option<u64> {
         let offset = align_up(self.size, alignment)?;
         self.size = offset.checked_add(size)?;
@@ -42,7 +41,7 @@ impl Segment {
     }
 }
 
-/// Gives the segments their offsets. `None` beyond `u64`.
+/// Assigns the offsets of segments. `None` if an offset exceeds `u64`.
 pub fn place(segments: &mut [Segment], segment_alignment: u64) -> Option<()> {
     let mut end = 0u64;
     for segment in segments {
@@ -52,7 +51,7 @@ pub fn place(segments: &mut [Segment], segment_alignment: u64) -> Option<()> {
     Some(())
 }
 
-/// Bytes from the first segment's start to the last one's end.
+/// Returns the size in bytes from the start of the first segment to the end of the last.
 pub fn total(segments: &[Segment]) -> u64 {
     segments.last().map_or(0, |last| last.offset + last.size)
 }
@@ -62,17 +61,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_that_asks_for_more_gets_the_least_common_multiple() {
+    fn the_alignment_is_the_least_common_multiple() {
         let blob = BlobId(0);
         let mut segments = vec![Segment::of(blob, 10, 1), Segment::of(blob, 0, 1), Segment::of(blob, 5, 3)];
         place(&mut segments, 128).unwrap();
-        let places: Vec<_> = segments.iter().map(|s| (s.offset, s.size)).collect();
-        assert_eq!(places, [(0, 10), (128, 0), (384, 5)]);
+        let offsets: Vec<_> = segments.iter().map(|s| (s.offset, s.size)).collect();
+        assert_eq!(offsets, [(0, 10), (128, 0), (384, 5)]);
         assert_eq!(total(&segments), 389);
     }
 
     #[test]
-    fn data_beyond_what_can_be_addressed_are_refused() {
+    fn data_beyond_64_bits_are_rejected() {
         let mut segment = Segment::default();
         assert_eq!(segment.push(BlobId(0), u64::MAX - 7, 16), Some(0));
         assert_eq!(segment.push(BlobId(0), 1, 16), None);

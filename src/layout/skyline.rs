@@ -1,65 +1,64 @@
-//! How high an object of the memory planner is built up at each time: stretches of time one after the other, each with a
-//! height, in a list of short lists, so that a look is two binary searches and a change moves few bytes.
+//! Height of a memory object over time: consecutive intervals, each with a height, in a list of short lists, so that a lookup is two
+//! binary searches and a change moves few bytes. Objects and offsets are chosen in [`super::greedy`].
 //!
-//! A tree of the standard library would do, but it must be searched from the top for each neighbour again. What is built,
-//! and where, is [`super::greedy`]'s business.
+//! Faster than a `BTreeMap`, which is searched from the root again for each neighbour.
 
-/// Heights over time, from 0 on without an end.
+/// Heights over time, from 0 without an end.
 pub struct Skyline {
-    blocks: Vec<Block>,
+    blocks: Vec<StretchBlock>,
 }
 
-/// Some stretches, never none.
-struct Block {
-    /// Where the first of them begins; 0 in the first block.
+/// Consecutive intervals, at least one.
+struct StretchBlock {
+    /// Start of the first interval; 0 in the first block.
     start: u32,
     stretches: Vec<Stretch>,
-    /// The highest of them.
+    /// Maximum of the heights.
     top: Height,
 }
 
-/// A stretch of time, up to where the next one begins.
+/// Interval up to the start of the next one.
 #[derive(Clone, Copy)]
 struct Stretch {
     start: u32,
     height: Height,
 }
 
-/// `None` is empty ground: what has no size takes a place without any height.
+/// `None` if no tensor is live; `Some(0)` if all live tensors have size 0.
 type Height = Option<u64>;
 
-/// A block with more stretches is split.
+/// Maximum number of intervals in a block.
 const BLOCK: usize = if cfg!(test) { 4 } else { 64 };
 
-impl Block {
-    fn new(stretches: Vec<Stretch>) -> Block {
-        let mut block = Block { start: 0, stretches, top: None };
-        block.survey();
+impl StretchBlock {
+    fn new(stretches: Vec<Stretch>) -> StretchBlock {
+        let mut block = StretchBlock { start: 0, stretches, top: None };
+        block.recompute();
         block
     }
 
-    /// Looks at the stretches anew.
-    fn survey(&mut self) {
+    /// Recomputes start and maximum.
+    fn recompute(&mut self) {
         self.start = self.stretches.first().map_or(0, |stretch| stretch.start);
         self.top = self.stretches.iter().map(|stretch| stretch.height).max().flatten();
     }
 
-    /// The number of the stretch that a time is in; the block begins not later.
+    /// Returns the index of the interval with a time, which is not before the block.
     fn find(&self, time: u32) -> usize {
         self.stretches.partition_point(|stretch| stretch.start <= time) - 1
     }
 }
 
 impl Skyline {
-    /// Empty all the time.
+    /// Creates a skyline without tensors.
     pub fn new() -> Skyline {
-        // Room for what the first tenant makes of it.
+        // Capacity for the first tensor.
         let mut stretches = Vec::with_capacity(3);
         stretches.push(Stretch { start: 0, height: None });
-        Skyline { blocks: vec![Block { start: 0, stretches, top: None }] }
+        Skyline { blocks: vec![StretchBlock { start: 0, stretches, top: None }] }
     }
 
-    /// The greatest height from `start` to `end`, both included; `None` if it is empty all the time.
+    /// Returns the maximum height from `start` to `end`, both included; `None` if no tensor is live.
     pub fn top(&self, start: u32, end: u32) -> Option<u64> {
         let first = self.block(start);
         let mut top = None;
@@ -76,8 +75,7 @@ impl Skyline {
         top
     }
 
-    /// Builds up to `height`, which is not less than the top, from `start` to `end`: one stretch takes the place of all
-    /// between.
+    /// Raises the height from `start` to `end` to `height`, which is not less than the maximum: one interval replaces all between.
     pub fn raise(&mut self, start: u32, end: u32, height: u64) {
         let (first, mut last) = (self.block(start), self.block(end));
         let mut until = self.blocks[last].find(end);
@@ -86,9 +84,9 @@ impl Skyline {
             self.blocks[last].stretches.insert(until + 1, Stretch { start: end + 1, height: rest });
         }
         if first < last {
-            // What is left of the last block has no stretch before `end + 1`; nothing is left of those between.
+            // The last block keeps its intervals from `end + 1` on; the blocks between are removed.
             self.blocks[last].stretches.drain(..=until);
-            self.blocks[last].survey();
+            self.blocks[last].recompute();
             last += usize::from(self.blocks[last].stretches.is_empty());
             self.blocks.drain(first + 1..last);
             until = self.blocks[first].stretches.len() - 1;
@@ -105,12 +103,12 @@ impl Skyline {
         block.top = block.top.max(raised.height);
         if block.stretches.len() > BLOCK {
             let rest = block.stretches.split_off(BLOCK / 2);
-            block.survey();
-            self.blocks.insert(first + 1, Block::new(rest));
+            block.recompute();
+            self.blocks.insert(first + 1, StretchBlock::new(rest));
         }
     }
 
-    /// End and height of the stretch that begins at `start`, if one that is not empty does.
+    /// Returns end and height of the interval that begins at `start`; `None` if there is none or no tensor is live.
     pub fn stretch(&self, start: u32) -> Option<(u32, u64)> {
         let block = self.block(start);
         let at = self.blocks[block].find(start);
@@ -118,18 +116,18 @@ impl Skyline {
         Some((self.next(block, at)? - 1, stretch.height?))
     }
 
-    /// Start, end and height of all stretches that are not empty.
+    /// Returns start, end and height of all intervals with live tensors.
     pub fn stretches(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         let all = || self.blocks.iter().flat_map(|block| &block.stretches);
         all().zip(all().skip(1)).filter_map(|(one, next)| Some((one.start, next.start - 1, one.height?)))
     }
 
-    /// The number of the block that a time is in.
+    /// Returns the index of the block with a time.
     fn block(&self, time: u32) -> usize {
         self.blocks.partition_point(|block| block.start <= time) - 1
     }
 
-    /// Where the stretch behind this one begins; the last one has no end.
+    /// Returns the start of the next interval; `None` for the last.
     fn next(&self, block: usize, at: usize) -> Option<u32> {
         let behind = self.blocks[block].stretches.get(at + 1).map(|stretch| stretch.start);
         behind.or_else(|| self.blocks.get(block + 1).map(|block| block.start))
@@ -142,9 +140,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain table of the height at each time.
+        /// Compares with a table of the height at each time.
         #[test]
-        fn tells_what_a_plain_table_tells(steps in prop::collection::vec((0..100u32, 0..100u32, any::<bool>(), 0..3u64), 1..200)) {
+        fn has_the_heights_of_a_table(steps in prop::collection::vec((0..100u32, 0..100u32, any::<bool>(), 0..3u64), 1..200)) {
             let mut skyline = Skyline::new();
             let mut table: Vec<Option<u64>> = vec![None; 100];
             for (a, b, narrow, more) in steps {
@@ -156,11 +154,11 @@ mod tests {
                 table[start as usize..=end as usize].fill(Some(height));
                 prop_assert_eq!(skyline.stretch(start), Some((end, height)));
             }
-            let mut told = vec![None; 100];
+            let mut found = vec![None; 100];
             for (start, end, height) in skyline.stretches() {
-                told[start as usize..=end as usize].fill(Some(height));
+                found[start as usize..=end as usize].fill(Some(height));
             }
-            prop_assert_eq!(told, table);
+            prop_assert_eq!(found, table);
         }
     }
 }

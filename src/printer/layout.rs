@@ -9,14 +9,14 @@ use crate::assembly::OutputFile;
 use crate::data::Origin;
 use crate::data::number;
 use crate::data::{Blob, BlobSource};
-use crate::layout::Options;
+use crate::layout::LayoutConfig;
 use crate::layout::options::OPTIONS;
 use crate::raw::residue::gaps;
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue};
 
 /// Appends `layout:` with the options that are not the default.
-pub fn print(options: &Options, out: &mut String) {
-    let default = Options::default();
+pub fn print(options: &LayoutConfig, out: &mut String) {
+    let default = LayoutConfig::default();
     let mut lines = String::new();
     for option in OPTIONS {
         match option.get(options) {

@@ -14,7 +14,7 @@ use crate::operators::{self, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::operand::OperandAccess;
 use crate::program::{
-    Chain, ContainerMetadata, EValue, ExecutionPlan, Frame, Instruction, Memory, Program, Tensor, TensorData,
+    Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, Tensor, TensorData,
     contiguous,
 };
 
@@ -767,7 +767,7 @@ fn device(device_type: i8, device_index: i8) -> String {
     if device_index == 0 { name } else { format!("\"{name}:{device_index}\"") }
 }
 
-fn frame(frame: &Frame, out: &mut String) {
+fn frame(frame: &StackFrame, out: &mut String) {
     let mut fields = FlowMap::new(out);
     let mut text = |key: &str, value: &Option<String>| {
         if let Some(value) = value {

@@ -31,7 +31,7 @@ use crate::format::container;
 use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
 use crate::format::serializer::Serializer;
-use crate::layout::Options;
+use crate::layout::LayoutConfig;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
 use crate::program::{EValue, ExecutionPlan, Program, TensorData};
@@ -120,7 +120,7 @@ impl Bundle<'_> {
 
 /// Prints a program, and the tests of its bundle. `found` was read from `origin`, or from a repaired copy.
 fn print_with_tests(
-    mut found: reader::program::Found,
+    mut found: reader::program::ProgramContents,
     origin: &Origin,
     bundle: Option<Bundle<'_>>,
     printer: Printer<'_>,
@@ -150,7 +150,7 @@ fn print_with_tests(
     let finish = |text: String, why: Option<String>| {
         if let (Some(_), None) = (&why, &bundle) {
             let body = &text[..text.len() - suffix.len()];
-            let candidates = [layout.clone(), Options { header: layout.header, ..Options::default() }];
+            let candidates = [layout.clone(), LayoutConfig { header: layout.header, ..LayoutConfig::default() }];
             // Prefer few patches.
             for most in [overrides::FEW, overrides::MANY] {
                 if let Some(text) = overridden_program(origin, &found.program, body, &candidates, most, printer)? {
@@ -193,7 +193,7 @@ fn overridden_program(
     origin: &Origin,
     program: &Program,
     body: &str,
-    layouts: &[Options],
+    layouts: &[LayoutConfig],
     most: usize,
     printer: Printer<'_>,
 ) -> io::Result<Option<String>> {
@@ -278,7 +278,7 @@ fn print_body(
 }
 
 /// Prints `layout:` and `raw:`.
-fn print_layout(layout: &Options, raw: &FileOverrides, options: &PrintOptions) -> io::Result<String> {
+fn print_layout(layout: &LayoutConfig, raw: &FileOverrides, options: &PrintOptions) -> io::Result<String> {
     let mut out = String::new();
     layout::print(layout, &mut out);
     layout::print_raw(raw, &mut out, &mut DataPrinter::new(&options.large_data, &options.file))?;

@@ -1,4 +1,4 @@
-//! The attributes of a tensor: fields of its table that are plain numbers, one row each.
+//! The attributes of a tensor: numeric fields of its table, one row each.
 //!
 //! Emitter, reader, printer and decoder go through the rows, so that an attribute is added by its slot in `format::program`, its
 //! field in [`Tensor`] with a default, and a row here.
@@ -15,7 +15,7 @@ pub struct TensorAttribute {
     pub slot: u16,
     /// Type of the number.
     pub kind: AttributeKind,
-    /// One sentence about it.
+    /// Documentation, one sentence.
     pub doc: &'static str,
     /// Reads it.
     pub get: fn(&Tensor) -> i32,
@@ -30,7 +30,7 @@ pub enum AttributeKind {
     Bool,
     /// `i32`.
     Int,
-    /// `i8`, of which the first numbers have these words in the YAML.
+    /// `i8`, whose first values have these names in the YAML.
     Byte(&'static [&'static str]),
 }
 

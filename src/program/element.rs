@@ -6,7 +6,7 @@ use super::Program;
 use crate::format::path::SchemaStep::{Field, Item};
 use crate::format::path::{self, MethodName, Methods, SchemaStep};
 
-/// An element of a program, of the data beside it, or of the file around it.
+/// An element of a program, of its external data, or of the container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
     /// The program as a whole.

@@ -1,6 +1,6 @@
-//! A list of `i32` of which short ones take no memory of their own.
+//! List of `i32` without a heap allocation for short lists.
 //!
-//! Reading a program of 100,000 instructions is to a good part asking for memory; most tensors have at most four dimensions, most
+//! Reading a program of 100,000 instructions is dominated by allocations; most tensors have at most four dimensions, most
 //! calls at most six arguments.
 
 use std::ops::{Deref, DerefMut};

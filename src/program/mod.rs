@@ -1,8 +1,7 @@
-//! The hub: what a program means, in structs that mirror the FlatBuffers schema, with indices instead of names and
-//! absent (`None`) told apart from empty.
+//! Program model: structs that mirror the FlatBuffers schema, with indices instead of names; an absent list (`None`) is distinct from
+//! an empty one. Emitter, reader, printer and validator use it.
 //!
-//! Emitter, reader, printer, checker all speak it. It knows nothing of YAML and nothing of byte offsets: data are
-//! [`Blob`]s, and where they go is the [`crate::layout::Plan`]'s business.
+//! Contains neither names of the YAML nor byte offsets: data are [`Blob`]s, and [`crate::layout::Plan`] has their offsets.
 
 pub mod attributes;
 pub mod element;
@@ -21,7 +20,7 @@ pub use ints::{Args, Ints, Sizes};
 /// A program: the methods of a model and the data they need (table `Program`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Program {
-    /// Schema version; 0 in every release so far, and nobody reads it (rule P-1).
+    /// Schema version. Releases so far write 0; the runtime of ExecuTorch 1.5.1 rejects a program with another version (rule P-1).
     pub version: u32,
     /// The methods.
     pub execution_plan: Option<Vec<ExecutionPlan>>,
@@ -52,11 +51,11 @@ pub struct ExecutionPlan {
     pub operators: Option<Vec<Operator>>,
     /// The delegates that instructions refer to by index.
     pub delegates: Option<Vec<BackendDelegate>>,
-    /// What is asked of the memory planner.
+    /// Options of the memory planner.
     pub memory: MemoryRequest,
 }
 
-/// What a method asks of the memory planner; what it answers is `layout::memory::MemoryPlan`.
+/// Options of the memory planner for a method; the result is `layout::memory::MemoryPlan`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryRequest {
     /// Sizes of the planned buffers in bytes, index 0 reserved. `None`: computed.
@@ -65,9 +64,9 @@ pub struct MemoryRequest {
     pub non_const_buffer_device: Option<Vec<NonConstBufferDevice>>,
     /// Offsets are multiples of this; the exporter's default is 16.
     pub alignment: Option<u64>,
-    /// Bytes added behind every used buffer. `None`: 64 if an XNNPACK delegate is called, as the exporter does.
+    /// Bytes added to every used buffer. `None`: 64 if an XNNPACK delegate is called, as the exporter does.
     pub padding: Option<u64>,
-    /// Where planning starts in each pool, `[0]` being pool 0: room that is taken already (docs/format.md, "Submodules").
+    /// Bytes reserved at the start of each pool, by pool (docs/format.md, "Submodules").
     pub reserved: Vec<u64>,
 }
 
@@ -113,7 +112,7 @@ pub enum EValue {
     Double(f64),
     /// A tensor.
     Tensor(Tensor),
-    /// A text.
+    /// A string.
     String(Option<String>),
     /// Indices of Int values (M-7).
     IntList(Option<Vec<i64>>),
@@ -170,13 +169,13 @@ pub struct Tensor {
     pub requires_grad: bool,
     /// Initial bytes.
     pub data: TensorData,
-    /// Place in planned memory.
+    /// Location in planned memory.
     pub memory: Memory,
     /// 0 strided, 1 sparse (E-15).
     pub layout: i8,
     /// 0 static, 1 dynamic with a bound, 2 without (see `TENSOR_SHAPE_DYNAMISM` in `format::program`).
     pub shape_dynamism: i8,
-    /// What few tensors need.
+    /// Optional properties.
     pub extra_tensor_info: Option<Box<ExtraTensorInfo>>,
 }
 
@@ -216,17 +215,17 @@ impl Tensor {
         nbytes(self.scalar_type, self.sizes.as_deref()?)
     }
 
-    /// The device it lives on: type and index; CPU:0 unless stated.
+    /// Returns the device type and index; CPU:0 by default.
     pub fn device(&self) -> (i8, i8) {
         self.extra_tensor_info.as_ref().map_or((0, 0), |extra| (extra.device_type, extra.device_index))
     }
 
-    /// Whether it has planned memory and a name, so that its initial state is not shared as others are (E-18).
+    /// Returns true for a tensor with planned memory, a name and data: its initial state is not shared with equal ones (E-18).
     pub fn has_lone_state(&self) -> bool {
         self.memory != Memory::None && self.extra_tensor_info.is_some() && matches!(self.data, TensorData::Blob(_))
     }
 
-    /// Whether its bytes lie in a `.ptd`.
+    /// Returns true if the data are in a `.ptd`.
     pub fn is_external(&self) -> bool {
         self.extra_tensor_info.as_ref().is_some_and(|extra| extra.location == 1)
     }
@@ -259,7 +258,7 @@ pub fn contiguous(rank: usize) -> DimOrder {
     }
 }
 
-/// Whether `order` names each of `rank` dimensions once (rules T-7, T-9). Others take it as indices.
+/// Returns true if `order` is a permutation of `rank` dimensions (rules T-7, T-9).
 pub fn is_dim_order(order: impl Iterator<Item = u8>, rank: usize) -> bool {
     let mut seen = [false; 256];
     let mut count = 0;
@@ -276,52 +275,52 @@ pub fn is_dim_order(order: impl Iterator<Item = u8>, rank: usize) -> bool {
 pub fn dim_order(order: &[u8]) -> DimOrder {
     match contiguous(order.len()) {
         shared if *shared == *order => shared,
-        _ => Cow::Owned(order.to_vec()),
+        Cow::Borrowed(_) | Cow::Owned(_) => Cow::Owned(order.to_vec()),
     }
 }
 
-/// Where a tensor's initial bytes come from.
+/// Initial data of a tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TensorData {
-    /// Nowhere: the runtime or the caller fills it (`data_buffer_idx` 0).
+    /// None: the runtime or the caller writes it (`data_buffer_idx` 0).
     None,
     /// A constant, or the initial state of a mutable tensor if it has planned memory.
     Blob(BlobId),
-    /// In a `.ptd` that somebody else writes; the number is the tensor's `data_buffer_idx`, which nobody reads (E-20).
-    /// `None`: counted as the exporter counts, if all data are different.
+    /// In a `.ptd` that is not written with the program; the number is `data_buffer_idx`, which the runtime ignores (E-20). `None`: numbered
+    /// as by the exporter, if all data are different.
     Elsewhere(Option<u32>),
 }
 
-/// Where a tensor lies in planned memory.
+/// Location of a tensor in planned memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// Not in planned memory: a constant, or the caller gives the memory.
+    /// None: a constant, or memory of the caller.
     None,
-    /// The planner decides; in this pool if given.
+    /// Chosen by the planner.
     Auto {
         /// `memory_id`, from 1.
         pool: Option<u32>,
         /// The tensor keeps its bytes from one execution to the next: a mutable buffer (docs/format.md, "Lifetimes").
         persistent: bool,
     },
-    /// Where another tensor lies, whose memory it shares: a view.
+    /// Memory of another tensor: a view.
     View {
-        /// Index of the other tensor, which is no view.
+        /// Index of the other tensor, which is not a view.
         base: u32,
     },
-    /// Here.
+    /// Explicit.
     At {
         /// `memory_id`, from 1.
         pool: u32,
-        /// Bytes from the pool's start.
+        /// Offset in the pool in bytes.
         offset: u64,
     },
 }
 
-/// What few tensors need (table `ExtraTensorInfo`).
+/// Optional properties of a tensor (table `ExtraTensorInfo`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExtraTensorInfo {
-    /// Never read by the runtime (docs/format.md, "Location of tensor data").
+    /// Ignored by the runtime (docs/format.md, "Location of tensor data").
     pub mutable_data_segments_idx: u64,
     /// Name in the module; the key of external data.
     pub fully_qualified_name: Option<String>,
@@ -331,7 +330,7 @@ pub struct ExtraTensorInfo {
     pub device_type: i8,
     /// Index of the device.
     pub device_index: i8,
-    /// Which `.ptd` the data go to: its tag. `None`: the default one. Not in the `.pte`.
+    /// Tag of the `.ptd` with the data; `None` for the default one. Not in the `.pte`.
     pub tag: Option<String>,
 }
 
@@ -347,14 +346,14 @@ pub struct Operator {
 /// A list of instructions (table `Chain`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chain {
-    /// Never read (M-24).
+    /// Ignored by the runtime (M-24).
     pub inputs: Option<Vec<i32>>,
-    /// Never read (M-24).
+    /// Ignored by the runtime (M-24).
     pub outputs: Option<Vec<i32>>,
     /// The instructions.
     pub instructions: Option<Vec<Instruction>>,
-    /// For each instruction where it came from.
-    pub stacktrace: Option<Vec<Option<Vec<Frame>>>>,
+    /// Stack trace of each instruction.
+    pub stacktrace: Option<Vec<Option<Vec<StackFrame>>>>,
 }
 
 /// An instruction (table `Instruction`, union `InstructionArguments`).
@@ -385,7 +384,7 @@ pub enum Instruction {
     JumpFalseCall {
         /// Index of the condition.
         cond_value_index: i32,
-        /// Index of the instruction to go on with, absolute in its chain.
+        /// Index of the next instruction, absolute in its chain.
         destination_instruction: i32,
     },
     /// Frees a tensor's memory.
@@ -397,7 +396,7 @@ pub enum Instruction {
 
 /// One line of a stack trace (table `Frame`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct StackFrame {
     /// File.
     pub filename: Option<String>,
     /// Line.
@@ -415,7 +414,7 @@ pub struct BackendDelegate {
     pub id: Option<String>,
     /// Payload.
     pub processed: BlobId,
-    /// Whether the payload must stay inside the FlatBuffer. `None`: as the layout says for all.
+    /// True to store the payload inside the FlatBuffer. `None`: as the layout option `delegates`.
     pub inline: Option<bool>,
     /// Options for the backend.
     pub compile_specs: Option<Vec<CompileSpec>>,
@@ -426,7 +425,7 @@ pub struct BackendDelegate {
 pub struct CompileSpec {
     /// Name.
     pub key: Option<String>,
-    /// Bytes; their meaning is the backend's.
+    /// Bytes, interpreted by the backend.
     pub value: Option<Vec<u8>>,
 }
 
@@ -448,26 +447,26 @@ pub struct NamedData {
     pub key: String,
     /// Bytes.
     pub data: BlobId,
-    /// Alignment of the segment, at least; 1 if nothing is asked.
+    /// Minimum alignment of the segment; 1 for none.
     pub alignment: u64,
 }
 
-/// A keyed blob or tensor of a `.ptd` that does not stem from a method's tensor.
+/// A keyed blob or tensor of a `.ptd` that no tensor of a method refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalData {
     /// Key.
     pub key: String,
-    /// Which `.ptd`: its tag. `None`: the default one.
+    /// Tag of the `.ptd`; `None` for the default one.
     pub tag: Option<String>,
     /// Bytes.
     pub data: BlobId,
-    /// Alignment of the segment, at least; 1 if nothing is asked.
+    /// Minimum alignment of the segment; 1 for none.
     pub alignment: u64,
-    /// How the bytes are to be understood, if they are a tensor.
+    /// Type and shape, if the data are a tensor.
     pub tensor_layout: Option<TensorLayout>,
 }
 
-/// How a tensor's bytes are to be understood (table `TensorLayout` of `flat_tensor.fbs`).
+/// Type and shape of a tensor's data (table `TensorLayout` of `flat_tensor.fbs`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorLayout {
     /// Element type.
@@ -482,7 +481,7 @@ impl Program {
     /// Adds a blob and returns its id.
     pub fn add_blob(&mut self, blob: Blob) -> BlobId {
         self.blobs.push(blob);
-        BlobId(u32::try_from(self.blobs.len() - 1).expect("fewer blobs than nodes of the text"))
+        BlobId(u32::try_from(self.blobs.len() - 1).expect("fewer than 2^32 blobs"))
     }
 
     /// The blob of an id.
@@ -506,7 +505,16 @@ impl ExecutionPlan {
     pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor)> {
         self.values().iter().enumerate().filter_map(|(index, value)| match value {
             EValue::Tensor(tensor) => Some((index, tensor)),
-            _ => None,
+            EValue::Null
+            | EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_) => None,
         })
     }
 

@@ -1,12 +1,12 @@
-//! Inputs of a method and the outputs that they must give. A `.bpte` holds them; the conformance runner executes them.
+//! Test cases of methods: inputs and expected outputs, as stored in a `.bpte`. They are not executed here.
 
 use crate::data::Blob;
 use crate::format::ScalarType;
 
-/// Allowed absolute difference of a test that states none.
+/// Allowed absolute difference of a test without one.
 pub const DEFAULT_ATOL: f64 = 1e-6;
 
-/// Allowed relative difference of a test that states none.
+/// Allowed relative difference of a test without one.
 pub const DEFAULT_RTOL: f64 = 1e-5;
 
 /// Tests of a method.
@@ -23,7 +23,7 @@ pub struct MethodTests {
 pub struct TestCase {
     /// Inputs of the method.
     pub inputs: Vec<TestData>,
-    /// Outputs that they must give; `None` if nothing is compared.
+    /// Expected outputs; `None` if they are not compared.
     pub outputs: Option<Vec<TestData>>,
     /// Allowed absolute difference.
     pub atol: f64,
@@ -42,7 +42,7 @@ pub enum TestData {
     Double(f64),
     /// A truth value.
     Bool(bool),
-    /// A text.
+    /// A string.
     String(String),
     /// A tensor.
     Tensor {

@@ -4,14 +4,18 @@ use std::io::{self, Write};
 
 use super::FileOverrides;
 use crate::data::Blob;
-use crate::emitter::Out;
+use crate::emitter::ByteSink;
 
 impl FileOverrides {
     /// Writes the file that `write` produces, patched and truncated, followed by the appended bytes.
     ///
     /// # Errors
     /// Errors of `write` and `out`.
-    pub fn write(&self, out: &mut dyn Out, write: impl FnOnce(&mut dyn Out) -> io::Result<()>) -> io::Result<()> {
+    pub fn write(
+        &self,
+        out: &mut dyn ByteSink,
+        write: impl FnOnce(&mut dyn ByteSink) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut truncated = TruncatedOutput { out, left: self.truncate.unwrap_or(u64::MAX) };
         write(&mut PatchedOutput { out: &mut truncated, raw: self, written: 0 })?;
         self.append.as_ref().map_or(Ok(()), |append| out.blob(append))
@@ -20,7 +24,7 @@ impl FileOverrides {
 
 /// Forwards the first `left` bytes and drops the rest.
 struct TruncatedOutput<'a> {
-    out: &'a mut dyn Out,
+    out: &'a mut dyn ByteSink,
     left: u64,
 }
 
@@ -37,7 +41,7 @@ impl Write for TruncatedOutput<'_> {
     }
 }
 
-impl Out for TruncatedOutput<'_> {
+impl ByteSink for TruncatedOutput<'_> {
     fn blob(&mut self, blob: &Blob) -> io::Result<()> {
         match self.left {
             0 => Ok(()),
@@ -52,7 +56,7 @@ impl Out for TruncatedOutput<'_> {
 
 /// Applies patches to the bytes that it forwards.
 struct PatchedOutput<'a> {
-    out: &'a mut dyn Out,
+    out: &'a mut dyn ByteSink,
     raw: &'a FileOverrides,
     /// Number of bytes forwarded so far.
     written: u64,
@@ -77,7 +81,7 @@ impl Write for PatchedOutput<'_> {
     }
 }
 
-impl Out for PatchedOutput<'_> {
+impl ByteSink for PatchedOutput<'_> {
     fn blob(&mut self, blob: &Blob) -> io::Result<()> {
         if self.raw.touches(self.written, blob.len) {
             return blob.copy_to(self);

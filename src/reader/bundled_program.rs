@@ -1,8 +1,7 @@
-//! Reads a `.bpte`: the tests, and where the program is.
+//! Reads a `.bpte`: tests, and the range of the program, which `super::program` reads.
 //!
-//! The program itself is not looked into; that is the business of `super::program`. What the model of tests cannot hold
-//! is an error here, and so is a tensor whose bytes are not as many as its sizes say, which the runtime reads beyond their
-//! end (rule B-9). Whether the tests fit the program is not asked.
+//! Tests that the model cannot represent are an error, and so are tensors whose data do not match their sizes, which the runtime reads
+//! beyond their end (rule B-9). Tests are not validated against the program.
 
 use std::io;
 
@@ -16,10 +15,10 @@ use crate::format::flatbuffer::read::{Buffer, Result, TableRef};
 use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
 use crate::program::{is_dim_order, nbytes};
 
-/// A program and its tests.
+/// Content of a `.bpte`: program and tests.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// The schema version, which nobody looks at; 2 is what is written.
+pub struct BundledProgramContents {
+    /// Schema version, ignored by the runtime; emitted files have 2.
     pub version: u32,
     /// The `.pte`: a range of the file.
     pub program: Blob,
@@ -27,8 +26,8 @@ pub struct Found {
     pub tests: Vec<MethodTests>,
 }
 
-impl Found {
-    /// The `.pte` as a file to read from.
+impl BundledProgramContents {
+    /// Returns the `.pte` as a file.
     ///
     /// # Errors
     /// A file that cannot be read or has become too short.
@@ -46,36 +45,36 @@ impl Found {
 /// Reads a `.bpte`.
 ///
 /// # Errors
-/// A file that cannot be read from, or bytes that are no `.bpte` ([`super::ReadError`], wrapped).
-pub fn read(origin: &Origin) -> io::Result<Found> {
+/// A file that cannot be read from, or bytes that are not a `.bpte` ([`super::ReadError`], wrapped).
+pub fn read(origin: &Origin) -> io::Result<BundledProgramContents> {
     let length = origin.len()?;
-    // There is no header that tells the length of the FlatBuffer; no offset leads beyond this.
+    // No header states the length of the FlatBuffer; offsets cannot exceed this.
     let bytes = origin.head(length.min(MAX_FLATBUFFER))?;
     let buffer = Buffer::new(&bytes);
     let root = buffer.root(schema::IDENTIFIER, &BUNDLED_PROGRAM)?;
-    Reader { origin, length: bytes.len() as u64 }.bundled_program(root).map_err(io::Error::from)
+    BundledProgramReader { origin, length: bytes.len() as u64 }.bundled_program(root).map_err(io::Error::from)
 }
 
-struct Reader<'o> {
+struct BundledProgramReader<'o> {
     origin: &'o Origin,
     length: u64,
 }
 
-impl Reader<'_> {
-    fn bundled_program(&self, t: TableRef<'_, '_>) -> Result<Found> {
+impl BundledProgramReader<'_> {
+    fn bundled_program(&self, t: TableRef<'_, '_>) -> Result<BundledProgramContents> {
         let version = t.u32(bundled_program::version)?;
-        // An absent list is an empty one here, though the runtime follows it (B-3).
+        // An absent list counts as empty here; the runtime dereferences it (B-3).
         let suites =
             t.children(bundled_program::method_test_suites, &BUNDLED_METHOD_TEST_SUITE, |t| self.method_tests(t))?;
         let Some(program) = self.blob(&t, bundled_program::program)? else {
-            return t.wrong(bundled_program::program, "the program is missing");
+            return t.wrong(bundled_program::program, "missing program");
         };
-        Ok(Found { version, program, tests: suites.unwrap_or_default() })
+        Ok(BundledProgramContents { version, program, tests: suites.unwrap_or_default() })
     }
 
     fn method_tests(&self, t: TableRef<'_, '_>) -> Result<MethodTests> {
         let Some(method) = t.text(bundled_method_test_suite::method_name)? else {
-            return t.wrong(bundled_method_test_suite::method_name, "the tests name no method");
+            return t.wrong(bundled_method_test_suite::method_name, "missing method name");
         };
         let cases =
             t.children(bundled_method_test_suite::test_cases, &BUNDLED_METHOD_TEST_CASE, |t| self.test_case(t))?;
@@ -85,16 +84,16 @@ impl Reader<'_> {
     fn test_case(&self, t: TableRef<'_, '_>) -> Result<TestCase> {
         let inputs = t.children(bundled_method_test_case::inputs, &VALUE, |t| self.value(t))?.unwrap_or_default();
         let outputs = t.children(bundled_method_test_case::expected_outputs, &VALUE, |t| self.value(t))?;
-        // No outputs are how the format says that nothing is compared (B-10).
+        // An empty list of outputs means that they are not compared (B-10).
         let outputs = outputs.filter(|outputs| !outputs.is_empty());
-        // The format has no tolerances: those of a text that states none.
+        // The format has no tolerances: the defaults of the YAML.
         Ok(TestCase { inputs, outputs, atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL })
     }
 
     fn value(&self, t: TableRef<'_, '_>) -> Result<TestData> {
         let (kind, table) = t.member(value::val_type, value::val, "kind of value")?;
         let Some(v) = table else {
-            return t.wrong(value::val, "the value is missing");
+            return t.wrong(value::val, "missing value");
         };
         Ok(match kind {
             ValueType::Tensor => self.tensor(v)?,
@@ -109,14 +108,14 @@ impl Reader<'_> {
         let sizes: Vec<i32> = t.i32s(tensor::sizes)?.unwrap_or_default();
         let dim_order: Vec<u8> = t.u8s(tensor::dim_order)?.unwrap_or_default();
         if !is_dim_order(dim_order.iter().copied(), sizes.len()) {
-            return t.wrong(tensor::dim_order, format!("the {} dimensions cannot be in such an order", sizes.len()));
+            return t.wrong(tensor::dim_order, format!("not a permutation of {} dimensions", sizes.len()));
         }
         let Some(expected) = nbytes(scalar_type, &sizes) else {
-            return t.wrong(tensor::sizes, format!("no tensor of element type {scalar_type} has such sizes"));
+            return t.wrong(tensor::sizes, format!("invalid sizes for a tensor of element type {scalar_type}"));
         };
         let data = self.blob(&t, tensor::data)?.unwrap_or_else(|| Blob::bytes([]));
         if data.len != expected {
-            return t.wrong(tensor::data, format!("there are {} bytes, the sizes say {expected}", data.len));
+            return t.wrong(tensor::data, format!("found {} bytes, expected {expected}", data.len));
         }
         Ok(TestData::Tensor { scalar_type, sizes, dim_order, data })
     }
@@ -125,7 +124,7 @@ impl Reader<'_> {
         let Some((offset, len)) = t.range(slot)? else { return Ok(None) };
         match self.origin.blob(offset, len, self.length) {
             Some(blob) => Ok(Some(blob)),
-            None => t.wrong(slot, "the bytes are not in the file"),
+            None => t.wrong(slot, "the bytes exceed the file"),
         }
     }
 }
@@ -144,7 +143,7 @@ mod tests {
         assembly.bundled().unwrap().file(&[], &[]).to_vec().unwrap()
     }
 
-    fn found(set: &str) -> io::Result<Found> {
+    fn found(set: &str) -> io::Result<BundledProgramContents> {
         read(&Origin::Bytes(file(set).into()))
     }
 

@@ -1,4 +1,4 @@
-//! Reads a `.ptd`: its header, and which keys it has with which data (rules H-20 to H-27, N-10 to N-19).
+//! Reads a `.ptd`: header, keys, ranges of their data (rules H-20 to H-27, N-10 to N-19). The data are not read.
 
 use std::io;
 
@@ -14,44 +14,44 @@ use crate::program::TensorLayout;
 
 /// A key of a `.ptd` and its data.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct FlatTensorEntry {
     /// The key.
     pub key: String,
     /// The data: a range of the file.
     pub data: Blob,
-    /// How they are to be understood, if they are a tensor.
+    /// Type and shape, if the data are a tensor.
     pub tensor_layout: Option<TensorLayout>,
 }
 
-/// Reads the keys of a `.ptd`, in their order.
+/// Reads the keys of a `.ptd`, in the order of the file.
 ///
 /// # Errors
-/// A file that cannot be read from, or bytes that are no `.ptd` ([`ReadError`], wrapped).
-pub fn read(origin: &Origin) -> io::Result<Vec<Entry>> {
+/// A file that cannot be read from, or bytes that are not a `.ptd` ([`ReadError`], wrapped).
+pub fn read(origin: &Origin) -> io::Result<Vec<FlatTensorEntry>> {
     with_root(origin, |t, header, length| entries(t, origin, header.base, length))
 }
 
-/// How a `.ptd` is laid out.
+/// Layout of a `.ptd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
-    /// Bytes of the metadata with the header.
+pub struct FlatTensorLayout {
+    /// Size in bytes of the metadata with the header.
     pub metadata: u64,
-    /// Where the first segment begins.
+    /// Offset of the first segment.
     pub base: u64,
-    /// Offset and size of each segment, relative to the first one's start.
+    /// Offset and size of each segment, relative to the first one.
     pub segments: Vec<(u64, u64)>,
     /// Segment of each key.
     pub entry_segments: Vec<u32>,
 }
 
-/// Reads how a `.ptd` is laid out.
+/// Reads the layout of a `.ptd`.
 ///
 /// # Errors
 /// As [`read`].
-pub fn frame(origin: &Origin) -> io::Result<Frame> {
+pub fn frame(origin: &Origin) -> io::Result<FlatTensorLayout> {
     with_root(origin, |t, header, _| {
         let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| t.u32(named_data::segment_index))?;
-        Ok(Frame {
+        Ok(FlatTensorLayout {
             metadata: header.metadata,
             base: header.base,
             segments: segments(&t, flat_tensor::segments)?,
@@ -60,16 +60,19 @@ pub fn frame(origin: &Origin) -> io::Result<Frame> {
     })
 }
 
-/// What the header says.
-struct Header {
-    /// Bytes of the metadata with the header.
+/// Fields of the header.
+struct FlatTensorHeader {
+    /// Size in bytes of the metadata with the header.
     metadata: u64,
-    /// Where the first segment begins.
+    /// Offset of the first segment.
     base: u64,
 }
 
-/// Checks the header, and hands over the root table, the header, and the file's length.
-fn with_root<T>(origin: &Origin, read: impl FnOnce(TableRef<'_, '_>, Header, u64) -> Result<T>) -> io::Result<T> {
+/// Validates the header, and calls `read` with the root table, the header and the length of the file.
+fn with_root<T>(
+    origin: &Origin,
+    read: impl FnOnce(TableRef<'_, '_>, FlatTensorHeader, u64) -> Result<T>,
+) -> io::Result<T> {
     let length = origin.len()?;
     let head = origin.head(HEAD)?;
     let field = |name| if FLAT_TENSOR_HEADER.is_in(&head) { FLAT_TENSOR_HEADER.get(&head, name) } else { None };
@@ -77,24 +80,24 @@ fn with_root<T>(origin: &Origin, read: impl FnOnce(TableRef<'_, '_>, Header, u64
         |offset, message: &str| io::Error::other(ReadError { offset, field: String::new(), message: message.into() });
     let required = (field(FLATBUFFER_OFFSET), field(FLATBUFFER_SIZE), field(SEGMENT_BASE_OFFSET));
     let (Some(inserted), Some(size), Some(base)) = required else {
-        return Err(wrong(8, "there is no header FH01: this is no .ptd"));
+        return Err(wrong(8, "not a .ptd: expected a header with the magic FH01"));
     };
     let metadata = inserted.checked_add(size).filter(|metadata| *metadata <= length);
-    let metadata = metadata.ok_or_else(|| wrong(16, "the metadata go beyond the file"))?;
+    let metadata = metadata.ok_or_else(|| wrong(16, "the metadata exceed the file"))?;
     let bytes = origin.head(metadata)?;
     let buffer = Buffer::new(&bytes);
     let root = buffer.root(schema::IDENTIFIER, &FLAT_TENSOR)?;
-    read(root, Header { metadata, base }, length).map_err(io::Error::from)
+    read(root, FlatTensorHeader { metadata, base }, length).map_err(io::Error::from)
 }
 
-fn entries(t: TableRef<'_, '_>, origin: &Origin, base: u64, length: u64) -> Result<Vec<Entry>> {
+fn entries(t: TableRef<'_, '_>, origin: &Origin, base: u64, length: u64) -> Result<Vec<FlatTensorEntry>> {
     let segments = segments(&t, flat_tensor::segments)?;
     let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| {
-        let Some(key) = t.text(named_data::key)? else { return t.wrong(named_data::key, "the data have no key") };
+        let Some(key) = t.text(named_data::key)? else { return t.wrong(named_data::key, "missing key") };
         let index = t.u32(named_data::segment_index)?;
         let range = segments.get(index as usize).and_then(|(offset, size)| Some((base.checked_add(*offset)?, *size)));
         let Some(data) = range.and_then(|(offset, size)| origin.blob(offset, size, length)) else {
-            return t.wrong(named_data::segment_index, format!("segment {index} is not in the file"));
+            return t.wrong(named_data::segment_index, format!("segment {index} is out of range"));
         };
         let tensor_layout = match t.child(named_data::tensor_layout, &TENSOR_LAYOUT)? {
             Some(t) => Some(TensorLayout {
@@ -104,7 +107,7 @@ fn entries(t: TableRef<'_, '_>, origin: &Origin, base: u64, length: u64) -> Resu
             }),
             None => None,
         };
-        Ok(Entry { key, data, tensor_layout })
+        Ok(FlatTensorEntry { key, data, tensor_layout })
     })?;
     Ok(entries.unwrap_or_default())
 }
@@ -126,7 +129,7 @@ mod tests {
         file.to_vec().unwrap()
     }
 
-    fn entries(bytes: &[u8]) -> io::Result<Vec<Entry>> {
+    fn entries(bytes: &[u8]) -> io::Result<Vec<FlatTensorEntry>> {
         read(&Origin::Bytes(bytes.into()))
     }
 

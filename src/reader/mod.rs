@@ -1,7 +1,7 @@
-//! Bytes -> Program: files of others, which nobody trusts. Every access is checked, work is bounded by the file's size,
-//! and weights are not loaded: they stay ranges of the file.
+//! Reads untrusted binary files into the program model. Every access is checked, work is bounded by the size of the file, and weights are
+//! not loaded: they stay ranges of the file.
 //!
-//! A file that can be read is not yet one that the runtime accepts, let alone one that makes sense.
+//! Not a validator: the runtime may reject a file that can be read.
 
 pub mod bundled_program;
 pub mod flat_tensor;

@@ -1,11 +1,11 @@
-//! The text of an .npy header: a Python dict literal with the keys `descr`, `fortran_order` and `shape`.
+//! Parses the header of an .npy file: a Python dict literal with the keys `descr`, `fortran_order` and `shape`. Reads no data.
 
 /// Header of an .npy file.
 #[derive(Debug, PartialEq)]
 pub struct NpyHeader<'h> {
     /// Element type as a Python literal, such as `'<f4'`.
     pub descr: &'h str,
-    /// Whether the first dimension varies fastest.
+    /// True if the first dimension varies fastest.
     pub fortran_order: bool,
     /// Size of each dimension.
     pub shape: Vec<u64>,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_dict_is_refused() {
+    fn other_strings_are_rejected() {
         let with = |shape: &str| format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
         assert!(parse(&with("(1,)")).is_some());
         for shape in [
@@ -176,7 +176,7 @@ mod tests {
         }
 
         #[test]
-        fn any_shape_comes_back(shape in prop::collection::vec(any::<u64>(), 0..20), fortran_order: bool) {
+        fn any_shape_round_trips(shape in prop::collection::vec(any::<u64>(), 0..20), fortran_order: bool) {
             let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();
             let order = if fortran_order { "True" } else { "False" };
             let text = format!("{{'descr': '<f4', 'fortran_order': {order}, 'shape': ({sizes}), }}\n");

@@ -1,7 +1,7 @@
-//! Reads a `.pte`: its header, the FlatBuffer of the program, and where its data are.
+//! Reads a `.pte`: extended header, program, ranges of its data.
 //!
-//! What the program model cannot hold (a delegate without a payload, an instruction of an unknown kind) is an error here;
-//! what merely breaks a rule of the runtime is not.
+//! Content that the program model cannot represent (a delegate without a payload, an unknown instruction) is an error; a violated rule
+//! of the runtime is not.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,43 +19,43 @@ use crate::format::program as schema;
 use crate::format::program::*;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
-    BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Frame, Instruction,
-    Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, Tensor, TensorData,
+    BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Instruction,
+    Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, StackFrame, Tensor, TensorData,
 };
 
 /// The extended header of a `.pte`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
-    /// Its length as it states it.
+pub struct ProgramHeader {
+    /// Length field in bytes.
     pub length: u32,
-    /// Bytes of the FlatBuffer with the header.
+    /// Size in bytes of the FlatBuffer with the header.
     pub program_size: u64,
-    /// Where the first segment begins.
+    /// Offset of the first segment.
     pub segment_base_offset: u64,
-    /// Bytes of all segments; `None` in headers shorter than 32 bytes.
+    /// Size in bytes of all segments; `None` in headers shorter than 32 bytes.
     pub segment_data_size: Option<u64>,
 }
 
-/// A program and where in the file its data were.
+/// Content of a `.pte`: program, and layout of its data in the file.
 #[derive(Debug)]
-pub struct Found {
+pub struct ProgramContents {
     /// The program.
     pub program: Program,
-    /// The extended header, if there is one.
-    pub header: Option<Header>,
-    /// Offset and size of each segment, relative to the first one's start.
+    /// Extended header.
+    pub header: Option<ProgramHeader>,
+    /// Offset and size of each segment, relative to the first one.
     pub segments: Vec<(u64, u64)>,
     /// Offsets of the constants in their segment, with the reserved entry.
     pub constant_offsets: Vec<u64>,
-    /// Constants are inside the FlatBuffer (`constant_buffer`).
+    /// True if constants are inside the FlatBuffer (`constant_buffer`).
     pub inline_constants: bool,
     /// Segment of each entry of `named_data`.
     pub named_segments: Vec<u32>,
-    /// The FlatBuffer with the header, as it is in the file.
+    /// FlatBuffer with the header, as in the file.
     pub metadata: Head,
 }
 
-/// Offset and size of each segment, relative to the first one's start, in a vector of `DataSegment`.
+/// Offset and size of each segment, relative to the first one, in a vector of `DataSegment`.
 pub(super) fn segments(t: &TableRef<'_, '_>, slot: u16) -> Result<Vec<(u64, u64)>> {
     let segments =
         t.children(slot, &DATA_SEGMENT, |t| Ok((t.u64(data_segment::offset)?, t.u64(data_segment::size)?)))?;
@@ -65,8 +65,8 @@ pub(super) fn segments(t: &TableRef<'_, '_>, slot: u16) -> Result<Vec<(u64, u64)
 /// Reads the extended header from the first bytes of a file (rules H-3 to H-6).
 ///
 /// # Errors
-/// A header that says it is shorter than it must be.
-pub fn header(head: &[u8]) -> Result<Option<Header>> {
+/// A header shorter than its minimum length.
+pub fn header(head: &[u8]) -> Result<Option<ProgramHeader>> {
     let (shape, field) = (&PROGRAM_HEADER, |name| PROGRAM_HEADER.get(head, name));
     if !shape.is_in(head) {
         return Ok(None);
@@ -78,28 +78,28 @@ pub fn header(head: &[u8]) -> Result<Option<Header>> {
         return Err(Box::new(ReadError { offset: ExtendedHeader::LENGTH as u64, field: String::new(), message }));
     };
     let segment_data_size = if length >= shape.length { field(SEGMENT_DATA_SIZE) } else { None };
-    Ok(Some(Header { length, program_size, segment_base_offset, segment_data_size }))
+    Ok(Some(ProgramHeader { length, program_size, segment_base_offset, segment_data_size }))
 }
 
 /// Reads a program.
 ///
 /// # Errors
-/// A file that cannot be read from, or bytes that are no program ([`ReadError`], wrapped).
-pub fn read(origin: &Origin) -> io::Result<Found> {
+/// A file that cannot be read from, or bytes that are not a program ([`ReadError`], wrapped).
+pub fn read(origin: &Origin) -> io::Result<ProgramContents> {
     let length = origin.len()?;
     read_with(origin, length, &|offset, len| origin.blob(offset, len, length))
 }
 
-/// So many bytes may be missing in a file that is cut off.
+/// Maximum number of bytes that may be missing in a truncated file.
 const MAX_MISSING: u64 = 16 << 20;
 
-/// The same for a file that may be cut off, or lie about where its data are: what is not there is zeros.
+/// Reads a program that may be truncated or have wrong data offsets: missing data are zeros.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_cut(origin: &Origin) -> io::Result<Found> {
+pub fn read_cut(origin: &Origin) -> io::Result<ProgramContents> {
     let length = origin.len()?;
-    // All together, since data that are equal are compared byte by byte.
+    // A limit on the total, since equal data are compared byte by byte.
     let missing = AtomicU64::new(0);
     let zeros = |len: u64| {
         let before = missing.fetch_add(len.min(MAX_MISSING), Ordering::Relaxed);
@@ -111,7 +111,7 @@ pub fn read_cut(origin: &Origin) -> io::Result<Found> {
 }
 
 /// Reads a program whose data end at `length`.
-fn read_with(origin: &Origin, length: u64, data: &Ranges<'_>) -> io::Result<Found> {
+fn read_with(origin: &Origin, length: u64, data: &Ranges<'_>) -> io::Result<ProgramContents> {
     let head = origin.head(HEAD)?;
     let header = header(&head)?;
     let program_size = header.map_or(length, |header| header.program_size.min(length));
@@ -122,19 +122,19 @@ fn read_with(origin: &Origin, length: u64, data: &Ranges<'_>) -> io::Result<Foun
 }
 
 /// Reads a program from its metadata alone: `bytes` are those of the FlatBuffer with its header, of a file of `length`
-/// bytes, and `data` gives ranges of the file. [`Found::metadata`] stays empty.
+/// bytes, and `data` gives ranges of the file. [`ProgramContents::metadata`] stays empty.
 ///
 /// # Errors
-/// Bytes that are no program.
-pub fn read_head(bytes: &[u8], length: u64, data: &Ranges<'_>) -> Result<Found> {
+/// Bytes that are not a program.
+pub fn read_head(bytes: &[u8], length: u64, data: &Ranges<'_>) -> Result<ProgramContents> {
     parse(bytes, header(bytes)?, data, length)
 }
 
-/// Gives a range of a file, by its offset and length; `None` if it is not inside the file.
+/// Returns the range of a file with an offset and length; `None` if it exceeds the file.
 pub type Ranges<'a> = dyn Fn(u64, u64) -> Option<Blob> + Sync + 'a;
 
-fn parse(bytes: &[u8], header: Option<Header>, data: &Ranges<'_>, length: u64) -> Result<Found> {
-    let mut reader = Reader {
+fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length: u64) -> Result<ProgramContents> {
+    let mut reader = ProgramReader {
         data,
         base: header.map_or(0, |header| header.segment_base_offset),
         program: Program::default(),
@@ -148,10 +148,10 @@ fn parse(bytes: &[u8], header: Option<Header>, data: &Ranges<'_>, length: u64) -
     let buffer = Buffer::new(bytes);
     let root = buffer.root(schema::IDENTIFIER, &PROGRAM)?;
     reader.segments = segments(&root, program::segments)?;
-    let places = reader.places(&root)?;
+    let places = reader.data_ranges(&root)?;
     let mut lists = lists(&root, bytes.len())?;
-    // What the pieces cost together is judged when all are read, so that it does not matter which was read first; but none
-    // is read any more once that is too much.
+    // The total cost is checked after all chunks are read, so that the result does not depend on their order; no chunk is read once
+    // the limit is exceeded.
     let (spent, limit) = (AtomicU64::new(0), buffer.left());
     let parts = workers::map(pieces(&mut lists), if bytes.len() < LARGE { 1 } else { 2 }, |piece| {
         let buffer = Buffer::new(bytes);
@@ -168,7 +168,7 @@ fn parse(bytes: &[u8], header: Option<Header>, data: &Ranges<'_>, length: u64) -
     }
     reader.lists = lists.into_iter();
     reader.program(root, &places)?;
-    Ok(Found {
+    Ok(ProgramContents {
         program: reader.program,
         header,
         segments: reader.segments,
@@ -179,7 +179,7 @@ fn parse(bytes: &[u8], header: Option<Header>, data: &Ranges<'_>, length: u64) -
     })
 }
 
-struct Reader<'d> {
+struct ProgramReader<'d> {
     data: &'d Ranges<'d>,
     base: u64,
     program: Program,
@@ -190,27 +190,26 @@ struct Reader<'d> {
     /// Blobs by range, so that shared data stay shared.
     ranges: HashMap<(u64, u64), BlobId>,
     /// The values and instructions of each method.
-    lists: vec::IntoIter<Lists>,
+    lists: vec::IntoIter<MethodLists>,
 }
 
-/// The values and instructions of a method: what a program can have a hundred thousand of. They are read before the rest,
-/// in pieces, which two cores do faster than one.
+/// Values and instructions of a method, which are read before the rest, in chunks and with two threads.
 #[derive(Default)]
-struct Lists {
-    values: Option<List<EValue>>,
-    constants: Vec<Constant>,
+struct MethodLists {
+    values: Option<TableList<EValue>>,
+    constants: Vec<TensorRange>,
     /// The instructions of each chain.
-    chains: vec::IntoIter<Option<List<Instruction>>>,
+    chains: vec::IntoIter<Option<TableList<Instruction>>>,
 }
 
-/// A vector of tables, and what was made of them.
-struct List<T> {
+/// A vector of tables and the decoded items.
+struct TableList<T> {
     tables: TableVector,
     items: Vec<T>,
 }
 
 /// A tensor whose data are in the file.
-struct Constant {
+struct TensorRange {
     /// Index of the method.
     plan: usize,
     /// Index of the tensor's value.
@@ -219,34 +218,34 @@ struct Constant {
     len: u64,
 }
 
-/// Some values or instructions: the vector they are in, the first one's index, and where they belong.
-enum Piece<'l> {
+/// Consecutive values or instructions: their vector, the index of the first, and the destination.
+enum ListChunk<'l> {
     Values { plan: usize, tables: TableVector, start: usize, room: &'l mut [EValue] },
     Instructions { tables: TableVector, start: usize, room: &'l mut [Instruction] },
 }
 
-/// From so many bytes on two cores read a program faster than one.
+/// Minimum size in bytes of metadata that are read with two threads.
 const LARGE: usize = 1 << 20;
 
-/// So many values or instructions are a piece.
+/// Number of values or instructions in a chunk.
 const PIECE: usize = 4096;
 
-/// What the items of all lists may take in memory for each byte of the file: as much as values that are all one table,
-/// four bytes each. More is there only if lists are the same bytes.
+/// Maximum bytes of decoded items per byte of the file: that of values which all refer to one table, with four bytes each. Only
+/// overlapping lists exceed it.
 const ROOM: usize = size_of::<EValue>() / 4;
 
-/// The lists of each method, with room for what is in them.
-fn lists(root: &TableRef<'_, '_>, len: usize) -> Result<Vec<Lists>> {
+/// Returns the lists of each method, with capacity for their items.
+fn lists(root: &TableRef<'_, '_>, len: usize) -> Result<Vec<MethodLists>> {
     let mut room = len.saturating_mul(ROOM);
     let lists = root.children(program::execution_plan, &EXECUTION_PLAN, |t| {
         let values = t.tables(execution_plan::values, &EVALUE)?;
         let chains = t.children(execution_plan::chains, &CHAIN, |t| {
             let instructions = t.tables(chain::instructions, &INSTRUCTION)?;
             let nothing = Instruction::FreeCall { value_index: 0 };
-            instructions.map(|tables| List::new(tables, nothing, &mut room)).transpose()
+            instructions.map(|tables| TableList::new(tables, nothing, &mut room)).transpose()
         })?;
-        Ok(Lists {
-            values: values.map(|tables| List::new(tables, EValue::Null, &mut room)).transpose()?,
+        Ok(MethodLists {
+            values: values.map(|tables| TableList::new(tables, EValue::Null, &mut room)).transpose()?,
             constants: Vec::new(),
             chains: chains.unwrap_or_default().into_iter(),
         })
@@ -254,47 +253,47 @@ fn lists(root: &TableRef<'_, '_>, len: usize) -> Result<Vec<Lists>> {
     Ok(lists.unwrap_or_default())
 }
 
-impl<T: Clone> List<T> {
-    fn new(tables: TableVector, nothing: T, room: &mut usize) -> Result<List<T>> {
+impl<T: Clone> TableList<T> {
+    fn new(tables: TableVector, nothing: T, room: &mut usize) -> Result<TableList<T>> {
         let size = tables.len.saturating_mul(size_of::<T>());
         let Some(left) = room.checked_sub(size) else {
-            return tables.wrong("the file refers to the same bytes again and again");
+            return tables.wrong("overlapping lists exceed the size limit");
         };
         *room = left;
-        Ok(List { tables, items: vec![nothing; tables.len] })
+        Ok(TableList { tables, items: vec![nothing; tables.len] })
     }
 
-    /// The list in pieces, each with the index of its first item.
+    /// Returns the chunks of the list, each with the index of its first item.
     fn pieces(&mut self) -> impl Iterator<Item = (usize, &mut [T])> {
         (0..).step_by(PIECE).zip(self.items.chunks_mut(PIECE))
     }
 }
 
-fn pieces(lists: &mut [Lists]) -> Vec<Piece<'_>> {
+fn pieces(lists: &mut [MethodLists]) -> Vec<ListChunk<'_>> {
     let mut pieces = Vec::new();
     for (plan, lists) in lists.iter_mut().enumerate() {
         if let Some(list) = &mut lists.values {
             let tables = list.tables;
-            pieces.extend(list.pieces().map(|(start, room)| Piece::Values { plan, tables, start, room }));
+            pieces.extend(list.pieces().map(|(start, room)| ListChunk::Values { plan, tables, start, room }));
         }
         for list in lists.chains.as_mut_slice().iter_mut().flatten() {
             let tables = list.tables;
-            pieces.extend(list.pieces().map(|(start, room)| Piece::Instructions { tables, start, room }));
+            pieces.extend(list.pieces().map(|(start, room)| ListChunk::Instructions { tables, start, room }));
         }
     }
     pieces
 }
 
-impl Piece<'_> {
-    /// Reads the piece, but for the data of its tensors.
-    fn read(self, buffer: &Buffer<'_>, places: &Places, length: u64) -> Result<Vec<Constant>> {
+impl ListChunk<'_> {
+    /// Reads the chunk without the data of its tensors.
+    fn read(self, buffer: &Buffer<'_>, places: &DataRanges, length: u64) -> Result<Vec<TensorRange>> {
         match self {
-            Piece::Values { plan, tables, start, room } => {
-                let mut values = Values { places, length, plan, value: start, constants: Vec::new() };
+            ListChunk::Values { plan, tables, start, room } => {
+                let mut values = ValueReader { places, length, plan, value: start, constants: Vec::new() };
                 buffer.fill(&tables, start, room, |t| values.evalue(t))?;
                 Ok(values.constants)
             }
-            Piece::Instructions { tables, start, room } => {
+            ListChunk::Instructions { tables, start, room } => {
                 buffer.fill(&tables, start, room, instruction)?;
                 Ok(Vec::new())
             }
@@ -302,18 +301,18 @@ impl Piece<'_> {
     }
 }
 
-/// Where a program's data are, by the lists that tensors and delegates refer to.
+/// Ranges of data, by the lists that tensors and delegates refer to.
 #[derive(Default)]
-struct Places {
-    /// Start and end of each constant's room.
+struct DataRanges {
+    /// Start of each constant, and end of its segment.
     constants: Vec<(u64, u64)>,
-    /// Start and end of each initial state's room.
+    /// Start of each initial state, and end of its segment.
     mutable: Vec<(u64, u64)>,
     /// Start and length of each inline payload.
     inline: Vec<(u64, u64)>,
 }
 
-impl Reader<'_> {
+impl ProgramReader<'_> {
     fn blob(&mut self, offset: u64, len: u64) -> Option<BlobId> {
         if let Some(id) = self.ranges.get(&(offset, len)) {
             return Some(*id);
@@ -330,7 +329,7 @@ impl Reader<'_> {
         Some((self.base.checked_add(offset)?, size))
     }
 
-    fn program(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<()> {
+    fn program(&mut self, t: TableRef<'_, '_>, places: &DataRanges) -> Result<()> {
         self.program.version = t.u32(program::version)?;
         let plans = t.children(program::execution_plan, &EXECUTION_PLAN, |t| self.execution_plan(t, places))?;
         self.program.execution_plan = plans;
@@ -341,16 +340,16 @@ impl Reader<'_> {
             let place = self.segment(index).and_then(|(offset, size)| self.blob(offset, size));
             match (key, place) {
                 (Some(key), Some(data)) => Ok(NamedData { key, data, alignment: 1 }),
-                (None, _) => t.wrong(named_data::key, "the data have no key"),
-                (_, None) => t.wrong(named_data::segment_index, format!("segment {index} is not in the file")),
+                (None, _) => t.wrong(named_data::key, "missing key"),
+                (_, None) => t.wrong(named_data::segment_index, format!("segment {index} is out of range")),
             }
         })?;
         self.program.named_data = named;
         Ok(())
     }
 
-    fn places(&mut self, t: &TableRef<'_, '_>) -> Result<Places> {
-        let mut places = Places::default();
+    fn data_ranges(&mut self, t: &TableRef<'_, '_>) -> Result<DataRanges> {
+        let mut places = DataRanges::default();
         let inline = t.children(program::backend_delegate_data, &BACKEND_DELEGATE_INLINE_DATA, |t| {
             t.range(backend_delegate_inline_data::data)
         })?;
@@ -374,7 +373,7 @@ impl Reader<'_> {
         Ok(places)
     }
 
-    /// Start and end of each piece's room: up to the segment's end, since pieces may overlap.
+    /// Returns the start of each range and the end of the segment, since ranges may overlap.
     fn subsegments(&self, t: &TableRef<'_, '_>) -> Result<Vec<(u64, u64)>> {
         let index = t.u32(subsegment_offsets::segment_index)?;
         let offsets: Vec<u64> = t.u64s(subsegment_offsets::offsets)?.unwrap_or_default();
@@ -382,13 +381,13 @@ impl Reader<'_> {
             return Ok(vec![(0, 0); offsets.len()]);
         }
         let Some((start, size)) = self.segment(index) else {
-            return t.wrong(subsegment_offsets::segment_index, format!("there is no segment {index}"));
+            return t.wrong(subsegment_offsets::segment_index, format!("segment {index} is out of range"));
         };
         let end = start.saturating_add(size);
         Ok(offsets.iter().map(|offset| (start.saturating_add(*offset), end)).collect())
     }
 
-    fn execution_plan(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<ExecutionPlan> {
+    fn execution_plan(&mut self, t: TableRef<'_, '_>, places: &DataRanges) -> Result<ExecutionPlan> {
         let container = t.child(execution_plan::container_meta_type, &CONTAINER_METADATA)?;
         let container_meta_type = match container {
             Some(t) => Some(ContainerMetadata {
@@ -424,22 +423,22 @@ impl Reader<'_> {
         })
     }
 
-    /// The values of a method, whose data get their numbers.
-    fn values(&mut self, lists: &mut Lists) -> Result<Option<Vec<EValue>>> {
+    /// Returns the values of a method, with the blobs of their data.
+    fn values(&mut self, lists: &mut MethodLists) -> Result<Option<Vec<EValue>>> {
         let Some(mut values) = lists.values.take() else { return Ok(None) };
         for constant in &lists.constants {
             let Some(EValue::Tensor(tensor)) = values.items.get_mut(constant.value) else { continue };
             match self.blob(constant.offset, constant.len) {
                 Some(blob) => tensor.data = TensorData::Blob(blob),
-                None => return values.tables.wrong("the data of a tensor are not in the file"),
+                None => return values.tables.wrong("the data of a tensor exceed the file"),
             }
         }
         Ok(Some(values.items))
     }
 
-    fn delegate(&mut self, t: TableRef<'_, '_>, places: &Places) -> Result<BackendDelegate> {
+    fn delegate(&mut self, t: TableRef<'_, '_>, places: &DataRanges) -> Result<BackendDelegate> {
         let Some(reference) = t.child(backend_delegate::processed, &BACKEND_DELEGATE_DATA_REFERENCE)? else {
-            return t.wrong(backend_delegate::processed, "the delegate has no payload");
+            return t.wrong(backend_delegate::processed, "missing payload");
         };
         let index = reference.u32(backend_delegate_data_reference::index)?;
         let location = reference.i8(backend_delegate_data_reference::location)?;
@@ -447,26 +446,26 @@ impl Reader<'_> {
             0 => (places.inline.get(index as usize).copied(), true),
             1 => (self.segment(index), false),
             _ => {
-                let message = format!("there is no place with the number {location}");
+                let message = format!("unknown location {location}");
                 return reference.wrong(backend_delegate_data_reference::location, message);
             }
         };
         let Some(processed) = range.and_then(|(offset, len)| self.blob(offset, len)) else {
-            return reference.wrong(backend_delegate_data_reference::index, format!("there is no payload {index}"));
+            return reference.wrong(backend_delegate_data_reference::index, format!("payload {index} is out of range"));
         };
         let compile_specs = t.children(backend_delegate::compile_specs, &COMPILE_SPEC, |t| {
             Ok(CompileSpec { key: t.text(compile_spec::key)?, value: t.u8s(compile_spec::value)? })
         })?;
-        // An empty payload is inline whatever is wished (W-11).
+        // An empty payload is always inline (W-11).
         let inline = (self.program.blob(processed).len > 0).then_some(inline);
         Ok(BackendDelegate { id: t.text(backend_delegate::id)?, processed, inline, compile_specs })
     }
 }
 
-fn chain(t: TableRef<'_, '_>, instructions: Option<List<Instruction>>) -> Result<Chain> {
+fn chain(t: TableRef<'_, '_>, instructions: Option<TableList<Instruction>>) -> Result<Chain> {
     let stacktrace = t.children(chain::stacktrace, &FRAME_LIST, |t| {
         t.children(frame_list::items, &FRAME, |t| {
-            Ok(Frame {
+            Ok(StackFrame {
                 filename: t.text(frame::filename)?,
                 lineno: t.i32(frame::lineno)?,
                 name: t.text(frame::name)?,
@@ -482,19 +481,19 @@ fn chain(t: TableRef<'_, '_>, instructions: Option<List<Instruction>>) -> Result
     })
 }
 
-/// Reads the values of a piece.
-struct Values<'p> {
-    places: &'p Places,
+/// Reader of the values of a chunk.
+struct ValueReader<'p> {
+    places: &'p DataRanges,
     /// Bytes of the file.
     length: u64,
     /// Index of the method.
     plan: usize,
     /// Index of the value that is read next.
     value: usize,
-    constants: Vec<Constant>,
+    constants: Vec<TensorRange>,
 }
 
-impl Values<'_> {
+impl ValueReader<'_> {
     fn evalue(&mut self, t: TableRef<'_, '_>) -> Result<EValue> {
         let (kind, table) = t.member(evalue::val_type, evalue::val, "kind of value")?;
         self.value += 1;
@@ -502,7 +501,16 @@ impl Values<'_> {
             // None needs no table (M-3).
             return match kind {
                 KernelType::Null => Ok(EValue::Null),
-                _ => t.wrong(evalue::val, "the value is missing"),
+                KernelType::Int
+                | KernelType::Bool
+                | KernelType::Double
+                | KernelType::Tensor
+                | KernelType::String
+                | KernelType::IntList
+                | KernelType::DoubleList
+                | KernelType::BoolList
+                | KernelType::TensorList
+                | KernelType::OptionalTensorList => t.wrong(evalue::val, "missing value"),
             };
         };
         Ok(match kind {
@@ -564,18 +572,18 @@ impl Values<'_> {
             TensorData::None
         } else {
             let rooms = if memory == Memory::None { &self.places.constants } else { &self.places.mutable };
-            // Data of no bytes need no room, and the writer makes none for states that are all empty.
+            // Empty data need no entry; the emitter writes none if all states are empty.
             let room = rooms.get(index as usize).copied().or_else(|| (found.nbytes() == Some(0)).then_some((0, 0)));
             let Some(((start, end), nbytes)) = room.zip(found.nbytes()) else {
-                return t.wrong(tensor::data_buffer_idx, format!("there are no data with the number {index}"));
+                return t.wrong(tensor::data_buffer_idx, format!("data {index} are out of range"));
             };
             let needed = start.checked_add(nbytes).filter(|needed| *needed <= end.min(self.length));
             if needed.is_none() {
-                let message = format!("the {nbytes} bytes of the tensor go beyond its data");
+                let message = format!("the {nbytes} bytes of the tensor exceed its data");
                 return t.wrong(tensor::data_buffer_idx, message);
             }
-            // See `Reader::values`.
-            self.constants.push(Constant { plan: self.plan, value: self.value - 1, offset: start, len: nbytes });
+            // See `ProgramReader::values`.
+            self.constants.push(TensorRange { plan: self.plan, value: self.value - 1, offset: start, len: nbytes });
             TensorData::None
         };
         Ok(found)
@@ -585,7 +593,7 @@ impl Values<'_> {
 fn instruction(t: TableRef<'_, '_>) -> Result<Instruction> {
     let (kind, table) = t.member(instruction::instr_args_type, instruction::instr_args, "instruction")?;
     let Some(a) = table else {
-        return t.wrong(instruction::instr_args, "the instruction is missing");
+        return t.wrong(instruction::instr_args, "missing instruction");
     };
     Ok(match kind {
         InstructionType::KernelCall => {

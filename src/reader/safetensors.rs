@@ -1,4 +1,4 @@
-//! Reads a `.safetensors`: which tensors it has, and where. Their bytes are not read.
+//! Reads a `.safetensors`: names, types, sizes and offsets of its tensors. Their data are not read.
 
 use std::io;
 
@@ -9,51 +9,51 @@ use crate::format::ScalarType;
 use crate::format::safetensors::TYPES;
 use crate::program::{ExternalData, Program, TensorLayout, contiguous, nbytes};
 
-/// The largest header of a safetensors file, by its own specification.
+/// Maximum header size in bytes, by the specification of safetensors.
 pub const MAX_HEADER: u64 = 100_000_000;
 
 /// The header of a file.
 #[derive(Debug)]
-pub struct Header {
+pub struct SafetensorsHeader {
     /// The tensors, by name.
     pub metadata: Metadata,
-    /// Where in the file their bytes begin.
+    /// Offset of the data in the file.
     pub data_start: u64,
 }
 
 /// A tensor of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SafetensorsTensor {
     /// Element type.
     pub scalar_type: ScalarType,
     /// Size of each dimension.
     pub sizes: Vec<i32>,
-    /// Where in the file its bytes begin.
+    /// Offset of its data in the file.
     pub offset: u64,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub len: u64,
 }
 
 /// Reads the header.
 ///
 /// # Errors
-/// A file that cannot be read, or is none of this kind, or is shorter than its header says.
-pub fn header(origin: &Origin) -> io::Result<Header> {
+/// A file that cannot be read, is not a `.safetensors`, or is shorter than its header states.
+pub fn header(origin: &Origin) -> io::Result<SafetensorsHeader> {
     let length = origin.len()?;
     let size = origin.head(8)?.first_chunk().map_or(u64::MAX, |size| u64::from_le_bytes(*size));
     if size > MAX_HEADER || 8 + size > length {
-        return Err(io::Error::other("it is no .safetensors file"));
+        return Err(io::Error::other("not a .safetensors file"));
     }
     let head = origin.head(8 + size)?;
     let metadata: Metadata = serde_json::from_slice(head.get(8..).unwrap_or_default())?;
     let data_start = 8 + size;
     if metadata.tensors().values().any(|info| data_start.saturating_add(info.data_offsets.1 as u64) > length) {
-        return Err(io::Error::other(format!("it has {length} bytes, fewer than its header says")));
+        return Err(io::Error::other(format!("its header states more than its {length} bytes")));
     }
-    Ok(Header { metadata, data_start })
+    Ok(SafetensorsHeader { metadata, data_start })
 }
 
-impl Header {
+impl SafetensorsHeader {
     /// The tensors with their names, in the order of their bytes.
     pub fn tensors(&self) -> Vec<(String, &TensorInfo)> {
         let mut tensors: Vec<_> = self.metadata.tensors().into_iter().collect();
@@ -61,22 +61,22 @@ impl Header {
         tensors
     }
 
-    /// What a tensor of the header is.
+    /// Returns type, sizes and range of a tensor.
     ///
     /// # Errors
-    /// A type or a size that no program has, or bytes that are not as many as the sizes say.
-    pub fn find(&self, name: &str, info: &TensorInfo) -> Result<Found, String> {
+    /// An unsupported type or size; data that do not match the sizes.
+    pub fn find(&self, name: &str, info: &TensorInfo) -> Result<SafetensorsTensor, String> {
         let sizes: Option<Vec<i32>> = info.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
         let known = TYPES.iter().find(|(dtype, _)| *dtype == info.dtype);
         let (Some(scalar_type), Some(sizes)) = (known.and_then(|(_, name)| ScalarType::parse(name)), sizes) else {
-            return Err(format!("tensor `{name}` is of a type or size we have no word for"));
+            return Err(format!("unsupported type or size of tensor `{name}`"));
         };
         let (start, end) = (info.data_offsets.0 as u64, info.data_offsets.1 as u64);
         match nbytes(scalar_type, &sizes) {
             Some(len) if end.checked_sub(start) == Some(len) => {
-                Ok(Found { scalar_type, sizes, offset: self.data_start + start, len })
+                Ok(SafetensorsTensor { scalar_type, sizes, offset: self.data_start + start, len })
             }
-            _ => Err(format!("the bytes of tensor `{name}` are not what its sizes say")),
+            _ => Err(format!("the data of tensor `{name}` do not match its sizes")),
         }
     }
 }
@@ -84,12 +84,13 @@ impl Header {
 /// Reads a file as weights alone: its tensors in the order of their bytes.
 ///
 /// # Errors
-/// As [`header`] and [`Header::find`].
+/// As [`header`] and [`SafetensorsHeader::find`].
 pub fn read(origin: &Origin) -> io::Result<Program> {
     let (header, length) = (header(origin)?, origin.len()?);
     let mut program = Program::default();
     for (key, info) in header.tensors() {
-        let Found { scalar_type, sizes, offset, len } = header.find(&key, info).map_err(io::Error::other)?;
+        let SafetensorsTensor { scalar_type, sizes, offset, len } =
+            header.find(&key, info).map_err(io::Error::other)?;
         let blob = origin.blob(offset, len, length).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         let data = program.add_blob(blob);
         let dim_order = contiguous(sizes.len()).into_owned();

@@ -12,16 +12,16 @@ use crate::emitter::flatbuffer::FlatBuffer;
 use crate::emitter::{self, File, Metadata};
 use crate::format::serializer::Serializer;
 use crate::layout::file;
-use crate::layout::{self, Header, MemoryPlan, Options, Plan, Segment, Storage, Strings, align_up};
+use crate::layout::{self, HeaderMode, LayoutConfig, MemoryPlan, Plan, Segment, Storage, Strings, align_up};
 use crate::program::{ExternalData, Memory, Program, TensorData};
-use crate::reader::flat_tensor::Entry;
-use crate::reader::program::Found;
+use crate::reader::flat_tensor::FlatTensorEntry;
+use crate::reader::program::ProgramContents;
 use crate::reader::{flat_tensor, program};
 
 /// Options and plan that reproduce the offsets of a program's data.
 pub struct RecoveredPlacement {
     /// Layout options; those that only affect the FlatBuffer have default values.
-    options: Options,
+    options: LayoutConfig,
     /// Placement of the data.
     plan: Plan,
 }
@@ -29,7 +29,7 @@ pub struct RecoveredPlacement {
 /// The best layout found for a program's file.
 pub struct RecoveredLayout {
     /// Layout options.
-    pub options: Options,
+    pub options: LayoutConfig,
     /// Placement of the data.
     pub plan: Plan,
     /// Metadata emitted with these options.
@@ -51,8 +51,8 @@ const MAX_HEADER: u64 = layout::options::MAX_FORCED_ALIGNMENT;
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn placement(found: &mut Found) -> io::Result<Option<RecoveredPlacement>> {
-    let mut options = Options::default();
+pub fn placement(found: &mut ProgramContents) -> io::Result<Option<RecoveredPlacement>> {
+    let mut options = LayoutConfig::default();
     let payloads = || found.program.plans().iter().flat_map(|plan| plan.delegates());
     let mut filled = payloads().filter(|delegate| found.program.blob(delegate.processed).len > 0).peekable();
     if filled.peek().is_some() && filled.all(|delegate| delegate.inline == Some(true)) {
@@ -77,7 +77,7 @@ impl RecoveredPlacement {
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn layout(self, found: &Found) -> io::Result<Option<RecoveredLayout>> {
+    pub fn layout(self, found: &ProgramContents) -> io::Result<Option<RecoveredLayout>> {
         let RecoveredPlacement { mut options, plan } = self;
         let (flatbuffer, inserted) = recover_builder(found, &plan, &mut options)?;
         recover_header(found, flatbuffer.len() as u64, inserted, &plan.segments, &mut options);
@@ -152,7 +152,7 @@ fn number_copies(program: &mut Program) -> io::Result<Vec<BlobId>> {
 
 /// Tries pairs of segment and tensor alignments; prefers those that reproduce the offset of the first segment, too. Falls back to the
 /// exporter's defaults.
-fn recover_alignments(found: &mut Found, same: &[BlobId], options: &mut Options) -> Option<Plan> {
+fn recover_alignments(found: &mut ProgramContents, same: &[BlobId], options: &mut LayoutConfig) -> Option<Plan> {
     let candidates = segment_alignments(&found.segments);
     let candidates: Vec<(u64, bool)> = candidates.filter(|(n, _)| may_align_segments(found, *n)).collect();
     let mut second = None;
@@ -180,13 +180,13 @@ fn recover_alignments(found: &mut Found, same: &[BlobId], options: &mut Options)
         set_alignments(&mut found.program, &alignments);
         return Some(plan);
     }
-    let Options { segment_alignment, tensor_alignment, .. } = Options::default();
+    let LayoutConfig { segment_alignment, tensor_alignment, .. } = LayoutConfig::default();
     (options.segment_alignment, options.tensor_alignment) = (segment_alignment, tensor_alignment);
     layout::place_data(&found.program, same, options, Vec::new()).ok()
 }
 
 /// Returns `true` if the segments without an alignment of their own have the offsets that this alignment gives.
-fn may_align_segments(found: &Found, alignment: u64) -> bool {
+fn may_align_segments(found: &ProgramContents, alignment: u64) -> bool {
     let ends = found.segments.iter().map(|(offset, size)| offset.checked_add(*size));
     let expected = std::iter::once(Some(0)).chain(ends).map(|end| align_up(end?, alignment));
     let own: HashSet<u32> = found.named_segments.iter().copied().collect();
@@ -219,14 +219,14 @@ fn set_alignments(program: &mut Program, alignments: &[u64]) {
 }
 
 /// Returns `true` if a plan reproduces the offsets of the segments and constants.
-fn reproduces(found: &Found, plan: &Plan, options: &Options) -> bool {
+fn reproduces(found: &ProgramContents, plan: &Plan, options: &LayoutConfig) -> bool {
     let constants = options.constants == Storage::Inline || plan.constant_offsets == found.constant_offsets;
     constants && plan.segments.iter().map(|segment| (segment.offset, segment.size)).eq(found.segments.iter().copied())
 }
 
 /// Returns `true` if the alignments reproduce the offset of the first segment: the least common multiple of all alignments, or the
 /// segment alignment, as the exporter does.
-fn base_is_aligned(found: &Found, plan: &Plan, options: &Options) -> bool {
+fn base_is_aligned(found: &ProgramContents, plan: &Plan, options: &LayoutConfig) -> bool {
     found.header.is_none_or(|header| {
         let all = plan
             .segments
@@ -261,7 +261,11 @@ fn alignments_of(
 
 /// Tries the serializers and the options of the FlatBuffer; returns the FlatBuffer that is equal to the file's, with its
 /// [`header_size`], else the first one emitted.
-fn recover_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Result<(FlatBuffer, Option<u64>)> {
+fn recover_builder(
+    found: &ProgramContents,
+    plan: &Plan,
+    options: &mut LayoutConfig,
+) -> io::Result<(FlatBuffer, Option<u64>)> {
     // Only inline data depend on the alignments inside the FlatBuffer.
     let inline = !plan.inline_delegates.is_empty() || !plan.constant_buffer.is_empty();
     let forced = if inline { TENSOR_ALIGNMENTS } else { &TENSOR_ALIGNMENTS[..1] };
@@ -270,7 +274,8 @@ fn recover_builder(found: &Found, plan: &Plan, options: &mut Options) -> io::Res
     for strings in [Strings::Separate, Strings::Shared] {
         for (delegate_alignment, tensor_alignment) in forced.iter().flat_map(|d| tensor.iter().map(move |t| (*d, *t))) {
             for builder in [Serializer::Exir, Serializer::Flatc] {
-                let candidate = Options { builder, strings, delegate_alignment, tensor_alignment, ..options.clone() };
+                let candidate =
+                    LayoutConfig { builder, strings, delegate_alignment, tensor_alignment, ..options.clone() };
                 let flatbuffer = emitter::program::emit(&found.program, plan, &candidate, None)?;
                 if let Some(inserted) = header_size(&found.metadata, &flatbuffer) {
                     *options = candidate;
@@ -294,10 +299,16 @@ fn header_size(metadata: &[u8], flatbuffer: &[u8]) -> Option<u64> {
 
 /// Recovers the padding of the header and the alignment of the first segment. `length` is the size of the FlatBuffer in bytes,
 /// `inserted` its [`header_size`].
-fn recover_header(found: &Found, length: u64, inserted: Option<u64>, segments: &[Segment], options: &mut Options) {
+fn recover_header(
+    found: &ProgramContents,
+    length: u64,
+    inserted: Option<u64>,
+    segments: &[Segment],
+    options: &mut LayoutConfig,
+) {
     let Some(header) = found.header else {
         if found.segments.iter().any(|(_, size)| *size > 0) {
-            options.header = Header::None;
+            options.header = HeaderMode::None;
         }
         return;
     };
@@ -308,10 +319,11 @@ fn recover_header(found: &Found, length: u64, inserted: Option<u64>, segments: &
         _ => 32,
     };
     if stated != 32 || found.segments.iter().all(|(_, size)| *size == 0) {
-        options.header = Header::Length(stated);
+        options.header = HeaderMode::Length(stated);
     }
-    let size =
-        |options: &Options| file::program(length, segments, options).map(|placement| placement.header.len() as u64);
+    let size = |options: &LayoutConfig| {
+        file::program(length, segments, options).map(|placement| placement.header.len() as u64)
+    };
     // Without inline data the header may still be padded to the alignment of delegates (W-4).
     let nothing_inline =
         !found.inline_constants && found.program.plans().iter().all(|plan| plan.delegates().is_empty());
@@ -328,7 +340,7 @@ fn recover_header(found: &Found, length: u64, inserted: Option<u64>, segments: &
 
 /// Recovers the alignment that gives the first segment the offset `expected`: the default, the segment alignment, a power of two, or
 /// the offset itself.
-fn recover_base(expected: u64, options: &mut Options, base: impl Fn(&Options) -> Option<u64>) {
+fn recover_base(expected: u64, options: &mut LayoutConfig, base: impl Fn(&LayoutConfig) -> Option<u64>) {
     let powers = (0..=30).map(|power| 1 << power);
     let candidates = std::iter::once(options.segment_alignment).chain(powers).chain([expected]);
     let candidates = candidates.filter(|alignment| (1..=1 << 30).contains(alignment)).map(Some);
@@ -343,7 +355,7 @@ fn recover_base(expected: u64, options: &mut Options, base: impl Fn(&Options) ->
 ///
 /// # Errors
 /// A file that cannot be read, or is not a program.
-pub fn program_with_layout(origin: &Origin) -> io::Result<(Program, Options)> {
+pub fn program_with_layout(origin: &Origin) -> io::Result<(Program, LayoutConfig)> {
     let mut found = program::read(origin)?;
     let layout = match placement(&mut found)? {
         Some(placement) => placement.layout(&found)?,
@@ -357,7 +369,7 @@ pub struct RecoveredFlatTensor {
     /// Keys and data.
     pub program: Program,
     /// Layout options; the defaults if none reproduces the file.
-    pub options: Options,
+    pub options: LayoutConfig,
     /// Metadata and segments emitted with these options; `None` if no options reproduce the file.
     pub emitted: Option<(Metadata, Vec<Segment>)>,
 }
@@ -371,7 +383,7 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
     let header = flat_tensor::frame(origin)?;
     let mut program = Program::default();
     let mut blobs: HashMap<u32, BlobId> = HashMap::new();
-    for (Entry { key, data, tensor_layout }, segment) in entries.into_iter().zip(&header.entry_segments) {
+    for (FlatTensorEntry { key, data, tensor_layout }, segment) in entries.into_iter().zip(&header.entry_segments) {
         let data = *blobs.entry(*segment).or_insert_with(|| program.add_blob(data));
         program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout });
     }
@@ -381,7 +393,7 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
         let alignments = alignments_of(&header.entry_segments, &header.segments, segment_alignment, last_resort);
         let Some(alignments) = alignments else { continue };
         program.external_data.iter_mut().zip(alignments).for_each(|(entry, alignment)| entry.alignment = alignment);
-        let mut options = Options { segment_alignment, ..Options::default() };
+        let mut options = LayoutConfig { segment_alignment, ..LayoutConfig::default() };
         let Ok(plan) = layout::place_data(&program, &same, &options, Vec::new()) else { continue };
         let [file] = &plan.external[..] else { continue };
         let found = file.segments.iter().map(|segment| (segment.offset, segment.size));
@@ -395,7 +407,7 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
                 continue;
             }
             let length = flatbuffer.len() as u64;
-            let place = |options: &Options| file::flat_tensor(length, &file.segments, options);
+            let place = |options: &LayoutConfig| file::flat_tensor(length, &file.segments, options);
             recover_base(header.base, &mut options, |options| Some(place(options)?.segment_base_offset));
             let Some(placement) = place(&options) else { continue };
             let emitted = Some((Metadata { flatbuffer, placement }, file.segments.clone()));
@@ -403,5 +415,5 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
         }
     }
     program.external_data.iter_mut().for_each(|entry| entry.alignment = 1);
-    Ok(RecoveredFlatTensor { program, options: Options::default(), emitted: None })
+    Ok(RecoveredFlatTensor { program, options: LayoutConfig::default(), emitted: None })
 }

@@ -6,12 +6,12 @@ use pte_emit::data::Origin;
 use pte_emit::data::{Blob, BlobSource};
 use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
 use pte_emit::reader;
-use pte_emit::reader::bundled_program::{Found, read};
+use pte_emit::reader::bundled_program::{BundledProgramContents, read};
 
 use super::sources;
 
 /// Reads a `.bpte` in memory.
-pub fn read_bytes(bytes: &[u8]) -> std::io::Result<Found> {
+pub fn read_bytes(bytes: &[u8]) -> std::io::Result<BundledProgramContents> {
     read(&Origin::Bytes(bytes.into()))
 }
 

@@ -2,11 +2,11 @@
 
 use pte_emit::data::dedup;
 use pte_emit::emitter;
-use pte_emit::layout::{self, Options};
+use pte_emit::layout::{self, LayoutConfig};
 use pte_emit::program::Program;
 
 /// Emits a program with these layout options.
-pub fn write(program: &Program, options: &Options) -> Vec<u8> {
+pub fn write(program: &Program, options: &LayoutConfig) -> Vec<u8> {
     let same = dedup::find(&program.blobs).unwrap();
     let plan = layout::plan(program, &same, options).unwrap_or_else(|errors| panic!("{errors:?}"));
     let flatbuffer = emitter::program::emit(program, &plan, options, None).unwrap();

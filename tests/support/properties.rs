@@ -10,7 +10,7 @@ use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
 use pte_emit::format::serializer::Serializer;
 use pte_emit::ir::tree::{self, NodeValue, SourceNode, Tree};
-use pte_emit::layout::Options;
+use pte_emit::layout::LayoutConfig;
 use pte_emit::printer::{LargeData, PrintOptions, Printed};
 use pte_emit::program;
 use pte_emit::reader;
@@ -294,8 +294,13 @@ pub fn is_reemitted(path: &Path) {
     let builder = if path.ends_with("flatc.pte") { Serializer::Flatc } else { Serializer::Exir };
     let alignments = [(128, 16, 16), (4096, 64, 32), (128, 16, 256)];
     let same = alignments.iter().any(|&(segment_alignment, tensor_alignment, delegate_alignment)| {
-        let options =
-            Options { segment_alignment, tensor_alignment, delegate_alignment, builder, ..Options::default() };
+        let options = LayoutConfig {
+            segment_alignment,
+            tensor_alignment,
+            delegate_alignment,
+            builder,
+            ..LayoutConfig::default()
+        };
         super::program::write(&found.program, &options) == bytes
     });
     assert!(same, "the emitted file differs");

@@ -1,7 +1,7 @@
 //! The two orders of writing, and what a table and a vector consist of (docs/format.md, "FlatBuffer write order"). A builder fills its
 //! memory from the end: what is written first has the highest offset.
 
-use super::{FlatBuffer, Slot, Writer};
+use super::{FieldValue, FlatBuffer, Writer};
 use crate::emitter::encoding::{FieldEncoding, FieldEncodings};
 use crate::format::flatbuffer::{Vtable, follow, u32_at, view};
 use crate::format::program::*;
@@ -13,7 +13,7 @@ fn writer(serializer: Serializer) -> Writer<'static> {
 }
 
 /// A buffer whose root is one table of these slots, which `children` writes.
-fn one(serializer: Serializer, children: impl Fn(&mut Writer<'_>) -> Vec<(u16, Slot)>) -> FlatBuffer {
+fn one(serializer: Serializer, children: impl Fn(&mut Writer<'_>) -> Vec<(u16, FieldValue)>) -> FlatBuffer {
     let mut w = writer(serializer);
     let slots = children(&mut w);
     let root = w.table(&TENSOR, &slots);
@@ -35,8 +35,13 @@ fn target(bytes: &[u8], slot: u16) -> usize {
     follow(bytes, root(bytes).offset(slot).unwrap()).unwrap()
 }
 
-const SCALARS: [(u16, Slot); 5] =
-    [(0, Slot::Byte(1)), (1, Slot::Int(2)), (2, Slot::Long(3)), (4, Slot::Byte(4)), (5, Slot::UInt(5))];
+const SCALARS: [(u16, FieldValue); 5] = [
+    (0, FieldValue::Byte(1)),
+    (1, FieldValue::Int(2)),
+    (2, FieldValue::Long(3)),
+    (4, FieldValue::Byte(4)),
+    (5, FieldValue::UInt(5)),
+];
 
 #[test]
 fn exir_writes_fields_by_ascending_slot() {
@@ -59,7 +64,7 @@ fn flatc_writes_fields_by_width_and_within_a_width_by_descending_slot() {
 fn flatc_counts_offsets_as_4_bytes() {
     let buffer = one(Flatc, |w| {
         let sizes = w.vector(Some(&[1i32]));
-        vec![(0, Slot::Byte(1)), (1, Slot::Int(2)), (2, sizes), (5, Slot::UInt(5))]
+        vec![(0, FieldValue::Byte(1)), (1, FieldValue::Int(2)), (2, sizes), (5, FieldValue::UInt(5))]
     });
     let [byte, int, child, uint] = offsets(&buffer, [0, 1, 2, 5]);
     assert!(uint > child && child > int && int > byte, "{:?}", [byte, int, child, uint]);
@@ -70,7 +75,13 @@ fn numbers_equal_to_their_default_are_left_out() {
     // W-14, also -0.0.
     for serializer in [Exir, Flatc] {
         let buffer = one(serializer, |_| {
-            vec![(0, Slot::Byte(0)), (1, Slot::Int(0)), (2, Slot::Double(-0.0)), (3, Slot::Long(0)), (5, Slot::UInt(9))]
+            vec![
+                (0, FieldValue::Byte(0)),
+                (1, FieldValue::Int(0)),
+                (2, FieldValue::Double(-0.0)),
+                (3, FieldValue::Long(0)),
+                (5, FieldValue::UInt(9)),
+            ]
         });
         let table = root(&buffer);
         assert_eq!([0, 1, 2, 3, 5].map(|slot| table.has(slot)), [false, false, false, false, true]);
@@ -82,13 +93,13 @@ fn numbers_equal_to_their_default_are_left_out() {
 fn nan_is_no_default_and_keeps_its_bits() {
     // W-16
     let bits = 0x7ff8_0000_0000_0001;
-    let buffer = one(Exir, |_| vec![(2, Slot::Double(f64::from_bits(bits)))]);
+    let buffer = one(Exir, |_| vec![(2, FieldValue::Double(f64::from_bits(bits)))]);
     assert_eq!(root(&buffer).u64(2), bits);
 }
 
 #[test]
 fn a_vtable_ends_with_the_last_present_field() {
-    let buffer = one(Exir, |_| vec![(1, Slot::Int(1)), (5, Slot::UInt(0))]);
+    let buffer = one(Exir, |_| vec![(1, FieldValue::Int(1)), (5, FieldValue::UInt(0))]);
     // Two sizes and the entries of slots 0 and 1.
     assert_eq!(Vtable::of(&buffer, root(&buffer).at).unwrap().size, 8);
 }
@@ -97,7 +108,7 @@ fn a_vtable_ends_with_the_last_present_field() {
 fn a_vtable_is_directly_before_its_table_and_equal_ones_are_written_once() {
     let mut w = writer(Exir);
     let operators: Vec<_> =
-        (0..3).map(|index| w.table(&MOVE_CALL, &[(0, Slot::Int(index + 1)), (1, Slot::Int(1))])).collect();
+        (0..3).map(|index| w.table(&MOVE_CALL, &[(0, FieldValue::Int(index + 1)), (1, FieldValue::Int(1))])).collect();
     let list = w.tables(Some(&operators));
     let root_table = w.table(&CHAIN, &[(chain::instructions, list)]);
     let buffer = w.finish(root_table, "TEST", "the test").unwrap();
@@ -214,7 +225,7 @@ fn encoded(slot: u16, encoding: FieldEncoding) -> FlatBuffer {
     encodings.add(1, slot, encoding);
     let mut w = Writer::new(Exir, Strings::Separate, Some(&encodings));
     w.table(&FREE_CALL, &[]);
-    let call = w.table(&KERNEL_CALL, &[(kernel_call::op_index, Slot::Int(7))]);
+    let call = w.table(&KERNEL_CALL, &[(kernel_call::op_index, FieldValue::Int(7))]);
     w.finish(call, "TEST", "the test").unwrap()
 }
 
@@ -242,7 +253,7 @@ fn a_present_number_keeps_its_value_and_a_default_one_is_written() {
     let mut encodings = FieldEncodings::default();
     encodings.add(0, kernel_call::op_index, FieldEncoding::Present);
     let mut w = Writer::new(Flatc, Strings::Separate, Some(&encodings));
-    let call = w.table(&KERNEL_CALL, &[(kernel_call::op_index, Slot::Int(0))]);
+    let call = w.table(&KERNEL_CALL, &[(kernel_call::op_index, FieldValue::Int(0))]);
     let buffer = w.finish(call, "TEST", "the test").unwrap();
     assert!(root(&buffer).has(kernel_call::op_index));
     assert_eq!(root(&buffer).i32(kernel_call::op_index), 0);

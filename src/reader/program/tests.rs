@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{Found, Header, header, read, read_cut};
+use super::{ProgramContents, ProgramHeader, header, read, read_cut};
 use crate::data::{Blob, Origin, dedup};
 use crate::emitter;
 use crate::format::ScalarType;
 use crate::format::serializer::Serializer;
 use crate::ir::resolve::tests::{assembled, forward};
-use crate::layout::{self, Options, Storage};
+use crate::layout::{self, LayoutConfig, Storage};
 use crate::program::*;
 
 fn origin(bytes: Vec<u8>) -> Origin {
@@ -17,7 +17,7 @@ fn origin(bytes: Vec<u8>) -> Origin {
 }
 
 /// A `.pte` with this program.
-fn file(program: &Program, options: &Options) -> Vec<u8> {
+fn file(program: &Program, options: &LayoutConfig) -> Vec<u8> {
     let same = dedup::find(&program.blobs).unwrap();
     let plan = layout::plan(program, &same, options).unwrap();
     let flatbuffer = emitter::program::emit(program, &plan, options, None).unwrap();
@@ -25,7 +25,7 @@ fn file(program: &Program, options: &Options) -> Vec<u8> {
     emitter::Metadata { flatbuffer, placement }.file(&plan.segments, &program.blobs).to_vec().unwrap()
 }
 
-fn read_back(program: &Program, options: &Options) -> Found {
+fn read_back(program: &Program, options: &LayoutConfig) -> ProgramContents {
     read(&origin(file(program, options))).unwrap()
 }
 
@@ -48,7 +48,7 @@ fn of_values(values: Vec<EValue>) -> Program {
 fn value_round_trips(value: EValue) {
     for builder in Serializer::ALL {
         let program = of_values(vec![value.clone()]);
-        let found = read_back(&program, &Options { builder, ..Options::default() });
+        let found = read_back(&program, &LayoutConfig { builder, ..LayoutConfig::default() });
         assert_eq!(found.program.plans(), program.plans(), "{builder:?}");
     }
 }
@@ -67,7 +67,7 @@ fn numbers_round_trip() {
 fn a_nan_keeps_its_bits() {
     // W-16
     let bits = 0xfff0_0000_0000_0001;
-    let found = read_back(&of_values(vec![EValue::Double(f64::from_bits(bits))]), &Options::default());
+    let found = read_back(&of_values(vec![EValue::Double(f64::from_bits(bits))]), &LayoutConfig::default());
     let [EValue::Double(x)] = found.program.plans()[0].values() else { panic!("{:?}", found.program) };
     assert_eq!(x.to_bits(), bits);
 }
@@ -119,7 +119,7 @@ fn a_tensor_without_lists_round_trips() {
     let mut program =
         of_values(vec![EValue::Tensor(Tensor { sizes: None, dim_order: None, memory: Memory::None, ..tensor(&[]) })]);
     program.execution_plan.as_mut().unwrap()[0].name = None;
-    assert_eq!(read_back(&program, &Options::default()).program.plans(), program.plans());
+    assert_eq!(read_back(&program, &LayoutConfig::default()).program.plans(), program.plans());
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn chains_round_trip(chains: Option<Vec<Chain>>) {
     for builder in Serializer::ALL {
         let mut program = of_values(vec![EValue::Null]);
         program.execution_plan.as_mut().unwrap()[0].chains = chains.clone();
-        let found = read_back(&program, &Options { builder, ..Options::default() });
+        let found = read_back(&program, &LayoutConfig { builder, ..LayoutConfig::default() });
         assert_eq!(found.program.plans()[0].chains, chains, "{builder:?}");
     }
 }
@@ -180,7 +180,7 @@ fn chains_round_trip_absent_or_empty() {
         Chain::default(),
         Chain { inputs: Some(vec![1]), outputs: Some(vec![]), ..Chain::default() },
     ]));
-    let frame = Frame { filename: Some("f.py".into()), lineno: 4, name: None, context: Some("".into()) };
+    let frame = StackFrame { filename: Some("f.py".into()), lineno: 4, name: None, context: Some("".into()) };
     let stacktrace = Some(vec![None, Some(vec![]), Some(vec![frame])]);
     chains_round_trip(Some(vec![Chain { instructions: Some(vec![]), stacktrace, ..Chain::default() }]));
 }
@@ -188,14 +188,14 @@ fn chains_round_trip_absent_or_empty() {
 #[test]
 fn an_absent_list_of_methods_and_of_values_stays_absent() {
     let program = Program { version: 3, ..Program::default() };
-    let found = read_back(&program, &Options::default()).program;
+    let found = read_back(&program, &LayoutConfig::default()).program;
     assert_eq!((found.version, found.execution_plan), (3, None));
     let plan = ExecutionPlan {
         memory: MemoryRequest { non_const_buffer_sizes: Some(vec![]), ..MemoryRequest::default() },
         ..ExecutionPlan::default()
     };
     let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
-    assert_eq!(read_back(&program, &Options::default()).program.plans(), program.plans());
+    assert_eq!(read_back(&program, &LayoutConfig::default()).program.plans(), program.plans());
 }
 
 // ------------------------------------------------------------------------------------------------------------------ data
@@ -242,7 +242,7 @@ fn data_round_trip_in_segments_and_inline() {
     let program = with_data();
     let bytes = [vec![1, 2], vec![3, 4], vec![5, 6, 7], vec![8], vec![], vec![10; 5]];
     for constants in [Storage::Segment, Storage::Inline] {
-        let found = read_back(&program, &Options { constants, ..Options::default() });
+        let found = read_back(&program, &LayoutConfig { constants, ..LayoutConfig::default() });
         assert_eq!(contents(&found.program), bytes);
         assert_eq!(found.inline_constants, constants == Storage::Inline);
         let inline = |program: &Program| program.plans()[0].delegates().iter().map(|d| d.inline).collect::<Vec<_>>();
@@ -254,7 +254,7 @@ fn data_round_trip_in_segments_and_inline() {
 
 #[test]
 fn the_layout_of_a_file_is_found() {
-    let found = read_back(&with_data(), &Options::default());
+    let found = read_back(&with_data(), &LayoutConfig::default());
     // Constants, states, payload, named data.
     assert_eq!(found.segments, [(0, 2), (128, 2), (256, 3), (384, 5)]);
     assert_eq!((found.constant_offsets, found.named_segments), (vec![0, 0], vec![3]));
@@ -281,8 +281,9 @@ fn head(length: u32, fields: [u64; 3]) -> Vec<u8> {
 
 #[test]
 fn a_header_has_its_fields_and_a_short_one_no_data_size() {
-    let expected =
-        |length, segment_data_size| Some(Header { length, program_size: 1, segment_base_offset: 2, segment_data_size });
+    let expected = |length, segment_data_size| {
+        Some(ProgramHeader { length, program_size: 1, segment_base_offset: 2, segment_data_size })
+    };
     assert_eq!(header(&head(32, [1, 2, 3])).unwrap(), expected(32, Some(3)));
     // H-6
     assert_eq!(header(&head(u32::MAX, [1, 2, 3])).unwrap(), expected(u32::MAX, Some(3)));
@@ -306,8 +307,8 @@ fn without_the_magic_there_is_no_header() {
 
 // --------------------------------------------------------------------------------------------------------- hostile files
 
-/// What the reader says of a program with this override, a path and its value.
-fn overridden(yaml: &str, set: &str) -> io::Result<Found> {
+/// Reads a program with this override, a path and its value.
+fn overridden(yaml: &str, set: &str) -> io::Result<ProgramContents> {
     let (path, value) = set.split_once(": ").unwrap();
     let assembly = assembled(&format!("{yaml}raw: {{set: {{\"{path}\": {value}}}}}\n"));
     read(&origin(assembly.program_file().unwrap().to_vec().unwrap()))
@@ -374,7 +375,7 @@ fn in_a_file_that_is_cut_off_missing_data_are_zeros() {
 
 #[test]
 fn no_cut_of_the_metadata_makes_it_panic() {
-    let bytes = file(&with_data(), &Options::default());
+    let bytes = file(&with_data(), &LayoutConfig::default());
     let end = header(&bytes).unwrap().unwrap().program_size as usize;
     for len in (0..end).step_by(7) {
         assert!(read(&origin(bytes[..len].to_vec())).is_err(), "{len}");
