@@ -58,12 +58,12 @@ fn errors_name_the_field_and_the_value() {
     ];
     let expected = [
         "expected the file identifier \"BP08\", found \"EP08\"",
-        "BundledProgram.program: the program is missing",
-        "Tensor.data: there are 8 bytes, the sizes say 16",
-        "Tensor.data: there are 17 bytes, the sizes say 16",
+        "BundledProgram.program: missing program",
+        "Tensor.data: found 8 bytes, expected 16",
+        "Tensor.data: found 17 bytes, expected 16",
         "Tensor.data: a vector of 16777232 items exceeds the file",
-        "Tensor.data: there are 16 bytes, the sizes say 24",
-        "Tensor.sizes: no tensor of element type float32 has such sizes",
+        "Tensor.data: found 16 bytes, expected 24",
+        "Tensor.sizes: invalid sizes for a tensor of element type float32",
         "Tensor.dim_order: not a permutation of 2 dimensions",
         "Tensor.dim_order: not a permutation of 2 dimensions",
         "Tensor.dim_order: not a permutation of 2 dimensions",

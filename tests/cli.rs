@@ -423,7 +423,7 @@ fn safetensors_are_converted_to_a_ptd_and_back() {
 
     // A .ptd with an invalid dim_order, or with sizes that do not match its data.
     folder.run(&["t.yaml", "-o", "t.ptd"]).exits(0);
-    for (order, message) in [([9, 0], "`t` does not name each dimension once"), ([1, 0], "`t` has not the bytes")] {
+    for (order, message) in [([9, 0], "`t` has an invalid dim_order"), ([1, 0], "`t` has data that do not match its sizes")] {
         let mut bytes = folder.read("t.ptd");
         let at = bytes.windows(6).position(|bytes| bytes == [2, 0, 0, 0, 1, 0]).unwrap();
         bytes[at + 4..at + 6].copy_from_slice(&order);

@@ -232,5 +232,5 @@ fn overlapping_lists_are_an_error() {
     bytes.extend([12u32, 4, COUNT].iter().flat_map(|word| word.to_le_bytes()));
     bytes.extend((0..COUNT).flat_map(|_| 4u32.to_le_bytes()));
     let error = reader::program::read(&Origin::Bytes(bytes.into())).unwrap_err().to_string();
-    assert!(error.contains("again and again"), "{error}");
+    assert!(error.contains("overlapping lists exceed the size limit"), "{error}");
 }

@@ -12,8 +12,8 @@ use pte_emit::reader;
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());
     for profile in [Profile::Strict, Profile::Legacy] {
-        let findings =
-            check::file(&origin, &ValidatorOptions { profile, data: true, ..ValidatorOptions::default() }).expect("no file is read");
+        let findings = check::file(&origin, &ValidatorOptions { profile, data: true, ..ValidatorOptions::default() })
+            .expect("no file is read");
         let readable = match bytes.get(4..8) {
             Some(b"ET12") => reader::program::read(&origin).is_ok(),
             Some(b"FT01") => reader::flat_tensor::read(&origin).is_ok(),
