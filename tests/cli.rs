@@ -248,7 +248,13 @@ fn an_output_in_a_read_only_folder_exits_with_3() {
         command = Command::new(copy);
         command.args(["model.yaml", "-o", "locked/model.pte"]).current_dir(folder.path()).uid(65534);
     }
-    let output = command.output().unwrap();
+    // Another test may start a process while the copy is open for writing: the copy is busy until that process executes its program.
+    let output = loop {
+        match command.output() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
     Done::of(&["model.yaml", "-o", "locked/model.pte"], output).exits(3).stderr_contains("locked/model.pte");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -423,7 +429,9 @@ fn safetensors_are_converted_to_a_ptd_and_back() {
 
     // A .ptd with an invalid dim_order, or with sizes that do not match its data.
     folder.run(&["t.yaml", "-o", "t.ptd"]).exits(0);
-    for (order, message) in [([9, 0], "`t` has an invalid dim_order"), ([1, 0], "`t` has data that do not match its sizes")] {
+    for (order, message) in
+        [([9, 0], "`t` has an invalid dim_order"), ([1, 0], "`t` has data that do not match its sizes")]
+    {
         let mut bytes = folder.read("t.ptd");
         let at = bytes.windows(6).position(|bytes| bytes == [2, 0, 0, 0, 1, 0]).unwrap();
         bytes[at + 4..at + 6].copy_from_slice(&order);

@@ -129,7 +129,8 @@ macro_rules! unions {
     ($( $(#[$doc:meta])* $union:ident $members:ident { $( $variant:ident $table:ident ),* $(,)? } )*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[allow(missing_docs)]
+        // The names are those of the schema.
+        #[allow(missing_docs, clippy::enum_variant_names)]
         pub enum $union {
             $( $variant ),*
         }
