@@ -151,7 +151,19 @@ impl<'f> Writer<'f> {
                 Kind::Int | Kind::UInt => FieldValue::UInt(0),
                 Kind::Long | Kind::ULong => FieldValue::ULong(0),
                 Kind::Double => FieldValue::Double(0.0),
-                _ => FieldValue::Byte(0),
+                Kind::Bool | Kind::Byte | Kind::Enum(_) | Kind::UnionTag => FieldValue::Byte(0),
+                // An offset is present as absent, empty or null.
+                Kind::Union(_)
+                | Kind::Text
+                | Kind::Table(_)
+                | Kind::Bytes
+                | Kind::AlignedBytes(_)
+                | Kind::Bools
+                | Kind::Ints
+                | Kind::Longs
+                | Kind::ULongs
+                | Kind::Doubles
+                | Kind::Tables(_) => return,
             },
         };
         match slots.binary_search_by_key(&slot, |(slot, _)| *slot) {

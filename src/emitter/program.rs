@@ -11,9 +11,10 @@ use crate::format::program::*;
 use crate::format::table::Union;
 use crate::layout::{DelegateData, LayoutConfig, Plan, Segment, Storage};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use crate::program::instruction::MAX_FIELDS;
 use crate::program::{
-    BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Program,
-    StackFrame, Tensor,
+    BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference, Instruction,
+    Program, StackFrame, Tensor,
 };
 
 /// Emits the FlatBuffer of `program`, without extended header, with `encodings` of its fields.
@@ -288,37 +289,21 @@ impl Emitter<'_> {
     }
 
     fn instruction(&mut self, instruction: &Instruction) -> Offset {
-        let (kind, table) = match instruction {
-            Instruction::KernelCall { op_index, args } => {
-                let args = self.w.vector(args.as_deref());
-                let slots = [(kernel_call::op_index, FieldValue::Int(*op_index)), (kernel_call::args, args)];
-                (InstructionType::KernelCall, self.w.table(&KERNEL_CALL, &slots))
-            }
-            Instruction::DelegateCall { delegate_index, args } => {
-                let args = self.w.vector(args.as_deref());
-                let slots =
-                    [(delegate_call::delegate_index, FieldValue::Int(*delegate_index)), (delegate_call::args, args)];
-                (InstructionType::DelegateCall, self.w.table(&DELEGATE_CALL, &slots))
-            }
-            Instruction::MoveCall { move_from, move_to } => {
-                let slots = [
-                    (move_call::move_from, FieldValue::Int(*move_from)),
-                    (move_call::move_to, FieldValue::Int(*move_to)),
-                ];
-                (InstructionType::MoveCall, self.w.table(&MOVE_CALL, &slots))
-            }
-            Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
-                let slots = [
-                    (jump_false_call::cond_value_index, FieldValue::Int(*cond_value_index)),
-                    (jump_false_call::destination_instruction, FieldValue::Int(*destination_instruction)),
-                ];
-                (InstructionType::JumpFalseCall, self.w.table(&JUMP_FALSE_CALL, &slots))
-            }
-            Instruction::FreeCall { value_index } => (
-                InstructionType::FreeCall,
-                self.w.table(&FREE_CALL, &[(free_call::value_index, FieldValue::Int(*value_index))]),
-            ),
-        };
+        let mut slots = [(0, FieldValue::Int(0)); MAX_FIELDS];
+        let mut count = 0;
+        for field in instruction.fields() {
+            let value = match field.reference {
+                FieldReference::Args(args) => self.w.vector(args),
+                FieldReference::Operator(index)
+                | FieldReference::Delegate(index)
+                | FieldReference::Operand(index, _)
+                | FieldReference::Destination(index) => FieldValue::Int(index),
+            };
+            slots[count] = (field.slot, value);
+            count += 1;
+        }
+        let kind = instruction.kind();
+        let table = self.w.table(kind.table(), &slots[..count]);
         self.union(&INSTRUCTION, kind.tag(), table)
     }
 

@@ -9,30 +9,31 @@ pub const IDENTIFIER: &str = "BP08";
 
 tables! {
     /// Root table: a complete `.pte` and its tests.
-    BUNDLED_PROGRAM = bundled_program "BundledProgram" {
+    BUNDLED_PROGRAM = bundled_program BundledProgram {
         version: UInt, method_test_suites: Tables(&BUNDLED_METHOD_TEST_SUITE), program: AlignedBytes(32),
     }
     /// The tests of one method.
-    BUNDLED_METHOD_TEST_SUITE = bundled_method_test_suite "BundledMethodTestSuite" {
+    BUNDLED_METHOD_TEST_SUITE = bundled_method_test_suite BundledMethodTestSuite {
         method_name: Text, test_cases: Tables(&BUNDLED_METHOD_TEST_CASE),
     }
     /// One test.
-    BUNDLED_METHOD_TEST_CASE = bundled_method_test_case "BundledMethodTestCase" {
+    BUNDLED_METHOD_TEST_CASE = bundled_method_test_case BundledMethodTestCase {
         inputs: Tables(&VALUE), expected_outputs: Tables(&VALUE),
     }
     /// An input or an output of a test.
-    VALUE = value "Value" { val_type: UnionTag, val: Union(VALUE_UNION) }
-    /// A tensor with its bytes.
-    TENSOR = tensor "Tensor" { scalar_type: Named(&SCALAR_TYPE), sizes: Ints, data: AlignedBytes(16), dim_order: Bytes }
-    /// An integer.
-    INT = int "Int" { int_val: Long }
-    /// A truth value.
-    BOOL = bool_ "Bool" { bool_val: Bool }
-    /// A floating point number.
-    DOUBLE = double "Double" { double_val: Double }
+    VALUE = value Value { val_type: UnionTag, val: Union(VALUE_UNION) }
 }
 
 unions! {
     /// Members of the union `ValueUnion`.
-    ValueType VALUE_UNION { Tensor TENSOR, Int INT, Bool BOOL, Double DOUBLE }
+    ValueType VALUE_UNION {
+        /// A tensor with its bytes.
+        Tensor: TENSOR = tensor { scalar_type: Named(&SCALAR_TYPE), sizes: Ints, data: AlignedBytes(16), dim_order: Bytes }
+        /// An integer.
+        Int: INT = int { int_val: Long }
+        /// A truth value.
+        Bool: BOOL = bool_ { bool_val: Bool }
+        /// A floating point number.
+        Double: DOUBLE = double { double_val: Double }
+    }
 }

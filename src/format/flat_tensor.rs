@@ -10,9 +10,9 @@ pub const IDENTIFIER: &str = "FT01";
 
 tables! {
     /// Root table. Its segments have the same table as a program's.
-    FLAT_TENSOR = flat_tensor "FlatTensor" { version: UInt, segments: Tables(&DATA_SEGMENT), named_data: Tables(&NAMED_DATA) }
+    FLAT_TENSOR = flat_tensor FlatTensor { version: UInt, segments: Tables(&DATA_SEGMENT), named_data: Tables(&NAMED_DATA) }
     /// A blob or a tensor with a key.
-    NAMED_DATA = named_data "NamedData" { key: Text, segment_index: UInt, tensor_layout: Child(&TENSOR_LAYOUT) }
+    NAMED_DATA = named_data NamedData { key: Text, segment_index: UInt, tensor_layout: Child(&TENSOR_LAYOUT) }
     /// Element type, sizes and order of dimensions of a tensor.
-    TENSOR_LAYOUT = tensor_layout "TensorLayout" { scalar_type: Named(&SCALAR_TYPE), sizes: Ints, dim_order: Bytes }
+    TENSOR_LAYOUT = tensor_layout TensorLayout { scalar_type: Named(&SCALAR_TYPE), sizes: Ints, dim_order: Bytes }
 }

@@ -89,13 +89,13 @@ impl Enum {
 /// Declares slot tables: for each table a `static` [`TableSchema`] and a module of slot numbers, so that `tensor::sizes` is a `u16`
 /// and `TENSOR.fields[tensor::sizes]` describes the field.
 macro_rules! tables {
-    ($( $(#[$doc:meta])* $static:ident = $module:ident $name:literal { $( $field:ident : $kind:expr ),* $(,)? } )*) => {$(
+    ($( $(#[$doc:meta])* $static:ident = $module:ident $name:ident { $( $field:ident : $kind:expr ),* $(,)? } )*) => {$(
         $(#[$doc])*
         pub static $static: $crate::format::TableSchema = $crate::format::TableSchema {
-            name: $name,
+            name: stringify!($name),
             fields: &[$( $crate::format::Field { name: stringify!($field), kind: $kind } ),*],
         };
-        #[doc = concat!("SlotNumber numbers of `", $name, "`.")]
+        #[doc = concat!("Slot numbers of `", stringify!($name), "`.")]
         // Not every slot is written or read by its number.
         #[allow(non_upper_case_globals, missing_docs, dead_code)]
         pub mod $module {
@@ -124,9 +124,13 @@ pub trait Union: Copy + 'static {
     }
 }
 
-/// Declares unions: for each an enum, and the tables of its members for slot tables.
+/// Declares unions: for each an enum of its members, and the slot tables of the members in the order of their tags.
 macro_rules! unions {
-    ($( $(#[$doc:meta])* $union:ident $members:ident { $( $variant:ident $table:ident ),* $(,)? } )*) => {$(
+    ($( $(#[$doc:meta])* $union:ident $members:ident {
+        $( $(#[$member_doc:meta])* $variant:ident : $table:ident = $module:ident { $($fields:tt)* } )*
+    } )*) => {$(
+        $crate::format::table::tables! { $( $(#[$member_doc])* $table = $module $variant { $($fields)* } )* }
+
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         // The names are those of the schema.

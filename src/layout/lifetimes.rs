@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::operators::{self, Role};
-use crate::program::operand::OperandAccess;
+use crate::program::OperandAccess;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator};
 
 /// Lifetimes of the values of a method. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read
@@ -86,15 +86,15 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
                     usize::try_from(*arg).into_iter().for_each(|target| _ = last_writes.insert(target, time));
                 }
             }
-            for operand in instruction.operands() {
-                if operand.access == OperandAccess::Write {
-                    pass.record(operand.value, Some(Role::Out));
+            for (_, value, access) in instruction.operands() {
+                if access == OperandAccess::Write {
+                    pass.record(value, Some(Role::Out));
                     // The target of the moves of a branch is live from the jump before the branch (E-10).
                     if let Some((jump, _)) = pass.branches.last() {
-                        lifetimes.touch(operand.value, *jump);
+                        lifetimes.touch(value, *jump);
                     }
                 }
-                lifetimes.touch(operand.value, time);
+                lifetimes.touch(value, time);
             }
             if let Some(destination) = instruction.destination() {
                 let destination = u32::try_from(destination).unwrap_or(u32::MAX).saturating_add(first);

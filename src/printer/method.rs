@@ -11,8 +11,8 @@ use super::yaml::{self, FlowMap};
 use crate::data::number;
 use crate::format::ScalarType;
 use crate::operators::{self, ArgKind, Base, Role, Signature};
+use crate::program::OperandAccess;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::operand::OperandAccess;
 use crate::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, Tensor, TensorData,
     contiguous,
@@ -187,8 +187,8 @@ impl<'p> MethodPrinter<'p> {
                 let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
                 visit(*arg, role.is_none_or(|role| role == Role::Out));
             }
-            let written = instruction.operands().filter(|operand| operand.access == OperandAccess::Write);
-            written.for_each(|operand| visit(operand.value, true));
+            let written = instruction.operands().filter(|(_, _, access)| *access == OperandAccess::Write);
+            written.for_each(|(_, value, _)| visit(value, true));
         }
         self.produced = produced;
     }
@@ -246,19 +246,13 @@ impl<'p> MethodPrinter<'p> {
                 count_use((*arg).into());
                 mark(arg);
             }
-            for operand in instruction.operands() {
-                count_use(operand.value.into());
-                if operand.access == OperandAccess::Read {
-                    mark(&operand.value);
+            for (_, value, access) in instruction.operands() {
+                count_use(value.into());
+                if access == OperandAccess::Read {
+                    mark(&value);
                 }
             }
         }
-        let scalar = |value: &EValue| {
-            matches!(
-                value,
-                EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) | EValue::String(Some(_))
-            )
-        };
         for (index, value) in self.plan.values().iter().enumerate() {
             if implied[index] && uses[index] == 1 {
                 self.inlined[index] = true;
@@ -280,9 +274,22 @@ impl<'p> MethodPrinter<'p> {
                         self.inlined[index] = true;
                     }
                 }
-                EValue::DoubleList(Some(_)) | EValue::BoolList(Some(_)) => self.inlined[index] = true,
-                EValue::TensorList(Some(_)) | EValue::OptionalTensorList(Some(_)) => self.inlined[index] = true,
-                value => self.inlined[index] = scalar(value),
+                EValue::Null
+                | EValue::Int(_)
+                | EValue::Bool(_)
+                | EValue::Double(_)
+                | EValue::String(Some(_))
+                | EValue::DoubleList(Some(_))
+                | EValue::BoolList(Some(_))
+                | EValue::TensorList(Some(_))
+                | EValue::OptionalTensorList(Some(_)) => self.inlined[index] = true,
+                EValue::Tensor(_)
+                | EValue::String(None)
+                | EValue::IntList(None)
+                | EValue::DoubleList(None)
+                | EValue::BoolList(None)
+                | EValue::TensorList(None)
+                | EValue::OptionalTensorList(None) => {}
             }
         }
     }
@@ -306,8 +313,8 @@ impl<'p> MethodPrinter<'p> {
             let name = instruction.operator().map_or("part", |operator| self.short_name(operator));
             let produced = instruction.args().iter().filter(|arg| self.is_produced(**arg));
             produced.for_each(|arg| suggest(*arg, name));
-            let written = instruction.operands().filter(|operand| operand.access == OperandAccess::Write);
-            written.for_each(|operand| suggest(operand.value, "merged"));
+            let written = instruction.operands().filter(|(_, _, access)| *access == OperandAccess::Write);
+            written.for_each(|(_, value, _)| suggest(value, "merged"));
         }
         let named = self.plan.values().iter().enumerate().filter(|(index, _)| !self.inlined[*index]);
         let named: Vec<(usize, &'p str)> =
@@ -356,7 +363,14 @@ impl<'p> MethodPrinter<'p> {
             out.push_str(": ");
             let is_scalar = match value {
                 EValue::Double(x) => !number::has_nan_payload(*x),
-                value => matches!(value, EValue::Int(_) | EValue::Bool(_) | EValue::Null),
+                EValue::Int(_) | EValue::Bool(_) | EValue::Null => true,
+                EValue::Tensor(_)
+                | EValue::String(_)
+                | EValue::IntList(_)
+                | EValue::DoubleList(_)
+                | EValue::BoolList(_)
+                | EValue::TensorList(_)
+                | EValue::OptionalTensorList(_) => false,
             };
             let late = self.hints.late_numbers
                 && !self.produced[index]
@@ -613,9 +627,15 @@ impl<'p> MethodPrinter<'p> {
             }
             EValue::DoubleList(Some(items)) if list_of(Base::Float) => yaml::list(out, items, number::double),
             EValue::BoolList(Some(items)) if list_of(Base::Bool) => yaml::list(out, items, yaml::number),
-            other => {
+            value @ (EValue::Tensor(_)
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_)) => {
                 let mut fields = FlowMap::new(out);
-                self.declared(other, &mut fields);
+                self.declared(value, &mut fields);
                 fields.end();
             }
         }

@@ -5,8 +5,8 @@
 
 pub mod attributes;
 pub mod element;
+pub(crate) mod instruction;
 mod ints;
-pub mod operand;
 pub mod test_cases;
 
 use std::borrow::Cow;
@@ -15,6 +15,7 @@ use crate::data::{Blob, BlobId};
 use crate::format::ScalarType;
 use crate::format::program::KernelType;
 use crate::format::table::Union;
+pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
 pub use ints::{Args, Ints, Sizes};
 
 /// A program: the methods of a model and the data they need (table `Program`).
@@ -354,44 +355,6 @@ pub struct Chain {
     pub instructions: Option<Vec<Instruction>>,
     /// Stack trace of each instruction.
     pub stacktrace: Option<Vec<Option<Vec<StackFrame>>>>,
-}
-
-/// An instruction (table `Instruction`, union `InstructionArguments`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Instruction {
-    /// Runs a kernel on values.
-    KernelCall {
-        /// Index into `operators`.
-        op_index: i32,
-        /// Indices of values.
-        args: Option<Args>,
-    },
-    /// Runs a delegate on values.
-    DelegateCall {
-        /// Index into `delegates`.
-        delegate_index: i32,
-        /// Indices of values.
-        args: Option<Args>,
-    },
-    /// Copies a value.
-    MoveCall {
-        /// Index of the source.
-        move_from: i32,
-        /// Index of the target.
-        move_to: i32,
-    },
-    /// Jumps if a value is false.
-    JumpFalseCall {
-        /// Index of the condition.
-        cond_value_index: i32,
-        /// Index of the next instruction, absolute in its chain.
-        destination_instruction: i32,
-    },
-    /// Frees a tensor's memory.
-    FreeCall {
-        /// Index of the tensor.
-        value_index: i32,
-    },
 }
 
 /// One line of a stack trace (table `Frame`).

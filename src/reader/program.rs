@@ -18,8 +18,9 @@ use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef, Table
 use crate::format::program as schema;
 use crate::format::program::*;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use crate::program::instruction::InstructionSource;
 use crate::program::{
-    BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Instruction,
+    Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Instruction,
     Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, StackFrame, Tensor, TensorData,
 };
 
@@ -595,23 +596,19 @@ fn instruction(t: TableRef<'_, '_>) -> Result<Instruction> {
     let Some(a) = table else {
         return t.wrong(instruction::instr_args, "missing instruction");
     };
-    Ok(match kind {
-        InstructionType::KernelCall => {
-            Instruction::KernelCall { op_index: a.i32(kernel_call::op_index)?, args: a.i32s(kernel_call::args)? }
-        }
-        InstructionType::DelegateCall => Instruction::DelegateCall {
-            delegate_index: a.i32(delegate_call::delegate_index)?,
-            args: a.i32s(delegate_call::args)?,
-        },
-        InstructionType::MoveCall => {
-            Instruction::MoveCall { move_from: a.i32(move_call::move_from)?, move_to: a.i32(move_call::move_to)? }
-        }
-        InstructionType::JumpFalseCall => Instruction::JumpFalseCall {
-            cond_value_index: a.i32(jump_false_call::cond_value_index)?,
-            destination_instruction: a.i32(jump_false_call::destination_instruction)?,
-        },
-        InstructionType::FreeCall => Instruction::FreeCall { value_index: a.i32(free_call::value_index)? },
-    })
+    Instruction::read(kind, &a)
+}
+
+impl InstructionSource for TableRef<'_, '_> {
+    type Error = Box<ReadError>;
+
+    fn index(&self, slot: u16) -> Result<i32> {
+        self.i32(slot)
+    }
+
+    fn args(&self, slot: u16) -> Result<Option<Args>> {
+        self.i32s(slot)
+    }
 }
 
 #[cfg(test)]

@@ -4,27 +4,21 @@ use std::collections::HashMap;
 
 use super::super::finding::shown;
 use super::super::path::Reporter;
-use super::values::tag as kinds;
 use super::{FirstByName, is_index, listed};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::format::bundled_program::{
-    bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
+    ValueType, bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
 };
 use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
-use crate::format::program as schema;
+use crate::format::program::{self as schema, KernelType};
+use crate::format::table::Union;
 use crate::program::{is_dim_order, nbytes};
 
 /// Alignment in bytes that the runtime requires of a program in memory.
 const PROGRAM_ALIGNMENT: usize = 16;
-
-/// Tags of the union of test values.
-const TENSOR: u8 = 1;
-const INT: u8 = 2;
-const BOOL: u8 = 3;
-const DOUBLE: u8 = 4;
 
 /// Checks the program's alignment. Returns its offset and size in bytes, if there is a program.
 pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usize, usize)> {
@@ -129,43 +123,45 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
 
 /// Checks a test value against the method's value `own`.
 fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-    let kind = t.u8(value::val_type);
+    let tag = t.u8(value::val_type);
     let at = t.near(value::val_type);
     let rule = if output { "B-10" } else { "B-7" };
-    let child = t.child(value::val).filter(|_| (TENSOR..=DOUBLE).contains(&kind));
-    let Some(child) = child else {
-        let found = format_args!("val_type {kind}, or no val");
-        return report.add(rule, path, at, found, format_args!("val_type 1 to 4, and a val"));
+    let (Some(kind), Some(child)) = (ValueType::of_tag(tag), t.child(value::val)) else {
+        let found = format_args!("val_type {tag}, or no val");
+        let members = ValueType::MEMBERS.len();
+        return report.add(rule, path, at, found, format_args!("val_type 1 to {members}, and a val"));
     };
-    if output && kind != TENSOR {
-        report.add(rule, path, at, format_args!("val_type {kind}"), format_args!("a Tensor ({TENSOR})"));
-    }
-    if kind == TENSOR {
+    if kind == ValueType::Tensor {
         check_tensor(child, path, report);
+    } else if output {
+        let expected = format_args!("a Tensor ({})", ValueType::Tensor.tag());
+        report.add(rule, path, at, format_args!("val_type {tag}"), expected);
     }
     let Some(own) = own else { return };
-    let own_kind = own.u8(schema::evalue::val_type);
+    let own_kind = KernelType::of_tag(own.u8(schema::evalue::val_type));
     let Some(own) = own.child(schema::evalue::val) else { return };
     let same_kind = match kind {
-        TENSOR => own_kind == kinds::TENSOR,
-        INT => own_kind == kinds::INT,
-        BOOL => own_kind == kinds::BOOL,
-        _ => own_kind == kinds::DOUBLE,
+        ValueType::Tensor => KernelType::Tensor,
+        ValueType::Int => KernelType::Int,
+        ValueType::Bool => KernelType::Bool,
+        ValueType::Double => KernelType::Double,
     };
     let rule = if output { "B-10" } else { "B-8" };
-    if !same_kind {
+    if own_kind != Some(same_kind) {
         let expected = format_args!("kind {}, as in the method", super::values::name(own_kind));
-        return report.add(rule, path, at, format_args!("val_type {kind}"), expected);
+        return report.add(rule, path, at, format_args!("val_type {tag}"), expected);
+    }
+    // Expected outputs that are no tensors were reported above.
+    if output && kind != ValueType::Tensor {
+        return;
     }
     let differs = match kind {
-        TENSOR => return compare(child, own, output, path, report),
-        // Expected outputs that are no tensors were reported above.
-        _ if output => return,
-        INT => (child.i64(int::int_val) != own.i64(schema::int::int_val))
+        ValueType::Tensor => return compare(child, own, output, path, report),
+        ValueType::Int => (child.i64(int::int_val) != own.i64(schema::int::int_val))
             .then(|| (child.i64(int::int_val).to_string(), own.i64(schema::int::int_val).to_string())),
-        BOOL => (child.u8(bool_::bool_val) != own.u8(schema::bool_::bool_val))
+        ValueType::Bool => (child.u8(bool_::bool_val) != own.u8(schema::bool_::bool_val))
             .then(|| (child.u8(bool_::bool_val).to_string(), own.u8(schema::bool_::bool_val).to_string())),
-        _ => {
+        ValueType::Double => {
             let (a, b) = (child.f64(double::double_val), own.f64(schema::double::double_val));
             let close = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-4 + 1e-5 * b.abs();
             (!close).then(|| (format!("{a:?}"), format!("{b:?}")))

@@ -7,14 +7,15 @@ use std::collections::HashSet;
 
 use super::super::path::Reporter;
 use super::is_index;
-use super::values::{self, tag};
+use super::values;
 use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables, Vector};
 use crate::format::path::Trail;
 use crate::format::program::{
-    chain, delegate_call, evalue, execution_plan, free_call, instruction, jump_false_call, kernel_call, move_call,
-    operator, tensor,
+    InstructionType, KernelType, chain, delegate_call, evalue, execution_plan, free_call, instruction, jump_false_call,
+    kernel_call, move_call, operator, tensor,
 };
+use crate::format::table::Union;
 
 /// Longest name of an operator with its overload, in bytes: a limit of the runtime.
 const MAX_NAME: usize = 99;
@@ -106,18 +107,24 @@ fn defect(op: Table<'_>) -> Option<OperatorDefect> {
 
 impl InstructionContext<'_> {
     fn check(&self, t: Table<'_>, count: usize, called: &mut [bool], path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-        let kind = t.u8(instruction::instr_args_type);
+        let tag = t.u8(instruction::instr_args_type);
         let at = t.near(instruction::instr_args_type);
-        if !(1..=5).contains(&kind) && t.has(instruction::instr_args) {
-            return report.add("I-2", path, at, format_args!("instr_args_type {kind}"), format_args!("1 to 5"));
-        }
-        let Some(a) = t.child(instruction::instr_args) else {
-            let found = format_args!("instr_args_type {kind} without instr_args");
-            return report.add("I-1", path, at, found, format_args!("an instruction"));
+        let (kind, table) = (InstructionType::of_tag(tag), t.child(instruction::instr_args));
+        let (kind, a) = match (kind, table) {
+            (Some(kind), Some(a)) => (kind, a),
+            (None, _) if t.has(instruction::instr_args) => {
+                let members = InstructionType::MEMBERS.len();
+                let expected = format_args!("1 to {members}");
+                return report.add("I-2", path, at, format_args!("instr_args_type {tag}"), expected);
+            }
+            (_, None) | (None, _) => {
+                let found = format_args!("instr_args_type {tag} without instr_args");
+                return report.add("I-1", path, at, found, format_args!("an instruction"));
+            }
         };
         match kind {
-            1 => self.kernel(a, path, report),
-            2 => {
+            InstructionType::KernelCall => self.kernel(a, path, report),
+            InstructionType::DelegateCall => {
                 if self.args("I-10", a, delegate_call::args, path, report).is_some() {
                     let index = a.i32(delegate_call::delegate_index);
                     match usize::try_from(index).ok().and_then(|index| called.get_mut(index)) {
@@ -130,13 +137,13 @@ impl InstructionContext<'_> {
                     }
                 }
             }
-            3 => self.move_call(a, path, report),
-            4 => self.jump(a, count, path, report),
-            _ => self.free(a, path, report),
+            InstructionType::MoveCall => self.move_call(a, path, report),
+            InstructionType::JumpFalseCall => self.jump(a, count, path, report),
+            InstructionType::FreeCall => self.free(a, path, report),
         }
     }
 
-    /// Checks a field that is the index of a value. Returns the index and the tag of the value, if it is in range.
+    /// Checks a field that is the index of a value. Returns the index and the kind of the value, if it is in range.
     fn value(
         &self,
         rule: &str,
@@ -145,7 +152,7 @@ impl InstructionContext<'_> {
         name: &'static str,
         path: &Trail<'_>,
         report: &mut Reporter<'_, '_>,
-    ) -> Option<(usize, u8)> {
+    ) -> Option<(usize, Option<KernelType>)> {
         let index = a.i32(slot);
         if is_index(index.into(), self.values.len()) {
             return Some((index as usize, values::kind(&self.values, index as usize)));
@@ -249,7 +256,7 @@ impl InstructionContext<'_> {
 
     fn tensor(&self, index: usize) -> Option<Table<'_>> {
         let value = self.values.get(index)?;
-        if value.u8(evalue::val_type) == tag::TENSOR { value.child(evalue::val) } else { None }
+        if value.u8(evalue::val_type) == KernelType::Tensor.tag() { value.child(evalue::val) } else { None }
     }
 
     fn move_call(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {

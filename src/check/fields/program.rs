@@ -6,14 +6,15 @@ use super::super::path::Reporter;
 use super::flat_tensor::ExternalKeys;
 use super::segments::ProgramData;
 use super::tensors::TensorContext;
-use super::values::{self, tag};
+use super::values;
 use super::{FirstByName, is_index};
 use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{
-    evalue, execution_plan, extra_tensor_info, named_data, non_const_buffer_device, program, tensor,
+    KernelType, evalue, execution_plan, extra_tensor_info, named_data, non_const_buffer_device, program, tensor,
 };
+use crate::format::table::Union;
 
 /// Checks a program.
 pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, report: &mut Reporter<'_, '_>) {
@@ -158,7 +159,7 @@ fn check_devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut R
 
 /// Returns `true` if a value is a constant tensor, which must not be written.
 fn is_constant(values: &Tables<'_>, index: usize) -> bool {
-    let value = values.get(index).filter(|value| value.u8(evalue::val_type) == tag::TENSOR);
+    let value = values.get(index).filter(|value| value.u8(evalue::val_type) == KernelType::Tensor.tag());
     let Some(t) = value.and_then(|value| value.child(evalue::val)) else { return false };
     let external = t.child(tensor::extra_tensor_info).is_some_and(|extra| extra.i8(extra_tensor_info::location) == 1);
     !t.has(tensor::allocation_info) && (external || t.u32(tensor::data_buffer_idx) > 0)
@@ -189,7 +190,25 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
                 );
             }
             let kind = values::kind(values, index as usize);
-            if !matches!(kind, tag::NULL..=tag::STRING) {
+            let is_valid = match kind {
+                Some(
+                    KernelType::Null
+                    | KernelType::Int
+                    | KernelType::Bool
+                    | KernelType::Double
+                    | KernelType::Tensor
+                    | KernelType::String,
+                ) => true,
+                Some(
+                    KernelType::IntList
+                    | KernelType::DoubleList
+                    | KernelType::BoolList
+                    | KernelType::TensorList
+                    | KernelType::OptionalTensorList,
+                )
+                | None => false,
+            };
+            if !is_valid {
                 let found = format_args!("values[{index}] of kind {}", values::name(kind));
                 let expected = format_args!("a Tensor, Int, Double, Bool, String or Null");
                 report.add("M-28", &path, at, found, expected);

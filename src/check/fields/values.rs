@@ -6,32 +6,17 @@ use super::tensors::TensorContext;
 use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
-use crate::format::program::{KERNEL_TYPES, evalue, int_list, optional_tensor_list, string, tensor_list};
+use crate::format::program::{KernelType, evalue, int_list, optional_tensor_list, string, tensor_list};
+use crate::format::table::Union;
 
-/// Tags of the union `KernelTypes`.
-pub mod tag {
-    #![allow(missing_docs)]
-    pub const NULL: u8 = 1;
-    pub const INT: u8 = 2;
-    pub const BOOL: u8 = 3;
-    pub const DOUBLE: u8 = 4;
-    pub const TENSOR: u8 = 5;
-    pub const STRING: u8 = 6;
-    pub const INT_LIST: u8 = 7;
-    pub const DOUBLE_LIST: u8 = 8;
-    pub const BOOL_LIST: u8 = 9;
-    pub const TENSOR_LIST: u8 = 10;
-    pub const OPTIONAL_TENSOR_LIST: u8 = 11;
-}
-
-/// Returns the tag of a value; 0 if the index is out of range.
-pub fn kind(values: &Tables<'_>, index: usize) -> u8 {
-    values.get(index).map_or(0, |value| value.u8(evalue::val_type))
+/// Returns the kind of a value; `None` if the index is out of range or the tag is unknown.
+pub fn kind(values: &Tables<'_>, index: usize) -> Option<KernelType> {
+    values.get(index).and_then(|value| KernelType::of_tag(value.u8(evalue::val_type)))
 }
 
 /// Returns the name of a kind in the schema.
-pub fn name(tag: u8) -> &'static str {
-    usize::from(tag).checked_sub(1).and_then(|tag| KERNEL_TYPES.get(tag)).map_or("none", |table| table.name)
+pub fn name(kind: Option<KernelType>) -> &'static str {
+    kind.map_or("none", |kind| kind.table().name)
 }
 
 /// Checks all values. Returns the indices of the IntLists that contain Bools: only delegates may read them.
@@ -44,40 +29,44 @@ pub fn check(
     let mut bool_lists = Vec::new();
     for (index, value) in values.iter().enumerate() {
         let path = path.item(index);
-        let kind = value.u8(evalue::val_type);
+        let tag = value.u8(evalue::val_type);
         let at = value.near(evalue::val_type);
-        let known = usize::from(kind).wrapping_sub(1) < KERNEL_TYPES.len();
-        if !known && value.has(evalue::val) {
-            let expected = format_args!("1 to {}", KERNEL_TYPES.len());
-            report.add("M-13", &path, at, format_args!("val_type {kind}"), expected);
+        let kind = KernelType::of_tag(tag);
+        if kind.is_none() && value.has(evalue::val) {
+            let expected = format_args!("1 to {}", KernelType::MEMBERS.len());
+            report.add("M-13", &path, at, format_args!("val_type {tag}"), expected);
             continue;
         }
-        if kind == tag::NULL {
+        if kind == Some(KernelType::Null) {
             continue;
         }
-        let Some(child) = value.child(evalue::val) else {
-            report.add("M-2", &path, at, format_args!("val_type {kind} without val"), format_args!("a value"));
+        let (Some(kind), Some(child)) = (kind, value.child(evalue::val)) else {
+            report.add("M-2", &path, at, format_args!("val_type {tag} without val"), format_args!("a value"));
             continue;
         };
         match kind {
-            tag::TENSOR => context.check(child, &path, report),
-            tag::STRING if !child.has(string::string_val) => {
-                report.add(
-                    "M-5",
-                    &path.field("string_val"),
-                    child.at,
-                    format_args!("no string_val"),
-                    format_args!("a string (may be empty)"),
-                );
+            KernelType::Tensor => context.check(child, &path, report),
+            KernelType::String => {
+                if !child.has(string::string_val) {
+                    let path = path.field("string_val");
+                    let expected = format_args!("a string (may be empty)");
+                    report.add("M-5", &path, child.at, format_args!("no string_val"), expected);
+                }
             }
-            tag::DOUBLE_LIST | tag::BOOL_LIST if !child.has(0) => {
-                report.missing_list("M-6", &path, "items", child.at);
+            KernelType::DoubleList | KernelType::BoolList => {
+                if !child.has(0) {
+                    report.missing_list("M-6", &path, "items", child.at);
+                }
             }
-            tag::INT_LIST if int_list(&values, child, index, &path, report) => bool_lists.push(index),
-            tag::TENSOR_LIST => check_tensor_list(&values, child, index, false, &path, report),
-            tag::OPTIONAL_TENSOR_LIST => check_tensor_list(&values, child, index, true, &path, report),
-            // Other kinds have no further constraints, or were reported above as unknown.
-            _ => {}
+            KernelType::IntList => {
+                if int_list(&values, child, index, &path, report) {
+                    bool_lists.push(index);
+                }
+            }
+            KernelType::TensorList => check_tensor_list(&values, child, index, false, &path, report),
+            KernelType::OptionalTensorList => check_tensor_list(&values, child, index, true, &path, report),
+            // No further constraints.
+            KernelType::Null | KernelType::Int | KernelType::Bool | KernelType::Double => {}
         }
     }
     bool_lists
@@ -100,12 +89,12 @@ fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, 
             continue;
         }
         match kind(values, item as usize) {
-            tag::INT | tag::BOOL if item as usize > own => {
+            Some(KernelType::Int | KernelType::Bool) if item as usize > own => {
                 let expected = format_args!("an index less than {own}, the index of the list");
                 report.add("G-29", &path, at, format_args!("value {item}"), expected);
             }
-            tag::INT => {}
-            tag::BOOL => bool_lists = true,
+            Some(KernelType::Int) => {}
+            Some(KernelType::Bool) => bool_lists = true,
             other => {
                 let found = format_args!("values[{item}] of kind {}", name(other));
                 report.add("M-8", &path, at, found, format_args!("the index of an Int"));
@@ -149,8 +138,8 @@ fn check_tensor_list(
             continue;
         }
         match kind(values, item as usize) {
-            tag::TENSOR => {}
-            tag::NULL if optional => {}
+            Some(KernelType::Tensor) => {}
+            Some(KernelType::Null) if optional => {}
             other => {
                 let found = format_args!("values[{item}] of kind {}", name(other));
                 report.add(rule, &path, at, found, format_args!("the index of a tensor"));

@@ -10,8 +10,8 @@ use crate::data::BlobId;
 use crate::operators::kernels::KernelConstraints;
 use crate::operators::kinds::{Kinds, narrower};
 use crate::operators::{Base, OperatorSet, Role, Signature};
+use crate::program::OperandAccess;
 use crate::program::element::{Element, Part};
-use crate::program::operand::OperandAccess;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
 
 /// Operators whose result is a view of their first argument: they write no bytes.
@@ -308,7 +308,7 @@ impl<'p> MethodAnalysis<'p> {
     pub fn element_of(&self, access: &Access) -> Element {
         let instruction = self.steps.get(access.step as usize).map(|step| step.instruction);
         match instruction.and_then(|instruction| instruction.operands().nth(access.arg as usize)) {
-            Some(operand) => self.field(access.step, operand.field),
+            Some((field, ..)) => self.field(access.step, field),
             None => self.arg(access.step, access.arg as usize),
         }
     }
@@ -342,13 +342,13 @@ impl<'p> MethodAnalysis<'p> {
                 };
                 self.add_access(*value, step_number, arg, kind, limit);
             }
-            for (arg, operand) in step.instruction.operands().enumerate() {
-                let kind = match operand.access {
+            for (arg, (_, value, operand_access)) in step.instruction.operands().enumerate() {
+                let kind = match operand_access {
                     OperandAccess::Read => AccessKind::Read,
                     OperandAccess::Write => AccessKind::Alias,
                     OperandAccess::Release => AccessKind::Unknown,
                 };
-                self.add_access(operand.value, step_number, arg, kind, limit);
+                self.add_access(value, step_number, arg, kind, limit);
             }
             self.by_step.push(self.accesses.len() as u32);
         }

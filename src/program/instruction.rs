@@ -1,0 +1,212 @@
+//! The instructions: one table declares each with its fields and what a field refers to. Emitter, reader, memory planning and `check`
+//! use the table.
+//!
+//! What a kernel does with its arguments is a fact of its operator, not of the instruction.
+
+use super::ints::Args;
+use crate::format::program::InstructionType;
+
+/// A field of an [`Instruction`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InstructionField<'a> {
+    /// Name in the schema.
+    pub name: &'static str,
+    /// Slot number in the table of the instruction.
+    pub slot: u16,
+    /// What it refers to.
+    pub reference: FieldReference<'a>,
+}
+
+/// What a field of an instruction refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldReference<'a> {
+    /// Index of the operator of a kernel call.
+    Operator(i32),
+    /// Index of the delegate of a delegate call.
+    Delegate(i32),
+    /// Index of a value, and what the instruction does with it.
+    Operand(i32, OperandAccess),
+    /// Index of the instruction that may be executed next instead of the following one.
+    Destination(i32),
+    /// Indices of the values that are passed to a kernel or a delegate.
+    Args(Option<&'a [i32]>),
+}
+
+/// What an instruction does with an operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperandAccess {
+    /// Reads the value.
+    Read,
+    /// Replaces the value.
+    Write,
+    /// Releases its memory.
+    Release,
+}
+
+/// The table of an instruction in a file.
+pub(crate) trait InstructionSource {
+    /// Error of a damaged table.
+    type Error;
+
+    /// Returns the number in a slot.
+    fn index(&self, slot: u16) -> Result<i32, Self::Error>;
+
+    /// Returns the list in a slot.
+    fn args(&self, slot: u16) -> Result<Option<Args>, Self::Error>;
+}
+
+/// Type of a field of an instruction.
+trait FieldType: Sized {
+    fn read<S: InstructionSource>(source: &S, slot: u16) -> Result<Self, S::Error>;
+}
+
+impl FieldType for i32 {
+    fn read<S: InstructionSource>(source: &S, slot: u16) -> Result<i32, S::Error> {
+        source.index(slot)
+    }
+}
+
+impl FieldType for Option<Args> {
+    fn read<S: InstructionSource>(source: &S, slot: u16) -> Result<Option<Args>, S::Error> {
+        source.args(slot)
+    }
+}
+
+/// Declares [`Instruction`] from rows `field: type = content`, and the functions that need all fields.
+macro_rules! instructions {
+    ($( $(#[$doc:meta])* $variant:ident $slots:ident {
+        $( $(#[$field_doc:meta])* $field:ident : $type:ty = $reference:expr; )*
+    } )*) => {
+        /// An instruction (table `Instruction`, union `InstructionArguments`).
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        // The names are those of the schema.
+        #[allow(clippy::enum_variant_names)]
+        pub enum Instruction {
+            $( $(#[$doc])* $variant { $( $(#[$field_doc])* $field: $type ),* } ),*
+        }
+
+        /// Largest number of fields of an instruction.
+        pub(crate) const MAX_FIELDS: usize = {
+            let counts = [$( [$( stringify!($field) ),*].len() ),*];
+            let (mut max, mut index) = (0, 0);
+            while index < counts.len() {
+                max = if counts[index] > max { counts[index] } else { max };
+                index += 1;
+            }
+            max
+        };
+
+        impl Instruction {
+            /// Returns the member of the union.
+            pub(crate) fn kind(&self) -> InstructionType {
+                match self {
+                    $( Instruction::$variant { .. } => InstructionType::$variant ),*
+                }
+            }
+
+            /// Returns the fields in the order of the schema.
+            ///
+            /// ```
+            /// use pte_emit::program::{OperandAccess, FieldReference, Instruction};
+            ///
+            /// let instruction = Instruction::MoveCall { move_from: 3, move_to: 5 };
+            /// let target = instruction.fields().last().unwrap();
+            /// assert_eq!((target.name, target.slot), ("move_to", 1));
+            /// assert_eq!(target.reference, FieldReference::Operand(5, OperandAccess::Write));
+            /// ```
+            pub fn fields(&self) -> impl Iterator<Item = InstructionField<'_>> {
+                let mut fields = [None; MAX_FIELDS];
+                let mut rest = fields.iter_mut();
+                match self {
+                    $( Instruction::$variant { $( $field ),* } => {
+                        $( if let Some(field) = rest.next() {
+                            *field = Some(InstructionField {
+                                name: stringify!($field),
+                                slot: crate::format::program::$slots::$field,
+                                reference: $reference,
+                            });
+                        } )*
+                    } )*
+                }
+                fields.into_iter().flatten()
+            }
+
+            /// Reads the instruction of this kind from its table.
+            pub(crate) fn read<S: InstructionSource>(kind: InstructionType, source: &S) -> Result<Instruction, S::Error> {
+                Ok(match kind {
+                    $( InstructionType::$variant => Instruction::$variant {
+                        $( $field: FieldType::read(source, crate::format::program::$slots::$field)? ),*
+                    } ),*
+                })
+            }
+        }
+    };
+}
+
+instructions! {
+    /// Runs a kernel on values.
+    KernelCall kernel_call {
+        /// Index into `operators`.
+        op_index: i32 = FieldReference::Operator(*op_index);
+        /// Indices of values.
+        args: Option<Args> = FieldReference::Args(args.as_deref());
+    }
+    /// Runs a delegate on values.
+    DelegateCall delegate_call {
+        /// Index into `delegates`.
+        delegate_index: i32 = FieldReference::Delegate(*delegate_index);
+        /// Indices of values.
+        args: Option<Args> = FieldReference::Args(args.as_deref());
+    }
+    /// Copies a value.
+    MoveCall move_call {
+        /// Index of the source.
+        move_from: i32 = FieldReference::Operand(*move_from, OperandAccess::Read);
+        /// Index of the target.
+        move_to: i32 = FieldReference::Operand(*move_to, OperandAccess::Write);
+    }
+    /// Jumps if a value is false.
+    JumpFalseCall jump_false_call {
+        /// Index of the condition.
+        cond_value_index: i32 = FieldReference::Operand(*cond_value_index, OperandAccess::Read);
+        /// Index of the next instruction, absolute in its chain.
+        destination_instruction: i32 = FieldReference::Destination(*destination_instruction);
+    }
+    /// Frees a tensor's memory.
+    FreeCall free_call {
+        /// Index of the tensor.
+        value_index: i32 = FieldReference::Operand(*value_index, OperandAccess::Release);
+    }
+}
+
+impl Instruction {
+    /// Returns the list of arguments of a call; empty for other instructions.
+    pub fn args(&self) -> &[i32] {
+        let args =
+            self.fields().find_map(|field| if let FieldReference::Args(args) = field.reference { args } else { None });
+        args.unwrap_or_default()
+    }
+
+    /// Returns the index of the operator of a kernel call.
+    pub fn operator(&self) -> Option<i32> {
+        self.fields()
+            .find_map(|field| if let FieldReference::Operator(index) = field.reference { Some(index) } else { None })
+    }
+
+    /// Returns the values in fields of their own: name of the field, index of the value, access.
+    pub fn operands(&self) -> impl Iterator<Item = (&'static str, i32, OperandAccess)> {
+        self.fields().filter_map(|field| match field.reference {
+            FieldReference::Operand(value, access) => Some((field.name, value, access)),
+            FieldReference::Operator(_)
+            | FieldReference::Delegate(_)
+            | FieldReference::Destination(_)
+            | FieldReference::Args(_) => None,
+        })
+    }
+
+    /// Returns the index of the instruction that may be executed next instead of the following one.
+    pub fn destination(&self) -> Option<i32> {
+        self.fields()
+            .find_map(|field| if let FieldReference::Destination(index) = field.reference { Some(index) } else { None })
+    }
+}
