@@ -11,12 +11,12 @@ use super::yaml::{self, FlowMap};
 use crate::data::number;
 use crate::format::ScalarType;
 use crate::operators::{self, ArgKind, Base, Role, Signature};
-use crate::program::OperandAccess;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, Tensor, TensorData,
     contiguous,
 };
+use crate::program::{FieldReference, InstructionField, OperandAccess};
 
 /// Properties of a method that the YAML states because assembling would compute different ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -528,26 +528,7 @@ impl<'p> MethodPrinter<'p> {
                 Instruction::KernelCall { op_index, args } => {
                     self.kernel(*op_index, args.as_deref().unwrap_or_default(), &mut fields);
                 }
-                Instruction::DelegateCall { delegate_index, args } => {
-                    let known = usize::try_from(*delegate_index).is_ok_and(|index| index < self.plan.delegates().len());
-                    let _ = write!(fields.key("delegate"), "{}{delegate_index}", if known { "part" } else { "" });
-                    let args = args.iter().flatten();
-                    yaml::list(fields.key("args"), args, |arg, out| self.argument(*arg, None, out));
-                }
-                Instruction::MoveCall { move_from, move_to } => {
-                    let mut ends = FlowMap::new(fields.key("move"));
-                    self.argument(*move_from, None, ends.key("from"));
-                    self.reference(*move_to, ends.key("to"));
-                    ends.end();
-                }
-                Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
-                    let mut jump = FlowMap::new(fields.key("jump_false"));
-                    self.argument(*cond_value_index, None, jump.key("cond"));
-                    let to = usize::try_from(*destination_instruction).ok().and_then(label);
-                    jump.key("to").push_str(&to.unwrap_or_else(|| destination_instruction.to_string()));
-                    jump.end();
-                }
-                Instruction::FreeCall { value_index } => self.reference(*value_index, fields.key("free")),
+                other => self.instruction(other, label, &mut fields),
             }
             if let Some(Some(frames)) = chain.stacktrace.as_ref().and_then(|traces| traces.get(position)) {
                 yaml::list(fields.key("stacktrace"), frames, frame);
@@ -557,6 +538,44 @@ impl<'p> MethodPrinter<'p> {
         }
         if let Some(label) = label(instructions.len()) {
             let _ = writeln!(out, "{indent}- {{label: {label}}}");
+        }
+    }
+
+    /// Appends an instruction by the table of its fields: a list of arguments, or a field with the key of the instruction, beside that
+    /// key; the other fields in a map behind it.
+    fn instruction(
+        &self,
+        instruction: &Instruction,
+        label: impl Fn(usize) -> Option<String>,
+        fields: &mut FlowMap<'_>,
+    ) {
+        let append = |field: InstructionField<'_>, out: &mut String| match field.reference {
+            FieldReference::Operator(index) => out.push_str(&yaml::operator(self.operator(index).unwrap_or_default())),
+            FieldReference::Delegate(index) => {
+                let known = usize::try_from(index).is_ok_and(|index| index < self.plan.delegates().len());
+                let _ = write!(out, "{}{index}", if known { "part" } else { "" });
+            }
+            FieldReference::Operand(value, OperandAccess::Read) => self.argument(value, None, out),
+            FieldReference::Operand(value, OperandAccess::Write | OperandAccess::Release) => self.reference(value, out),
+            FieldReference::Destination(index) => {
+                let label = usize::try_from(index).ok().and_then(&label);
+                out.push_str(&label.unwrap_or_else(|| index.to_string()));
+            }
+            FieldReference::Args(args) => {
+                yaml::list(out, args.into_iter().flatten(), |arg, out| self.argument(*arg, None, out));
+            }
+        };
+        let key = instruction.key();
+        let is_beside =
+            |field: &InstructionField<'_>| field.key == key || matches!(field.reference, FieldReference::Args(_));
+        for field in instruction.fields().filter(is_beside) {
+            append(field, fields.key(field.key));
+        }
+        let mut others = instruction.fields().filter(|field| !is_beside(field)).peekable();
+        if others.peek().is_some() {
+            let mut map = FlowMap::new(fields.key(key));
+            others.for_each(|field| append(field, map.key(field.key)));
+            map.end();
         }
     }
 

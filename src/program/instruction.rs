@@ -11,6 +11,8 @@ use crate::format::program::InstructionType;
 pub struct InstructionField<'a> {
     /// Name in the schema.
     pub name: &'static str,
+    /// Key in the YAML.
+    pub key: &'static str,
     /// Slot number in the table of the instruction.
     pub slot: u16,
     /// What it refers to.
@@ -72,10 +74,10 @@ impl FieldType for Option<Args> {
     }
 }
 
-/// Declares [`Instruction`] from rows `field: type = content`, and the functions that need all fields.
+/// Declares [`Instruction`] from rows `field "key": type = reference`, and the functions that need all fields.
 macro_rules! instructions {
-    ($( $(#[$doc:meta])* $variant:ident $slots:ident {
-        $( $(#[$field_doc:meta])* $field:ident : $type:ty = $reference:expr; )*
+    ($( $(#[$doc:meta])* $variant:ident $slots:ident $key:literal {
+        $( $(#[$field_doc:meta])* $field:ident $field_key:literal : $type:ty = $reference:expr; )*
     } )*) => {
         /// An instruction (table `Instruction`, union `InstructionArguments`).
         #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +106,13 @@ macro_rules! instructions {
                 }
             }
 
+            /// Returns the key in the YAML.
+            pub(crate) fn key(&self) -> &'static str {
+                match self {
+                    $( Instruction::$variant { .. } => $key ),*
+                }
+            }
+
             /// Returns the fields in the order of the schema.
             ///
             /// ```
@@ -122,6 +131,7 @@ macro_rules! instructions {
                         $( if let Some(field) = rest.next() {
                             *field = Some(InstructionField {
                                 name: stringify!($field),
+                                key: $field_key,
                                 slot: crate::format::program::$slots::$field,
                                 reference: $reference,
                             });
@@ -145,37 +155,37 @@ macro_rules! instructions {
 
 instructions! {
     /// Runs a kernel on values.
-    KernelCall kernel_call {
+    KernelCall kernel_call "kernel" {
         /// Index into `operators`.
-        op_index: i32 = FieldReference::Operator(*op_index);
+        op_index "kernel": i32 = FieldReference::Operator(*op_index);
         /// Indices of values.
-        args: Option<Args> = FieldReference::Args(args.as_deref());
+        args "args": Option<Args> = FieldReference::Args(args.as_deref());
     }
     /// Runs a delegate on values.
-    DelegateCall delegate_call {
+    DelegateCall delegate_call "delegate" {
         /// Index into `delegates`.
-        delegate_index: i32 = FieldReference::Delegate(*delegate_index);
+        delegate_index "delegate": i32 = FieldReference::Delegate(*delegate_index);
         /// Indices of values.
-        args: Option<Args> = FieldReference::Args(args.as_deref());
+        args "args": Option<Args> = FieldReference::Args(args.as_deref());
     }
     /// Copies a value.
-    MoveCall move_call {
+    MoveCall move_call "move" {
         /// Index of the source.
-        move_from: i32 = FieldReference::Operand(*move_from, OperandAccess::Read);
+        move_from "from": i32 = FieldReference::Operand(*move_from, OperandAccess::Read);
         /// Index of the target.
-        move_to: i32 = FieldReference::Operand(*move_to, OperandAccess::Write);
+        move_to "to": i32 = FieldReference::Operand(*move_to, OperandAccess::Write);
     }
     /// Jumps if a value is false.
-    JumpFalseCall jump_false_call {
+    JumpFalseCall jump_false_call "jump_false" {
         /// Index of the condition.
-        cond_value_index: i32 = FieldReference::Operand(*cond_value_index, OperandAccess::Read);
+        cond_value_index "cond": i32 = FieldReference::Operand(*cond_value_index, OperandAccess::Read);
         /// Index of the next instruction, absolute in its chain.
-        destination_instruction: i32 = FieldReference::Destination(*destination_instruction);
+        destination_instruction "to": i32 = FieldReference::Destination(*destination_instruction);
     }
     /// Frees a tensor's memory.
-    FreeCall free_call {
+    FreeCall free_call "free" {
         /// Index of the tensor.
-        value_index: i32 = FieldReference::Operand(*value_index, OperandAccess::Release);
+        value_index "free": i32 = FieldReference::Operand(*value_index, OperandAccess::Release);
     }
 }
 
