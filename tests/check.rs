@@ -34,6 +34,24 @@ fn a_profile_decides_which_rules_count() {
     assert!(rejects(large, Profile::Bits32) && !rejects(large, Profile::Strict));
 }
 
+#[test]
+fn a_large_program_has_the_findings_of_a_small_one() {
+    // The semantics of a FlatBuffer of 1 MiB or more are checked by a second thread.
+    let findings = |length: usize| {
+        let yaml = std::fs::read_to_string(root().join("examples/malformed/jump_condition_is_an_int.yaml")).unwrap();
+        let meta = format!("  forward:\n    container_meta: {{inputs: {}, outputs: y}}\n", "i".repeat(length));
+        let yaml = yaml.replacen("  forward:\n", &meta, 1);
+        let source = pte_emit::Source::yaml("large.yaml", &yaml, ".");
+        let assembly = pte_emit::assemble(&source, &pte_emit::Options::default()).unwrap();
+        let origin = Origin::Bytes(assembly.program_file().unwrap().to_vec().unwrap().into());
+        let found = check::file(&origin, &ValidatorOptions::default()).unwrap();
+        found.list().iter().map(|finding| (finding.rule.id, finding.found.clone())).collect::<Vec<_>>()
+    };
+    let small = findings(1);
+    assert_eq!(small.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), ["I-23"]);
+    assert_eq!(findings(1 << 20), small);
+}
+
 /// Small files of all formats, to be mutated.
 static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let paths = files_below(&root().join("tests/golden/upstream"), &["pte", "ptd", "bpte"]);

@@ -190,10 +190,6 @@ fn program_at(
         }
         findings
     };
-    if cfg!(debug_assertions) {
-        // Debug builds exercise the concurrent case of large files below with every file.
-        semantics(read_head(bytes, len, data));
-    }
     thread::scope(|scope| {
         // A second thread checks the semantics of a large program while its fields are still being checked.
         let concurrent = (bytes.len() >= LARGE).then(|| {

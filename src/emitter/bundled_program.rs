@@ -8,14 +8,11 @@ use super::encoding::FieldEncodings;
 use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
-use crate::format::serializer::Serializer;
+use crate::format::serializer::{BUNDLED_PROGRAM_VERSION, Serializer};
 use crate::format::table::Union;
 use crate::layout::Strings;
 use crate::program;
 use crate::program::test_cases::{MethodTests, TestCase, TestData};
-
-/// Schema version of `.bpte` files, independent of that of the program.
-pub const VERSION: u32 = 2;
 
 /// `force_align` of the program in the schema (H-11 requires 16).
 const PROGRAM_ALIGNMENT: u64 = 32;
@@ -43,7 +40,7 @@ pub fn emit(
     let suites = w.tables(Some(&suites));
     let program = w.aligned_bytes(program_bytes, PROGRAM_ALIGNMENT);
     let slots = [
-        (bundled_program::version, FieldValue::UInt(VERSION)),
+        (bundled_program::version, FieldValue::UInt(BUNDLED_PROGRAM_VERSION)),
         (bundled_program::method_test_suites, suites),
         (bundled_program::program, program),
     ];

@@ -1,4 +1,11 @@
-//! The serializers of ExecuTorch: the releases that use each, and the encoding choices in which they differ.
+//! The serializers of ExecuTorch: the releases that use each, and the choices of encoding and order in which they differ. A release
+//! whose serializer differs is a row here.
+
+/// Schema version of a program, and of a `.ptd`: that of all releases up to 1.5.1.
+pub const PROGRAM_VERSION: u32 = 0;
+
+/// Schema version of a `.bpte`, independent of that of its program.
+pub const BUNDLED_PROGRAM_VERSION: u32 = 2;
 
 /// The upstream FlatBuffer writer whose ordering and encoding is reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +17,7 @@ pub enum Serializer {
     Flatc,
 }
 
-/// Encoding choices of a serializer.
+/// Choices of a serializer.
 #[derive(Debug)]
 pub struct SerializerFacts {
     /// The serializer.
@@ -23,6 +30,8 @@ pub struct SerializerFacts {
     pub slots: SlotOrder,
     /// Encoding of a vector without items.
     pub empty_vector: EmptyVector,
+    /// Order of the segments.
+    pub segments: &'static [SegmentGroup],
 }
 
 /// Order in which the slots of a table are written, the first one ending up last in the file.
@@ -43,6 +52,23 @@ pub enum EmptyVector {
     LengthOnly,
 }
 
+/// Segments with the same kind of content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentGroup {
+    /// One segment of all constants; present without constants, too.
+    Constants,
+    /// One segment of all initial states.
+    MutableData,
+    /// A segment for each payload of a delegate.
+    Delegates,
+    /// A segment for each named blob.
+    NamedData,
+}
+
+/// The order of the exporter (W-1).
+const SEGMENTS: &[SegmentGroup] =
+    &[SegmentGroup::Constants, SegmentGroup::MutableData, SegmentGroup::Delegates, SegmentGroup::NamedData];
+
 static FACTS: &[SerializerFacts] = &[
     SerializerFacts {
         serializer: Serializer::Exir,
@@ -50,6 +76,7 @@ static FACTS: &[SerializerFacts] = &[
         doc: "Python's object API: .pte since ExecuTorch 1.2",
         slots: SlotOrder::Ascending,
         empty_vector: EmptyVector::Aligned,
+        segments: SEGMENTS,
     },
     SerializerFacts {
         serializer: Serializer::Flatc,
@@ -57,6 +84,7 @@ static FACTS: &[SerializerFacts] = &[
         doc: "flatc: .ptd, and .pte of older releases",
         slots: SlotOrder::BySize,
         empty_vector: EmptyVector::LengthOnly,
+        segments: SEGMENTS,
     },
 ];
 

@@ -9,6 +9,7 @@ use super::external::{ExternalFiles, ExternalItem};
 use super::segments::{self, Segment};
 use super::{DelegateData, HeaderMode, LayoutConfig, LayoutError, MemoryPlan, Plan, Storage};
 use crate::data::BlobId;
+use crate::format::serializer::SegmentGroup;
 use crate::program::element::{Element, Part};
 use crate::program::{Memory, Program, Tensor, TensorData, TensorLayout};
 
@@ -248,32 +249,41 @@ impl<'a> Collector<'a> {
     }
 
     fn assign_offsets(&mut self, plan: &mut Plan) -> Option<()> {
-        match self.options.constants {
-            Storage::Inline => {
-                plan.constant_buffer =
-                    std::iter::once(None).chain(self.constants.blobs.iter().copied().map(Some)).collect();
+        for group in self.options.builder.facts().segments {
+            let first = plan.segments.len() as u32;
+            match group {
+                SegmentGroup::Constants => match self.options.constants {
+                    Storage::Inline => {
+                        let blobs = self.constants.blobs.iter().copied().map(Some);
+                        plan.constant_buffer = std::iter::once(None).chain(blobs).collect();
+                    }
+                    Storage::Segment => {
+                        let mut segment = Segment { alignment: 1, ..Segment::default() };
+                        plan.constant_offsets =
+                            self.pack(&mut segment, &self.constants, self.options.tensor_alignment)?;
+                        // Present even without constants: the exporter always writes this segment (W-1).
+                        plan.segments.push(segment);
+                    }
+                },
+                SegmentGroup::MutableData => {
+                    let mut segment = Segment { alignment: 1, ..Segment::default() };
+                    let offsets = self.pack(&mut segment, &self.mutable, 1)?;
+                    if segment.size > 0 {
+                        plan.mutable_data = Some((first, offsets));
+                        plan.segments.push(segment);
+                    }
+                }
+                SegmentGroup::Delegates => {
+                    plan.segments.append(&mut self.delegate_segments);
+                    let delegates = plan.delegates.iter_mut().flatten();
+                    delegates.filter(|data| data.storage == Storage::Segment).for_each(|data| data.index += first);
+                }
+                SegmentGroup::NamedData => {
+                    plan.segments.append(&mut self.named_segments);
+                    plan.named_data = self.named_data.iter().map(|index| first + *index as u32).collect();
+                }
             }
-            Storage::Segment => {
-                let mut segment = Segment { alignment: 1, ..Segment::default() };
-                plan.constant_offsets = self.pack(&mut segment, &self.constants, self.options.tensor_alignment)?;
-                // Present even without constants: the exporter always writes this segment (W-1).
-                plan.segments.push(segment);
-            }
         }
-        let mut mutable = Segment { alignment: 1, ..Segment::default() };
-        let offsets = self.pack(&mut mutable, &self.mutable, 1)?;
-        if mutable.size > 0 {
-            plan.mutable_data = Some((plan.segments.len() as u32, offsets));
-            plan.segments.push(mutable);
-        }
-        let first_delegate = plan.segments.len() as u32;
-        plan.segments.append(&mut self.delegate_segments);
-        for data in plan.delegates.iter_mut().flatten().filter(|data| data.storage == Storage::Segment) {
-            data.index += first_delegate;
-        }
-        let first_named = plan.segments.len();
-        plan.segments.append(&mut self.named_segments);
-        plan.named_data = self.named_data.iter().map(|index| (first_named + index) as u32).collect();
         segments::place(&mut plan.segments, self.options.segment_alignment)?;
         plan.external = std::mem::take(&mut self.external).finish(self.options)?;
         Some(())

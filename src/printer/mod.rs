@@ -30,7 +30,7 @@ use crate::format::Format;
 use crate::format::container;
 use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
-use crate::format::serializer::Serializer;
+use crate::format::serializer::{PROGRAM_VERSION, Serializer};
 use crate::layout::LayoutConfig;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
@@ -255,7 +255,7 @@ fn print_body(
 ) -> io::Result<String> {
     let mut out = String::new();
     let mut data = DataPrinter::new(&options.large_data, &options.file);
-    if program.version != 0 {
+    if program.version != PROGRAM_VERSION {
         let _ = writeln!(out, "version: {}", program.version);
     }
     out.push_str(if program.plans().is_empty() { "methods: {}\n" } else { "methods:\n" });

@@ -14,6 +14,7 @@ use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{self as schema, KernelType};
+use crate::format::serializer::BUNDLED_PROGRAM_VERSION;
 use crate::format::table::Union;
 use crate::program::{is_dim_order, nbytes};
 
@@ -39,7 +40,7 @@ pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usi
 pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) {
     let Some(root) = Table::root(bytes) else { return };
     let version = root.u32(bundled_program::version);
-    if version != crate::emitter::bundled_program::VERSION {
+    if version != BUNDLED_PROGRAM_VERSION {
         let at = root.near(bundled_program::version);
         report.add("G-9", &Trail::ROOT.field("version"), at, format_args!("{version}"), format_args!("2"));
     }

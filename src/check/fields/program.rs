@@ -14,6 +14,7 @@ use crate::format::path::Trail;
 use crate::format::program::{
     KernelType, evalue, execution_plan, extra_tensor_info, named_data, non_const_buffer_device, program, tensor,
 };
+use crate::format::serializer::PROGRAM_VERSION;
 use crate::format::table::Union;
 
 /// Checks a program.
@@ -21,9 +22,9 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, repo
     let Some(root) = Table::root(bytes) else { return };
     let path = &Trail::ROOT;
     let version = root.u32(program::version);
-    if version != 0 {
+    if version != PROGRAM_VERSION {
         let at = root.near(program::version);
-        report.add("P-1", &path.field("version"), at, format_args!("{version}"), format_args!("0"));
+        report.add("P-1", &path.field("version"), at, format_args!("{version}"), format_args!("{PROGRAM_VERSION}"));
     }
     if let Some(segments) = root.tables(program::segments) {
         super::segments::check(segments, header, &path.field("segments"), report);

@@ -21,6 +21,7 @@ use super::document::{self, At, ParsedDocument};
 use super::tree::NodeId;
 use crate::diagnostics::Severity;
 use crate::format::ScalarType;
+use crate::format::serializer::PROGRAM_VERSION;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::OptionOverrides;
 use crate::program::test_cases::MethodTests;
@@ -52,7 +53,7 @@ pub struct ResolvedProgram<'a> {
 /// All errors and warnings.
 pub fn resolve<'a>(document: &ParsedDocument<'a>, folder: &Path) -> Result<ResolvedProgram<'a>, Vec<NodeDiagnostic>> {
     let mut finder = Finder::new(folder, &document.data);
-    let mut program = Program { version: document.version.unwrap_or(0), ..Program::default() };
+    let mut program = Program { version: document.version.unwrap_or(PROGRAM_VERSION), ..Program::default() };
     let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
     let mut all_tests = Vec::new();
     let mut diagnostics = Vec::new();
