@@ -88,7 +88,7 @@ impl DataFile {
         DataFile { name: name.into(), head, len, data }
     }
 
-    /// Validates the file on its invalid.
+    /// Validates the file without a program.
     pub fn check(&self, options: &ValidatorOptions) -> Findings {
         flat_tensor(&self.head, self.len, options)
     }
