@@ -534,8 +534,8 @@ impl<'m> RegionBuilder<'m, '_> {
             };
             let meaning = if offset == 0 { Meaning::Absent(field.name) } else { Meaning::Entry(field.name) };
             let mut region = self.region(position, 2, entry, meaning);
-            if offset != 0 && (offset < 4 || offset + SlotContent::of(field.kind).size() > inline) {
-                region = region.with_defect(format!("outside the table: expected 4 to {inline}"));
+            if offset != 0 && offset < 4 {
+                region = region.with_defect("inside the offset of the vtable: expected at least 4");
             }
             self.out.push(region);
         }
@@ -567,10 +567,6 @@ impl<'m> RegionBuilder<'m, '_> {
         if object.abandoned {
             region = region.with_defect("references not followed: too many overlapping objects");
         }
-        if at + vtable.inline > self.bytes.len() {
-            region =
-                region.with_defect(format!("the table's {} bytes end {}", vtable.inline, self.beyond(u64::MAX - 4)));
-        }
         self.out.push(region);
         // Offset and slot of the fields inside the table, ascending by offset.
         let mut fields = [(0u16, 0u16); 16];
@@ -578,7 +574,7 @@ impl<'m> RegionBuilder<'m, '_> {
         for (slot, field) in table.fields.iter().enumerate().take(fields.len()) {
             let Some(offset) = vtable.offset(self.bytes, slot) else { continue };
             let end = offset + SlotContent::of(field.kind).size();
-            if offset >= 4 && end <= vtable.inline && at + end <= self.bytes.len() {
+            if offset >= 4 && at + end <= self.bytes.len() {
                 fields[count] = (offset as u16, slot as u16);
                 count += 1;
             }
@@ -594,7 +590,7 @@ impl<'m> RegionBuilder<'m, '_> {
             end = end.max(position + region.size as usize);
             self.out.push(region);
         }
-        let whole = (at + vtable.inline.max(4)).min(self.bytes.len());
+        let whole = at + object.size as usize;
         if whole > end {
             self.gap(end, whole);
         }

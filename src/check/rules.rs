@@ -296,8 +296,8 @@ pub static RULES: &[Rule] = rules! {
     "a table whose first four bytes are 0x7fffffff"
 
     "F-6" Invalid ALL
-    "Every field is inside its table, after the first four bytes."
-    "A field elsewhere overlaps another one."
+    "Every field is behind the first four bytes of its table."
+    "A field elsewhere overlaps the offset of the vtable."
     "reads it"
     "a vtable entry of 2"
 
@@ -330,6 +330,12 @@ pub static RULES: &[Rule] = rules! {
     "The runtime uses strings as C strings."
     "rejects it with `InvalidProgram` if the program is verified; reads beyond the end of the string otherwise"
     "a name without its zero byte"
+
+    "F-12" Note ALL
+    "The size of a table, as its vtable states it, ends inside the FlatBuffer and covers all fields."
+    "Python's `flatbuffers` before 25.12.19 shares vtables among tables of different sizes; ExecuTorch does not pin the package. Reported once."
+    "reads fields by their type, whatever the size"
+    "a table of 12 bytes with the vtable of one of 8"
 
     "G-10" Malformed ALL
     "A vtable has at least 4 bytes."

@@ -3,6 +3,7 @@
 //!
 //! Callers write children before parents, in ascending slot order. The tables are written in `super::program` and `super::flat_tensor`.
 
+use std::collections::HashMap;
 use std::io;
 
 use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
@@ -10,7 +11,7 @@ use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOff
 use super::encoding::{FieldEncoding, FieldEncodings};
 use crate::data::Blob;
 use crate::format::container::MAX_FLATBUFFER;
-use crate::format::serializer::{EmptyVector, Serializer, SlotOrder};
+use crate::format::serializer::{EmptyVector, Serializer, SlotOrder, VtableSharing};
 use crate::format::{Kind, TableSchema};
 use crate::layout::Strings;
 use crate::layout::options::MAX_FORCED_ALIGNMENT;
@@ -72,6 +73,8 @@ pub struct Writer<'f> {
     /// Non-default encodings. If present, the offset of each table is recorded.
     encodings: Option<&'f FieldEncodings>,
     tables: Vec<u32>,
+    /// Offsets of the vtables from the end, by the offsets of their fields; used if tables of different sizes share a vtable.
+    vtables: HashMap<Vec<u16>, u32>,
     /// The size limit was exceeded, and content was left out.
     too_large: bool,
 }
@@ -97,7 +100,15 @@ impl<'f> Writer<'f> {
     /// Creates a writer. With `encodings`, even empty ones, the offsets of the tables are recorded in [`FlatBuffer::tables`].
     pub fn new(serializer: Serializer, strings: Strings, encodings: Option<&'f FieldEncodings>) -> Writer<'f> {
         let builder = FlatBufferBuilder::with_capacity(1 << 16);
-        Writer { builder, serializer, strings, encodings, tables: Vec::new(), too_large: false }
+        Writer {
+            builder,
+            serializer,
+            strings,
+            encodings,
+            tables: Vec::new(),
+            vtables: HashMap::new(),
+            too_large: false,
+        }
     }
 
     /// Returns true if `bytes` more bytes fit, with alignment and length; if not, nothing more is written.
@@ -178,8 +189,12 @@ impl<'f> Writer<'f> {
         if !self.fits(0) {
             return WIPOffset::new(0);
         }
+        let facts = self.serializer.facts();
+        if facts.vtables == VtableSharing::SameFields {
+            return self.write_sharing(slots.iter().filter(|slot| is_written(slot)));
+        }
         let start = self.builder.start_table();
-        match self.serializer.facts().slots {
+        match facts.slots {
             SlotOrder::Ascending => {
                 slots.iter().filter(|slot| is_written(slot)).for_each(|(slot, content)| self.slot(*slot, *content));
             }
@@ -191,6 +206,51 @@ impl<'f> Writer<'f> {
             }
         }
         WIPOffset::new(self.builder.end_table(start).value())
+    }
+
+    /// Writes a table that takes any vtable with the same offsets of fields, in ascending slot order: the crate compares the sizes of
+    /// the tables, too, so that table and vtable are pushed by hand.
+    fn write_sharing<'s>(&mut self, slots: impl Iterator<Item = &'s (u16, FieldValue)>) -> Offset {
+        let start = self.used();
+        // Offset from the end, by slot; 0 if the field is absent.
+        let mut ends: Vec<u32> = Vec::new();
+        for (slot, value) in slots {
+            ends.resize(usize::from(*slot), 0);
+            ends.push(self.push(*value));
+        }
+        let table = (self.used() + 4).next_multiple_of(4);
+        // The fields of all schemas take less than 64 KiB.
+        let entries: Vec<u16> = ends.iter().map(|end| if *end == 0 { 0 } else { (table - end) as u16 }).collect();
+        let size = 4 + 2 * entries.len() as u32;
+        // A vtable is directly in front of the first table that has it.
+        let vtable = self.vtables.get(&entries).copied();
+        self.builder.push(vtable.unwrap_or(table + size).wrapping_sub(table) as i32);
+        if vtable.is_none() {
+            entries.iter().rev().for_each(|entry| _ = self.builder.push(*entry));
+            self.builder.push((table - start) as u16);
+            self.builder.push(size as u16);
+            self.vtables.insert(entries, table + size);
+        }
+        WIPOffset::new(table)
+    }
+
+    /// Number of bytes written; less than [`MAX_FLATBUFFER`].
+    fn used(&self) -> u32 {
+        self.builder.unfinished_data().len() as u32
+    }
+
+    /// Writes the value of a field and returns its offset from the end.
+    fn push(&mut self, value: FieldValue) -> u32 {
+        match value {
+            FieldValue::Byte(b) => self.builder.push(b).value(),
+            FieldValue::Short(n) => self.builder.push(n).value(),
+            FieldValue::Int(n) => self.builder.push(n).value(),
+            FieldValue::UInt(n) => self.builder.push(n).value(),
+            FieldValue::Long(n) => self.builder.push(n).value(),
+            FieldValue::ULong(n) => self.builder.push(n).value(),
+            FieldValue::Double(x) => self.builder.push(x).value(),
+            FieldValue::Child(child) => self.builder.push(child.expect("absent children are left out")).value(),
+        }
     }
 
     fn slot(&mut self, slot: u16, content: FieldValue) {

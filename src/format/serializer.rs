@@ -15,6 +15,8 @@ pub enum Serializer {
     Exir,
     /// flatc from JSON: `.ptd`, and `.pte` before ExecuTorch 1.2.
     Flatc,
+    /// Python's object API with a `flatbuffers` package before 25.12.19.
+    ExirSharedVtables,
 }
 
 /// Choices of a serializer.
@@ -30,6 +32,8 @@ pub struct SerializerFacts {
     pub slots: SlotOrder,
     /// Encoding of a vector without items.
     pub empty_vector: EmptyVector,
+    /// Tables that have a vtable in common.
+    pub vtables: VtableSharing,
     /// Order of the segments.
     pub segments: &'static [SegmentGroup],
 }
@@ -50,6 +54,15 @@ pub enum EmptyVector {
     Aligned,
     /// The length only, aligned to 4 bytes.
     LengthOnly,
+}
+
+/// Tables that have a vtable in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VtableSharing {
+    /// Those with the same fields at the same offsets and with the same size.
+    SameTables,
+    /// Those with the same fields at the same offsets, whatever their sizes: a field may be behind the size that the vtable states.
+    SameFields,
 }
 
 /// Segments with the same kind of content.
@@ -76,6 +89,7 @@ static FACTS: &[SerializerFacts] = &[
         doc: "Python's object API: .pte since ExecuTorch 1.2",
         slots: SlotOrder::Ascending,
         empty_vector: EmptyVector::Aligned,
+        vtables: VtableSharing::SameTables,
         segments: SEGMENTS,
     },
     SerializerFacts {
@@ -84,16 +98,26 @@ static FACTS: &[SerializerFacts] = &[
         doc: "flatc: .ptd, and .pte of older releases",
         slots: SlotOrder::BySize,
         empty_vector: EmptyVector::LengthOnly,
+        vtables: VtableSharing::SameTables,
+        segments: SEGMENTS,
+    },
+    SerializerFacts {
+        serializer: Serializer::ExirSharedVtables,
+        name: "exir-shared-vtables",
+        doc: "as exir, with a Python package flatbuffers before 25.12.19",
+        slots: SlotOrder::Ascending,
+        empty_vector: EmptyVector::Aligned,
+        vtables: VtableSharing::SameFields,
         segments: SEGMENTS,
     },
 ];
 
 impl Serializer {
     /// All serializers.
-    pub const ALL: [Serializer; 2] = [Serializer::Exir, Serializer::Flatc];
+    pub const ALL: [Serializer; 3] = [Serializer::Exir, Serializer::Flatc, Serializer::ExirSharedVtables];
 
     /// Names in the order of [`Serializer::ALL`].
-    pub const NAMES: &[&str] = &["exir", "flatc"];
+    pub const NAMES: &[&str] = &["exir", "flatc", "exir-shared-vtables"];
 
     /// Returns the row of the serializer.
     pub fn facts(self) -> &'static SerializerFacts {

@@ -159,7 +159,7 @@ macro_rules! words {
 }
 
 words! {
-    Serializer SERIALIZERS { Exir "exir", Flatc "flatc" }
+    Serializer SERIALIZERS { Exir "exir", Flatc "flatc", ExirSharedVtables "exir-shared-vtables" }
     Strings STRINGS { Separate "separate", Shared "shared" }
     Storage STORAGES { Segment "segment", Inline "inline" }
 }
@@ -283,7 +283,7 @@ impl OptionSpec {
             OptionKind::Alignment => "1 to 1G, such as 128, 4K or page".into(),
             OptionKind::ForcedAlignment => "a power of two up to 64K, such as 16, 4K or page".into(),
             OptionKind::Bytes(least, most) => format!("{least} to {most} bytes"),
-            OptionKind::Words(words) => words.join(" or "),
+            OptionKind::Words(words) => alternatives(words),
             OptionKind::WordsOrBytes(words, least, most) => {
                 format!("{}, or a length from {least} to {most}", words.join(", "))
             }
@@ -299,6 +299,14 @@ impl OptionSpec {
             }
             (OptionValue::Word(word), _) => word.to_string(),
         }
+    }
+}
+
+/// Lists words: `a, b or c`.
+fn alternatives(words: &[&str]) -> String {
+    match words {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        _ => words.concat(),
     }
 }
 

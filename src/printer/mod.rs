@@ -96,7 +96,7 @@ fn print_bundled(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     let same = |order: &Serializer| {
         emitter::bundled_program::emit(&program, &found.tests, *order, None).is_ok_and(|bytes| bytes[..] == file[..])
     };
-    let order = [Serializer::Exir, Serializer::Flatc].into_iter().find(same);
+    let order = Serializer::ALL.into_iter().find(same);
     let program = found.program_origin()?;
     let bundle = Bundle { tests: &found.tests, file: &file, order };
     print_with_tests(reader::program::read(&program)?, &program, Some(bundle), printer)

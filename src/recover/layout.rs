@@ -273,7 +273,7 @@ fn recover_builder(
     let mut first = None;
     for strings in [Strings::Separate, Strings::Shared] {
         for (delegate_alignment, tensor_alignment) in forced.iter().flat_map(|d| tensor.iter().map(move |t| (*d, *t))) {
-            for builder in [Serializer::Exir, Serializer::Flatc] {
+            for builder in Serializer::ALL {
                 let candidate =
                     LayoutConfig { builder, strings, delegate_alignment, tensor_alignment, ..options.clone() };
                 let flatbuffer = emitter::program::emit(&found.program, plan, &candidate, None)?;
@@ -400,7 +400,7 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
         if !found.eq(header.segments.iter().copied()) {
             continue;
         }
-        for builder in [Serializer::Flatc, Serializer::Exir] {
+        for builder in [Serializer::Flatc, Serializer::Exir, Serializer::ExirSharedVtables] {
             options.ptd_builder = builder;
             let flatbuffer = emitter::flat_tensor::emit(file, builder, None)?;
             if header_size(&metadata, &flatbuffer).is_none() {

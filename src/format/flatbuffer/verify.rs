@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::{Budget, SlotContent, member, u16_at, u32_at};
+use super::{Budget, SlotContent, Vtable, member, u16_at, u32_at};
 use crate::format::path::Trail;
 use crate::format::{Kind, TableSchema};
 
@@ -27,7 +27,8 @@ pub trait DefectSink {
 
 /// Verifies everything that is reachable from the root. `header` is the range of the extended header.
 pub fn verify(bytes: &[u8], root: &'static TableSchema, header: Range<usize>, report: &mut dyn DefectSink) {
-    let mut verifier = Verifier { bytes, header, tables: 0, budget: Budget::of(bytes.len()), report };
+    let mut verifier =
+        Verifier { bytes, header, tables: 0, budget: Budget::of(bytes.len()), report, shared_vtable: false };
     if bytes.len() < 12 {
         let found = format_args!("{} bytes", bytes.len());
         return verifier.report.add("F-1", &Trail::ROOT, 0, found, format_args!("at least 12"));
@@ -43,6 +44,8 @@ struct Verifier<'b, 'r> {
     tables: u64,
     budget: Budget,
     report: &'r mut dyn DefectSink,
+    /// F-12 was reported.
+    shared_vtable: bool,
 }
 
 impl Verifier<'_, '_> {
@@ -123,11 +126,12 @@ impl Verifier<'_, '_> {
             return self.report.add("G-10", path, vtable, found, format_args!("at least 4"));
         }
         let inline = usize::from(u16_at(self.bytes, vtable + 2).unwrap_or(0));
-        if inline < 4 || at + inline > self.bytes.len() {
-            let expected = format_args!("at least 4, and inside {} bytes", self.bytes.len());
-            self.report.add("F-6", path, vtable + 2, format_args!("a table of {inline} bytes"), expected);
+        let needed = Vtable { at: vtable, size: size.into(), inline }.extent(self.bytes, table);
+        if (inline < needed || at + inline > self.bytes.len()) && !std::mem::replace(&mut self.shared_vtable, true) {
+            let expected = format_args!("at least {needed} for its fields, and inside {} bytes", self.bytes.len());
+            self.report.add("F-12", path, vtable + 2, format_args!("a table of {inline} bytes"), expected);
         }
-        self.outside_header(at, at + inline, path);
+        self.outside_header(at, at + needed, path);
         self.outside_header(vtable, vtable + usize::from(size), path);
         let slots = (usize::from(size) - 4) / 2;
         let mut tag = 0;
@@ -143,9 +147,9 @@ impl Verifier<'_, '_> {
             let content = SlotContent::of(field.kind);
             let width = content.size();
             let position = at + offset;
-            if offset < 4 || offset + width > inline {
-                let found = format_args!("{width} bytes at byte {offset} of a table of {inline}");
-                self.report.add("F-6", &path.field(field.name), entry, found, format_args!("bytes 4 to {inline}"));
+            if offset < 4 {
+                let found = format_args!("{width} bytes at byte {offset} of a table");
+                self.report.add("F-6", &path.field(field.name), entry, found, format_args!("byte 4 or later"));
             }
             if !position.is_multiple_of(width) || position + width > self.bytes.len() {
                 let expected = format_args!("a multiple of {width} inside {} bytes", self.bytes.len());

@@ -143,7 +143,7 @@ impl Objects {
         if new {
             self.take(vtable_id, vtable.size.max(4), bytes);
         }
-        self.take(id, vtable.inline.max(4), bytes);
+        self.take(id, vtable.extent(bytes, schema), bytes);
         let mut tag = 0;
         let mut whole = true;
         for (slot, field) in schema.fields.iter().enumerate() {

@@ -75,11 +75,15 @@ fn a_vtable_has_its_two_sizes() {
 }
 
 #[test]
-fn a_table_ends_inside_and_fields_inside_of_it() {
-    assert_eq!(rule(VTABLE + 2, 100), ["F-6 10"]);
-    // The fields are then outside of the table, too.
-    assert_eq!(rule(VTABLE + 2, 3), ["F-6 10", "F-6 12", "F-6 14"]);
-    assert_eq!(rule(VTABLE + 4, 12), ["F-6 12"]);
+fn a_field_is_behind_the_offset_of_the_vtable() {
+    assert_eq!(rule(VTABLE + 4, 2), ["F-6 12", "F-7 18"]);
+}
+
+#[test]
+fn the_size_of_a_table_is_only_a_note() {
+    assert_eq!(rule(VTABLE + 2, 100), ["F-12 10"]);
+    assert_eq!(rule(VTABLE + 2, 3), ["F-12 10"]);
+    assert_eq!(rule(VTABLE + 4, 12), ["F-12 10"]);
 }
 
 #[test]
