@@ -46,9 +46,12 @@ impl Instruction {
     ///
     /// ```
     /// use pte_emit::program::Instruction;
+    /// use pte_emit::program::operand::{Operand, OperandAccess};
     ///
     /// let instruction = Instruction::MoveCall { move_from: 3, move_to: 5 };
     /// assert_eq!(instruction.operands().map(|operand| operand.value).collect::<Vec<_>>(), [3, 5]);
+    /// let written = instruction.operands().find(|operand| operand.access == OperandAccess::Write);
+    /// assert_eq!(written.unwrap(), Operand { field: "move_to", value: 5, access: OperandAccess::Write });
     /// ```
     pub fn operands(&self) -> impl Iterator<Item = Operand> + use<> {
         let operand = |field, value, access| Some(Operand { field, value, access });
