@@ -69,35 +69,38 @@ struct Docs {
     links: Vec<String>,
     /// Rust code without imports and hidden lines.
     examples: Vec<String>,
+    /// Imports of the examples.
+    imports: String,
 }
 
 impl Docs {
     fn new(text: &str) -> Docs {
         let links = text.split("[`").skip(1).filter_map(|rest| rest.split_once('`'));
         let links = links.map(|(link, _)| link.trim_start_matches("crate::").trim_end_matches("()").to_owned());
-        let mut examples = Vec::new();
+        let (mut examples, mut imports) = (Vec::new(), String::new());
         for (number, part) in text.split("```").enumerate() {
             let (info, code) = part.split_once('\n').unwrap_or((part, ""));
             if number % 2 == 1 && ["", "rust"].contains(&info) {
-                examples.push(without_imports(code));
+                let (code, imported) = split_imports(code);
+                examples.push(code);
+                imports += &imported;
             }
         }
-        Docs { links: links.collect(), examples }
+        Docs { links: links.collect(), examples, imports }
     }
 }
 
-/// Removes imports and hidden lines: an item that is only imported is not used.
-fn without_imports(code: &str) -> String {
+/// Returns the code without imports and hidden lines, and the imports: an item that is only imported is not used.
+fn split_imports(code: &str) -> (String, String) {
     let mut in_import = false;
-    let mut kept = String::new();
+    let (mut kept, mut imports) = (String::new(), String::new());
     for line in code.lines().filter(|line| !line.starts_with("# ")) {
         in_import |= line.trim_start().starts_with("use ");
-        if !in_import {
-            kept += &format!("{line}\n");
-        }
+        let part = if in_import { &mut imports } else { &mut kept };
+        *part += &format!("{line}\n");
         in_import &= !line.ends_with(';');
     }
-    kept
+    (kept, imports)
 }
 
 /// The public names, each with the prefix of the files that may declare it, and the name in these files if it differs.
@@ -229,7 +232,8 @@ fn every_public_item_is_used_in_an_example() {
         let page = Docs::new(&std::fs::read_to_string(page).unwrap());
         pages.push(Docs { examples: page.examples, ..Docs::default() });
     }
-    pages.push(Docs { links: Vec::new(), examples: vec![without_imports(&text("examples/library.rs"))] });
+    let (example, _) = split_imports(&text("examples/library.rs"));
+    pages.push(Docs { examples: vec![example], ..Docs::default() });
 
     // All examples, each with its item.
     let examples: Vec<(Option<&Item>, &str)> = items
@@ -269,6 +273,22 @@ fn every_public_item_is_used_in_an_example() {
     let mut expected = INTERNAL.to_vec();
     expected.sort_unstable();
     assert_eq!(unused, expected, "left: items without an example; right: INTERNAL");
+}
+
+/// Documentation tests are compiled with the feature `internals`, which users of the library do not have.
+#[test]
+fn examples_import_public_items_only() {
+    let (items, modules) = items();
+    let docs = items.iter().map(|item| &item.docs).chain(&modules);
+    for import in docs.flat_map(|docs| docs.imports.split(";\n")).filter(|import| import.starts_with("use pte_emit::"))
+    {
+        let path = import.replace(['{', '}', ',', '\n'], " ").replace("use pte_emit::", " ");
+        for module in path.split_whitespace().filter_map(|path| Some(path.rsplit_once("::")?.0)) {
+            let module = module.trim_end_matches("::");
+            let is_public = ["program", "program::operand", "program::test_cases"].contains(&module);
+            assert!(is_public, "`{module}` is not public: {import}");
+        }
+    }
 }
 
 /// The items are found: every re-export, functions, methods, constants and items of src/program.
