@@ -19,6 +19,27 @@ use crate::raw::walker::ValueNames;
 use crate::raw::{self, FileOverrides, Overrides, Patch};
 
 /// A program with the metadata of its files; data are read when the files are written.
+///
+/// ```
+/// use pte_emit::{Options, Source, assemble};
+///
+/// let source = Source::open("examples/linear.yaml".as_ref())?;
+/// let mut options = Options::default();
+/// options.external_data = true;
+/// let assembly = assemble(&source, &options)?;
+/// assert!(assembly.warnings.diagnostics.is_empty());
+///
+/// let program = assembly.program_file().expect("the source has methods");
+/// let mut pte = Vec::new();
+/// program.write(&mut pte)?;
+/// assert_eq!(program.size(), Some(pte.len() as u64));
+/// assert_eq!(program.metadata()[..], pte[..]); // all data are in the .ptd
+///
+/// let (tag, weights) = assembly.data_files().next().expect("all constants are external");
+/// assert_eq!(tag, None);
+/// assert_eq!(&weights.to_vec()?[4..8], b"FT01");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Assembly {
     /// The program.
@@ -39,7 +60,7 @@ pub struct Assembly {
     data_files: Vec<EmittedFile>,
 }
 
-/// The metadata of a file, and the overrides to apply while it is written.
+/// The metadata of a file, and the overrides to apply while it is written; the result of [`Assembly::bundled`].
 #[derive(Debug)]
 pub struct EmittedFile {
     metadata: Metadata,
@@ -60,7 +81,7 @@ impl EmittedFile {
     }
 }
 
-/// A file ready to be written.
+/// A file ready to be written, of an [`Assembly`].
 #[derive(Debug)]
 pub struct OutputFile<'a> {
     /// The file without overrides.
@@ -188,6 +209,17 @@ impl Assembly {
 
     /// Returns the program and its tests as a `.bpte`.
     ///
+    /// ```
+    /// use pte_emit::{Options, Source, assemble};
+    ///
+    /// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &Options::default())?;
+    /// let bundled = assembly.bundled()?;
+    /// assert_eq!(&bundled.flatbuffer()[4..8], b"BP08");
+    /// let bpte = bundled.file(&[], &[]).to_vec()?; // a .bpte has no segments of its own
+    /// # assert_eq!(&bpte[4..8], b"BP08");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// A source without methods, tests with values that the format does not support, data that cannot be read, overrides of unknown
     /// fields.
@@ -206,6 +238,17 @@ impl Assembly {
     }
 
     /// Returns the tensors of an assembly without methods as a `.safetensors` file.
+    ///
+    /// ```
+    /// use pte_emit::{Options, Source, assemble};
+    ///
+    /// let yaml = "named_data: {bias: {tensor: float32, sizes: [2], data: [0.5, -0.5]}}";
+    /// let weights = assemble(&Source::yaml("weights.yaml", yaml, "."), &Options::default())?.safetensors()?;
+    /// let mut file = Vec::new();
+    /// weights.write(&mut file)?;
+    /// assert_eq!(file.len() as u64, weights.size());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// A blob that is not a tensor, an element type that the format does not have; the message names the key.

@@ -33,23 +33,56 @@ use crate::program::attributes::TENSOR_ATTRIBUTES;
 /// assert_eq!(&files.program_file().unwrap().to_vec()?[4..8], b"ET12");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A method with a counter, two results of one call, and a delegate:
+///
+/// ```
+/// use pte_emit::program::Program;
+/// use pte_emit::{MethodBuilder, ScalarType};
+///
+/// let mut forward = MethodBuilder::new("forward");
+/// let x = forward.input(ScalarType::FLOAT, &[8, 4]);
+/// forward.dynamic(x); // at most 8 rows
+///
+/// let count = forward.state(&[1], &[0i64]);
+/// forward.name(count, "counter.count");
+/// forward.call_into("aten::add.Scalar_out", &[count.into(), 1.into()], &[count]);
+///
+/// let values = forward.tensor(ScalarType::FLOAT, &[8, 2]);
+/// let indices = forward.tensor(ScalarType::LONG, &[8, 2]);
+/// forward.call_into("aten::topk.values", &[x.into(), 2.into()], &[values, indices]);
+///
+/// let y = forward.tensor(ScalarType::FLOAT, &[8, 2]);
+/// forward.call_delegate("MyBackend", b"compiled for MyBackend", &[values, y]);
+/// [y, indices].map(|value| forward.output(value));
+/// let program = Program::from_methods([forward])?;
+/// assert_eq!(program.plans()[0].delegates()[0].id.as_deref(), Some("MyBackend"));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct MethodBuilder {
     method: Method<'static>,
 }
 
-/// A value of the method that a [`MethodBuilder`] builds.
+/// A value of the method that a [`MethodBuilder`] builds. Its index in the program is not known before [`Program::from_methods`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value(usize);
 
 /// An argument of a call: a value, or a literal that becomes one.
 ///
 /// ```
-/// use pte_emit::Argument;
+/// use pte_emit::program::Program;
+/// use pte_emit::{Argument, MethodBuilder, ScalarType};
 ///
-/// let beta: Argument = 1.into();
-/// let order: Argument = [1, 0].into();
-/// assert_ne!(format!("{beta:?}"), format!("{order:?}"));
+/// let mut forward = MethodBuilder::new("forward");
+/// let x = forward.input(ScalarType::FLOAT, &[2, 3]);
+/// let at_most_six = [x.into(), Argument::NONE, 6.0.into()]; // self, min, max
+/// let y = forward.call("aten::clamp.out", &at_most_six, ScalarType::FLOAT, &[2, 3]);
+/// let columns = forward.constant(&[2], &[0i64, 2]);
+/// let index = [y.into(), Argument::list(&[None, Some(columns)])]; // y[:, [0, 2]]
+/// let z = forward.call("aten::index.Tensor_out", &index, ScalarType::FLOAT, &[2, 2]);
+/// forward.output(z);
+/// assert!(Program::from_methods([forward]).is_ok());
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Argument(Literal<'static>);
@@ -108,6 +141,26 @@ impl<const N: usize> From<[i64; N]> for Argument {
 }
 
 /// A Rust type whose values are elements of a tensor.
+///
+/// ```
+/// use pte_emit::{MethodBuilder, ScalarType, TensorElement, Value};
+///
+/// /// A 16-bit brain float: the upper half of a `float32`.
+/// #[derive(Clone, Copy)]
+/// struct Bfloat16(u16);
+///
+/// impl TensorElement for Bfloat16 {
+///     const SCALAR_TYPE: ScalarType = ScalarType(15);
+///
+///     fn append_to(self, bytes: &mut Vec<u8>) {
+///         bytes.extend(self.0.to_le_bytes());
+///     }
+/// }
+///
+/// let mut forward = MethodBuilder::new("forward");
+/// let halves: Value = forward.constant(&[2], &[Bfloat16(0x3f00), Bfloat16(0xbf00)]); // 0.5, -0.5
+/// forward.output(halves);
+/// ```
 pub trait TensorElement: Copy {
     /// The element type.
     const SCALAR_TYPE: ScalarType;

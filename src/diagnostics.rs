@@ -19,7 +19,7 @@ pub enum Severity {
 /// Byte range of the source.
 pub type Span = Range<usize>;
 
-/// Message about a source. `P` is the type of positions: byte spans, or node ids of a stage that are mapped to spans later.
+/// Message of a [`Report`]. `P` is the type of positions: byte spans, or node ids of a stage that are mapped to spans later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic<P = Span> {
@@ -150,6 +150,20 @@ pub fn nearest<'n>(unknown: &str, known: impl IntoIterator<Item = &'n str>) -> O
 pub const SHOWN: usize = 20;
 
 /// Messages about one source.
+///
+/// ```
+/// use pte_emit::{Severity, Source, parse};
+///
+/// let source = Source::yaml("model.yaml", "methods:\n  forward: {input: [x]}\n", ".");
+/// let error = parse(&source).unwrap_err();
+/// let report = error.report();
+/// assert!(report.has_errors());
+///
+/// let diagnostic = &report.diagnostics[0];
+/// assert_eq!(diagnostic.severity, Severity::Error);
+/// assert_eq!(report.line_column(diagnostic.at.as_ref().unwrap().start), (2, 13));
+/// assert_eq!(diagnostic.help.as_deref(), Some("did you mean `inputs`?"));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// Name of the source.

@@ -38,6 +38,7 @@ pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
 ///
 /// let mut options = Options::default();
 /// options.external_data = true;
+/// options.max_size = Some(pte_emit::DEFAULT_MAX_SIZE / 2);
 /// options.layout.set("segment_alignment", "4K").unwrap();
 /// assert!(options.layout.set("segment_alignment", "many").is_err());
 /// ```
@@ -90,7 +91,7 @@ pub struct Resolved<'s> {
     messages: Vec<NodeDiagnostic>,
 }
 
-/// Program with the offsets of all its data: the result of [`plan`].
+/// Program with the offsets of all its data: the result of [`plan`]; [`parse`] has an example.
 #[derive(Debug)]
 pub struct Planned<'s> {
     resolved: Resolved<'s>,
@@ -148,6 +149,21 @@ pub fn json_schema() -> String {
 
 /// Parses YAML or JSON. Validates keys and kinds of nodes; names are not resolved.
 ///
+/// The stages one by one; [`Resolved::program`] can be changed before it is planned:
+///
+/// ```
+/// use pte_emit::{Options, Source, emit, parse, plan, resolve};
+///
+/// let source = Source::yaml("getter.yaml", "{name: eps, methods: {get_eps: {outputs: [1.0e-5]}}}", ".");
+/// let mut resolved = resolve(parse(&source)?)?;
+/// let methods = resolved.program.execution_plan.as_mut().unwrap();
+/// methods[0].name = Some("epsilon".to_owned());
+/// let assembly = emit(plan(resolved, &Options::default())?)?;
+/// assert_eq!(assembly.name.as_deref(), Some("eps"));
+/// assert_eq!(assembly.program.plans()[0].name.as_deref(), Some("epsilon"));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+///
 /// # Errors
 /// All unknown keys and values of a wrong kind; the first syntax error.
 pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
@@ -189,6 +205,20 @@ pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
 
 /// Reads a binary file and its layout options: a `.pte`, a `.ptd`, the program and the tests of a `.bpte`, or the tensors of a
 /// `.safetensors`. Weights are not read.
+///
+/// ```
+/// use pte_emit::{Options, Source, assemble, read};
+///
+/// let yaml = Source::open("examples/linear.yaml".as_ref())?;
+/// let bytes = assemble(&yaml, &Options::default())?.program_file().unwrap().to_vec()?;
+///
+/// let file = Source::binary("linear.pte", &bytes);
+/// let program = read(&file)?.program;
+/// let method = &program.plans()[0];
+/// assert_eq!(method.name.as_deref(), Some("forward"));
+/// assert_eq!(method.tensors().count(), 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// A file that cannot be read or is malformed.
@@ -341,6 +371,19 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
 /// Prints a binary file as YAML that reproduces it byte for byte, and assembles that YAML to verify it; see
 /// [`Printed`]. Paths in the YAML are relative to `folder`.
 ///
+/// ```
+/// use pte_emit::{LargeData, Options, PrintOptions, Source, assemble, print};
+///
+/// let yaml = Source::open("examples/linear.yaml".as_ref())?;
+/// let bytes = assemble(&yaml, &Options::default())?.program_file().unwrap().to_vec()?;
+///
+/// let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: "linear.pte".to_owned() };
+/// let printed = print(&Source::binary("linear.pte", &bytes), ".".as_ref(), &options)?;
+/// assert_eq!(printed.difference, None);
+/// assert!(printed.text.contains("kernel: aten::relu.out"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// A file that cannot be read, or is of an unknown format.
 pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Result<Printed, Error> {
@@ -358,6 +401,20 @@ fn assemble_printed(yaml: &str, folder: &Path) -> Option<Assembly> {
 }
 
 /// Options of [`check`].
+///
+/// ```
+/// use pte_emit::{CheckOptions, OperatorSet, Profile, Source, check};
+///
+/// let mut operators = OperatorSet::new();
+/// operators.add("my::scale.out self:T factor:f out:T!").unwrap();
+/// let mut options = CheckOptions::default();
+/// options.profile = Profile::Portable;
+/// options.operators = operators;
+/// let findings = check(&Source::open("examples/linear.yaml".as_ref())?, &options)?;
+/// assert_eq!(findings.len(), 1);
+/// assert!(!findings[0].has_errors());
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct CheckOptions {

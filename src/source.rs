@@ -16,6 +16,17 @@ use crate::format::{Format, container};
 ///
 /// let source = Source::yaml("add.yaml", "methods: {}", "models");
 /// assert!(source.is_text());
+/// assert_eq!((source.name(), source.text()), ("add.yaml", Some("methods: {}")));
+///
+/// let opened = Source::open("examples/add.yaml".as_ref())?;
+/// assert_eq!(opened.folder().to_str(), Some("examples"));
+///
+/// let program = Source::binary("add.pte", b"\x30\0\0\0ET12");
+/// assert_eq!(program.text(), None);
+///
+/// let unknown = Source::from_bytes("-".to_owned(), b"methods: {}".to_vec(), ".".into())?;
+/// assert!(unknown.is_text());
+/// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Source<'a> {

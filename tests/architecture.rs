@@ -256,7 +256,11 @@ fn modules_depend_on_lower_layers() {
 fn dependencies_are_acyclic() {
     let modules = modules();
     let edges = edges(&modules);
-    assert!(edges.len() > 200, "{} files have only {} dependencies", modules.len(), edges.len());
+    let used: BTreeSet<usize> = edges.keys().flat_map(|(from, to)| [*from, *to]).collect();
+    let unused: Vec<&str> =
+        (0..modules.len()).filter(|module| !used.contains(module)).map(|module| &*modules[module].file).collect();
+    // They only re-export.
+    assert_eq!(unused, ["data/mod.rs", "delegate/mod.rs"]);
     // Transitive closure.
     let mut reach: Vec<Vec<bool>> = vec![vec![false; modules.len()]; modules.len()];
     edges.keys().for_each(|(from, to)| reach[*from][*to] = true);

@@ -57,7 +57,7 @@ static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let paths = files_below(&root().join("tests/golden/upstream"), &["pte", "ptd", "bpte"]);
     let seeds = paths.iter().map(|path| std::fs::read(path).unwrap()).filter(|bytes| bytes.len() < 20_000);
     let seeds: Vec<Vec<u8>> = seeds.collect();
-    assert!(seeds.len() >= 80, "{} files", seeds.len());
+    assert_eq!(seeds.len(), 92);
     seeds
 });
 

@@ -24,7 +24,7 @@ mod support;
 use support::case::{Case, inputs};
 use support::folder::{Done, Folder};
 use support::runner::{self, Mode};
-use support::{files, properties, root, snapshot, sources, trial};
+use support::{files, properties, snapshot, sources, trial};
 
 fn main() -> ExitCode {
     let mut tests = vec![trial("every_defect_is_unique", every_defect_is_unique)];
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn cases() -> Vec<Case> {
-    inputs(&root().join("examples/malformed"), 271)
+    inputs("examples/malformed")
 }
 
 /// Names of the loading modes in the first line, and the options of the runner.

@@ -14,7 +14,7 @@ use support::{properties, root, snapshot};
 #[test]
 fn errors_are_found_as_far_as_a_schema_can() {
     let mut rejected = String::new();
-    for case in inputs(&root().join("tests/golden/snapshots/errors"), 363) {
+    for case in inputs("tests/golden/snapshots/errors") {
         // Some are not UTF-8, some not YAML.
         let Ok(text) = std::fs::read_to_string(&case.input) else { continue };
         if properties::is_valid_by_schema(&text) == Some(false) {

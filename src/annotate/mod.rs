@@ -33,7 +33,20 @@ const CHUNK: usize = 256;
 /// Size in bytes of the pieces into which large vectors are split: a multiple of a row.
 const PIECE: u64 = 1 << 14;
 
-/// Options of the annotator.
+/// Options of [`annotate`](crate::annotate()).
+///
+/// ```
+/// use pte_emit::{AnnotateOptions, AnnotatePart, Options, Source, annotate, assemble};
+///
+/// let yaml = Source::open("examples/add.yaml".as_ref())?;
+/// let bytes = assemble(&yaml, &Options::default())?.program_file().unwrap().to_vec()?;
+///
+/// let options = AnnotateOptions { only: Some(AnnotatePart::Headers), json: true, ..AnnotateOptions::default() };
+/// let mut json = Vec::new();
+/// annotate(&Source::binary("add.pte", &bytes), &options, &mut json)?;
+/// assert!(String::from_utf8(json)?.contains(r#""value":"ET12","meaning":"file identifier""#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct AnnotateOptions {
     /// Print only blocks that overlap these bytes.

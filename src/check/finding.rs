@@ -6,7 +6,7 @@ use super::rules::{self, Profile, Rule, RuleSeverity};
 use crate::format::flatbuffer::view::Table;
 use crate::program::element::Element;
 
-/// A location in a file: byte offset and path from the root (`methods.forward.values[3].sizes`).
+/// Location of an item of [`Findings`]: byte offset in the file and path from the root (`methods.forward.values[3].sizes`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Location {
     /// Bytes from the start of the file; `None` if the path has no bytes (a missing field of a missing table).
@@ -23,7 +23,7 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
     crate::diagnostics::clipped(&String::from_utf8_lossy(table.text(slot).unwrap_or_default()))
 }
 
-/// A broken rule and its location.
+/// A broken rule and its location; an item of [`Findings::list`].
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// The broken rule.
@@ -54,6 +54,22 @@ impl fmt::Display for Finding {
 pub const KEPT: usize = 20;
 
 /// The findings of one file.
+///
+/// ```
+/// use pte_emit::{CheckOptions, RuleSeverity, Source, check};
+///
+/// let source = Source::open("examples/malformed/jump_out_of_range.yaml".as_ref())?;
+/// let findings = &check(&source, &CheckOptions::default())?[0];
+/// assert!(findings.has_errors());
+/// assert_eq!(findings.count(RuleSeverity::Invalid), 1);
+/// assert_eq!(findings.truncated().count(), 0);
+///
+/// let finding = &findings.list()[0];
+/// assert_eq!(finding.location.path, "methods.forward.instructions[0].destination_instruction");
+/// assert_eq!(finding.found, "instruction 99");
+/// assert_eq!(finding.expected, "0 to 2, the end of the chain");
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Findings {
     profile: Profile,

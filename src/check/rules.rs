@@ -60,7 +60,18 @@ impl fmt::Display for Profile {
     }
 }
 
-/// A rule.
+/// A rule, referred to by the [`Finding`](crate::Finding)s that violate it.
+///
+/// ```
+/// use pte_emit::{CheckOptions, Profile, RuleSeverity, Source, check};
+///
+/// let findings = &check(&Source::binary("empty.pte", b""), &CheckOptions::default())?[0];
+/// let rule = findings.list()[0].rule;
+/// assert_eq!((rule.id, rule.severity), ("H-1", RuleSeverity::Malformed));
+/// assert_eq!(rule.title, "A .pte has at least 64 bytes.");
+/// assert!(rule.applies(Profile::Strict));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Rule {
     /// Stable identifier, such as `H-1`.

@@ -13,6 +13,23 @@ use crate::format::scalar_type::Encoding;
 pub struct BlobId(pub u32);
 
 /// Data as a length and a source.
+///
+/// ```
+/// use pte_emit::{Blob, Source, parse, resolve};
+///
+/// let yaml = "named_data: {zeros: {tensor: float32, sizes: [1000], data: {fill: 0}}}";
+/// let source = Source::yaml("zeros.yaml", yaml, ".");
+/// let program = resolve(parse(&source)?)?.program;
+/// let blob: &Blob = &program.blobs[0];
+/// assert_eq!(blob.len, 4000);
+/// assert_eq!(blob.file(), None); // the bytes are generated
+/// assert_eq!(blob.read_at(8, 2)?, [0, 0]);
+/// assert_eq!(blob.to_vec()?, [0; 4000]);
+/// assert_eq!(blob.digest()?, Blob::bytes([0; 4000]).digest()?);
+/// let mut copy = Vec::new();
+/// blob.copy_to(&mut copy)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blob {
     /// Length in bytes.

@@ -9,7 +9,7 @@ use crate::data::Blob;
 use crate::format::safetensors::TYPES;
 use crate::program::{Program, contiguous, is_dim_order, nbytes};
 
-/// A file ready to be written.
+/// A `.safetensors` ready to be written: the result of [`Assembly::safetensors`](crate::Assembly::safetensors).
 #[derive(Debug)]
 pub struct Safetensors {
     header: Vec<u8>,

@@ -6,6 +6,17 @@
 use super::table::Enum;
 
 /// An element type by its number in the file.
+///
+/// ```
+/// use pte_emit::ScalarType;
+///
+/// let half = ScalarType::parse("torch.float16").unwrap();
+/// assert_eq!((half, half.to_string()), (ScalarType(5), "float16".to_owned()));
+/// assert_eq!(half.info().unwrap().size, 2);
+/// assert_eq!(ScalarType::names().next(), Some("uint8"));
+/// assert_eq!([ScalarType::BOOL, ScalarType::LONG].map(|t| t.0), [11, 4]);
+/// assert!(ScalarType(100).info().is_none()); // a file may contain it, the runtime rejects it
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ScalarType(pub i8);
 

@@ -6,6 +6,18 @@
 use crate::format::serializer::Serializer;
 
 /// Splitting of a `.ptd` into several files.
+///
+/// ```
+/// use pte_emit::{Options, Shards, Source, assemble};
+///
+/// let mut options = Options::default();
+/// options.external_data = true;
+/// options.shards = Some(Shards { max_bytes: 50, name: "linear".to_owned() });
+/// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &options)?;
+/// let tags: Vec<_> = assembly.data_files().map(|(tag, _)| tag.unwrap()).collect();
+/// assert_eq!(tags, ["linear-00001-of-00002", "linear-00002-of-00002"]);
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shards {
     /// Maximum bytes of data in a file; a single tensor may exceed it.
@@ -326,7 +338,17 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Values of some options, which replace those of other options.
+/// Values of some options, which replace those of other options. docs/yaml-reference.md lists names and values.
+///
+/// ```
+/// use pte_emit::{LayoutOptions, Options};
+///
+/// let mut layout = LayoutOptions::default();
+/// layout.set("segment_alignment", "page").unwrap();
+/// assert_eq!(layout.set("alignment", "page").unwrap_err(), "unknown layout option `alignment`");
+/// let mut options = Options::default();
+/// options.layout = layout;
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptionOverrides(Vec<(usize, OptionValue)>);
 

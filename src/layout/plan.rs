@@ -7,6 +7,17 @@ use super::segments::Segment;
 use crate::data::BlobId;
 
 /// Offsets and sizes of all data.
+///
+/// ```
+/// use pte_emit::{Options, Plan, Source, assemble};
+///
+/// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &Options::default())?;
+/// let plan: &Plan = &assembly.plan;
+/// assert_eq!(plan.memory[0].sizes, [0, 80]); // of `forward`
+/// assert_eq!(plan.segments[0].size, 60); // weight and bias
+/// assert_eq!(plan.constant_offsets, [0, 0, 48]);
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Planned memory by method.

@@ -110,6 +110,17 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The operators of the runtime, and custom operators.
+///
+/// ```
+/// use pte_emit::OperatorSet;
+///
+/// let mut operators = OperatorSet::new();
+/// assert!(operators.find("aten::add.out").is_some());
+/// operators.add("my::scale.out self:T factor:f=1.0 out:T!").unwrap();
+/// assert_eq!(operators.find("my::scale.out").unwrap().outs().count(), 1);
+/// let errors = operators.add("# comment\nscale").unwrap_err();
+/// assert_eq!(errors[0].line, 2);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct OperatorSet {
     added: BTreeMap<String, Signature>,

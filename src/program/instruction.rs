@@ -80,6 +80,16 @@ macro_rules! instructions {
         $( $(#[$field_doc:meta])* $field:ident $field_key:literal : $type:ty = $reference:expr; )*
     } )*) => {
         /// An instruction (table `Instruction`, union `InstructionArguments`).
+        ///
+        /// ```
+        /// use pte_emit::program::{Args, Instruction};
+        ///
+        /// let call = Instruction::KernelCall { op_index: 2, args: Some(Args::from(&[0, 1, 1])) };
+        /// assert_eq!((call.operator(), call.args()), (Some(2), &[0, 1, 1][..]));
+        ///
+        /// let jump = Instruction::JumpFalseCall { cond_value_index: 7, destination_instruction: 0 };
+        /// assert_eq!((jump.destination(), jump.args()), (Some(0), &[][..]));
+        /// ```
         #[derive(Debug, Clone, PartialEq, Eq)]
         // The names are those of the schema.
         #[allow(clippy::enum_variant_names)]
@@ -116,10 +126,10 @@ macro_rules! instructions {
             /// Returns the fields in the order of the schema.
             ///
             /// ```
-            /// use pte_emit::program::{OperandAccess, FieldReference, Instruction};
+            /// use pte_emit::program::{FieldReference, Instruction, InstructionField, OperandAccess};
             ///
             /// let instruction = Instruction::MoveCall { move_from: 3, move_to: 5 };
-            /// let target = instruction.fields().last().unwrap();
+            /// let target: InstructionField<'_> = instruction.fields().last().unwrap();
             /// assert_eq!((target.name, target.slot), ("move_to", 1));
             /// assert_eq!(target.reference, FieldReference::Operand(5, OperandAccess::Write));
             /// ```
@@ -204,6 +214,13 @@ impl Instruction {
     }
 
     /// Returns the values in fields of their own: name of the field, index of the value, access.
+    ///
+    /// ```
+    /// use pte_emit::program::{Instruction, OperandAccess};
+    ///
+    /// let instruction = Instruction::FreeCall { value_index: 3 };
+    /// assert_eq!(instruction.operands().next(), Some(("value_index", 3, OperandAccess::Release)));
+    /// ```
     pub fn operands(&self) -> impl Iterator<Item = (&'static str, i32, OperandAccess)> {
         self.fields().filter_map(|field| match field.reference {
             FieldReference::Operand(value, access) => Some((field.name, value, access)),

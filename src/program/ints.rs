@@ -12,8 +12,11 @@ use smallvec::SmallVec;
 /// ```
 /// use pte_emit::program::{Args, Sizes};
 ///
-/// let sizes = Sizes::from(&[1, 3, 224, 224]);
+/// let mut sizes = Sizes::from(&[3, 224]);
+/// sizes.push(224);
 /// assert_eq!(sizes.iter().product::<i32>(), 150_528);
+/// sizes.truncate(1);
+/// assert_eq!(*sizes, [3]);
 /// assert_eq!(Args::from_iter(0..9).len(), 9);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

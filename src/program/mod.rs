@@ -2,6 +2,32 @@
 //! an empty one. Emitter, reader, printer and validator use it.
 //!
 //! Contains neither names of the YAML nor byte offsets: data are [`Blob`]s, and [`crate::layout::Plan`] has their offsets.
+//!
+//! [`MethodBuilder`](crate::MethodBuilder) and YAML are shorter ways to a program; this is `y = relu(x)` in terms of the schema:
+//!
+//! ```
+//! use pte_emit::program::{Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Operator, Program, Tensor};
+//! use pte_emit::{Options, ScalarType};
+//!
+//! let x = EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[2, 2]));
+//! let relu = Operator { name: Some("aten::relu".to_owned()), overload: Some("out".to_owned()) };
+//! let call = Instruction::KernelCall { op_index: 0, args: Some(Args::from(&[0, 1, 1])) };
+//! let forward = ExecutionPlan {
+//!     name: Some("forward".to_owned()),
+//!     container_meta_type: Some(ContainerMetadata::flat(1, 1, false)),
+//!     values: Some(vec![x.clone(), x]),
+//!     inputs: Some(vec![0]),
+//!     outputs: Some(vec![1]),
+//!     chains: Some(vec![Chain { instructions: Some(vec![call]), ..Chain::default() }]),
+//!     operators: Some(vec![relu]),
+//!     delegates: Some(Vec::new()),
+//!     ..ExecutionPlan::default()
+//! };
+//! let program = Program { execution_plan: Some(vec![forward]), ..Program::default() };
+//! let files = program.to_files(&Options::default())?;
+//! assert_eq!(files.plan.memory[0].sizes, [0, 32]);
+//! # Ok::<(), pte_emit::Error>(())
+//! ```
 
 pub mod attributes;
 pub mod element;
@@ -19,6 +45,25 @@ pub use instruction::{FieldReference, Instruction, InstructionField, OperandAcce
 pub use ints::{Args, Ints, Sizes};
 
 /// A program: the methods of a model and the data they need (table `Program`).
+///
+/// A program without methods is a `.ptd`:
+///
+/// ```
+/// use pte_emit::program::{ExternalData, Program, TensorLayout};
+/// use pte_emit::{Blob, BlobId, Options, ScalarType};
+///
+/// let mut program = Program::default();
+/// let data: BlobId = program.add_blob(Blob::bytes([0, 0, 0, 63, 0, 0, 0, 191]));
+/// let layout = TensorLayout { scalar_type: ScalarType::FLOAT, sizes: vec![2], dim_order: vec![0] };
+/// let (key, tag, alignment) = ("bias".to_owned(), None, 1);
+/// program.external_data.push(ExternalData { key, tag, data, alignment, tensor_layout: Some(layout) });
+/// assert_eq!(program.blob(data).len, 8);
+/// assert!(program.plans().is_empty());
+///
+/// let files = program.to_files(&Options::default())?;
+/// assert_eq!(files.data_files().count(), 1);
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Program {
     /// Schema version. Releases so far write 0; the runtime of ExecuTorch 1.5.1 rejects a program with another version (rule P-1).
@@ -34,6 +79,20 @@ pub struct Program {
 }
 
 /// A method (table `ExecutionPlan`).
+///
+/// ```
+/// use pte_emit::program::{EValue, ExecutionPlan};
+/// use pte_emit::{Source, parse, resolve};
+///
+/// let source = Source::open("examples/linear.yaml".as_ref())?;
+/// let program = resolve(parse(&source)?)?.program;
+/// let forward: &ExecutionPlan = &program.plans()[0];
+/// let (index, weight) = forward.tensors().next().unwrap();
+/// assert_eq!((index, weight.nbytes()), (0, Some(48)));
+/// assert!(matches!(forward.values()[index], EValue::Tensor(_)));
+/// assert!(forward.delegates().is_empty());
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExecutionPlan {
     /// Name the runtime looks the method up by.
@@ -56,7 +115,32 @@ pub struct ExecutionPlan {
     pub memory: MemoryRequest,
 }
 
-/// Options of the memory planner for a method; the result is `layout::memory::MemoryPlan`.
+/// Options of the memory planner for a method; the result is an item of [`Plan::memory`](crate::Plan::memory).
+///
+/// ```
+/// use pte_emit::program::{EValue, Memory, NonConstBufferDevice, Program};
+/// use pte_emit::{MethodBuilder, Options, ScalarType};
+///
+/// let mut forward = MethodBuilder::new("forward");
+/// let x = forward.input(ScalarType::FLOAT, &[4]);
+/// let y = forward.call("aten::relu.out", &[x.into()], ScalarType::FLOAT, &[4]);
+/// forward.output(y);
+/// let mut program = Program::from_methods([forward])?;
+///
+/// let method = &mut program.execution_plan.as_mut().unwrap()[0];
+/// for value in method.values.iter_mut().flatten() {
+///     if let EValue::Tensor(tensor) = value {
+///         tensor.memory = Memory::Auto { pool: Some(2), persistent: false };
+///     }
+/// }
+/// method.memory.alignment = Some(64);
+/// method.memory.non_const_buffer_device =
+///     Some(vec![NonConstBufferDevice { buffer_idx: 2, device_type: 1, device_index: 0 }]);
+///
+/// let plan = program.to_files(&Options::default())?.plan;
+/// assert_eq!(plan.memory[0].sizes, [0, 0, 128]);
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryRequest {
     /// Sizes of the planned buffers in bytes, index 0 reserved. `None`: computed.
@@ -101,6 +185,13 @@ impl ContainerMetadata {
 }
 
 /// A value (table `EValue`, union `KernelTypes`).
+///
+/// ```
+/// use pte_emit::program::EValue;
+///
+/// let value = EValue::IntList(Some(vec![3, 4]));
+/// assert_eq!((value.kind(), value.tag()), ("IntList", 7));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum EValue {
     /// None.
@@ -156,6 +247,32 @@ impl EValue {
 }
 
 /// A tensor (table `Tensor`).
+///
+/// ```
+/// use pte_emit::program::{ExtraTensorInfo, Memory, Tensor, TensorData, dim_order};
+/// use pte_emit::ScalarType;
+///
+/// // An image in channels-last order, of 2 bytes per element.
+/// let mut image = Tensor::new(ScalarType::parse("float16").unwrap(), &[1, 3, 8, 8]);
+/// image.dim_order = Some(dim_order(&[0, 2, 3, 1]));
+/// assert_eq!(image.nbytes(), Some(2 * 3 * 64));
+/// assert_eq!(image.device(), (0, 0));
+/// assert_eq!(image.memory, Memory::Auto { pool: None, persistent: false });
+///
+/// // The weights of another file: they need a name, and no planned memory.
+/// let extra = ExtraTensorInfo {
+///     fully_qualified_name: Some("conv.weight".to_owned()),
+///     location: 1,
+///     ..ExtraTensorInfo::default()
+/// };
+/// let weight = Tensor {
+///     data: TensorData::Elsewhere(None),
+///     memory: Memory::None,
+///     extra_tensor_info: Some(Box::new(extra)),
+///     ..Tensor::new(ScalarType::FLOAT, &[4, 3, 3, 3])
+/// };
+/// assert!(weight.is_external());
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {
     /// Element type.
@@ -233,12 +350,28 @@ impl Tensor {
 }
 
 /// Bytes of a tensor of this type and these sizes; see [`Tensor::nbytes`].
+///
+/// ```
+/// use pte_emit::{ScalarType, program::nbytes};
+///
+/// assert_eq!(nbytes(ScalarType::LONG, &[2, 3]), Some(48));
+/// assert_eq!(nbytes(ScalarType::LONG, &[2, -1]), None);
+/// ```
 pub fn nbytes(scalar_type: ScalarType, sizes: &[i32]) -> Option<u64> {
     let element = scalar_type.info()?.size;
     sizes.iter().try_fold(element, |product, size| product.checked_mul(u64::try_from(*size).ok()?))
 }
 
 /// An order of dimensions, from the outermost in memory to the innermost. Most tensors share the contiguous one.
+///
+/// ```
+/// use pte_emit::program::{DimOrder, contiguous, is_dim_order};
+///
+/// let channels_last: DimOrder = vec![0, 2, 3, 1].into();
+/// assert!(is_dim_order(channels_last.iter().copied(), 4));
+/// assert!(!is_dim_order(channels_last.iter().copied(), 3));
+/// assert_eq!(*contiguous(4), [0, 1, 2, 3]);
+/// ```
 pub type DimOrder = Cow<'static, [u8]>;
 
 static CONTIGUOUS: [u8; 256] = {
@@ -358,6 +491,23 @@ pub struct Chain {
 }
 
 /// One line of a stack trace (table `Frame`).
+///
+/// ```
+/// use pte_emit::program::{Chain, Instruction, StackFrame};
+///
+/// let frame = StackFrame {
+///     filename: Some("model.py".to_owned()),
+///     lineno: 12,
+///     name: Some("forward".to_owned()),
+///     context: Some("return x".to_owned()),
+/// };
+/// let chain = Chain {
+///     instructions: Some(vec![Instruction::MoveCall { move_from: 0, move_to: 1 }]),
+///     stacktrace: Some(vec![Some(vec![frame])]),
+///     ..Chain::default()
+/// };
+/// assert_eq!(chain.stacktrace.map(|traces| traces.len()), chain.instructions.map(|list| list.len()));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackFrame {
     /// File.
@@ -371,6 +521,23 @@ pub struct StackFrame {
 }
 
 /// A delegate (table `BackendDelegate`).
+///
+/// ```
+/// use pte_emit::program::{BackendDelegate, CompileSpec, NamedData, Program};
+/// use pte_emit::Blob;
+///
+/// let mut program = Program::default();
+/// let delegate = BackendDelegate {
+///     id: Some("MyBackend".to_owned()),
+///     processed: program.add_blob(Blob::bytes(*b"compiled")),
+///     inline: None,
+///     compile_specs: Some(vec![CompileSpec { key: Some("threads".to_owned()), value: Some(vec![4]) }]),
+/// };
+/// // Data that the backend finds by their key.
+/// let data = program.add_blob(Blob::bytes([0; 1024]));
+/// program.named_data = Some(vec![NamedData { key: "weights".to_owned(), data, alignment: 64 }]);
+/// assert_ne!(delegate.processed, data);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackendDelegate {
     /// Name of the backend.

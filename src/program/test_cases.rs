@@ -1,4 +1,18 @@
 //! Test cases of methods: inputs and expected outputs, as stored in a `.bpte`. They are not executed here.
+//!
+//! ```
+//! use pte_emit::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
+//! use pte_emit::{Options, Source, emit, parse, plan, resolve};
+//!
+//! let source = Source::yaml("seven.yaml", "methods: {seven: {outputs: [7]}}", ".");
+//! let mut resolved = resolve(parse(&source)?)?;
+//! let outputs = Some(vec![TestData::Int(7)]);
+//! let case = TestCase { inputs: Vec::new(), outputs, atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL };
+//! resolved.tests.push(MethodTests { method: "seven".to_owned(), cases: vec![case] });
+//! let assembly = emit(plan(resolved, &Options::default())?)?;
+//! assert_eq!(assembly.tests[0].cases.len(), 1);
+//! # Ok::<(), pte_emit::Error>(())
+//! ```
 
 use crate::data::Blob;
 use crate::format::ScalarType;

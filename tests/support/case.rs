@@ -26,16 +26,29 @@ pub struct Case {
     settings: Vec<(String, String)>,
 }
 
-/// Inputs of a folder (not of its subfolders), sorted by name.
+/// Folders of inputs, and the number of their inputs: tests of inputs that are not found would succeed.
+const COUNTS: [(&str, usize); 8] = [
+    ("examples", 30),
+    ("examples/malformed", 271),
+    ("tests/golden/snapshots/annotate", 17),
+    ("tests/golden/snapshots/commands", 2),
+    ("tests/golden/snapshots/errors", 363),
+    ("tests/golden/upstream/bundled", 8),
+    ("tests/golden/upstream/bytes", 28),
+    ("tests/golden/upstream/serializer", 24),
+];
+
+/// Inputs of a folder of the package (not of its subfolders), sorted by name.
 ///
 /// # Panics
-/// If there are fewer than `at_least`, to detect missing files.
-pub fn inputs(folder: &Path, at_least: usize) -> Vec<Case> {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+/// If their number is not that in [`COUNTS`].
+pub fn inputs(folder: &str) -> Vec<Case> {
+    let entries = fs::read_dir(super::root().join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| super::has_extension(path, &["yaml", "json"]));
     paths.sort();
-    assert!(paths.len() >= at_least, "{} has {} inputs, expected {at_least} or more", folder.display(), paths.len());
+    let count = COUNTS.iter().find(|(name, _)| *name == folder).map(|(_, count)| *count);
+    assert_eq!(Some(paths.len()), count, "inputs in {folder}; expected: COUNTS in {}", file!());
     paths.iter().map(|path| Case::read(path)).collect()
 }
 

@@ -1,7 +1,9 @@
-//! One small program per rule about operators and semantics, with the locations of the findings; and programs without findings.
+//! Small programs that violate rules about operators and semantics, with the locations of the findings; and programs without findings.
 //!
+//! Only defects that no file of examples/malformed has: tests/golden.rs has the findings of those, and of the files of the exporter.
 //! YAML is assembled, read, and edited where YAML cannot express the defect.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::finding::{Findings, Location};
@@ -114,24 +116,8 @@ fn always(plan: &mut ExecutionPlan, at: usize, to: i32) {
 
 /// Edits of the program [`chain`], and the expected findings.
 const VIOLATIONS: &[(&str, Edit, Expected)] = &[
-    (
-        "one argument too few",
-        |p| {
-            let args = args(p, 0);
-            args.truncate(args.len() - 1);
-        },
-        &[("O-1", "instructions[0]")],
-    ),
     ("one argument too many", |p| args(p, 1).push(0), &[("O-1", "instructions[1]")]),
     ("no arguments", |p| args(p, 1).truncate(0), &[("O-1", "instructions[1]"), ("X-2", "outputs[0]")]),
-    (
-        "an Int for a tensor",
-        |p| {
-            let int = add(p, EValue::Int(1));
-            args(p, 1)[0] = int;
-        },
-        &[("O-2", "instructions[1].args[0]")],
-    ),
     (
         "an Int for a float",
         |p| {
@@ -223,14 +209,6 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[("O-6", "instructions[2].args[1]")],
     ),
     (
-        "a division by zero",
-        |p| {
-            let (zero, result) = (add(p, EValue::Int(0)), add(p, EValue::Int(0)));
-            call(p, "executorch_prim::floordiv.Scalar", &[result, zero, result]);
-        },
-        &[("O-7", "instructions[2].args[1]")],
-    ),
-    (
         "a stride of zero",
         |p| {
             let [zero, one] = [0, 1].map(|number| add(p, EValue::Int(number)));
@@ -310,11 +288,6 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[("O-8", "instructions[2].args[4]"), ("O-8", "instructions[2].args[5]"), ("O-8", "instructions[2].args[3]")],
     ),
     (
-        "a delegate without arguments",
-        |p| instructions(p).push(Instruction::DelegateCall { delegate_index: 0, args: Some(Args::default()) }),
-        &[("O-9", "instructions[2].args")],
-    ),
-    (
         "an unknown operator, once for two calls",
         |p| {
             call(p, "mine::unknown.out", &[2]);
@@ -322,15 +295,6 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         },
         &[("O-5", "operators[2]")],
     ),
-    (
-        "an Int as a condition",
-        |p| {
-            let condition = add(p, EValue::Int(0));
-            jump(p, 2, condition, 3);
-        },
-        &[("I-23", "instructions[2].cond_value_index")],
-    ),
-    ("floats as a condition", |p| jump(p, 2, 2, 3), &[("I-23", "instructions[2].cond_value_index")]),
     (
         "a tensor that is written later, in memory that is not its own",
         |p| {
@@ -378,7 +342,6 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         },
         &[("X-3", "values[1]")],
     ),
-    ("a tensor without memory", |p| tensor(p, 1).memory = Memory::None, &[("X-3", "values[1]")]),
     (
         "a tensor over part of another one that is read later",
         |p| {
@@ -521,12 +484,11 @@ fn a_zero_point_is_in_the_quantized_range() {
 }
 
 #[test]
-fn rules_about_data_and_delegates() {
+fn rules_about_data() {
     let with_constant = chain("      w: {tensor: float32, data: [1, 2, 3, 4], index: 3}", "");
     let constant = |edit: Edit| found(&edited(&with_constant, edit));
     let at = |id, path: &str| vec![(id, format!("methods.forward.{path}"))];
     assert_eq!(constant(|_| {}), at("X-13", "values[3]"));
-    assert_eq!(constant(|p| call(p, "aten::relu.out", &[2, 3, 3])), at("X-7", "instructions[2].args[1]"));
     assert_eq!(constant(|p| call(p, "aten::relu.out", &[3, 1, 1])), []);
     let state = |p: &mut ExecutionPlan| tensor(p, 3).memory = Memory::At { pool: 1, offset: 256 };
     let mut overwritten = program(&with_constant);
@@ -534,10 +496,6 @@ fn rules_about_data_and_delegates() {
     state(plan);
     call(plan, "aten::relu.out", &[2, 3, 3]);
     assert_eq!(found(&overwritten), at("X-17", "values[3]"));
-
-    let delegate = "    delegates:\n      d: {backend: some, data: {hex: '00'}}\n";
-    let uncalled = program(&(chain("", "") + delegate));
-    assert_eq!(found(&uncalled), at("X-15", "delegates[0]"));
 
     let mut named = program(&chain("", ""));
     let data = named.add_blob(crate::data::Blob::bytes(vec![0u8]));
@@ -643,10 +601,14 @@ fn indices_out_of_range_are_skipped() {
         list.push(Instruction::FreeCall { value_index: index });
         list.push(Instruction::JumpFalseCall { cond_value_index: index, destination_instruction: index });
         plan.operators.as_mut().unwrap().push(Operator { name: None, overload: None });
-        assert!(!found(&program).is_empty());
+        // The lists of the first call are of a wrong kind; invalid indices are reported by other rules.
+        let at = |path: &str| format!("methods.forward.instructions[2].{path}");
+        let expected = [("O-2", at("args[0]")), ("O-2", at("args[1]")), ("O-4", at("args[2]"))];
+        assert_eq!(found(&program), expected, "{index}");
     }
-    found(&Program::default());
-    found(&Program { execution_plan: Some(vec![ExecutionPlan::default()]), ..Program::default() });
+    assert_eq!(found(&Program::default()), []);
+    let empty = Program { execution_plan: Some(vec![ExecutionPlan::default()]), ..Program::default() };
+    assert_eq!(found(&empty), []);
 }
 
 #[test]
@@ -663,39 +625,18 @@ fn uses_of_lists_are_bounded() {
 }
 
 #[test]
-fn files_of_the_exporter_are_accepted() {
-    let mut seen = 0;
-    for folder in ["bytes", "bundled"] {
-        let folder = crate::golden::upstream(folder);
-        let mut open = vec![folder];
-        while let Some(path) = open.pop() {
-            if path.is_dir() {
-                open.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
-                continue;
-            }
-            if path.extension().is_none_or(|extension| extension != "pte") {
-                continue;
-            }
-            let Ok(read) = reader::program::read(&Origin::File(path.as_path().into())) else { continue };
-            let mut findings = Findings::new(Profile::Strict);
-            check(&read.program, &OperatorSet::new(), &mut findings, &|element| Location {
-                offset: None,
-                path: element.path(&read.program),
-            });
-            let found = findings.list().iter().filter(|finding| finding.rule.severity != RuleSeverity::Note);
-            assert_eq!(found.map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new(), "{}", path.display());
-            seen += 1;
-        }
-    }
-    assert!(seen > 0);
-}
-
-#[test]
 fn every_rule_here_has_a_test() {
+    let examples = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/malformed")).unwrap();
+    let rule = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.strip_prefix("# ").and_then(|text| text.split_once(" | ")).expect("a rule in the first line").0.to_owned()
+    };
+    let examples: BTreeSet<String> = examples.map(|entry| rule(entry.unwrap().path())).collect();
     let ours = RULES.iter().map(|rule| rule.id).filter(|id| id.starts_with("O-") || id.starts_with("X-"));
-    let elsewhere = ["X-7", "X-13", "X-15", "X-16", "X-17", "X-18"];
-    for id in ours.chain(["I-23"]) {
-        let tested = VIOLATIONS.iter().any(|(_, _, expected)| expected.iter().any(|(other, _)| *other == id));
-        assert!(tested || elsewhere.contains(&id), "{id}");
-    }
+    let untested: Vec<&str> = ours
+        .filter(|id| !examples.contains(*id))
+        .filter(|id| !VIOLATIONS.iter().any(|(_, _, expected)| expected.iter().any(|(other, _)| other == id)))
+        .collect();
+    // examples/malformed/delegate_never_called.yaml violates X-15, too; other tests of this file the others.
+    assert_eq!(untested, ["X-13", "X-15", "X-16", "X-17", "X-18"]);
 }
