@@ -619,7 +619,7 @@ pub static RULES: &[Rule] = rules! {
     "`segment_index: 9` with one segment"
 
     "N-16" Invalid ALL
-    "The element type of a layout is a code from 0 to 29."
+    "The element type of a layout is one that the runtime knows."
     "The runtime aborts at other codes."
     "aborts when the layout is looked up"
     "`scalar_type: 30`"
@@ -799,7 +799,7 @@ pub static RULES: &[Rule] = rules! {
     "`storage_offset: 4`"
 
     "T-2" Invalid ALL
-    "The element type of a tensor is a code from 0 to 29."
+    "The element type of a tensor is one that the runtime knows."
     "The size of an element is unknown otherwise."
     "rejects it with `InvalidProgram` when the method is loaded"
     "`scalar_type: 30`"
