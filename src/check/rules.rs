@@ -144,7 +144,7 @@ pub static RULES: &[Rule] = rules! {
     "rejects it with `InvalidProgram` when the program is loaded"
     "a header length of 16"
 
-    "H-5" Suspicious RECENT
+    "H-5" Note RECENT
     "The length of the extended header of a .pte is 32."
     "Releases before 1.0 wrote 24, without `segment_data_size`: a truncated file cannot be detected then."
     "loads it; the size of the data is unknown"
