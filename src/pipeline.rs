@@ -394,10 +394,12 @@ pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Resu
         .map_err(|error| Error::io(source.name(), "", &error))
 }
 
-/// Assembles printed YAML, without a size limit: its data exist already.
+/// Assembles printed YAML as the command does, without a size limit: its data exist already.
 fn assemble_printed(yaml: &str, folder: &Path) -> Option<Assembly> {
     let options = Options { max_size: Some(u64::MAX), ..Options::default() };
-    crate::assemble(&Source::yaml("dump", yaml, folder), &options).ok()
+    let documents = documents(Source::yaml("dump", yaml, folder), &BTreeMap::new()).ok()?;
+    let [source] = &documents.sources[..] else { return None };
+    crate::assemble(source, &options).ok()
 }
 
 /// Options of [`check`].

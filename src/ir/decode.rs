@@ -830,7 +830,11 @@ impl Decoder {
             |decoder: &mut Decoder, name| fields.take(name).map_or(Vec::new(), |node| decoder.literals(node));
         let (inputs, outputs) = (literals(self, chain::inputs), literals(self, chain::outputs));
         let instructions = fields.take(chain::instructions).map_or(Vec::new(), |node| self.instructions(node));
-        Some(ParsedChain { inputs, outputs, instructions })
+        let stacktraces = fields.take(chain::stacktraces).and_then(|node| {
+            let value = self.int(&node, "a number of stack traces")?;
+            Some(At { id: node.id, value })
+        });
+        Some(ParsedChain { inputs, outputs, instructions, stacktraces })
     }
 
     fn instructions<'a>(&mut self, node: SourceNode<'a>) -> Vec<ParsedInstruction<'a>> {

@@ -246,6 +246,7 @@ shapes! {
         instructions: INSTRUCTIONS, "The instructions, in order.";
         inputs: LITERALS, "Never read by the runtime.";
         outputs: LITERALS, "Never read by the runtime.";
+        stacktraces: UInt, "Number of stack traces; one for each instruction if any has one.";
     }
     DELEGATE = delegate "A part of a method that a backend runs." required [backend data] one of [] {
         backend: Text, "Name of the backend: XnnpackBackend.";
