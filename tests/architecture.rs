@@ -501,7 +501,7 @@ impl Crate {
             // A function may have the name of a module.
             let is_module = self.scopes.contains(name);
             if let Some(targets) = self.names.exports.get(name)
-                && !(is_module && !rest.is_empty())
+                && (!is_module || rest.is_empty())
             {
                 for target in targets.iter().filter(|target| *target != name) {
                     self.definitions([target, rest].concat(), found);
