@@ -131,6 +131,6 @@ fn json_states_an_infinite_input_as_a_string() {
     };
     assert_eq!(format!("{:?}", bundle(&source("\"-inf\""))), format!("{:?}", bundle(&source("-.inf"))));
     let error =
-        pte_emit::assemble(&pte_emit::Source::yaml("m.json", &source("\"much\""), "."), &pte_emit::Options::default());
+        pte_emit::assemble(&pte_emit::Source::yaml("m.json", source("\"much\""), "."), &pte_emit::Options::default());
     assert!(error.unwrap_err().to_string().contains("`d` is a Double, the test gives the string `much`"));
 }
