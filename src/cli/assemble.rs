@@ -282,7 +282,7 @@ impl AssembleArguments {
         let Some(output) = self.path().filter(|output| self.format.is_none() && !output.is_dir()) else {
             return Ok(self.format);
         };
-        let Some(extension) = output.extension() else { return Ok(None) };
+        let Some(extension) = io::extension(output) else { return Ok(None) };
         if let Some(format) = extension.to_str().and_then(OutputFormat::of_extension) {
             return Ok(Some(format));
         }

@@ -31,7 +31,7 @@ type Emit = for<'a> fn(&'a Assembly) -> io::Result<Vec<(OutputName<'a>, OutputCo
 type Validate = fn(&Assembly, &[(OutputName<'_>, OutputContent<'_>)], &ValidatorOptions) -> io::Result<Vec<Findings>>;
 
 /// All output formats. The first one with methods, and the first one without, are the defaults.
-pub static FORMATS: [OutputFormat; 4] = [
+pub static FORMATS: &[OutputFormat] = &[
     OutputFormat {
         extension: container::PROGRAM.extension,
         doc: "Program",

@@ -79,14 +79,19 @@ fn is_text(head: &[u8]) -> bool {
     utf8 && !head.is_empty() && !head.contains(&0)
 }
 
+/// Returns the extension of a file, also of one whose name is only an extension, such as `.yaml`.
+pub fn extension(path: &Path) -> Option<&OsStr> {
+    path.extension().or_else(|| path.file_name()?.to_str()?.strip_prefix('.').map(OsStr::new))
+}
+
 /// Returns true for the extension of a FlatBuffer format: such a file with a damaged identifier is not YAML.
 pub fn is_binary_name(path: &Path) -> bool {
-    path.extension().and_then(OsStr::to_str).and_then(Format::of_extension).is_some()
+    extension(path).and_then(OsStr::to_str).and_then(Format::of_extension).is_some()
 }
 
 /// Returns true for an extension of sources: YAML or JSON.
 pub fn is_source_name(path: &Path) -> bool {
-    let extension = path.extension().unwrap_or_default();
+    let extension = extension(path).unwrap_or_default();
     ["yaml", "yml", "json"].iter().any(|name| extension.eq_ignore_ascii_case(name))
 }
 
