@@ -153,7 +153,7 @@ fn exit_statuses() {
     assert_eq!(run(&[&wrong]).0, 1);
     assert_eq!(run(&[]).0, 2);
     assert_eq!(run(&["missing.pte"]).0, 3);
-    assert_eq!(run(&[&good, "--ops", &operators]).0, 2);
+    assert_eq!(run(&[&good, "--ops", &operators]).0, 1);
     assert_eq!(run(&[&bad, &good]).0, 1);
     assert_eq!(run(&[&bad, &good, "--json"]).0, 1);
 }
