@@ -147,6 +147,16 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Escapes [unsafe](is_unsafe) characters except line feeds in a JSON text, in which they only occur inside of strings.
+pub fn escaped_json(json: &str) -> Cow<'_, str> {
+    let replaced = |c: char| c != '\n' && is_unsafe(c);
+    if !json.contains(replaced) {
+        return Cow::Borrowed(json);
+    }
+    let escape = |c: char| if replaced(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    Cow::Owned(json.chars().map(escape).collect())
+}
+
 /// Truncates a string of the source to 60 characters and escapes it, for a message.
 pub fn clipped(text: &str) -> String {
     match text.char_indices().nth(60) {

@@ -242,7 +242,7 @@ fn document(validated: &[Validated], unread: &[Value], total: Counts) -> String 
         "warnings": total.warnings,
         "notes": total.notes,
     });
-    format!("{all:#}\n")
+    diagnostics::escaped_json(&format!("{all:#}\n")).into_owned()
 }
 
 impl Validated {
