@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         trial("coordinates_depend_on_the_dim_order", coordinates_depend_on_the_dim_order),
         trial("differences_are_reported", differences_are_reported),
     ];
-    support::run(examples.chain(upstream).chain(ours).collect())
+    support::run(examples.chain(upstream).chain(releases()).chain(ours).collect())
 }
 
 static RUNNER: LazyLock<PathBuf> = LazyLock::new(runner::locate);
@@ -89,6 +89,49 @@ fn compare_outputs(runner: &Path, path: &Path, external_data: bool, mode: Mode) 
         check.failures.push(missing);
     }
     if check.failures.is_empty() { Ok(check.compared) } else { Err(check.failures) }
+}
+
+/// Options that rewrite a file of an old release for the runtime of today (docs/releases.md).
+const REWRITE: [(&str, &str); 4] =
+    [("constants", "segment"), ("header", "auto"), ("builder", "exir"), ("delegates", "segment")];
+
+/// Programs of other releases: the runtime loads the methods of those without errors in `check`, and of all others once they are rewritten.
+fn releases() -> Vec<Trial> {
+    let folder = support::root().join("tests/golden/upstream/releases");
+    let files = support::files_below(&folder, &["pte"]);
+    assert!(!files.is_empty(), "no files of other releases");
+    let test = |path: PathBuf| {
+        let name = format!("upstream/releases/{}", path.strip_prefix(&folder).unwrap().display());
+        trial(name, move || loads(&path)).with_ignored_flag(true)
+    };
+    files.into_iter().map(test).collect()
+}
+
+fn loads(path: &Path) {
+    let data = path.with_file_name(format!("{}___default_external_constant.ptd", path.file_stem().unwrap().display()));
+    let data: Vec<PathBuf> = data.exists().then_some(data).into_iter().collect();
+    let source = Source::open(path).unwrap();
+    let findings = pte_emit::check(&source, &pte_emit::CheckOptions::default()).unwrap();
+    let mut options = AssembleOptions::default();
+    let has_errors = findings[0].has_errors();
+    if has_errors {
+        REWRITE.iter().for_each(|(name, value)| options.layout.set(name, value).unwrap());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let assembly = assemble(&source, &options).unwrap();
+    let rewritten = folder.path().join("model.pte");
+    fs::write(&rewritten, assembly.program_file().unwrap().to_vec().unwrap()).unwrap();
+    let script = methods(&assembly)
+        .fold("methods\n".to_owned(), |script, name| script + &format!("load {}\n", runner::quote(name)));
+    let run = |path: &Path| match runner::run(&RUNNER, path, &data, VARIANTS[0].1, &script) {
+        Ok(answers) => answers.iter().filter(|answer| *answer == "load ok").count() == methods(&assembly).count(),
+        Err(failure) => {
+            assert!(failure.contains("after `program error 0x23 InvalidProgram`"), "{failure}");
+            false
+        }
+    };
+    assert!(run(&rewritten), "the runtime does not load the rewritten file");
+    assert_eq!(run(path), !has_errors, "whether the runtime loads the file as it is");
 }
 
 /// Message about a constant that is stored in the program in spite of `external_data`.
