@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::io::{self, Definitions, Messages, STREAM};
 use super::outputs::{Outputs, Stream};
 use super::summary;
-use crate::assembly::{Assembly, EmittedFile, OutputFile};
+use crate::assembly::{Assembly, BundledFile, OutputFile};
 use crate::check::{self, DataFile, RuleSeverity};
 use crate::data::{Origin, workers};
 use crate::emitter::ByteSink;
@@ -349,10 +349,13 @@ fn assemble_document(
         messages.print("warning: `--external-data` writes no .ptd: the program has no constants of its own\n");
     }
     let files = files(&assembly, input, name, arguments)?;
-    let failed = |error: std::io::Error| Failure(Exit::of_io(&error), format!("{}: {error}", input.display()));
     let replacement = match arguments.format() {
-        Some(Format::Bpte) => Some(Replacement::Bundled(Box::new(assembly.bundled().map_err(failed)?))),
-        Some(Format::Safetensors) => Some(Replacement::Tensors(assembly.safetensors().map_err(failed)?)),
+        Some(Format::Bpte) => {
+            Some(Replacement::Bundled(Box::new(assembly.bundled().map_err(|error| failure(&error, messages))?)))
+        }
+        Some(Format::Safetensors) => {
+            Some(Replacement::Tensors(assembly.safetensors().map_err(|error| failure(&error, messages))?))
+        }
         _ => None,
     };
     if !arguments.quiet {
@@ -384,7 +387,7 @@ fn assemble_document(
 fn findings(
     input: &Path,
     assembly: &Assembly,
-    bundle: Option<&EmittedFile>,
+    bundle: Option<&BundledFile>,
     arguments: &Arguments,
 ) -> std::io::Result<String> {
     let open = |path: &PathBuf| DataFile::open(path.display().to_string(), &Origin::File(path.as_path().into()));
@@ -392,7 +395,7 @@ fn findings(
     let options = check::ValidatorOptions { with, ..check::ValidatorOptions::default() };
     let mut out = String::new();
     let findings = match bundle {
-        Some(bundle) => vec![check::bundled_program(&bundle.file(&[], &[]).to_vec()?, &options)],
+        Some(bundle) => vec![check::bundled_program(&bundle.to_vec()?, &options)],
         None => check::assembly(assembly, &options)?,
     };
     for findings in findings {
@@ -510,7 +513,7 @@ fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<Pat
 /// Output in place of the first file.
 enum Replacement {
     /// Bundled program: the program and its tests.
-    Bundled(Box<EmittedFile>),
+    Bundled(Box<BundledFile>),
     /// Weights as `.safetensors`.
     Tensors(Safetensors),
 }
@@ -518,14 +521,14 @@ enum Replacement {
 impl Replacement {
     fn size(&self) -> u64 {
         match self {
-            Replacement::Bundled(bundle) => bundle.file(&[], &[]).size().unwrap_or(u64::MAX),
+            Replacement::Bundled(bundle) => bundle.file().size().unwrap_or(u64::MAX),
             Replacement::Tensors(tensors) => tensors.size(),
         }
     }
 
     fn write(&self, out: &mut dyn ByteSink) -> std::io::Result<()> {
         match self {
-            Replacement::Bundled(bundle) => bundle.file(&[], &[]).write_out(out),
+            Replacement::Bundled(bundle) => bundle.file().write_out(out),
             Replacement::Tensors(tensors) => tensors.write_out(out),
         }
     }
