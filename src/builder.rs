@@ -226,7 +226,7 @@ array_arguments! { i64 f64 bool Value }
 /// }
 ///
 /// let mut forward = MethodBuilder::new("forward");
-/// let roots: Value = forward.constant(&[2], &[Complex(0.0, 1.0), Complex(0.0, -1.0)]);
+/// let roots: Value = forward.constant(&[2], &[Complex(0f32, 1f32), Complex(0f32, -1f32)]);
 /// let mask = forward.constant(&[2], &[true, false]);
 /// [roots, mask].map(|value| forward.output(value));
 /// ```

@@ -16,8 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
             let mut out = Vec::new();
             let mut options = AnnotateOptions::default();
             options.json = json;
-            annotate(&origin, format, &options, &mut out)
-                .expect("no file is read");
+            annotate(&origin, format, &options, &mut out).expect("no file is read");
             let text = String::from_utf8(out).expect("it is UTF-8");
             if json {
                 // Regions are contiguous from the first to the last byte.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::data::Origin;
-use pte_emit::printer::{LargeData, PrintOptions};
+use pte_emit::printer::PrintOptions;
 use pte_emit::{Assembly, Options as AssembleOptions, Source};
 
 /// Maximum size of files in bytes: alignments up to 1 GiB add as much padding.
@@ -38,9 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn written(assembly: &Assembly, kind: Option<&[u8]>) -> Option<Vec<u8>> {
     let small = |file: &pte_emit::OutputFile<'_>| file.size().is_some_and(|size| size <= MAX_FILE);
     match kind {
-        Some(b"BP") => {
-            Some(assembly.bundled().expect("no file is read").to_vec().expect("no file is read"))
-        }
+        Some(b"BP") => Some(assembly.bundled().expect("no file is read").to_vec().expect("no file is read")),
         Some(b"FT") => {
             let (_, file) = assembly.data_files().next()?;
             small(&file).then(|| file.to_vec().expect("no file is read"))

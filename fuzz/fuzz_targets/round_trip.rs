@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::data::Origin;
-use pte_emit::printer::{LargeData, PrintOptions};
+use pte_emit::printer::PrintOptions;
 use pte_emit::{Options as AssembleOptions, Source};
 
 /// Maximum size of data and files in bytes.
