@@ -2,6 +2,7 @@
 //!
 //! [`std::fmt::Display`] formats one line per message; src/cli/render.rs draws them with the source line.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -124,11 +125,43 @@ pub fn counted(count: impl Into<u64>, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Truncates a string of the source to 60 characters, for a message.
+/// Returns true for a character that could forge or hide lines of a terminal or a log: control characters, line breaks, and characters
+/// that change the direction of text.
+pub fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Escapes [unsafe](is_unsafe) characters, as in a Rust string. Everything from an input that is printed as text passes through this.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match is_unsafe(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Escapes [unsafe](is_unsafe) characters except line feeds in a JSON text, in which they only occur inside of strings.
+pub fn escaped_json(json: &str) -> Cow<'_, str> {
+    let replaced = |c: char| c != '\n' && is_unsafe(c);
+    if !json.contains(replaced) {
+        return Cow::Borrowed(json);
+    }
+    let escape = |c: char| if replaced(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    Cow::Owned(json.chars().map(escape).collect())
+}
+
+/// Truncates a string of the source to 60 characters and escapes it, for a message.
 pub fn clipped(text: &str) -> String {
     match text.char_indices().nth(60) {
-        Some((at, _)) => format!("{}...", &text[..at]),
-        None => text.to_owned(),
+        Some((at, _)) => format!("{}...", escaped(&text[..at])),
+        None => escaped(text).into_owned(),
     }
 }
 
@@ -178,7 +211,11 @@ impl Report {
     /// Creates a report of messages about `text`.
     pub(crate) fn new(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Report {
         let has_position = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
-        Report { name: name.to_owned(), diagnostics, text: if has_position { text.to_owned() } else { String::new() } }
+        Report {
+            name: escaped(name).into_owned(),
+            diagnostics,
+            text: if has_position { text.to_owned() } else { String::new() },
+        }
     }
 
     /// Returns true if a message is an error.
@@ -216,12 +253,12 @@ impl fmt::Display for Report {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
             };
-            write!(f, "{severity}: {}", diagnostic.message)?;
+            write!(f, "{severity}: {}", escaped(&diagnostic.message))?;
             if !diagnostic.label.is_empty() {
-                write!(f, ": {}", diagnostic.label)?;
+                write!(f, ": {}", escaped(&diagnostic.label))?;
             }
             if let Some(help) = &diagnostic.help {
-                write!(f, " (help: {help})")?;
+                write!(f, " (help: {})", escaped(help))?;
             }
         }
         match self.diagnostics.len().saturating_sub(SHOWN) {

@@ -2,7 +2,8 @@
 
 use std::{fmt, io};
 
-use crate::diagnostics::{Diagnostic, Report, Severity};
+use crate::data::produce::is_named;
+use crate::diagnostics::{Diagnostic, Report, Severity, is_io};
 
 /// Error of a stage: one or more messages about a source.
 ///
@@ -30,10 +31,18 @@ impl Error {
         Error::new(Report::new(name, "", vec![Diagnostic::whole(message)]))
     }
 
-    /// Error of an operation on a file; `operation` may be empty.
+    /// Error of an operation on a file, such as `cannot write`; an empty one stands for `cannot read`. An error of the operating system
+    /// is reported as `cannot read NAME: ...`, or as it is if it names its file; one about the content as a message about `name`.
     pub(crate) fn io(name: &str, operation: &str, error: &io::Error) -> Error {
-        let message = if operation.is_empty() { error.to_string() } else { format!("{operation}: {error}") };
-        Error::new(Report::new(name, "", vec![Diagnostic::of_io(message, error)]))
+        if !is_io(error) {
+            return Error::input(name, error.to_string());
+        }
+        let message = match operation {
+            _ if is_named(error) || name.is_empty() => error.to_string(),
+            "" => format!("cannot read {name}: {error}"),
+            _ => format!("{operation} {name}: {error}"),
+        };
+        Error::new(Report::new("", "", vec![Diagnostic::of_io(message, error)]))
     }
 
     /// Returns the messages, errors and warnings, in the order of the source.

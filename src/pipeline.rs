@@ -426,14 +426,18 @@ impl Assembly {
     /// # Errors
     /// An assembly with methods; a blob that is not a tensor, an element type that the format does not have: the message names the key.
     pub fn safetensors(&self) -> Result<Safetensors, Error> {
-        let tensors = match self.program_file() {
+        self.tensors().map_err(|error| self.error(&error))
+    }
+
+    /// Does the same as [`Assembly::safetensors`]; the error does not name the source.
+    pub(crate) fn tensors(&self) -> io::Result<Safetensors> {
+        match self.program_file() {
             None => safetensors::emit(&self.program),
             Some(_) => {
                 let methods = diagnostics::counted(self.program.plans().len() as u64, "method");
                 Err(io::Error::other(format!("a .safetensors has no methods, the program has {methods}")))
             }
-        };
-        tensors.map_err(|error| self.error(&error))
+        }
     }
 
     /// Returns an error about the source.
@@ -470,10 +474,12 @@ pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Resu
         .map_err(|error| Error::io(source.name(), "", &error))
 }
 
-/// Assembles printed YAML, without a size limit: its data exist already.
+/// Assembles printed YAML as the command does, without a size limit: its data exist already.
 fn assemble_printed(yaml: &str, folder: &Path) -> Option<Assembly> {
     let options = Options { max_size: Some(u64::MAX), ..Options::default() };
-    crate::assemble(&Source::yaml("dump", yaml, folder), &options).ok()
+    let documents = documents(Source::yaml("dump", yaml, folder), &BTreeMap::new()).ok()?;
+    let [source] = &documents.sources[..] else { return None };
+    crate::assemble(source, &options).ok()
 }
 
 /// Options of [`check`].

@@ -74,7 +74,7 @@ impl<'a> Source<'a> {
     /// A file that cannot be read; one that is neither of a known format nor UTF-8.
     pub fn open(path: &Path) -> Result<Source<'static>, Error> {
         let name = path.display().to_string();
-        let unreadable = |error: io::Error| Error::io(&name, "cannot read the file", &error);
+        let unreadable = |error: io::Error| Error::io(&name, "", &error);
         let origin = Origin::File(path.into());
         let head = origin.head(container::IDENTIFYING).map_err(unreadable)?;
         if Format::identify(&head, origin.len().map_err(unreadable)?).is_some() {

@@ -115,3 +115,22 @@ proptest! {
         prop_assert_eq!(formatted(&found.tests), formatted(&tests));
     }
 }
+
+#[test]
+fn json_states_an_infinite_input_as_a_string() {
+    let source = |infinity: &str| {
+        format!(
+            r#"{{"methods": {{"forward": {{"values": {{"d": {{"double": 1.5}}, "x": {{"tensor": "float32", "sizes": [1]}}}},
+            "inputs": ["d", "x"], "outputs": ["x"], "tests": [{{"inputs": [{infinity}, [0]]}}]}}}}}}"#
+        )
+    };
+    let bundle = |text: &str| {
+        let assembly =
+            pte_emit::assemble(&pte_emit::Source::yaml("m.json", text, "."), &pte_emit::Options::default()).unwrap();
+        assembly.tests.clone()
+    };
+    assert_eq!(format!("{:?}", bundle(&source("\"-inf\""))), format!("{:?}", bundle(&source("-.inf"))));
+    let error =
+        pte_emit::assemble(&pte_emit::Source::yaml("m.json", source("\"much\""), "."), &pte_emit::Options::default());
+    assert!(error.unwrap_err().to_string().contains("`d` is a Double, the test gives the string `much`"));
+}

@@ -1,9 +1,11 @@
 //! Comments cite rules and facts by id (`T-9`, `W-6`) and sections of docs/format.md by title. Every citation must have
-//! a definition in docs/rules.md or docs/format.md.
+//! a definition in the table of rules of `check` or in docs/format.md.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use pte_emit::check::rules::RULES;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -64,13 +66,12 @@ fn ids(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Ids that the docs define: `### T-9: ...` in rules.md, `- **W-6** ...` in format.md.
+/// Ids of the rules of `check`, from which docs/rules.md is generated, and of the facts of docs/format.md: `- **W-6** ...`.
 fn defined() -> BTreeSet<String> {
-    let (rules, format) = (page("rules.md"), page("format.md"));
-    let rules = rules.lines().filter_map(|line| Some(line.strip_prefix("### ")?.split_once(':')?.0));
+    let format = page("format.md");
     let facts = format.lines().filter_map(|line| Some(line.strip_prefix("- **")?.split_once("**")?.0));
     let mut defined = BTreeSet::new();
-    for id in rules.chain(facts) {
+    for id in RULES.iter().map(|rule| rule.id).chain(facts) {
         assert_eq!(ids(id).collect::<Vec<_>>(), [id], "an id");
         assert!(defined.insert(id.to_owned()), "{id} is defined twice");
     }
@@ -94,10 +95,14 @@ fn every_id_is_defined() {
     let defined = defined();
     check(|line| {
         let unknown: Vec<_> = ids(line).filter(|id| !defined.contains(*id)).collect();
-        (!unknown.is_empty()).then(|| format!("{} is not defined in docs/", unknown.join(", ")))
+        (!unknown.is_empty()).then(|| format!("{} is neither a rule nor a fact of docs/format.md", unknown.join(", ")))
     });
-    for name in ["rules.md", "format.md"] {
-        for id in page(name).lines().flat_map(ids) {
+    // The generated part of docs/rules.md consists of strings of src/check/rules.rs.
+    let rules = page("rules.md");
+    let (before, rest) = rules.split_once("<!-- rules -->").expect("docs/rules.md has the marker `rules`");
+    let (_, after) = rest.split_once("<!-- end -->").expect("the marker ends");
+    for (name, text) in [("rules.md", before), ("rules.md", after), ("format.md", &page("format.md"))] {
+        for id in text.lines().flat_map(ids) {
             assert!(defined.contains(id), "docs/{name} cites {id}, which is not defined");
         }
     }

@@ -447,7 +447,7 @@ fn safetensors_are_converted_to_a_ptd_and_back() {
     folder
         .run(&["relu.yaml", "-o", "r.safetensors"])
         .exits(2)
-        .stderr_contains("a program cannot be written as .safetensors");
+        .stderr_contains("the input has methods, which a .safetensors cannot store: expected .pte");
     folder.write("short.safetensors", [9, 0, 0, 0, 0, 0, 0, 0, b'{', b'"', b'a']);
     folder.run(&["short.safetensors", "-o", "s.ptd"]).exits(1);
 }
@@ -614,8 +614,90 @@ fn the_extension_of_the_output_must_match_the_input() {
     folder.run(&["model.yaml", "--format", "ptd"]).exits(2).stderr_contains("has methods");
     folder.run(&["weights.yaml", "--format", "pte"]).exits(2).stderr_contains("no methods");
     assert_eq!(folder.names(), ["model.yaml", "weights.yaml"]);
-    folder.run(&["model.yaml", "-o", "model.bin"]).exits(0);
-    assert!(is_program(&folder.read("model.bin")));
+}
+
+#[test]
+fn an_unknown_extension_needs_a_format() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    for name in ["model.foo", "model.v1.5", "new.yaml", "new.json", "model.hex.txt", ".yaml"] {
+        let done = folder.run(&["model.yaml", "-o", name]).exits(2).stderr_contains("--format FORMAT");
+        done.stderr_contains("expected .pte, .ptd, .bpte");
+    }
+    assert_eq!(folder.names(), ["model.yaml"]);
+    folder.run(&["model.yaml", "-o", "model.foo", "--format", "pte"]).exits(0);
+    assert!(is_program(&folder.read("model.foo")));
+    // Devices and pipes have no extension.
+    folder.run(&["model.yaml", "-o", "model"]).exits(0);
+    folder.run(&["model.yaml", "-o", "MODEL.PTE"]).exits(0);
+    assert!(is_program(&folder.read("model")) && is_program(&folder.read("MODEL.PTE")));
+    folder.run(&["model.yaml", "--format", "foo"]).exits(2).stderr_contains("pte, ptd, bpte");
+    // The extension of a folder is not that of its files.
+    fs::create_dir(folder.path().join("out.v1")).unwrap();
+    folder.run(&["model.yaml", "-o", "out.v1"]).exits(0);
+    assert!(is_program(&folder.read("out.v1/model.pte")));
+}
+
+#[test]
+fn a_format_does_not_allow_to_overwrite_sources() {
+    let folder = Folder::new(&[("model.yaml", RELU), ("other.YML", "x"), ("other.json", "x"), ("w.yaml", WEIGHTS)]);
+    for name in ["other.YML", "other.json", "w.yaml"] {
+        folder
+            .run(&["model.yaml", "-o", name, "--format", "pte"])
+            .exits(2)
+            .stderr_contains("exists and has the extension of a YAML or JSON source");
+    }
+    folder.run(&["model.yaml", "-o", "model.yaml", "--format", "pte"]).exits(2).stderr_contains("is also an input");
+    // Nor other inputs.
+    folder.run(&["w.yaml", "-o", "w.ptd"]).exits(0);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    folder.run(&["model.yaml", "-o", "out/w.pte"]).exits(0);
+    let before = folder.read("w.ptd");
+    folder.run(&["model.yaml", "--with", "w.ptd", "-o", "w.ptd", "--format", "pte"]).exits(2).stderr_contains("w.ptd");
+    let inputs = &["model.yaml", "out/w.pte", "-o", "out"];
+    folder.run(inputs).exits(2).stderr_contains("out/w.pte is also an input");
+    assert_eq!(folder.read("w.ptd"), before);
+    assert_eq!(folder.read("other.json"), b"x");
+}
+
+#[test]
+fn strip_tests_writes_a_pte_only() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&["model.yaml", "-o", "model.bpte"]).exits(0);
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    let refused = [("x.foo", "unknown extension"), ("x.ptd", "found .ptd"), ("x.bpte", "found .bpte")];
+    for (name, message) in refused {
+        folder.run(&["model.bpte", "--strip-tests", "-o", name]).exits(2).stderr_contains(message);
+    }
+    folder.run(&["model.bpte", "--strip-tests", "-o", "model.bpte", "--format", "pte"]).exits(2);
+    folder.run(&["model.bpte", "--strip-tests", "-o", "x.foo", "--format", "pte"]).exits(0);
+    let stdout = folder.run(&["model.bpte", "--strip-tests"]).exits(0).stdout;
+    assert!(folder.read("x.foo") == folder.read("model.pte") && stdout == folder.read("model.pte"));
+}
+
+#[test]
+fn the_summary_has_the_size_of_every_format() {
+    let folder = Folder::new(&[("model.yaml", RELU), ("weights.yaml", WEIGHTS)]);
+    for (source, name) in [("model", "x.pte"), ("model", "x.bpte"), ("weights", "x.ptd"), ("weights", "x.safetensors")]
+    {
+        let done = folder.run(&[&format!("{source}.yaml"), "-o", name]).exits(0);
+        let size = folder.read(name).len();
+        done.stderr_contains(&format!("{name}: {size} bytes"));
+    }
+}
+
+/// A heading of the options of the main command must not be inherited by options of all commands.
+#[test]
+fn headings_of_options() {
+    let folder = Folder::new(&[]);
+    let help = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
+    for command in ["dump", "check", "annotate", "schema"] {
+        let help = help(&[command, "--help"]);
+        assert!(help.contains("--color") && !help.contains("Layout:"), "{help}");
+    }
+    let help = help(&["--help"]);
+    let (options, layout) = help.split_once("\nLayout:\n").expect("the layout options have a heading");
+    assert!(options.contains("--color") && !layout.contains("--color"));
+    assert!(layout.contains("--segment-alignment") && options.contains("--format"));
 }
 
 #[test]
@@ -669,7 +751,7 @@ fn data_from_a_pipe_are_an_error_without_blocking() {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     };
-    assert_eq!(ended.expect("it waits for the pipe").code(), Some(1));
+    assert_eq!(ended.expect("it waits for the pipe").code(), Some(3));
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! Tests of README.md and docs/: every YAML block assembles without a warning, every `sh` block runs, generated tables and rules are up
-//! to date (`BLESS=1 cargo test --test docs` updates them), the table of dependencies matches Cargo.toml.
+//! Tests of README.md, CONTRIBUTING.md and docs/: every YAML block assembles without a warning, every `sh` block runs, here or in
+//! `.ci/run`, generated tables and rules are up to date (`BLESS=1 cargo test --test docs` updates them), the table of dependencies matches
+//! Cargo.toml.
 //!
 //! The Rust block of README.md is a documentation test of src/lib.rs; tests/conformance.rs runs the examples in the real runtime.
 
@@ -17,7 +18,7 @@ fn root() -> &'static Path {
 }
 
 fn pages() -> Vec<PathBuf> {
-    let mut pages = vec![root().join("README.md")];
+    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
     let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     pages.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
     pages.sort();
@@ -29,7 +30,8 @@ fn blocks(page: &str, language: &str) -> Vec<(usize, String)> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, String, bool)> = None;
     for (number, line) in page.lines().enumerate() {
-        match (&mut open, line.strip_prefix("```")) {
+        // Blocks in lists are indented.
+        match (&mut open, line.trim_start().strip_prefix("```")) {
             (None, Some(info)) => open = Some((number + 1, String::new(), info == language)),
             (Some(_), Some(_)) => {
                 if let Some((number, text, true)) = open.take() {
@@ -77,10 +79,8 @@ fn every_command_runs() {
         for (line, block) in blocks(&text, "sh") {
             let script = block.replace("cargo run --release --", "pte-emit").replace("cargo test\n", "true\n");
             if script.contains("cargo ") {
-                // .ci/run runs the commands that build or measure.
-                let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
-                for command in block.lines().filter(|command| command.starts_with("cargo ")) {
-                    assert!(ci.contains(command), "{}:{line}: .ci/run does not run `{command}`", page.display());
+                for command in block.lines() {
+                    assert!(is_run_by_ci(command), "{}:{line}: .ci/run does not run `{command}`", page.display());
                 }
                 continue;
             }
@@ -97,6 +97,42 @@ fn every_command_runs() {
     }
     assert_eq!(count, 11);
     assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
+}
+
+/// Returns true for a command that builds or measures and that `.ci/run` runs, alone or as a part of `cargo test`. Environment variables
+/// and comments are ignored.
+fn is_run_by_ci(line: &str) -> bool {
+    let command = line.split(" #").next().unwrap().trim();
+    let (assignments, command) = command.split_at(command.find("cargo ").unwrap_or(0));
+    let command = command.strip_suffix(" --nocapture").unwrap_or(command);
+    let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
+    let words: Vec<&str> = command.split(' ').collect();
+    // Plain `cargo test` runs all tests, except ignored ones.
+    let is_part = command.starts_with("cargo test") && !words.contains(&"--ignored") && {
+        let targets = words.windows(2).filter(|pair| pair[0] == "--test").map(|pair| pair[1]);
+        targets.map(|name| root().join("tests").join(name).with_extension("rs")).all(|path| path.exists())
+    };
+    let is_assignment = |word: &str| word.split_once('=').is_some_and(|(name, _)| !name.is_empty());
+    let is_whole = ci.lines().any(|line| line == command) || command == ".ci/run";
+    assignments.split_whitespace().all(is_assignment) && (is_whole || is_part)
+}
+
+#[test]
+fn commands_of_ci_are_recognized() {
+    for command in [
+        "cargo test --locked",
+        "cargo test --test golden check/H-14  # some of them",
+        "BLESS=1 cargo test --no-fail-fast",
+        "A=1 cargo test --locked --test mutants -- --ignored --nocapture",
+        ".ci/run",
+    ] {
+        assert!(is_run_by_ci(command), "{command}");
+    }
+    for command in
+        ["cargo test --test no_such_test", "cargo test --test cli -- --ignored", "cargo build", "echo cargo test"]
+    {
+        assert!(!is_run_by_ci(command), "{command}");
+    }
 }
 
 #[test]

@@ -22,7 +22,8 @@ use support::case::{Case, Run, inputs, run};
 use support::{bundles, files_below, has_extension, properties, root, snapshot, sources, trial};
 
 fn main() -> ExitCode {
-    let tests = [upstream(), reference_files(), errors(), annotate(), check(), commands(), fuzz_seeds(), whole()];
+    let tests =
+        [upstream(), reference_files(), releases(), errors(), annotate(), check(), commands(), fuzz_seeds(), whole()];
     support::run(tests.into_iter().flatten().collect())
 }
 
@@ -178,11 +179,35 @@ fn first_difference(found: &[u8], expected: &[u8]) -> Option<String> {
 
 /// Files written by ExecuTorch are annotated, validated, and reproduced by `dump`.
 fn reference_files() -> Vec<Trial> {
-    let files = files_below(&upstream_folder(), &["pte", "ptd", "bpte"]);
+    let mut files = files_below(&upstream_folder(), &["pte", "ptd", "bpte"]);
+    files.retain(|path| !path.starts_with(upstream_folder().join("releases")));
     assert_eq!(files.len(), 93);
     let test = |path: PathBuf| {
         let name = path.strip_prefix(root().join("tests/golden")).unwrap().display().to_string();
         trial(name, move || reference_file(&path))
+    };
+    files.into_iter().map(test).collect()
+}
+
+/// Files of other releases of ExecuTorch, and of one beside an older `flatbuffers`: `dump` reproduces them, every byte is explained, and
+/// the findings of `check` are snapshots, since the runtime of today rejects some.
+fn releases() -> Vec<Trial> {
+    let folder = upstream_folder().join("releases");
+    let files = files_below(&folder, &["pte", "ptd", "bpte"]);
+    assert_eq!(files.len(), 107, "files of other releases");
+    let test = |path: PathBuf| {
+        let name = path.strip_prefix(&folder).unwrap().display().to_string();
+        trial(format!("upstream/releases/{name}"), move || {
+            let extension = path.extension().unwrap().to_str().unwrap();
+            properties::every_byte_has_one_owner(&Origin::File((*path).into()), extension);
+            properties::dump_reproduces(&path);
+            let run = run(
+                &["pte-emit check --data %s".to_owned()],
+                path.file_name().unwrap().to_str().unwrap(),
+                path.parent().unwrap(),
+            );
+            snapshot::check(&format!("releases/{name}.stdout"), &run.stdout);
+        })
     };
     files.into_iter().map(test).collect()
 }
@@ -406,6 +431,10 @@ fn every_snapshot_has_a_case() {
         for case in inputs(&format!("tests/golden/snapshots/{family}")) {
             expected.extend(outputs(&format!("{family}/{}", case.name())));
         }
+    }
+    let releases = upstream_folder().join("releases");
+    for file in files_below(&releases, &["pte", "ptd", "bpte"]) {
+        expected.extend(outputs(&format!("releases/{}", file.strip_prefix(&releases).unwrap().display())));
     }
     for case in malformed_examples() {
         expected.extend(outputs(&format!("check/{}/{}", malformed_rule(&case).0, case.name())));

@@ -35,3 +35,15 @@ fn the_printed_schema_is_the_one_at_the_root() {
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), printed, "`BLESS=1 cargo test` updates it");
 }
+
+#[test]
+fn every_definition_describes_a_value() {
+    let schema: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(root().join("pte-emit.schema.json")).unwrap()).unwrap();
+    // A definition that is only a reference may lead to itself, and accepts everything then.
+    let definitions = schema["$defs"].as_object().unwrap();
+    let empty = definitions.iter().filter(|(_, definition)| definition.get("$ref").is_some() || definition.is_null());
+    assert_eq!(empty.map(|(name, _)| name).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(properties::is_valid_by_schema("methods: {}\nraw: {truncate: 8}\n").unwrap());
+    assert!(!properties::is_valid_by_schema("methods: {}\nraw: {truncates: 8}\n").unwrap());
+}

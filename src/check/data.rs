@@ -7,6 +7,7 @@ use half::{bf16, f16};
 
 use super::finding::{Findings, Locator};
 use crate::format::ScalarType;
+use crate::format::scalar_type::{Encoding, FloatFormat};
 use crate::program::element::{Element, Part};
 use crate::program::{EValue, Program, TensorData};
 
@@ -66,8 +67,8 @@ fn element_rule(scalar_type: ScalarType) -> Option<ElementRule> {
         element.first_chunk().copied().unwrap_or([0; N])
     }
     let nan = |size, violates| ElementRule { id: "T-41", size, violates, found: "NaN elements", expected: "no NaN" };
-    Some(match scalar_type {
-        ScalarType::BOOL => {
+    Some(match scalar_type.info()?.encoding {
+        Encoding::Bool => {
             let violates = |element: &[u8]| element[0] > 1;
             ElementRule {
                 id: "T-40",
@@ -77,11 +78,18 @@ fn element_rule(scalar_type: ScalarType) -> Option<ElementRule> {
                 expected: "0 or 1",
             }
         }
-        ScalarType(5) => nan(2, |element| f16::from_le_bytes(bytes(element)).is_nan()),
-        ScalarType(15) => nan(2, |element| bf16::from_le_bytes(bytes(element)).is_nan()),
-        ScalarType::FLOAT => nan(4, |element| f32::from_le_bytes(bytes(element)).is_nan()),
-        ScalarType(7) => nan(8, |element| f64::from_le_bytes(bytes(element)).is_nan()),
-        _ => return None,
+        Encoding::Float(format) => match format {
+            FloatFormat::Binary16 => nan(2, |element| f16::from_le_bytes(bytes(element)).is_nan()),
+            FloatFormat::Bfloat16 => nan(2, |element| bf16::from_le_bytes(bytes(element)).is_nan()),
+            FloatFormat::Binary32 => nan(4, |element| f32::from_le_bytes(bytes(element)).is_nan()),
+            FloatFormat::Binary64 => nan(8, |element| f64::from_le_bytes(bytes(element)).is_nan()),
+            // Quantized weights use every bit pattern.
+            FloatFormat::Float8E5m2
+            | FloatFormat::Float8E4m3fn
+            | FloatFormat::Float8E5m2fnuz
+            | FloatFormat::Float8E4m3fnuz => return None,
+        },
+        Encoding::Unsigned | Encoding::Signed | Encoding::Complex(_) | Encoding::Opaque => return None,
     })
 }
 

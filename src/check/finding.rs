@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::rules::{self, Profile, Rule, RuleSeverity};
+use crate::diagnostics::escaped;
 use crate::format::flatbuffer::view::Table;
 use crate::program::element::Element;
 
@@ -97,6 +98,7 @@ impl Findings {
         self.counts[index] += 1;
         if self.counts[index] as usize <= KEPT {
             let (location, found, expected) = finding();
+            let [found, expected] = [found, expected].map(|text| escaped(&text).into_owned());
             self.list.push(Finding { rule, location, found, expected });
         }
     }

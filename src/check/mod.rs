@@ -221,8 +221,13 @@ fn metadata_of<'a>(head: &'a [u8], header: &CheckedHeader) -> Option<&'a [u8]> {
 /// validated with these `.ptd` files and those of `options`.
 ///
 /// # Errors
-/// If data of small files with overrides cannot be read.
+/// If data of small files with overrides cannot be read; with [`ValidatorOptions::data`], elements that cannot be converted to the type
+/// of their tensor, since the files cannot be written.
 pub fn assembly(assembly: &Assembly, options: &ValidatorOptions) -> io::Result<Vec<Findings>> {
+    if options.data {
+        let mut converted = assembly.program.blobs.iter().filter(|blob| is_converted(blob));
+        converted.try_for_each(|blob| blob.copy_to(&mut io::sink()))?;
+    }
     let whole = is_checked_whole(assembly);
     let data = assembly.data_files().map(|(tag, file)| {
         let name = tag.unwrap_or("the emitted .ptd");
@@ -252,6 +257,19 @@ pub fn assembly(assembly: &Assembly, options: &ValidatorOptions) -> io::Result<V
     }
     findings.extend(data.iter().map(|file| file.check(options)));
     Ok(findings)
+}
+
+/// Returns `true` if elements are converted to another type while the data are read.
+fn is_converted(blob: &Blob) -> bool {
+    match &blob.source {
+        BlobSource::Converted { .. } => true,
+        BlobSource::Reordered { data, .. } => is_converted(data),
+        BlobSource::Bytes(_)
+        | BlobSource::File { .. }
+        | BlobSource::Repeat(_)
+        | BlobSource::Iota { .. }
+        | BlobSource::Random { .. } => false,
+    }
 }
 
 /// Total size in bytes up to which files with overrides are emitted to be validated.

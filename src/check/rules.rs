@@ -146,7 +146,7 @@ pub static RULES: &[Rule] = rules! {
     "rejects it with `InvalidProgram` when the program is loaded"
     "a header length of 16"
 
-    "H-5" Suspicious RECENT
+    "H-5" Note RECENT
     "The length of the extended header of a .pte is 32."
     "Releases before 1.0 wrote 24, without `segment_data_size`: a truncated file cannot be detected then."
     "loads it; the size of the data is unknown"
@@ -621,7 +621,7 @@ pub static RULES: &[Rule] = rules! {
     "`segment_index: 9` with one segment"
 
     "N-16" Invalid ALL
-    "The element type of a layout is a code from 0 to 29."
+    "The element type of a layout is one that the runtime knows."
     "The runtime aborts at other codes."
     "aborts when the layout is looked up"
     "`scalar_type: 30`"
@@ -801,7 +801,7 @@ pub static RULES: &[Rule] = rules! {
     "`storage_offset: 4`"
 
     "T-2" Invalid ALL
-    "The element type of a tensor is a code from 0 to 29."
+    "The element type of a tensor is one that the runtime knows."
     "The size of an element is unknown otherwise."
     "rejects it with `InvalidProgram` when the method is loaded"
     "`scalar_type: 30`"

@@ -5,15 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, ValueEnum};
 
-use super::exit::Exit;
-use super::io::{self, Messages, STREAM};
+use super::exit::{Exit, Failure};
+use super::io;
 use crate::annotate::{AnnotateOptions, AnnotatePart};
-use crate::data::Origin;
-use crate::source::Source;
 
 /// Arguments of `annotate`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct AnnotateArguments {
     /// A .pte, .ptd or .bpte; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
@@ -39,16 +37,11 @@ enum PartName {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Exit {
-    let stream = arguments.input.as_os_str() == STREAM;
-    let source = match (stream, stream.then(io::read_stdin)) {
-        (true, Some(Ok(bytes))) => Source::binary("<stdin>", &bytes),
-        (true, Some(Err(error))) => {
-            messages.error(&format!("cannot read standard input: {error}"));
-            return Exit::Io;
-        }
-        _ => Source::of_origin(arguments.input.display().to_string(), Origin::File(arguments.input.as_path().into())),
-    };
+///
+/// # Errors
+/// An input that cannot be read, or is of an unknown format; output that cannot be written.
+pub fn run(arguments: &AnnotateArguments, color: ColorChoice) -> Result<Exit, Failure> {
+    let source = io::open_binary(&arguments.input)?;
     let only = arguments.only.map(|only| match only {
         PartName::Headers => AnnotatePart::Headers,
         PartName::Program => AnnotatePart::Program,
@@ -62,16 +55,10 @@ pub fn run(arguments: &Arguments, color: ColorChoice, messages: &Messages) -> Ex
         Ok(())
     });
     match (failed, written) {
-        (None, Ok(())) => Exit::Ok,
-        (Some(error), _) if error.io_kind() == Some(std::io::ErrorKind::BrokenPipe) => Exit::Ok,
-        (Some(error), _) => {
-            messages.report(error.report());
-            Exit::of(&error)
-        }
-        (None, Err(error)) => {
-            messages.error(&error.to_string());
-            Exit::Io
-        }
+        (None, Ok(())) => Ok(Exit::Ok),
+        (Some(error), _) if error.io_kind() == Some(std::io::ErrorKind::BrokenPipe) => Ok(Exit::Ok),
+        (Some(error), _) => Err(error.into()),
+        (None, Err(error)) => Err(Failure::writing(source.name(), &error)),
     }
 }
 

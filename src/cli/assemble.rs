@@ -5,18 +5,17 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, FromArgMatches, ValueEnum};
+use clap::{Args, FromArgMatches};
 use indicatif::ProgressBar;
 
-use super::exit::Exit;
+use super::exit::{Exit, Failure};
+use super::formats::{OutputContent, OutputFormat, OutputName};
 use super::io::{self, Definitions, Messages, STREAM};
 use super::outputs::{Outputs, Stream};
 use super::summary;
-use crate::assembly::{Assembly, BundledFile, OutputFile};
-use crate::check::{self, DataFile, RuleSeverity};
-use crate::data::{Origin, workers};
-use crate::emitter::ByteSink;
-use crate::emitter::safetensors::Safetensors;
+use crate::assembly::Assembly;
+use crate::check::{Findings, RuleSeverity, ValidatorOptions};
+use crate::data::workers;
 use crate::error::Error;
 use crate::layout::Shards;
 use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue, parse_bytes};
@@ -26,16 +25,16 @@ use crate::source::{Source, SourceContent};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct AssembleArguments {
     /// YAML or JSON to assemble, or .pte, .ptd, .bpte and .safetensors files to rewrite; - is standard input
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Output file, or a folder for several inputs; - is standard output
+    /// Output file, whose extension selects the format, or a folder for several inputs; - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Output format; by default from the extension of the output
-    #[arg(long, value_enum)]
-    format: Option<Format>,
+    /// Output format; by default that of the extension of the output, without one .pte, or .ptd for an input without methods
+    #[arg(long, value_name = "FORMAT", value_parser = OutputFormat::parser())]
+    format: Option<&'static OutputFormat>,
     /// Store all constants in a .ptd; by default named like the output
     #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "", value_parser = data_file)]
     external_data: Option<PathBuf>,
@@ -70,13 +69,14 @@ struct LayoutArguments(OptionOverrides);
 
 impl Args for LayoutArguments {
     fn augment_args(command: clap::Command) -> clap::Command {
-        OPTIONS.iter().fold(command.next_help_heading("Layout"), |command, option| {
+        OPTIONS.iter().fold(command, |command, option| {
             let parse = |text: &str| option.parse(text).map_err(|expected| format!("expected {expected}"));
             let default = option.default;
             command.arg(
                 clap::Arg::new(option.name)
                     .long(option.name.replace('_', "-"))
                     .value_name("VALUE")
+                    .help_heading("Layout")
                     .value_parser(parse)
                     .help(format!("{}: {} [default: {default}]", option.doc, option.expected())),
             )
@@ -105,38 +105,12 @@ impl FromArgMatches for LayoutArguments {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Program
-    Pte,
-    /// Weights
-    Ptd,
-    /// Bundled program: a program and its tests
-    Bpte,
-    /// Weights in the format of Hugging Face
-    Safetensors,
-}
-
-impl Format {
-    fn extension(self) -> &'static str {
-        match self {
-            Format::Pte => "pte",
-            Format::Ptd => "ptd",
-            Format::Bpte => "bpte",
-            Format::Safetensors => "safetensors",
-        }
-    }
-}
-
-/// Failed command: exit status and message; an empty message is printed already.
-struct Failure(Exit, String);
-
 /// Assembles all inputs in parallel; one that fails does not stop the others. Messages are in the order of the inputs.
-pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
-    if let Err(Failure(exit, message)) = arguments.check() {
-        messages.error(&message);
-        return exit;
-    }
+///
+/// # Errors
+/// Contradictory arguments. Errors of an input are reported here.
+pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit, Failure> {
+    arguments.check()?;
     let definitions = Definitions::new(&arguments.definitions);
     let mut taken = HashSet::new();
     let exit = if let [input] = &*arguments.inputs {
@@ -158,16 +132,20 @@ pub fn run(mut arguments: Arguments, messages: &Messages) -> Exit {
     if !arguments.quiet {
         definitions.warn_unused(messages);
     }
-    exit
+    Ok(exit)
 }
 
 /// Assembles each document of an input; a binary file is one.
 fn assemble_input<'a>(
     input: &'a Path,
-    arguments: &'a Arguments,
+    arguments: &'a AssembleArguments,
     definitions: &Definitions,
     messages: &'a Messages,
 ) -> Box<dyn Iterator<Item = Result<Written, Failure>> + 'a> {
+    let failed = |failure: Failure| Box::new(std::iter::once(Err(failure)));
+    if arguments.strip_tests {
+        return Box::new(std::iter::once_with(move || strip_tests(input, arguments)));
+    }
     let source = match io::open(input) {
         Ok(source) if source.is_text() => source,
         Ok(binary) => {
@@ -175,17 +153,17 @@ fn assemble_input<'a>(
                 assemble_document(input, stem(input), binary, arguments, messages)
             }));
         }
-        Err(error) => return Box::new(std::iter::once(Err(failure(&error, messages)))),
+        Err(error) => return failed(error.into()),
     };
     let documents = match definitions.documents(source) {
         Ok(documents) => documents,
-        Err(error) => return Box::new(std::iter::once(Err(failure(&error, messages)))),
+        Err(error) => return failed(error.into()),
     };
     let count = documents.len();
     if count > 1 && !arguments.output.as_ref().is_some_and(|output| output.is_dir()) {
         let message =
             format!("{} has {count} documents, which need an output folder; add `-o FOLDER`", input.display());
-        return Box::new(std::iter::once(Err(Failure(Exit::Usage, message))));
+        return failed(Failure::Usage(message));
     }
     Box::new(documents.into_iter().zip(1..).map(move |(source, number)| {
         let mut name = stem(input).to_owned();
@@ -194,12 +172,6 @@ fn assemble_input<'a>(
         }
         assemble_document(input, &name, source, arguments, messages)
     }))
-}
-
-/// Prints an error of the library.
-fn failure(error: &Error, messages: &Messages) -> Failure {
-    messages.report(error.report());
-    Failure(Exit::of(error), String::new())
 }
 
 /// Outputs that are written, but not committed.
@@ -215,25 +187,17 @@ fn finish(written: Result<Written, Failure>, taken: &mut HashSet<PathBuf>, messa
         let paths: Vec<PathBuf> = outputs.targets().map(io::canonical).collect();
         if let Some(path) = paths.iter().find(|path| taken.contains(*path)) {
             let message = format!("several inputs have the output {}; assemble them one by one", path.display());
-            return Err(Failure(Exit::Usage, message));
+            return Err(Failure::Usage(message));
         }
         taken.extend(paths);
-        outputs.commit().map_err(|error| Failure(Exit::Io, error.to_string()))?;
+        outputs.commit().map_err(|error| Failure::writing("", &error))?;
         messages.print(&summary);
-        Ok(())
+        Ok(Exit::Ok)
     });
-    match done {
-        Ok(()) => Exit::Ok,
-        Err(Failure(exit, message)) => {
-            if !message.is_empty() {
-                messages.error(&message);
-            }
-            exit
-        }
-    }
+    done.unwrap_or_else(|failure| failure.report(messages))
 }
 
-impl Arguments {
+impl AssembleArguments {
     /// Treats the value of `--external-data model.yaml` as an input, and the option as one without a value.
     fn reclaim_input(&mut self) -> Result<(), Failure> {
         let Some(file) = &mut self.external_data else { return Ok(()) };
@@ -241,11 +205,10 @@ impl Arguments {
         if file.as_os_str().is_empty() || extension == "ptd" {
             return Ok(());
         }
-        let is_input =
-            ["yaml", "yml", "json", "pte", "bpte"].iter().any(|name| extension == *name) || file.as_os_str() == STREAM;
+        let is_input = io::is_source_name(file) || io::is_binary_name(file) || file.as_os_str() == STREAM;
         if !is_input {
             let message = format!("`--external-data {}`: expected a .ptd file, or no value", file.display());
-            return Err(Failure(Exit::Usage, message));
+            return Err(Failure::Usage(message));
         }
         self.inputs.push(std::mem::take(file));
         Ok(())
@@ -253,7 +216,7 @@ impl Arguments {
 
     fn check(&mut self) -> Result<(), Failure> {
         self.reclaim_input()?;
-        let usage = |message: &str| Err(Failure(Exit::Usage, message.to_owned()));
+        let usage = |message: &str| Err(Failure::usage(message));
         if self.inputs.is_empty() {
             return usage("no input; see `pte-emit --help`");
         }
@@ -272,8 +235,9 @@ impl Arguments {
             Some(output) if output.as_os_str() == STREAM && stdout().is_terminal() => {
                 return usage("cannot write a binary file to a terminal; redirect standard output, or use `-o FILE`");
             }
-            _ => {}
+            Some(_) | None => {}
         }
+        self.format()?;
         for (position, input) in self.inputs.iter().enumerate() {
             if let Some(other) = self.inputs[..position].iter().find(|other| stem(other) == stem(input)) {
                 let (other, name) = (other.display(), stem(input).display());
@@ -286,36 +250,74 @@ impl Arguments {
         Ok(())
     }
 
+    /// Path of the option `-o`; `None` is standard output.
+    fn path(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|output| output.as_os_str() != STREAM)
+    }
+
     /// Path of the main output of an input called `name`; `None` is standard output.
-    fn target(&self, name: &OsStr, format: Format) -> Option<PathBuf> {
-        let output = self.output.as_deref().filter(|output| output.as_os_str() != STREAM)?;
+    fn target(&self, name: &OsStr, format: &OutputFormat) -> Option<PathBuf> {
+        let output = self.path()?;
         if !output.is_dir() {
             return Some(output.to_owned());
         }
         let mut name = name.to_owned();
         name.push(".");
-        name.push(format.extension());
+        name.push(format.extension);
         Some(output.join(name))
     }
 
     /// Options of splitting the `.ptd`; the names of the shards begin with its name.
     fn shards(&self, name: &OsStr) -> Option<Shards> {
         let max_bytes = self.max_shard_size?;
-        let target = self.target(name, Format::Pte);
+        let target = self.target(name, OutputFormat::default_of(true));
         let file = self.external_data.as_deref().filter(|file| !file.as_os_str().is_empty()).or(target.as_deref());
         let name = file.map_or(name, stem).to_string_lossy().into_owned();
         Some(Shards { max_bytes, name })
     }
 
-    /// Requested format: of the option, else of the extension of the output.
-    fn format(&self) -> Option<Format> {
-        self.format.or_else(|| match self.output.as_ref()?.extension()?.to_str()? {
-            "pte" => Some(Format::Pte),
-            "ptd" => Some(Format::Ptd),
-            "bpte" => Some(Format::Bpte),
-            "safetensors" => Some(Format::Safetensors),
-            _ => None,
-        })
+    /// Requested format: of the option, else of the extension of the output. `None` without an extension, for standard output and
+    /// for folders.
+    fn format(&self) -> Result<Option<&'static OutputFormat>, Failure> {
+        let Some(output) = self.path().filter(|output| self.format.is_none() && !output.is_dir()) else {
+            return Ok(self.format);
+        };
+        let Some(extension) = io::extension(output) else { return Ok(None) };
+        if let Some(format) = extension.to_str().and_then(OutputFormat::of_extension) {
+            return Ok(Some(format));
+        }
+        let (extension, output, known) = (extension.display(), output.display(), OutputFormat::list(|_| true));
+        Err(Failure::Usage(format!(
+            "unknown extension `.{extension}` of output {output}: expected {known}; use `--format FORMAT` to write a file of another name"
+        )))
+    }
+
+    /// Returns an error if an output would replace an input, a file that the inputs refer to (`sources`), another output, or a source.
+    fn check_targets<'t>(
+        &'t self,
+        targets: impl Iterator<Item = &'t Path>,
+        sources: impl Iterator<Item = &'t Path>,
+    ) -> Result<(), Failure> {
+        let inputs = self.inputs.iter().filter(|input| input.as_os_str() != STREAM).chain(&self.with);
+        let inputs = inputs.map(PathBuf::as_path).chain(sources);
+        let inputs: HashSet<PathBuf> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
+        let mut taken = HashSet::new();
+        for target in targets {
+            let (path, shown) = (io::canonical(target), target.display());
+            if inputs.contains(&path) {
+                let message = format!("output {shown} is also an input and would be overwritten; name another");
+                return Err(Failure::Usage(message));
+            }
+            if io::is_source_name(&path) && path.is_file() {
+                return Err(Failure::Usage(format!(
+                    "output {shown} exists and has the extension of a YAML or JSON source; name another, or remove it first"
+                )));
+            }
+            if !taken.insert(path) {
+                return Err(Failure::Usage(format!("two outputs have the same path {shown}; rename one")));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -329,12 +331,9 @@ fn assemble_document(
     input: &Path,
     name: &OsStr,
     source: Source<'_>,
-    arguments: &Arguments,
+    arguments: &AssembleArguments,
     messages: &Messages,
 ) -> Result<Written, Failure> {
-    if arguments.strip_tests {
-        return strip_tests(input, &source, arguments);
-    }
     let options = Options {
         layout: arguments.layout.0.clone(),
         external_data: arguments.external_data.is_some(),
@@ -343,61 +342,36 @@ fn assemble_document(
         max_size: arguments.max_size,
         shards: arguments.shards(name),
     };
-    let assembly = crate::assemble(&source, &options).map_err(|error| failure(&error, messages))?;
+    let assembly = crate::assemble(&source, &options)?;
     let name = assembly.name.as_ref().map_or(name, OsStr::new);
     if arguments.external_data.is_some() && assembly.plan.external.is_empty() && !arguments.quiet {
         messages.print("warning: `--external-data` writes no .ptd: the program has no constants of its own\n");
     }
-    let files = files(&assembly, input, name, arguments)?;
-    let replacement = match arguments.format() {
-        Some(Format::Bpte) => {
-            Some(Replacement::Bundled(Box::new(assembly.bundled().map_err(|error| failure(&error, messages))?)))
-        }
-        Some(Format::Safetensors) => {
-            Some(Replacement::Tensors(assembly.safetensors().map_err(|error| failure(&error, messages))?))
-        }
-        _ => None,
-    };
+    let format = format_of(&assembly, arguments)?;
+    let failed = |error: std::io::Error| Failure::writing(source.name(), &error);
+    let files = (format.files)(&assembly).map_err(failed)?;
+    let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
     if !arguments.quiet {
         messages.report(&assembly.warnings);
-        let bundle = match &replacement {
-            Some(Replacement::Bundled(bundle)) => Some(&**bundle),
-            _ => None,
-        };
-        let findings = findings(input, &assembly, bundle, arguments);
-        messages.print(&findings.map_err(|error| Failure(Exit::Io, error.to_string()))?);
+        let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, _>>()?;
+        let options = ValidatorOptions { with, ..ValidatorOptions::default() };
+        let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
+        messages.print(&warnings(input, &findings));
     }
-    let bytes = files.iter().filter_map(|(_, file)| file.size()).fold(0, u64::saturating_add);
+    let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
+    let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
-    let outputs = write(&files, replacement.as_ref(), &bar);
+    let outputs = write(&files, &bar);
     bar.finish_and_clear();
-    // Data that cannot be converted are invalid input; all other errors are I/O errors.
-    let exit = |error: &std::io::Error| match error.kind() {
-        std::io::ErrorKind::InvalidData => Exit::Input,
-        _ => Exit::Io,
-    };
-    let outputs = outputs.map_err(|error| Failure(exit(&error), error.to_string()))?;
-    let named = files.iter().map(|(target, file)| (target.as_deref(), file));
+    let outputs = outputs.map_err(failed)?;
+    let named = files.iter().map(|(target, content)| (target.as_deref(), content));
     let summary = if arguments.quiet { String::new() } else { summary::of(&assembly, named) };
     Ok(Written { outputs, summary })
 }
 
-/// Validates the outputs and returns the findings as warnings. They are not errors: sources may describe malformed files on purpose, to
-/// test a loader.
-fn findings(
-    input: &Path,
-    assembly: &Assembly,
-    bundle: Option<&BundledFile>,
-    arguments: &Arguments,
-) -> std::io::Result<String> {
-    let open = |path: &PathBuf| DataFile::open(path.display().to_string(), &Origin::File(path.as_path().into()));
-    let with = arguments.with.iter().map(open).collect::<std::io::Result<_>>()?;
-    let options = check::ValidatorOptions { with, ..check::ValidatorOptions::default() };
+/// Formats findings as warnings. They are not errors: sources may describe malformed files on purpose, to test a loader.
+fn warnings(input: &Path, findings: &[Findings]) -> String {
     let mut out = String::new();
-    let findings = match bundle {
-        Some(bundle) => vec![check::bundled_program(&bundle.to_vec()?, &options)],
-        None => check::assembly(assembly, &options)?,
-    };
     for findings in findings {
         let shown = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
         for finding in shown {
@@ -405,88 +379,67 @@ fn findings(
             out += &format!("    the runtime: {}\n", finding.rule.runtime);
         }
     }
-    Ok(out)
+    out
 }
 
 /// Writes the program of a bundled program, unchanged.
-fn strip_tests(input: &Path, source: &Source<'_>, arguments: &Arguments) -> Result<Written, Failure> {
-    let SourceContent::Binary(origin) = source.content() else {
-        return Err(Failure(Exit::Usage, format!("`--strip-tests` expects a .bpte, but {} is YAML", input.display())));
-    };
-    let bundled = bundled_program::read(origin)
-        .map_err(|error| Failure(Exit::of_io(&error), format!("{}: {error}", source.name())))?;
-    let failed = |error: std::io::Error| Failure(Exit::Io, error.to_string());
-    let mut outputs = Outputs::new();
-    match arguments.target(stem(input), Format::Pte) {
-        None => io::write_to_stdout(|out| bundled.program.copy_to(out)).map_err(failed)?,
-        Some(target) if io::canonical(&target) == io::canonical(input) => return Err(overwrites_input(&target)),
-        Some(target) => {
-            outputs.write(&target, bundled.program.len, &|_| (), |out| out.blob(&bundled.program)).map_err(failed)?;
-        }
+fn strip_tests(input: &Path, arguments: &AssembleArguments) -> Result<Written, Failure> {
+    let program = OutputFormat::default_of(true);
+    if let Some(other) = arguments.format()?.filter(|format| format.extension != program.extension) {
+        let message = format!("`--strip-tests` writes a .{}, found .{}", program.extension, other.extension);
+        return Err(Failure::Usage(message));
     }
+    let source = io::open_binary(input)?;
+    let SourceContent::Binary(origin) = source.content() else {
+        return Err(Error::input(source.name(), "expected a .bpte").into());
+    };
+    let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
+    let target = arguments.target(stem(input), program);
+    arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
+    let content = OutputContent::new(bundled.program.len, |out| out.blob(&bundled.program));
+    let written = write(&[(target, content)], &ProgressBar::hidden());
+    let outputs = written.map_err(|error| Failure::writing(source.name(), &error))?;
     Ok(Written { outputs, summary: String::new() })
 }
 
-/// Files of an assembly and their paths; `None` is standard output.
-fn files<'a>(
-    assembly: &'a Assembly,
-    input: &Path,
-    name: &OsStr,
-    arguments: &Arguments,
-) -> Result<Vec<(Option<PathBuf>, OutputFile<'a>)>, Failure> {
-    let program = assembly.program_file();
-    let assembled = if program.is_some() { Format::Pte } else { Format::Ptd };
-    let format = arguments.format().unwrap_or(assembled);
-    let usage = |message: &str| Failure(Exit::Usage, message.to_owned());
-    match (format, assembled) {
-        (Format::Ptd, Format::Pte) => {
-            return Err(usage("the input has methods: expected a .pte as output; use `--external-data` for a .ptd"));
-        }
-        (Format::Pte | Format::Bpte, Format::Ptd) => {
-            return Err(usage("the input has no methods: expected a .ptd as output"));
-        }
-        (Format::Safetensors, Format::Pte) => {
-            return Err(usage("a program cannot be written as .safetensors; expected an input without methods"));
-        }
-        (Format::Safetensors, _) if assembly.data_files().count() > 1 => {
-            return Err(usage("data with tags are written to several files, but a .safetensors is one file"));
-        }
-        _ => {}
+/// Returns the requested format, or the default one. An error if it cannot store the assembly.
+fn format_of(assembly: &Assembly, arguments: &AssembleArguments) -> Result<&'static OutputFormat, Failure> {
+    let has_methods = assembly.program_file().is_some();
+    let format = arguments.format()?.unwrap_or_else(|| OutputFormat::default_of(has_methods));
+    let found = format.extension;
+    if format.has_methods != has_methods {
+        let known = OutputFormat::list(|format| format.has_methods == has_methods);
+        return Err(Failure::Usage(match has_methods {
+            true => format!(
+                "the input has methods, which a .{found} cannot store: expected {known} as output; use `--external-data` for a .ptd"
+            ),
+            false => format!("the input has no methods, which a .{found} needs: expected {known} as output"),
+        }));
     }
-    let target = arguments.target(name, format);
-    let mut files: Vec<(Option<PathBuf>, OutputFile<'a>)> =
-        program.map(|file| (target.clone(), file)).into_iter().collect();
-    for ((tag, file), plan) in assembly.data_files().zip(&assembly.plan.external) {
-        let path = match tag {
-            Some(tag) if assembled == Format::Pte && plan.is_shard => {
-                Some(sibling(Some(&default_data_file(arguments, target.as_deref())?), &with_ptd(tag)))
-            }
-            Some(tag) => Some(sibling(target.as_deref(), &with_ptd(tag))),
-            None if assembled == Format::Ptd => target.clone(),
-            None => Some(default_data_file(arguments, target.as_deref())?),
-        };
-        files.push((path, file));
+    if format.is_single_file && assembly.data_files().count() > 1 {
+        let message = format!("data with tags are written to several files, but a .{found} is one file");
+        return Err(Failure::Usage(message));
     }
-    if files.iter().filter(|(target, _)| target.is_none()).count() > 1 {
-        return Err(usage("only one file can be written to standard output; add `-o FILE`"));
-    }
-    let sources = assembly.program.blobs.iter().filter_map(|blob| blob.file());
-    let sources: HashSet<PathBuf> = sources.chain([input]).filter_map(|path| path.canonicalize().ok()).collect();
-    let mut taken = HashSet::new();
-    for target in files.iter().filter_map(|(target, _)| target.as_deref()) {
-        let path = io::canonical(target);
-        if sources.contains(&path) {
-            return Err(overwrites_input(target));
-        }
-        if !taken.insert(path) {
-            return Err(usage(&format!("two outputs have the same path {}; rename one", target.display())));
-        }
-    }
-    Ok(files)
+    Ok(format)
 }
 
-fn overwrites_input(target: &Path) -> Failure {
-    Failure(Exit::Usage, format!("output {} is also an input and would be overwritten; name another", target.display()))
+/// Paths of the files of an assembly; `None` is standard output.
+fn targets(
+    files: &[(OutputName<'_>, OutputContent<'_>)],
+    assembly: &Assembly,
+    main: Option<&Path>,
+    arguments: &AssembleArguments,
+) -> Result<Vec<Option<PathBuf>>, Failure> {
+    let path = |name: &OutputName<'_>| match name {
+        OutputName::Main => Ok(main.map(Path::to_owned)),
+        OutputName::Data => Ok(Some(default_data_file(arguments, main)?)),
+        OutputName::Tagged(tag) => Ok(Some(sibling(main, &with_ptd(tag)))),
+        OutputName::Shard(tag) => Ok(Some(sibling(Some(&default_data_file(arguments, main)?), &with_ptd(tag)))),
+    };
+    let targets = files.iter().map(|(name, _)| path(name)).collect::<Result<Vec<_>, Failure>>()?;
+    let sources = assembly.program.blobs.iter().filter_map(|blob| blob.file());
+    arguments.check_targets(targets.iter().filter_map(Option::as_deref), sources)?;
+    Ok(targets)
 }
 
 fn with_ptd(tag: &str) -> String {
@@ -498,62 +451,26 @@ fn sibling(target: Option<&Path>, name: &str) -> PathBuf {
 }
 
 /// Path of the `.ptd` for constants without a tag: of the option, else the output's with the extension `.ptd`.
-fn default_data_file(arguments: &Arguments, target: Option<&Path>) -> Result<PathBuf, Failure> {
+fn default_data_file(arguments: &AssembleArguments, target: Option<&Path>) -> Result<PathBuf, Failure> {
     match (&arguments.external_data, target) {
         (Some(file), _) if !file.as_os_str().is_empty() => Ok(file.clone()),
         (_, Some(target)) => Ok(target.with_extension("ptd")),
-        (_, None) => {
-            let message =
-                "only one file can be written to standard output; add `-o FILE`, or `--external-data FILE.ptd`";
-            Err(Failure(Exit::Usage, message.into()))
-        }
-    }
-}
-
-/// Output in place of the first file.
-enum Replacement {
-    /// Bundled program: the program and its tests.
-    Bundled(Box<BundledFile>),
-    /// Weights as `.safetensors`.
-    Tensors(Safetensors),
-}
-
-impl Replacement {
-    fn size(&self) -> u64 {
-        match self {
-            Replacement::Bundled(bundle) => bundle.file().size().unwrap_or(u64::MAX),
-            Replacement::Tensors(tensors) => tensors.size(),
-        }
-    }
-
-    fn write(&self, out: &mut dyn ByteSink) -> std::io::Result<()> {
-        match self {
-            Replacement::Bundled(bundle) => bundle.file().write_out(out),
-            Replacement::Tensors(tensors) => tensors.write_out(out),
-        }
+        (_, None) => Err(Failure::usage(
+            "only one file can be written to standard output; add `-o FILE`, or `--external-data FILE.ptd`",
+        )),
     }
 }
 
 /// Writes all files to temporary files, and standard output directly.
-fn write(
-    files: &[(Option<PathBuf>, OutputFile<'_>)],
-    replacement: Option<&Replacement>,
-    bar: &ProgressBar,
-) -> std::io::Result<Outputs> {
+fn write(files: &[(Option<PathBuf>, OutputContent<'_>)], bar: &ProgressBar) -> std::io::Result<Outputs> {
     let mut outputs = Outputs::new();
     // Standard output last: it cannot be undone.
-    let (named, streamed): (Vec<_>, Vec<_>) = files.iter().enumerate().partition(|(_, (target, _))| target.is_some());
-    for (position, (target, file)) in named.into_iter().chain(streamed) {
-        let replacement = replacement.filter(|_| position == 0);
-        let size = replacement.map_or(file.size().unwrap_or(0), Replacement::size);
-        let content = |out: &mut dyn ByteSink| match replacement {
-            Some(replacement) => replacement.write(out),
-            None => file.write_out(out),
-        };
+    let (named, streamed): (Vec<_>, Vec<_>) = files.iter().partition(|(target, _)| target.is_some());
+    for (target, content) in named.into_iter().chain(streamed) {
         let progress = |bytes| bar.inc(bytes);
         match target {
-            Some(target) => outputs.write(target, size, &progress, content)?,
-            None => io::write_to_stdout(|out| content(&mut Stream::new(out, &progress)))?,
+            Some(target) => outputs.write(target, content.size, &progress, |out| content.write(out))?,
+            None => io::write_to_stdout(|out| content.write(&mut Stream::new(out, &progress)))?,
         }
     }
     Ok(outputs)

@@ -7,19 +7,17 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::exit::Exit;
+use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
-use crate::check::{self, DataFile, Findings, Profile, RuleSeverity, ValidatorOptions};
-use crate::data::Origin;
+use crate::check::{self, Findings, Profile, RuleSeverity, ValidatorOptions};
 use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
-use crate::operators::OperatorSet;
 use crate::pipeline::Options as AssembleOptions;
 use crate::source::{Source, SourceContent};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct CheckArguments {
     /// .pte, .ptd, .bpte and YAML files; - is standard input
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
@@ -87,18 +85,12 @@ struct Counts {
     notes: u64,
 }
 
-/// Input that cannot be validated: exit status and message.
-struct Failure(Exit, String);
-
 /// Validates all files; one that cannot be read does not stop the others.
-pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
-    let options = match arguments.options() {
-        Ok(options) => options,
-        Err(Failure(exit, message)) => {
-            messages.error(&message);
-            return exit;
-        }
-    };
+///
+/// # Errors
+/// Files of options that cannot be read; output that cannot be written.
+pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let options = arguments.options()?;
     let definitions = Definitions::new(&arguments.definitions);
     let mut worst = Exit::Ok;
     let mut validated = Vec::new();
@@ -114,11 +106,10 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
                     validated.push(file);
                 }
             }
-            Err(Failure(exit, message)) => {
-                messages.error(&message);
-                worst = worst.max(exit);
+            Err(error) => {
+                unread.push(json!({"file": input.display().to_string(), "error": one_line(&error)}));
+                worst = worst.max(Failure::from(error).report(messages));
                 total.errors += 1;
-                unread.push(json!({"file": input.display().to_string(), "error": message}));
             }
         }
     }
@@ -128,62 +119,39 @@ pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
     }
     let out =
         if arguments.json { document(&validated, &unread, total) } else { lines(&validated, unread.len(), total) };
-    match io::write_to_stdout(|to| to.write_all(out.as_bytes())) {
-        Ok(()) => worst,
-        Err(error) => {
-            messages.error(&error.to_string());
-            Exit::Io
-        }
-    }
+    let written = io::write_to_stdout(|to| to.write_all(out.as_bytes()));
+    written.map(|()| worst).map_err(|error| Failure::writing("<stdout>", &error))
 }
 
-impl Arguments {
-    fn options(&self) -> Result<ValidatorOptions, Failure> {
+impl CheckArguments {
+    fn options(&self) -> Result<ValidatorOptions, Error> {
         let mut options =
             ValidatorOptions { profile: self.profile.profile(), data: self.data, ..ValidatorOptions::default() };
         for path in &self.with {
-            let name = path.display().to_string();
-            let file = DataFile::open(name, &Origin::File(path.as_path().into()));
-            options.with.push(file.map_err(|error| unreadable(path, &error))?);
+            options.with.push(io::data_file(path)?);
         }
         for path in &self.ops {
-            let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-            options.operators = add_operators(options.operators, &text).map_err(|errors| {
-                let lines: Vec<String> = errors.iter().map(|line| format!("{}: {line}", path.display())).collect();
-                Failure(Exit::Usage, lines.join("\nerror: "))
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, "", &error))?;
+            options.operators.add(&text).map_err(|errors| {
+                let diagnostics = errors.iter().map(|error| Diagnostic::whole(error.to_string())).collect();
+                Error::new(Report::new(&name, "", diagnostics))
             })?;
         }
         Ok(options)
     }
 }
 
-/// Adds the operators of a list.
-fn add_operators(mut set: OperatorSet, text: &str) -> Result<OperatorSet, Vec<String>> {
-    match set.add(text) {
-        Ok(()) => Ok(set),
-        Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
-    }
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure(Exit::Io, format!("cannot read {}: {error}", path.display()))
-}
-
-fn validate(input: &Path, options: &ValidatorOptions, definitions: &Definitions) -> Result<Vec<Validated>, Failure> {
-    let binary =
-        input.extension().is_some_and(|extension| ["pte", "ptd", "bpte"].iter().any(|name| extension == *name));
-    let source = match binary {
-        // By extension: a file with a damaged identifier is not YAML.
-        true => Source::of_origin(input.display().to_string(), Origin::File(input.into())),
-        false => io::open(input).map_err(|error| failure(&error))?,
-    };
+fn validate(input: &Path, options: &ValidatorOptions, definitions: &Definitions) -> Result<Vec<Validated>, Error> {
+    // By extension: a file with a damaged identifier is not YAML.
+    let source = if io::is_binary_name(input) { io::open_binary(input)? } else { io::open(input)? };
     match source.content() {
         SourceContent::Binary(origin) => {
-            let findings = check::file(origin, options).map_err(|error| unreadable(input, &error))?;
+            let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;
             Ok(vec![Validated { name: source.name().to_owned(), findings: vec![findings], ..Validated::default() }])
         }
         SourceContent::Text(_) => match definitions.documents(source) {
-            Ok(documents) => documents.into_iter().map(|source| validate_yaml(input, &source, options)).collect(),
+            Ok(documents) => documents.into_iter().map(|source| validate_yaml(&source, options)).collect(),
             Err(error) => Ok(vec![Validated {
                 name: input.display().to_string(),
                 report: error.report().clone(),
@@ -193,21 +161,22 @@ fn validate(input: &Path, options: &ValidatorOptions, definitions: &Definitions)
     }
 }
 
-/// Converts an error to one line.
-fn failure(error: &Error) -> Failure {
+/// Formats an error as one line.
+fn one_line(error: &Error) -> String {
     let messages: Vec<&str> = error.diagnostics().iter().map(|diagnostic| diagnostic.message.as_str()).collect();
-    Failure(Exit::of(error), format!("{}: {}", error.report().name, messages.join("; ")))
+    let separator = if error.report().name.is_empty() { "" } else { ": " };
+    format!("{}{separator}{}", error.report().name, messages.join("; "))
 }
 
 /// Validates the files that YAML assembles to.
-fn validate_yaml(input: &Path, source: &Source<'_>, options: &ValidatorOptions) -> Result<Validated, Failure> {
+fn validate_yaml(source: &Source<'_>, options: &ValidatorOptions) -> Result<Validated, Error> {
     let name = source.name().to_owned();
     match crate::assemble(source, &AssembleOptions::default()) {
         Ok(assembly) => {
-            let findings = check::assembly(&assembly, options).map_err(|error| unreadable(input, &error))?;
+            let findings = check::assembly(&assembly, options).map_err(|error| Error::io(&name, "", &error))?;
             Ok(Validated { name, report: assembly.warnings, findings })
         }
-        Err(error) if error.io_kind().is_some() => Err(failure(&error)),
+        Err(error) if error.io_kind().is_some() => Err(error),
         Err(error) => Ok(Validated { name, report: error.report().clone(), ..Validated::default() }),
     }
 }
@@ -273,7 +242,7 @@ fn document(validated: &[Validated], unread: &[Value], total: Counts) -> String 
         "warnings": total.warnings,
         "notes": total.notes,
     });
-    format!("{all:#}\n")
+    diagnostics::escaped_json(&format!("{all:#}\n")).into_owned()
 }
 
 impl Validated {

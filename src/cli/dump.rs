@@ -4,25 +4,24 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::exit::Exit;
-use super::io::{self, Messages};
+use super::exit::{Exit, Failure};
+use super::io::{self, STREAM};
 use super::outputs::Outputs;
-use crate::data::Origin;
+use crate::error::Error;
 use crate::printer::{LargeData, PrintOptions};
-use crate::source::Source;
 
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
-pub struct Arguments {
-    /// A .pte, .ptd or .bpte
+pub struct DumpArguments {
+    /// A .pte, .ptd or .bpte; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Output file; standard output by default
+    /// Output file; standard output by default, or -
     #[arg(short, long, value_name = "FILE.yaml")]
     output: Option<PathBuf>,
-    /// How to print large tensor data
-    #[arg(long, value_enum, default_value = "refer")]
-    data: DataMode,
+    /// How to print large tensor data [default: refer; inline for standard input]
+    #[arg(long, value_enum)]
+    data: Option<DataMode>,
     /// Output folder for --data extract
     #[arg(long, value_name = "FOLDER", required_if_eq("data", "extract"))]
     folder: Option<PathBuf>,
@@ -45,76 +44,83 @@ enum DataMode {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, messages: &Messages) -> Exit {
-    let (large_data, file) = match large_data(arguments) {
-        Ok(data) => data,
-        Err(error) => {
-            messages.error(&format!("{}: {error}", arguments.input.display()));
-            return Exit::Io;
-        }
-    };
-    if let Some(target) = &arguments.output
+///
+/// # Errors
+/// An input that cannot be read, or is not a binary file; an output that cannot be written, or with `--exact` differs.
+pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
+    let source = io::open_binary(&arguments.input)?;
+    if let Some(target) = arguments.file()
         && io::canonical(target) == io::canonical(&arguments.input)
     {
-        messages
-            .error(&format!("output {} is also the input and would be overwritten; name another", target.display()));
-        return Exit::Usage;
+        let message = format!("output {} is also the input and would be overwritten; name another", target.display());
+        return Err(Failure::usage(message));
     }
-    let options = PrintOptions { explicit: arguments.explicit, large_data, file };
-    let origin = Origin::File(arguments.input.as_path().into());
-    let source = Source::of_origin(arguments.input.display().to_string(), origin);
-    let folder = yaml_folder(arguments);
-    let printed = match crate::pipeline::print(&source, &folder, &options) {
-        Ok(printed) => printed,
-        Err(error) => {
-            messages.report(error.report());
-            return Exit::of(&error);
-        }
-    };
-    let written = match &arguments.output {
+    let file = arguments.reference()?;
+    let options = PrintOptions { explicit: arguments.explicit, large_data: arguments.large_data()?, file };
+    let printed = crate::pipeline::print(&source, &arguments.yaml_folder(), &options)?;
+    let text = printed.text.as_bytes();
+    let written = match arguments.file() {
         Some(path) => {
             let mut outputs = Outputs::new();
-            outputs
-                .write(path, printed.text.len() as u64, &|_| (), |out| out.write_all(printed.text.as_bytes()))
-                .and_then(|()| outputs.commit())
+            outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text)).and_then(|()| outputs.commit())
         }
-        None => io::write_to_stdout(|out| out.write_all(printed.text.as_bytes())),
+        None => io::write_to_stdout(|out| out.write_all(text)),
     };
-    if let Err(error) = written {
-        messages.error(&error.to_string());
-        return Exit::Io;
-    }
+    written.map_err(|error| Failure::writing(source.name(), &error))?;
     match printed.difference {
         Some(why) if arguments.exact => {
-            messages.error(&format!(
-                "{}: the YAML does not reproduce the file byte for byte: {why}",
-                arguments.input.display()
-            ));
-            Exit::Input
+            let message = format!("the YAML does not reproduce the file byte for byte: {why}");
+            Err(Error::input(source.name(), message).into())
         }
-        _ => Exit::Ok,
+        Some(_) | None => Ok(Exit::Ok),
     }
 }
 
-/// Folder of the printed YAML, which paths in it are relative to.
-fn yaml_folder(arguments: &Arguments) -> PathBuf {
-    arguments.output.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned()
-}
+impl DumpArguments {
+    /// Output file; `None` is standard output.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|output| output.as_os_str() != STREAM)
+    }
 
-/// Placement of large data, and the path of the input as the YAML refers to it: relative if the input is below the folder of the
-/// YAML, else absolute.
-fn large_data(arguments: &Arguments) -> std::io::Result<(LargeData, String)> {
-    let large = match (arguments.data, &arguments.folder) {
-        (DataMode::Inline, _) => LargeData::Inline,
-        (DataMode::Refer, _) | (DataMode::Extract, None) => LargeData::Refer,
-        (DataMode::Extract, Some(folder)) => {
-            std::fs::create_dir_all(folder)?;
-            LargeData::Extract(folder.canonicalize()?)
+    fn is_stdin(&self) -> bool {
+        self.input.as_os_str() == STREAM
+    }
+
+    /// Folder of the printed YAML, which paths in it are relative to.
+    fn yaml_folder(&self) -> PathBuf {
+        self.file().and_then(Path::parent).unwrap_or(Path::new("")).to_owned()
+    }
+
+    /// Placement of large data. Creates the folder of extracted data.
+    fn large_data(&self) -> Result<LargeData, Failure> {
+        match (self.data, &self.folder) {
+            (Some(DataMode::Refer), _) if self.is_stdin() => {
+                let message = "standard input has no name to refer to; expected `--data inline` or `--data extract`";
+                Err(Failure::usage(message))
+            }
+            (Some(DataMode::Inline), _) => Ok(LargeData::Inline),
+            (None, _) if self.is_stdin() => Ok(LargeData::Inline),
+            (Some(DataMode::Extract), Some(folder)) => {
+                let created = std::fs::create_dir_all(folder).and_then(|()| folder.canonicalize());
+                let name = folder.display().to_string();
+                let created = created.map_err(|error| Error::io(&name, "cannot create folder", &error))?;
+                Ok(LargeData::Extract(created))
+            }
+            (Some(DataMode::Refer | DataMode::Extract) | None, _) => Ok(LargeData::Refer),
         }
-    };
-    let file = arguments.input.canonicalize()?;
-    let folder = yaml_folder(arguments);
-    let folder = if folder.as_os_str().is_empty() { std::env::current_dir()? } else { folder.canonicalize()? };
-    let name = file.strip_prefix(&folder).unwrap_or(&file);
-    Ok((large, name.display().to_string()))
+    }
+
+    /// Path of the input as the YAML refers to it: relative if the input is below the folder of the YAML, else absolute.
+    fn reference(&self) -> Result<String, Failure> {
+        if self.is_stdin() {
+            return Ok(String::new());
+        }
+        let name = self.input.display().to_string();
+        let file = self.input.canonicalize().map_err(|error| Failure::reading(&name, &error))?;
+        let folder = self.yaml_folder();
+        let folder = if folder.as_os_str().is_empty() { std::env::current_dir() } else { folder.canonicalize() };
+        let output = self.file().unwrap_or(Path::new(STREAM)).display().to_string();
+        let folder = folder.map_err(|error| Failure::writing(&output, &error))?;
+        Ok(file.strip_prefix(&folder).unwrap_or(&file).display().to_string())
+    }
 }

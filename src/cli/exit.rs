@@ -1,6 +1,6 @@
-//! Exit statuses, and their mapping from errors.
+//! Exit statuses, and the only mapping of errors to them.
 
-use crate::diagnostics;
+use super::io::Messages;
 use crate::error::Error;
 
 /// Exit status of a command, in increasing order of severity; documented in `--help` and README.md.
@@ -16,14 +16,52 @@ pub enum Exit {
     Io = 3,
 }
 
-impl Exit {
-    /// Returns the status for an error of the library.
-    pub fn of(error: &Error) -> Exit {
-        if error.io_kind().is_some() { Exit::Io } else { Exit::Input }
+/// Reason of a failed command, which determines its exit status.
+#[derive(Debug)]
+pub enum Failure {
+    /// Invalid command line.
+    Usage(String),
+    /// Invalid input, or an I/O error.
+    Error(Error),
+}
+
+impl Failure {
+    /// Invalid command line.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure::Usage(message.into())
     }
 
-    /// Returns the status for an error of reading or writing data.
-    pub fn of_io(error: &std::io::Error) -> Exit {
-        if diagnostics::is_io(error) { Exit::Io } else { Exit::Input }
+    /// Error of reading the file `name`, or about its content.
+    pub fn reading(name: &str, error: &std::io::Error) -> Failure {
+        Failure::Error(Error::io(name, "", error))
+    }
+
+    /// Error of writing, or about the data written, which belong to the input `name`. Errors of writing name the output.
+    pub fn writing(name: &str, error: &std::io::Error) -> Failure {
+        Failure::Error(Error::io(name, "cannot write", error))
+    }
+
+    /// Returns the exit status.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Failure::Usage(_) => Exit::Usage,
+            Failure::Error(error) if error.io_kind().is_some() => Exit::Io,
+            Failure::Error(_) => Exit::Input,
+        }
+    }
+
+    /// Prints the message, and returns the exit status.
+    pub fn report(&self, messages: &Messages) -> Exit {
+        match self {
+            Failure::Usage(message) => messages.error(message),
+            Failure::Error(error) => messages.report(error.report()),
+        }
+        self.exit()
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Error(error)
     }
 }

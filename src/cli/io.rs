@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,14 +11,21 @@ use clap::ColorChoice;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::outputs::unwritable;
 use super::render;
-use crate::diagnostics::Report;
+use crate::check::DataFile;
+use crate::data::Origin;
+use crate::diagnostics::{Diagnostic, Report};
 use crate::error::Error;
+use crate::format::Format;
 use crate::ir::template;
-use crate::source::Source;
+use crate::source::{Source, SourceContent};
 
 /// Name that stands for standard input or output.
 pub const STREAM: &str = "-";
+
+/// Name of standard input in messages.
+const STDIN: &str = "<stdin>";
 
 /// Opens an input; `-` is standard input.
 ///
@@ -27,8 +35,64 @@ pub fn open(path: &Path) -> Result<Source<'static>, Error> {
     if path.as_os_str() != STREAM {
         return Source::open(path);
     }
-    let bytes = read_stdin().map_err(|error| Error::io("<stdin>", "cannot read standard input", &error))?;
-    Source::from_bytes("<stdin>".into(), bytes, PathBuf::new())
+    Source::from_bytes(STDIN.into(), read_stdin()?, PathBuf::new())
+}
+
+/// Opens a binary input; `-` is standard input. A file without a known identifier is opened, too: it may be malformed.
+///
+/// # Errors
+/// An input that cannot be read; text, unless the extension is that of a binary format.
+pub fn open_binary(path: &Path) -> Result<Source<'static>, Error> {
+    let source = match path.as_os_str() == STREAM {
+        true => Source::binary(STDIN, &read_stdin()?),
+        false => Source::of_origin(path.display().to_string(), Origin::File(path.into())),
+    };
+    let SourceContent::Binary(origin) = source.content() else { return Ok(source) };
+    let head = origin.head(TEXT_PROBE).map_err(|error| Error::io(source.name(), "", &error))?;
+    if !is_binary_name(path) && is_text(&head) {
+        let found = if is_source_name(path) { "YAML" } else { "text" };
+        let message = format!("expected a .pte, .ptd or .bpte file, found {found}");
+        let help = "`dump`, `annotate` and `--strip-tests` read binary files; YAML is assembled by `pte-emit FILE.yaml -o FILE.pte`";
+        return Err(Error::new(Report::new(source.name(), "", vec![Diagnostic::whole(message).help(help)])));
+    }
+    Ok(source)
+}
+
+/// Opens a `.ptd` of `--with`.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn data_file(path: &Path) -> Result<DataFile, Error> {
+    let name = path.display().to_string();
+    DataFile::open(&name, &Origin::File(path.into())).map_err(|error| Error::io(&name, "", &error))
+}
+
+/// Number of bytes by which text is recognized.
+const TEXT_PROBE: u64 = 4096;
+
+/// Returns true for the first bytes of a text: UTF-8 without null bytes, possibly cut inside a character.
+fn is_text(head: &[u8]) -> bool {
+    let utf8 = match str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && head.len() as u64 == TEXT_PROBE,
+    };
+    utf8 && !head.is_empty() && !head.contains(&0)
+}
+
+/// Returns the extension of a file, also of one whose name is only an extension, such as `.yaml`.
+pub fn extension(path: &Path) -> Option<&OsStr> {
+    path.extension().or_else(|| path.file_name()?.to_str()?.strip_prefix('.').map(OsStr::new))
+}
+
+/// Returns true for the extension of a FlatBuffer format: such a file with a damaged identifier is not YAML.
+pub fn is_binary_name(path: &Path) -> bool {
+    extension(path).and_then(OsStr::to_str).and_then(Format::of_extension).is_some()
+}
+
+/// Returns true for an extension of sources: YAML or JSON.
+pub fn is_source_name(path: &Path) -> bool {
+    let extension = extension(path).unwrap_or_default();
+    ["yaml", "yml", "json"].iter().any(|name| extension.eq_ignore_ascii_case(name))
 }
 
 /// Definitions of `-D`, and the names that the inputs use.
@@ -87,9 +151,9 @@ pub fn colours(color: ColorChoice, to: &impl IsTerminal) -> bool {
 }
 
 /// Reads all of standard input.
-pub fn read_stdin() -> io::Result<Vec<u8>> {
+fn read_stdin() -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
+    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Error::io(STDIN, "", &error))?;
     Ok(bytes)
 }
 
@@ -150,10 +214,25 @@ impl Messages {
     }
 }
 
+/// Standard output, which errors name.
+struct StandardOutput(io::StdoutLock<'static>);
+
+impl Write for StandardOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(|error| unwritable("<stdout>".as_ref(), error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(|error| unwritable("<stdout>".as_ref(), error))
+    }
+}
+
 /// Writes to standard output; a closed pipe is not an error. The caller rejects terminals for binary output.
+///
+/// # Errors
+/// Errors of `write`, and of standard output, which they name.
 pub fn write_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let stdout = io::stdout();
-    let mut out = io::BufWriter::with_capacity(1 << 18, stdout.lock());
+    let mut out = io::BufWriter::with_capacity(1 << 18, StandardOutput(io::stdout().lock()));
     write(&mut out).and_then(|()| out.flush()).or_else(|error| match error.kind() {
         // The reader has closed the pipe, such as `head`.
         io::ErrorKind::BrokenPipe => Ok(()),

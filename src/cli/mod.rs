@@ -7,6 +7,7 @@ mod assemble;
 mod check;
 mod dump;
 mod exit;
+mod formats;
 mod io;
 pub mod outputs;
 pub mod render;
@@ -52,7 +53,7 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    assemble: assemble::Arguments,
+    assemble: assemble::AssembleArguments,
     /// Use colours in messages
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
@@ -61,11 +62,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Print a .pte, .ptd or .bpte as YAML that reproduces it byte for byte.
-    Dump(dump::Arguments),
+    Dump(dump::DumpArguments),
     /// Validate .pte, .ptd and .bpte files, or the files that YAML assembles to.
-    Check(check::Arguments),
+    Check(check::CheckArguments),
     /// Explain every byte of a .pte, .ptd or .bpte.
-    Annotate(annotate::Arguments),
+    Annotate(annotate::AnnotateArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -88,12 +89,14 @@ pub fn main() -> ExitCode {
         let _lock = outputs::remove_unfinished();
         std::process::exit(INTERRUPTED);
     });
-    let exit = match cli.command {
-        Some(Command::Dump(arguments)) => dump::run(&arguments, &io::Messages::new(cli.color)),
-        Some(Command::Check(arguments)) => check::run(&arguments, &io::Messages::new(cli.color)),
-        Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color, &io::Messages::new(cli.color)),
+    let messages = io::Messages::new(cli.color);
+    let done = match cli.command {
+        Some(Command::Dump(arguments)) => dump::run(&arguments),
+        Some(Command::Check(arguments)) => check::run(&arguments, &messages),
+        Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
         Some(Command::Schema) => schema::run(),
-        None => assemble::run(cli.assemble, &io::Messages::new(cli.color)),
+        None => assemble::run(cli.assemble, &messages),
     };
+    let exit = done.unwrap_or_else(|failure| failure.report(&messages));
     ExitCode::from(exit as u8)
 }

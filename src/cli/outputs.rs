@@ -11,9 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
-use crate::data::produce::{Producer, named};
+use crate::data::produce::{Producer, cannot, is_named};
 use crate::data::workers;
 use crate::data::{Blob, positioned};
+use crate::diagnostics::is_io;
 use crate::emitter::ByteSink;
 
 /// Uncommitted output files. Dropping it before [`Outputs::commit`] removes them.
@@ -33,7 +34,7 @@ impl Outputs {
     /// written since the last call.
     ///
     /// # Errors
-    /// I/O errors, with the path of the target.
+    /// I/O errors, with the path of the file; invalid data.
     pub fn write(
         &mut self,
         target: &Path,
@@ -44,14 +45,14 @@ impl Outputs {
         let target = &target.canonicalize().unwrap_or_else(|_| target.to_owned());
         let kind = target.metadata().map(|metadata| metadata.file_type());
         if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
-            let out = fs::OpenOptions::new().write(true).open(target).map_err(|error| named(target, error))?;
+            let out = fs::OpenOptions::new().write(true).open(target).map_err(|error| unwritable(target, error))?;
             let mut out = Stream::new(BufWriter::new(out), progress);
-            return write(&mut out).and_then(|()| out.flush()).map_err(|error| named(target, error));
+            return write(&mut out).and_then(|()| out.flush()).map_err(|error| unwritable(target, error));
         }
         if target.is_dir() {
-            return Err(named(target, io::Error::new(io::ErrorKind::IsADirectory, "is a directory, not a file")));
+            return Err(unwritable(target, io::Error::new(io::ErrorKind::IsADirectory, "expected a regular file")));
         }
-        let (file, path) = Unfinished::create(target).map_err(|error| named(target, error))?;
+        let (file, path) = Unfinished::create(target).map_err(|error| unwritable(target, error))?;
         let written = preallocate(&file, size).and_then(|()| {
             let out = BufWriter::with_capacity(1 << 18, &file);
             let mut out = Stream { out, progress, file: Some(&file), deferred: Vec::new() };
@@ -61,7 +62,7 @@ impl Outputs {
             // The preallocated size is an upper bound.
             if end < size { file.set_len(end) } else { Ok(()) }
         });
-        written.map_err(|error| named(target, error))?;
+        written.map_err(|error| unwritable(target, error))?;
         self.files.push((path, target.to_owned()));
         Ok(())
     }
@@ -97,12 +98,26 @@ impl Outputs {
                     }
                     // Drops the remaining temporary files while the lock is held.
                     files.for_each(drop);
-                    return Err(named(&target, error));
+                    return Err(unwritable(&target, error));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Adds the name of an output to an error of writing it. Errors about the data that are written stay.
+pub(super) fn unwritable(target: &Path, error: io::Error) -> io::Error {
+    if is_named(&error) || (error.raw_os_error().is_none() && !is_io(&error)) {
+        return error;
+    }
+    let kind = match error.kind() {
+        // Kinds that otherwise stand for invalid data.
+        io::ErrorKind::FileTooLarge => io::ErrorKind::StorageFull,
+        kind if is_io(&kind.into()) => kind,
+        _ => io::ErrorKind::Unsupported,
+    };
+    cannot("write", target, io::Error::new(kind, error))
 }
 
 /// Writer that reports progress.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use crate::diagnostics::{Diagnostic, Report, SHOWN, Severity};
+use crate::diagnostics::{Diagnostic, Report, SHOWN, Severity, escaped};
 
 /// Renders the messages of a report, at most `SHOWN`, with colours if requested.
 pub fn report(report: &Report, colours: bool) -> String {
@@ -39,13 +39,13 @@ impl SourceView<'_> {
             _ => diagnostic.message.clone(),
         };
         let mut group: Group<'_> =
-            level.primary_title(&title).elements(None::<Snippet<'_, annotate_snippets::Annotation<'_>>>);
+            level.primary_title(escaped(&title)).elements(None::<Snippet<'_, annotate_snippets::Annotation<'_>>>);
         // In a truncated line the renderer counts columns from the window, not from the start of the line.
         let mut cut = None;
         if let Some((span, window)) = diagnostic.at.as_ref().zip(window) {
             let annotation = AnnotationKind::Primary
                 .span(window.within(span))
-                .label(diagnostic.label.as_str())
+                .label(escaped(&diagnostic.label))
                 .highlight_source(true);
             cut = window.column.map(|column| {
                 let shown = 1 + self.report.text[window.bytes.start..span.start].chars().count();
@@ -57,19 +57,19 @@ impl SourceView<'_> {
             for (span, label) in &diagnostic.related {
                 if window.bytes.start <= span.start && span.end <= window.bytes.end {
                     snippet =
-                        snippet.annotation(AnnotationKind::Context.span(window.within(span)).label(label.as_str()));
+                        snippet.annotation(AnnotationKind::Context.span(window.within(span)).label(escaped(label)));
                 } else {
                     others.push((self.window(span), span, label));
                 }
             }
             group = group.element(snippet);
             for (window, span, label) in others {
-                let annotation = AnnotationKind::Context.span(window.within(span)).label(label.as_str());
+                let annotation = AnnotationKind::Context.span(window.within(span)).label(escaped(label));
                 group = group.element(window.snippet(&self.report.name).annotation(annotation));
             }
         }
         if let Some(help) = &diagnostic.help {
-            group = group.element(Level::HELP.message(help.as_str()));
+            group = group.element(Level::HELP.message(escaped(help)));
         }
         let rendered = renderer.render(&[group]);
         match cut {

@@ -3,31 +3,32 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::assembly::{Assembly, OutputFile};
+use super::formats::OutputContent;
+use crate::assembly::Assembly;
+use crate::diagnostics::escaped;
 use crate::program::ExecutionPlan;
 
 /// Summary of an assembly and its files, one line for each file and method.
-pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>, &'a OutputFile<'a>)>) -> String {
+pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>, &'a OutputContent<'a>)>) -> String {
     let mut out = String::new();
     for (target, file) in files {
-        let name = target.map_or("<stdout>".into(), |target| target.display().to_string());
-        let placement = file.emitted.placement;
-        let _ = write!(out, "{name}: {}", bytes(file.size().unwrap_or(u64::MAX)));
-        if placement.segment_data_size > 0 {
-            let (count, data) = (file.emitted.segments.len(), bytes(placement.segment_data_size));
+        let name = target.map_or("<stdout>".into(), |target| escaped(&target.display().to_string()).into_owned());
+        let _ = write!(out, "{name}: {}", bytes(file.size));
+        if let Some((count, placement)) = file.segments.filter(|(_, placement)| placement.segment_data_size > 0) {
+            let data = bytes(placement.segment_data_size);
             let _ =
                 write!(out, "; {} with {data} from byte {}", counted(count, "segment"), placement.segment_base_offset);
         }
         out.push('\n');
     }
     for (plan, memory) in assembly.program.plans().iter().zip(&assembly.plan.memory) {
-        let name = plan.name.as_deref().unwrap_or("(no name)");
+        let name = escaped(plan.name.as_deref().unwrap_or("(no name)"));
         let instructions = counted(instructions(plan), "instruction");
         let _ = write!(out, "  {name}: {}, {instructions}", counted(plan.values().len(), "value"));
         let used: u64 = memory.sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).sum();
         if used > 0 {
             let pools = memory.sizes.iter().skip(1).map(i64::to_string).collect::<Vec<_>>().join(" + ");
-            let _ = write!(out, ", memory {pools} bytes (unshared {})", memory.unshared);
+            let _ = write!(out, ", memory {pools} bytes for tensors of {}", bytes(memory.unshared));
         }
         out.push('\n');
     }

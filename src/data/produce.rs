@@ -2,6 +2,7 @@
 //!
 //! Memory is proportional to the requested part, not to the blob.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -29,7 +30,7 @@ impl<'b> Producer<'b> {
         Ok(match &blob.source {
             BlobSource::Bytes(bytes) => Producer::Bytes(bytes),
             BlobSource::File { path, offset } => {
-                let file = File::open(path).map_err(|error| named(path, error))?;
+                let file = File::open(path).map_err(|error| cannot("read", path, error))?;
                 Producer::File { file, path, offset: *offset }
             }
             BlobSource::Repeat(pattern) => Producer::Repeat(pattern),
@@ -63,9 +64,10 @@ impl<'b> Producer<'b> {
                     io::ErrorKind::UnexpectedEof => {
                         let end = base + offset + out.len() as u64;
                         let message = format!("the file became shorter while it was read: it must have {end} bytes");
-                        named(path, io::Error::new(error.kind(), message))
+                        // Not `UnexpectedEof`, which stands for invalid data: the file was long enough.
+                        named(path, io::Error::new(io::ErrorKind::ResourceBusy, message))
                     }
-                    _ => named(path, error),
+                    _ => cannot("read", path, error),
                 })
             }
             Producer::Repeat(pattern) => {
@@ -215,9 +217,31 @@ pub(crate) fn iota(start: NumericValue, step: NumericValue, index: u64) -> Numer
     }
 }
 
-/// Adds the name of the file to an error.
+/// Message of an I/O error that names the file.
+#[derive(Debug)]
+struct NamedError(String);
+
+impl fmt::Display for NamedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NamedError {}
+
+/// Adds the name of the file to an error about its content.
 pub(crate) fn named(path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    io::Error::new(error.kind(), NamedError(format!("{}: {error}", path.display())))
+}
+
+/// Adds the operation that failed (`read`, `write`) and the name of the file to an error of the operating system.
+pub(crate) fn cannot(operation: &str, path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), NamedError(format!("cannot {operation} {}: {error}", path.display())))
+}
+
+/// Returns true if the message of an error names the file: it is one of [`named`] or [`cannot`].
+pub(crate) fn is_named(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<NamedError>())
 }
 
 fn size(scalar_type: ScalarType) -> u64 {
@@ -347,6 +371,6 @@ mod tests {
     fn errors_name_a_missing_file() {
         let source = BlobSource::File { path: Arc::from(Path::new("no/such/file.bin")), offset: 0 };
         let error = Blob::new(1, source).to_vec().unwrap_err().to_string();
-        assert!(error.starts_with("no/such/file.bin: "), "{error}");
+        assert!(error.starts_with("cannot read no/such/file.bin: "), "{error}");
     }
 }

@@ -144,6 +144,8 @@ const _: () = {
     let mut row = 0;
     while row < INFO.len() {
         let info = &INFO[row];
+        // The number of a type is its position.
+        assert!(info.code as usize == row);
         let matches = match info.encoding {
             Float(format) => info.size == format.size(),
             Complex(format) => info.size == 2 * format.size(),
@@ -163,6 +165,9 @@ impl ScalarType {
     /// `bool`.
     pub const BOOL: ScalarType = ScalarType(11);
 
+    /// Number of types that the runtime knows; their numbers begin with 0.
+    pub(crate) const COUNT: usize = INFO.len();
+
     /// Returns the properties of the type; `None` for a number that the runtime rejects (rule T-2).
     pub fn info(self) -> Option<&'static ScalarTypeInfo> {
         usize::try_from(self.0).ok().and_then(|code| INFO.get(code))
@@ -173,6 +178,12 @@ impl ScalarType {
         let name = name.strip_prefix("torch.").unwrap_or(name);
         let by_name = INFO.iter().find(|i| i.name == name || i.schema == name).map(|i| ScalarType(i.code));
         by_name.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, code)| ScalarType(*code)))
+    }
+
+    /// All names that [`ScalarType::parse`] takes, without the prefix `torch.`.
+    pub(crate) fn spellings() -> impl Iterator<Item = &'static str> {
+        let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+        INFO.iter().map(|i| i.name).chain(INFO.iter().map(|i| i.schema)).chain(aliases)
     }
 
     /// Names in torch, ascending by number.
@@ -208,15 +219,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_is_the_position() {
-        assert_eq!(INFO.len(), 30);
-        for (position, info) in INFO.iter().enumerate() {
-            assert_eq!(usize::try_from(info.code).unwrap(), position);
+    fn names_are_parsed() {
+        for info in INFO {
             assert_eq!(ScalarType::parse(info.name), Some(ScalarType(info.code)));
             assert_eq!(ScalarType::parse(info.schema), Some(ScalarType(info.code)));
         }
         assert_eq!(ScalarType::parse("torch.long"), Some(ScalarType::LONG));
-        assert_eq!(ScalarType(30).info().map(|i| i.name), None);
+        assert_eq!(ScalarType(ScalarType::COUNT as i8).info().map(|i| i.name), None);
         assert_eq!(ScalarType(-1).info().map(|i| i.name), None);
     }
 

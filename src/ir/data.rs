@@ -17,7 +17,7 @@ use crate::data::number::{self, NumericValue};
 use crate::data::produce;
 use crate::data::random::Distribution;
 use crate::data::{Blob, BlobSource};
-use crate::diagnostics::{clipped, counted};
+use crate::diagnostics::{clipped, counted, is_io};
 use crate::format::ScalarType;
 use crate::format::scalar_type::Encoding;
 use crate::ir::NodeDiagnostic;
@@ -358,7 +358,8 @@ impl<'d, 'a> Finder<'d, 'a> {
         // Errors of libraries may have several lines, of which the first is the message.
         let text = error.to_string();
         let text = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it cannot be read");
-        let message = format!("cannot use {}: {text}", path.display());
+        let verb = if is_io(error) { "read" } else { "use" };
+        let message = format!("cannot {verb} {}: {text}", path.display());
         self.fail(NodeDiagnostic { at: Some(at), ..NodeDiagnostic::of_io(message, error) }.label("this file"))
     }
 
@@ -370,7 +371,10 @@ impl<'d, 'a> Finder<'d, 'a> {
     /// A file that can be opened, and its length. Not a pipe or a device, which might never end.
     pub(super) fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
         match path.metadata() {
-            Ok(metadata) if !metadata.is_file() => return self.malformed(at, path, "it is not a file"),
+            Ok(metadata) if !metadata.is_file() => {
+                let error = io::Error::new(io::ErrorKind::IsADirectory, "expected a regular file");
+                return self.unreadable(at, path, &error);
+            }
             Ok(_) => {}
             Err(error) => {
                 let message = format!("cannot read {}: {error}", path.display());

@@ -19,11 +19,11 @@ use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::format::program::DEVICE_TYPE;
 use crate::format::program::InstructionType;
-use crate::format::table::Union;
 use crate::format::words::MEMORY_FORMATS;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use crate::program::instruction::INSTRUCTION_KEYS;
 use crate::program::{ContainerMetadata, NonConstBufferDevice, StackFrame};
 
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest.
@@ -818,7 +818,8 @@ impl Decoder {
             literal_map::double_list => Literal::Typed(ListKind::Double, self.literals(node)),
             literal_map::bool_list => Literal::Typed(ListKind::Bool, self.literals(node)),
             literal_map::tensor_list => Literal::Typed(ListKind::Tensor, self.literals(node)),
-            _ => Literal::Typed(ListKind::OptionalTensor, self.literals(node)),
+            literal_map::optional_tensor_list => Literal::Typed(ListKind::OptionalTensor, self.literals(node)),
+            other => unreachable!("`{other}` is not an alternative of the grammar"),
         };
         Some(At { id, value })
     }
@@ -829,7 +830,11 @@ impl Decoder {
             |decoder: &mut Decoder, name| fields.take(name).map_or(Vec::new(), |node| decoder.literals(node));
         let (inputs, outputs) = (literals(self, chain::inputs), literals(self, chain::outputs));
         let instructions = fields.take(chain::instructions).map_or(Vec::new(), |node| self.instructions(node));
-        Some(ParsedChain { inputs, outputs, instructions })
+        let stacktraces = fields.take(chain::stacktraces).and_then(|node| {
+            let value = self.int(&node, "a number of stack traces")?;
+            Some(At { id: node.id, value })
+        });
+        Some(ParsedChain { inputs, outputs, instructions, stacktraces })
     }
 
     fn instructions<'a>(&mut self, node: SourceNode<'a>) -> Vec<ParsedInstruction<'a>> {
@@ -1090,7 +1095,7 @@ impl Decoder {
                 DataSource::File { path: self.text(value, "the path of a file")?, offset, size }
             }
             data_map::npy => DataSource::Npy(self.text(value, "the path of a .npy file")?),
-            _ => {
+            data_map::safetensors | data_map::ptd | data_map::pte => {
                 let (name, what) = match kind {
                     data_map::safetensors => (data_map::tensor, "the name of a tensor"),
                     _ => (data_map::key, "a key"),
@@ -1107,6 +1112,7 @@ impl Decoder {
                     _ => DataSource::Pte(path?, inner?),
                 }
             }
+            other => unreachable!("`{other}` is not an alternative of the grammar"),
         })
     }
 
@@ -1218,14 +1224,10 @@ impl Decoder {
     }
 }
 
-// The alternatives of an instruction are in the order of the union.
-const _: () = assert!(shape::INSTRUCTION_KINDS == <InstructionType as Union>::MEMBERS.len());
-
 /// The member of the union of instructions that a key of the YAML stands for.
 fn instruction_type(key: &str) -> InstructionType {
-    let position = shape::INSTRUCTION.one_of.iter().position(|other| *other == key);
-    let tag = position.and_then(|position| u8::try_from(position + 1).ok());
-    tag.and_then(InstructionType::of_tag).expect("one key for each member of the union")
+    let row = INSTRUCTION_KEYS.iter().find(|(name, _)| *name == key);
+    row.expect("the keys of the grammar are those of the table").1
 }
 
 fn word(key: MapKey<'_>) -> Word<'_> {

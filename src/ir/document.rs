@@ -244,6 +244,8 @@ pub struct ParsedChain<'a> {
     pub outputs: Vec<At<Literal<'a>>>,
     /// Instructions.
     pub instructions: Vec<ParsedInstruction<'a>>,
+    /// Number of stack traces.
+    pub stacktraces: Option<At<u32>>,
 }
 
 /// An instruction.

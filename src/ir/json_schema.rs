@@ -30,15 +30,16 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::UInt => json!({"type": "integer", "minimum": 0}),
         Form::Number => json!({"type": ["number", "string"], "pattern": NUMBER_WORD}),
         Form::Text => json!({"type": "string"}),
-        Form::Size => json!({"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+[KMG]$"}),
+        Form::Size => json!({"type": ["integer", "string"], "minimum": 0, "pattern": UNITS}),
         Form::Alignment => powers_of_two(30),
         Form::Dtype => json!({"anyOf": [
             {"enum": ScalarType::names().collect::<Vec<_>>()},
-            {"type": "string", "pattern": "^(torch\\.\\w+|[A-Z0-9]+|short|int|long|half|float|double|chalf|cfloat|cdouble)$"},
+            {"type": "string", "pattern": format!("^(torch\\.)?({})$", ScalarType::spellings().collect::<Vec<_>>().join("|"))},
             {"type": "integer", "minimum": -128, "maximum": 127},
         ]}),
         Form::Option(option) => of_option(option),
         Form::OneOf(words) => json!({"enum": words}),
+        Form::WordOrInt([]) => json!({"type": "integer"}),
         Form::WordOrInt(words) => json!({"anyOf": [{"enum": words}, {"type": "integer"}]}),
         Form::List(item) => json!({"type": "array", "items": of(item, definitions)}),
         Form::Map(value) => json!({"type": "object", "additionalProperties": of(value, definitions)}),
@@ -48,19 +49,21 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
     }
 }
 
-/// The powers of two up to `1 << most`, as numbers, with units, or as `page`.
+/// Pattern of a number of bytes in a string, with or without a unit. The schema does not bound its value.
+const UNITS: &str = "^[0-9]+[KMGT]?$";
+
+/// The powers of two up to `1 << most`: as numbers, or in strings, with units or `page`.
 fn powers_of_two(most: u32) -> Value {
-    let numbers = (0..=most).map(|power| json!(1u64 << power));
-    let units = [("K", 10), ("M", 20), ("G", 30)];
-    let with_unit = units.iter().flat_map(|(unit, shift)| {
-        (0..10).filter(move |power| power + shift <= most).map(move |power| json!(format!("{}{unit}", 1u64 << power)))
-    });
-    json!({"enum": numbers.chain(with_unit).chain([json!("page")]).collect::<Vec<_>>()})
+    let powers = |shift: u32| (shift..=most).map(move |power| (1u64 << power) >> shift);
+    let units = [("", 0), ("K", 10), ("M", 20), ("G", 30)];
+    let words = units.iter().flat_map(|(unit, shift)| powers(*shift).map(move |number| format!("{number}{unit}")));
+    let pattern = format!("^(0*({})|page)$", words.collect::<Vec<_>>().join("|"));
+    json!({"anyOf": [{"enum": powers(0).collect::<Vec<_>>()}, {"type": "string", "pattern": pattern}]})
 }
 
 fn of_option(option: &OptionSpec) -> Value {
     let bytes = |least: u64, most: u64| json!({"type": "integer", "minimum": least, "maximum": most});
-    let unit = || json!({"type": "string", "pattern": "^[0-9]+[KMGT]$"});
+    let unit = || json!({"type": "string", "pattern": UNITS});
     let mut schema = match option.kind {
         OptionKind::Alignment => json!({"anyOf": [bytes(1, MAX_ALIGNMENT), unit(), {"const": "page"}]}),
         OptionKind::ForcedAlignment => powers_of_two(MAX_FORCED_ALIGNMENT.ilog2()),
@@ -107,11 +110,21 @@ fn of_shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
         }
         properties.insert(key.name.into(), property);
     }
-    json!({
+    let mut schema = json!({
         "type": "object",
         "description": shape.doc,
         "properties": properties,
         "required": shape.required,
         "additionalProperties": false,
-    })
+    });
+    if !shape.one_of.is_empty() {
+        let required = |key: &&str| json!({"required": [key]});
+        let mut alternatives: Vec<Value> = shape.one_of.iter().map(required).collect();
+        if !shape.or.is_empty() {
+            let none = json!({"not": {"anyOf": alternatives.clone()}, "required": shape.or});
+            alternatives.push(none);
+        }
+        schema["oneOf"] = alternatives.into();
+    }
+    schema
 }

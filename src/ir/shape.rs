@@ -16,6 +16,8 @@ pub struct Shape {
     pub required: &'static [&'static str],
     /// Keys of which it must have exactly one; none if it has no alternatives.
     pub one_of: &'static [&'static str],
+    /// Keys that may stand in place of all of these.
+    pub or: &'static [&'static str],
 }
 
 /// A key of a [`Shape`].
@@ -112,7 +114,7 @@ const fn title(module: &'static str) -> &'static str {
 }
 
 macro_rules! shapes {
-    ($( $name:ident = $module:ident $doc:literal required $required:tt one of $one_of:tt { $( $key:ident $(($text:literal))?: $form:expr, $key_doc:literal; )* } )*) => {$(
+    ($( $name:ident = $module:ident $doc:literal required $required:tt one of $one_of:tt $(or $or:tt)? { $( $key:ident $(($text:literal))?: $form:expr, $key_doc:literal; )* } )*) => {$(
         #[doc = $doc]
         pub static $name: Shape = Shape {
             name: title(stringify!($module)),
@@ -120,6 +122,7 @@ macro_rules! shapes {
             keys: &[$( key($module::$key, $form, $key_doc) ),*],
             required: shapes!(@names $module $required),
             one_of: shapes!(@names $module $one_of),
+            or: shapes!(@names $module $($or)?),
         };
         #[doc = concat!("The keys of a map of the shape `", stringify!($module), "`.")]
         #[allow(non_upper_case_globals, missing_docs)]
@@ -127,6 +130,7 @@ macro_rules! shapes {
             $( pub const $key: &str = shapes!(@text $key $($text)?); )*
         }
     )*};
+    (@names $module:ident) => { &[] };
     (@names $module:ident [$( $key:ident )*]) => { &[$( $module::$key ),*] };
     (@text $key:ident) => { stringify!($key) };
     (@text $key:ident $text:literal) => { $text };
@@ -135,6 +139,7 @@ macro_rules! shapes {
 use crate::format::words::MEMORY_FORMATS;
 use crate::layout::options::{OPTIONS, OptionSpec};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use crate::program::instruction::INSTRUCTION_KEYS;
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
 
 /// Words for the memory of a tensor.
@@ -164,7 +169,7 @@ shapes! {
         named_data: Either(&[Map(&Either(&[SOURCE, Form::Shape(&NAMED_DATA)])), Null]), "Blobs by key; in a document without methods the content of a .ptd.";
         checkpoints: List(&Form::Shape(&CHECKPOINT)), "Files of weights, which are stored in a .ptd.";
         layout: Form::Shape(&LAYOUT), "How the file is laid out.";
-        raw: Named("raw", &Form::Shape(&RAW)), "Overrides that are applied after layout, for files that are malformed on purpose.";
+        raw: Form::Shape(&RAW), "Overrides that are applied after layout, for files that are malformed on purpose.";
         version: UInt, "The schema version, 0 in every release.";
     }
     METHOD = method "A method: its values, inputs, outputs and instructions." required [] one of [] {
@@ -197,7 +202,7 @@ shapes! {
         pool: UInt, "Number of the planned buffer, from 1.";
         offset: UInt, "Bytes from its start; computed if left out.";
     }
-    LITERAL_MAP = literal_map "A value of a stated kind: one of the keys, and an optional index." required [] one of [int double bool string null dtype memory_format int_list double_list bool_list tensor_list optional_tensor_list] {
+    LITERAL_MAP = literal_map "A value of a stated kind: one of the keys, and an optional index." required [] one of [int double bool string null dtype memory_format int_list double_list bool_list tensor_list optional_tensor_list] or [index] {
         int: Int, "An Int.";
         double: Number, "A Double.";
         bool: Bool, "A Bool.";
@@ -212,7 +217,7 @@ shapes! {
         optional_tensor_list: LITERALS, "An OptionalTensorList of names and null.";
         index: Int, "In `values`: the number of the value. Alone, in `args`: the value of that number, unchecked.";
     }
-    INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free] {
+    INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free] or [label] {
         kernel: Text, "Operator with overload: aten::add.out.";
         args: LITERALS, "Arguments: names, literals, {index: 3}.";
         out: Either(&[Text, NAMES]), "What the operator writes; with it the stack is completed by the operator's schema.";
@@ -241,6 +246,7 @@ shapes! {
         instructions: INSTRUCTIONS, "The instructions, in order.";
         inputs: LITERALS, "Never read by the runtime.";
         outputs: LITERALS, "Never read by the runtime.";
+        stacktraces: UInt, "Number of stack traces; one for each instruction if any has one.";
     }
     DELEGATE = delegate "A part of a method that a backend runs." required [backend data] one of [] {
         backend: Text, "Name of the backend: XnnpackBackend.";
@@ -333,8 +339,8 @@ shapes! {
         patch: List(&Form::Shape(&PATCH)), "Bytes that are overwritten.";
         truncate: UInt, "Length in bytes that the file is truncated to.";
         append: SOURCE, "Bytes that are appended to the file.";
-        ptd: Named("raw", &Form::Shape(&RAW)), "Overrides of the first .ptd beside a program.";
-        bpte: Named("raw", &Form::Shape(&RAW)), "Overrides of the .bpte around a program.";
+        ptd: Form::Shape(&RAW), "Overrides of the first .ptd beside a program.";
+        bpte: Form::Shape(&RAW), "Overrides of the .bpte around a program.";
     }
     FIELD_OVERRIDE = field_override "An override that is neither a number nor a string." required [] one of [same_as bytes] {
         same_as: Text, "Path of another field; the offset refers to the same target.";
@@ -346,14 +352,35 @@ shapes! {
     }
 }
 
-/// Number of kinds of instructions.
-pub const INSTRUCTION_KINDS: usize = INSTRUCTION.one_of.len();
+// The alternatives of an instruction are the keys of the table of instructions.
+const _: () = {
+    assert!(INSTRUCTION.one_of.len() == INSTRUCTION_KEYS.len());
+    let mut row = 0;
+    while row < INSTRUCTION_KEYS.len() {
+        let (mut position, mut found) = (0, false);
+        while position < INSTRUCTION.one_of.len() {
+            found |= same_text(INSTRUCTION.one_of[position], INSTRUCTION_KEYS[row].0);
+            position += 1;
+        }
+        assert!(found);
+        row += 1;
+    }
+};
+
+const fn same_text(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    a.len() == b.len() && at == a.len()
+}
 
 /// A tensor: the keys of [`TENSOR_BASE`], and the rows of the table of attributes.
 pub static TENSOR: Shape = Shape { keys: &TENSOR_KEYS, ..TENSOR_SHAPE };
 
 const TENSOR_SHAPE: Shape =
-    Shape { name: "tensor", doc: "A tensor.", keys: &[], required: &[tensor::tensor], one_of: &[] };
+    Shape { name: "tensor", doc: "A tensor.", keys: &[], required: &[tensor::tensor], one_of: &[], or: &[] };
 
 static TENSOR_KEYS: [KeySpec; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()] = {
     let mut keys = [const { key("", Form::Null, "") }; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()];
@@ -383,6 +410,7 @@ pub static LAYOUT: Shape = Shape {
     keys: &LAYOUT_KEYS,
     required: &[],
     one_of: &[],
+    or: &[],
 };
 
 static LAYOUT_KEYS: [KeySpec; OPTIONS.len()] = {

@@ -3,7 +3,7 @@
 //!
 //! Equal data within one of these groups are stored once, as by the exporter; data of different groups are never shared.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::external::{ExternalFiles, ExternalItem};
 use super::segments::{self, Segment};
@@ -11,7 +11,7 @@ use super::{DelegateData, HeaderMode, LayoutConfig, LayoutError, MemoryPlan, Pla
 use crate::data::BlobId;
 use crate::format::serializer::SegmentGroup;
 use crate::program::element::{Element, Part};
-use crate::program::{Memory, Program, Tensor, TensorData, TensorLayout};
+use crate::program::{ExecutionPlan, Memory, Program, Tensor, TensorData, TensorLayout};
 
 /// Collects the data of a program in the order of the exporter.
 pub struct Collector<'a> {
@@ -83,12 +83,22 @@ impl<'a> Collector<'a> {
     pub fn collect_tensors(&mut self) {
         for (method, plan) in self.program.plans().iter().enumerate() {
             let mut indices = vec![0; plan.values().len()];
+            let mut whole = None;
             for (value, tensor) in plan.tensors() {
                 let at = Element::Method(method, Part::Value(value));
                 if let TensorData::Elsewhere(index) = tensor.data {
                     indices[value] = index.unwrap_or_else(|| self.external.number_elsewhere(tensor));
                 } else if let TensorData::Blob(blob) = tensor.data {
-                    if tensor.nbytes() != Some(self.size(blob)) {
+                    let fits = match tensor.nbytes() {
+                        Some(nbytes) if nbytes < self.size(blob) => {
+                            whole
+                                .get_or_insert_with(|| self.whole_constants(plan))
+                                .contains(&self.same[blob.0 as usize])
+                                && tensor.memory == Memory::None
+                        }
+                        nbytes => nbytes == Some(self.size(blob)),
+                    };
+                    if !fits {
                         let expected =
                             tensor.nbytes().map_or("an unknown number of bytes".into(), |n| format!("{n} bytes"));
                         self.error(at, format!("the tensor has {expected}, its data have {} bytes", self.size(blob)));
@@ -136,6 +146,16 @@ impl<'a> Collector<'a> {
             self.shared_bytes += size;
         }
         number
+    }
+
+    /// Returns the data that constants of a method have as a whole: other tensors of the method may be views of their first bytes.
+    fn whole_constants(&self, plan: &ExecutionPlan) -> HashSet<BlobId> {
+        let constants = plan.tensors().filter(|(_, tensor)| tensor.memory == Memory::None && !tensor.is_external());
+        let whole = constants.filter_map(|(_, tensor)| match tensor.data {
+            TensorData::Blob(blob) if tensor.nbytes() == Some(self.size(blob)) => Some(self.same[blob.0 as usize]),
+            TensorData::Blob(_) | TensorData::Elsewhere(_) | TensorData::None => None,
+        });
+        whole.collect()
     }
 
     fn add_external(&mut self, tag: Option<String>, entry: ExternalItem) -> u32 {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::yaml;
 use crate::data::number;
+use crate::data::produce::{cannot, is_named};
 use crate::data::{Blob, BlobSource};
 use crate::program::{Tensor, contiguous};
 
@@ -66,8 +67,10 @@ impl<'d> DataPrinter<'d> {
             }
             (LargeData::Extract(folder), _) if blob.len > SMALL => {
                 let path = folder.join(self.file_name(name));
-                let mut file = std::fs::File::create(&path)?;
-                blob.copy_to(&mut file)?;
+                let mut file = std::fs::File::create(&path).map_err(|error| cannot("write", &path, error))?;
+                let copied = blob.copy_to(&mut file);
+                // An error of the operating system without a name is one of the new file.
+                copied.map_err(|error| if is_named(&error) { error } else { cannot("write", &path, error) })?;
                 Ok(source(&format!("file: {}", yaml::text(&path.display().to_string())), blob))
             }
             _ => Ok(source(&hex(&blob.to_vec()?), blob)),

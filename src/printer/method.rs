@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use super::data::DataPrinter;
 use super::yaml::{self, FlowMap};
-use crate::data::number;
+use crate::data::{BlobId, number};
 use crate::format::ScalarType;
 use crate::operators::{self, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
@@ -49,6 +49,8 @@ pub struct MethodPrinter<'p> {
     produced: Vec<bool>,
     /// Smallest index of a produced value.
     first_produced: Option<usize>,
+    /// Constants that have their data as a whole, if others have the first bytes only.
+    bases: HashMap<BlobId, usize>,
     signatures: Vec<Option<Signature>>,
     operators: Vec<String>,
 }
@@ -85,6 +87,7 @@ impl<'p> MethodPrinter<'p> {
             is_input: vec![false; count],
             produced: vec![false; count],
             first_produced: None,
+            bases: bases(program, plan),
             signatures,
             operators,
         };
@@ -449,10 +452,12 @@ impl<'p> MethodPrinter<'p> {
             None => out.push_str("    container_meta: null\n"),
             Some(meta) => {
                 let quoted = |text: &Option<String>| {
-                    // Single quotes suit JSON; nonprintable characters need double quotes.
-                    text.as_ref().map_or("null".into(), |text| match text.chars().all(|c| (' '..='~').contains(&c)) {
-                        true => format!("'{}'", text.replace('\'', "''")),
-                        false => yaml::quoted(text),
+                    // Single quotes suit JSON; nonprintable characters and variables need double quotes.
+                    text.as_ref().map_or("null".into(), |text| {
+                        match text.chars().all(|c| (' '..='~').contains(&c)) && !text.contains("${") {
+                            true => format!("'{}'", text.replace('\'', "''")),
+                            false => yaml::quoted(text),
+                        }
                     })
                 };
                 let (inputs, outputs) = (quoted(&meta.encoded_inp_str), quoted(&meta.encoded_out_str));
@@ -485,6 +490,7 @@ impl<'p> MethodPrinter<'p> {
         if let [chain] = chains
             && empty(&chain.inputs)
             && empty(&chain.outputs)
+            && stacktraces(chain).is_none()
         {
             if chain.instructions.as_ref().is_some_and(|list| !list.is_empty()) {
                 out.push_str("    instructions:\n");
@@ -501,6 +507,9 @@ impl<'p> MethodPrinter<'p> {
             numbers(&chain.inputs, out);
             out.push_str("\n        outputs: ");
             numbers(&chain.outputs, out);
+            if let Some(count) = stacktraces(chain) {
+                let _ = write!(out, "\n        stacktraces: {count}");
+            }
             let none = chain.instructions.as_ref().is_none_or(Vec::is_empty);
             let _ = writeln!(out, "\n        instructions:{}", if none { " []" } else { "" });
             self.chain(chain, "          ", out);
@@ -764,11 +773,36 @@ impl<'p> MethodPrinter<'p> {
             yaml::number(number, fields.key("data_buffer_idx"));
         }
         if let TensorData::Blob(blob) = tensor.data {
+            let base = self.bases.get(&blob).filter(|_| tensor.nbytes() != Some(self.program.blob(blob).len));
+            if let Some(name) = base.and_then(|base| self.names[*base].as_deref()) {
+                fields.key("view_of").push_str(&yaml::text(name));
+                return Ok(());
+            }
             let printed = data.tensor(self.program.blob(blob), tensor, name)?;
             fields.key("data").push_str(&printed);
         }
         Ok(())
     }
+}
+
+/// Returns the number of stack traces, if it is not that of the instructions.
+fn stacktraces(chain: &Chain) -> Option<usize> {
+    let count = chain.instructions.as_ref().map_or(0, Vec::len);
+    chain.stacktrace.as_ref().map(Vec::len).filter(|traces| *traces != count || count == 0)
+}
+
+/// Returns the constants that have their data as a whole, by the data; empty if all constants do.
+fn bases(program: &Program, plan: &ExecutionPlan) -> HashMap<BlobId, usize> {
+    let (mut bases, mut has_views) = (HashMap::new(), false);
+    for (index, tensor) in plan.tensors() {
+        if let (TensorData::Blob(blob), Memory::None) = (&tensor.data, &tensor.memory) {
+            match tensor.nbytes() == Some(program.blob(*blob).len) {
+                true => _ = bases.entry(*blob).or_insert(index),
+                false => has_views = true,
+            }
+        }
+    }
+    if has_views { bases } else { HashMap::new() }
 }
 
 /// Arguments of a kernel call: inputs and outs, or all of them as inputs.

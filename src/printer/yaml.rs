@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
 
+use crate::diagnostics::is_unsafe;
+
 /// Returns a string without quotes if that is safe in every context, else in double quotes, as in JSON.
 pub fn text(text: &str) -> Cow<'_, str> {
     let word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
@@ -29,11 +31,7 @@ pub fn quoted(text: &str) -> String {
             '"' | '\\' => out.extend(['\\', c]),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}'
-                if c != '\u{feff}' =>
-            {
-                out.push(c);
-            }
+            ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' if !is_unsafe(c) => out.push(c),
             '\u{10000}'.. => out.push(c),
             c => _ = write!(out, "\\u{:04x}", u32::from(c)),
         }

@@ -101,6 +101,9 @@ macro_rules! instructions {
             $( $(#[$doc])* $variant { $( $(#[$field_doc])* $field: $type ),* } ),*
         }
 
+        /// The YAML key of each instruction.
+        pub(crate) const INSTRUCTION_KEYS: &[(&str, InstructionType)] = &[$( ($key, InstructionType::$variant) ),*];
+
         /// Largest number of fields of an instruction.
         pub(crate) const MAX_FIELDS: usize = {
             let counts = [$( [$( stringify!($field) ),*].len() ),*];

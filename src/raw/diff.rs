@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::OverrideValue;
 use super::walker::{FieldContent, FieldLocation, Walker};
 use crate::format::flatbuffer::{ObjectKind, Scalar};
-use crate::format::path::{FieldPath, PathStep};
+use crate::format::path::{FieldPath, MethodName, PathStep};
 use crate::format::{TableSchema, program};
 
 /// Limit on the number of overrides: files with more differences are different programs.
@@ -195,19 +195,21 @@ impl Diff<'_> {
 
     /// Returns the step to an item: the name of a method, the index of anything else.
     fn named(&self, vector: usize, table: &'static TableSchema, index: usize) -> PathStep {
-        let name = || {
-            if !std::ptr::eq(table, &program::EXECUTION_PLAN) {
-                return None;
-            }
+        if !std::ptr::eq(table, &program::EXECUTION_PLAN) {
+            return PathStep::Index(index);
+        }
+        let name = |index: usize| {
             let item = vector + 4 + 4 * index;
             let plan = item + self.emitted.u32(item)? as usize;
             let at = self.emitted.slot(plan, program::execution_plan::name)?;
             let text = at + self.emitted.u32(at)? as usize;
-            let name = self.emitted.bytes.get(text + 4..text + 4 + self.emitted.u32(text)? as usize)?;
-            let is_word = !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-            is_word.then(|| String::from_utf8_lossy(name).into_owned())
+            self.emitted.bytes.get(text + 4..text + 4 + self.emitted.u32(text)? as usize)
         };
-        name().map_or(PathStep::Index(index), PathStep::Name)
+        let count = self.emitted.u32(vector).map_or(0, |count| count as usize);
+        match (MethodName::of(count, name, index), name(index)) {
+            (MethodName::Name(_), Some(name)) => PathStep::Name(String::from_utf8_lossy(name).into_owned()),
+            (MethodName::Name(_), None) | (MethodName::Index(_), _) => PathStep::Index(index),
+        }
     }
 }
 

@@ -162,10 +162,20 @@ fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length:
         part
     });
     buffer.settle(spent.into_inner())?;
+    // Tensors of a method with the same index share the data of the longest one.
+    let mut longest: HashMap<(usize, u32), u64> = HashMap::new();
     for constants in parts {
         for constant in constants? {
+            if let Some(index) = constant.shared {
+                let len = longest.entry((constant.plan, index)).or_default();
+                *len = constant.len.max(*len);
+            }
             lists[constant.plan].constants.push(constant);
         }
+    }
+    for constant in lists.iter_mut().flat_map(|list| &mut list.constants) {
+        let len = constant.shared.and_then(|index| longest.get(&(constant.plan, index)));
+        constant.len = len.copied().unwrap_or(constant.len);
     }
     reader.lists = lists.into_iter();
     reader.program(root, &places)?;
@@ -215,6 +225,8 @@ struct TensorRange {
     plan: usize,
     /// Index of the tensor's value.
     value: usize,
+    /// Index of the data, if it is a constant with bytes.
+    shared: Option<u32>,
     offset: u64,
     len: u64,
 }
@@ -584,7 +596,9 @@ impl ValueReader<'_> {
                 return t.wrong(tensor::data_buffer_idx, message);
             }
             // See `ProgramReader::values`.
-            self.constants.push(TensorRange { plan: self.plan, value: self.value - 1, offset: start, len: nbytes });
+            let shared = (memory == Memory::None && nbytes > 0).then_some(index);
+            let (plan, value) = (self.plan, self.value - 1);
+            self.constants.push(TensorRange { plan, value, shared, offset: start, len: nbytes });
             TensorData::None
         };
         Ok(found)

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use super::externalize::generated_key;
 use crate::data::Origin;
+use crate::data::produce::{cannot, named};
 use crate::data::{BlobId, BlobSource, dedup};
+use crate::diagnostics::is_io;
 use crate::program::{EValue, ExtraTensorInfo, Memory, Program, TensorData, TensorLayout};
 use crate::reader;
 
@@ -19,7 +21,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
     // Keys that share a segment share data; equal data in different segments stay separate.
     let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
     for (number, path) in files.iter().enumerate() {
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let named = |error: io::Error| if is_io(&error) { cannot("read", path, error) } else { named(path, error) };
         for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(named)? {
             let range = match entry.data.source {
                 BlobSource::File { offset, .. } => (number, offset, entry.data.len),

@@ -113,7 +113,13 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
     let scalar_type = ScalarType(t.i8(tensor_layout::scalar_type));
     if scalar_type.info().is_none() {
         let at = t.near(tensor_layout::scalar_type);
-        report.add("N-16", &path.field("scalar_type"), at, format_args!("{scalar_type}"), format_args!("0 to 29"));
+        report.add(
+            "N-16",
+            &path.field("scalar_type"),
+            at,
+            format_args!("{scalar_type}"),
+            format_args!("0 to {}", ScalarType::COUNT - 1),
+        );
     }
     let (Some(sizes), Some(order)) = (t.i32s(tensor_layout::sizes), t.u8s(tensor_layout::dim_order)) else {
         let found = format_args!("a layout without sizes or dim_order");

@@ -276,7 +276,13 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     let info = scalar_type.info();
     if info.is_none() {
         let at = t.near(tensor::scalar_type);
-        report.add("T-2", &path.field("scalar_type"), at, format_args!("{}", scalar_type.0), format_args!("0 to 29"));
+        report.add(
+            "T-2",
+            &path.field("scalar_type"),
+            at,
+            format_args!("{}", scalar_type.0),
+            format_args!("0 to {}", ScalarType::COUNT - 1),
+        );
     }
     let Some(sizes) = t.i32s(tensor::sizes) else {
         report.add(

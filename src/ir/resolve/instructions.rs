@@ -49,6 +49,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let outputs = chain.outputs.iter().map(|item| self.mention(item)).collect();
         // If one instruction has a trace the list has an entry for each (E-3).
         let traced = traces.iter().any(Option::is_some);
+        let stated = chain.stacktraces.as_ref().map(|stated| (stated.id, stated.value as usize));
+        if let Some((id, count)) = stated {
+            let last = traces.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+            if !(last..=traces.len()).contains(&count) {
+                let expected = format!("expected {last} to {}", traces.len());
+                self.error(id, format!("{count} stack traces of {} instructions", traces.len()), expected);
+            }
+            traces.truncate(count);
+        }
+        let traced = traced || stated.is_some();
         let traces = traced.then(|| traces.into_iter().map(|trace| Some(trace.unwrap_or_default())).collect());
         Chain { inputs: Some(inputs), outputs: Some(outputs), instructions: Some(instructions), stacktrace: traces }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::data::Blob;
-use crate::data::number::NumericValue;
+use crate::data::number::{NumericValue, number_word};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{At, Method, Test, TestValue};
@@ -91,6 +91,11 @@ fn one<'d, 'a>(
         (EValue::Double(_), TestValue::Number(n @ (NumericValue::Int(_) | NumericValue::Float(_)))) => {
             Some(TestData::Double(n.to_f64()))
         }
+        // JSON has infinity and NaN as strings only.
+        (EValue::Double(_), TestValue::Text(text)) => match number_word(text) {
+            Some(NumericValue::Float(x)) => Some(TestData::Double(x)),
+            _ => None,
+        },
         (EValue::Bool(_), TestValue::Number(NumericValue::Bool(b))) => Some(TestData::Bool(*b)),
         (EValue::String(_), TestValue::Text(text)) => Some(TestData::String(text.to_string())),
         (EValue::Tensor(tensor), TestValue::Number(number))

@@ -244,10 +244,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let (Some(data), false) = (&of.data, of.mutable) {
             let (order, sizes) = (of.dim_order.as_ref().map(|o| &*o.value), of.sizes.as_ref().map(|s| &*s.value));
             let Some(found) = self.finder.find(data, DataRequest::Tensor(of.scalar_type, sizes, order)) else { return };
-            if tensor.nbytes() != Some(found.blob.len) {
+            if tensor.nbytes().is_none_or(|nbytes| nbytes > found.blob.len) {
                 let message =
                     format!("a view of {} bytes of a constant of {}", tensor.nbytes().unwrap_or(0), found.blob.len);
-                return self.error(view_of.id, message, "expected the same number of bytes");
+                return self.error(view_of.id, message, "expected at most that many");
             }
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
             tensor.memory = Memory::None;

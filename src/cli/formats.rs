@@ -1,0 +1,174 @@
+//! Output formats of the main command: one row for each, which arguments, file names, writing and validation use.
+
+use std::io;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use crate::assembly::{Assembly, OutputFile};
+use crate::check::{self, Findings, ValidatorOptions};
+use crate::emitter::ByteSink;
+use crate::format::container;
+use crate::layout::file::Placement;
+
+/// Output format: row of [`FORMATS`].
+#[derive(Debug)]
+pub struct OutputFormat {
+    /// File extension, and name in `--format`.
+    pub extension: &'static str,
+    /// Description in `--help`.
+    doc: &'static str,
+    /// True if it stores a program, false if it stores the data of an input without methods.
+    pub has_methods: bool,
+    /// True if it has no files for data with tags.
+    pub is_single_file: bool,
+    /// Returns the files of an assembly.
+    pub files: Emit,
+    /// Validates the files of an assembly.
+    pub validate: Validate,
+}
+
+type Emit = for<'a> fn(&'a Assembly) -> io::Result<Vec<(OutputName<'a>, OutputContent<'a>)>>;
+type Validate = fn(&Assembly, &[(OutputName<'_>, OutputContent<'_>)], &ValidatorOptions) -> io::Result<Vec<Findings>>;
+
+/// All output formats. The first one with methods, and the first one without, are the defaults.
+pub static FORMATS: &[OutputFormat] = &[
+    OutputFormat {
+        extension: container::PROGRAM.extension,
+        doc: "Program",
+        has_methods: true,
+        is_single_file: false,
+        files: |assembly| Ok(with_data(assembly.program_file().map(OutputContent::from), assembly)),
+        validate: |assembly, _, options| check::assembly(assembly, options),
+    },
+    OutputFormat {
+        extension: container::FLAT_TENSOR.extension,
+        doc: "Weights",
+        has_methods: false,
+        is_single_file: false,
+        files: |assembly| {
+            let files = assembly.data_files();
+            Ok(files.map(|(tag, file)| (tag.map_or(OutputName::Main, OutputName::Tagged), file.into())).collect())
+        },
+        validate: |assembly, _, options| check::assembly(assembly, options),
+    },
+    OutputFormat {
+        extension: container::BUNDLED_PROGRAM.extension,
+        doc: "Bundled program: a program and its tests",
+        has_methods: true,
+        is_single_file: false,
+        files: |assembly| {
+            let bundle = assembly.bundle()?;
+            let size = bundle.file().size().unwrap_or(u64::MAX);
+            let content = OutputContent::new(size, move |out| bundle.file().write_out(out));
+            Ok(with_data(Some(content), assembly))
+        },
+        validate: |_, files, options| {
+            let mut bytes = Vec::new();
+            files.iter().take(1).try_for_each(|(_, bundle)| bundle.write(&mut bytes))?;
+            Ok(vec![check::bundled_program(&bytes, options)])
+        },
+    },
+    OutputFormat {
+        extension: "safetensors",
+        doc: "Weights in the format of Hugging Face",
+        has_methods: false,
+        is_single_file: true,
+        files: |assembly| {
+            let tensors = assembly.tensors()?;
+            let content = OutputContent::new(tensors.size(), move |out| tensors.write_out(out));
+            Ok(vec![(OutputName::Main, content)])
+        },
+        validate: |assembly, _, options| check::assembly(assembly, options),
+    },
+];
+
+/// Returns the main file, and the `.ptd` files of its data.
+fn with_data<'a>(main: Option<OutputContent<'a>>, assembly: &'a Assembly) -> Vec<(OutputName<'a>, OutputContent<'a>)> {
+    let mut files: Vec<_> = main.into_iter().map(|content| (OutputName::Main, content)).collect();
+    files.extend(assembly.data_files().zip(&assembly.plan.external).map(|((tag, file), plan)| {
+        let name = match tag {
+            Some(tag) if plan.is_shard => OutputName::Shard(tag),
+            Some(tag) => OutputName::Tagged(tag),
+            None => OutputName::Data,
+        };
+        (name, file.into())
+    }));
+    files
+}
+
+impl OutputFormat {
+    /// Returns the format with an extension; case is ignored.
+    pub fn of_extension(extension: &str) -> Option<&'static OutputFormat> {
+        FORMATS.iter().find(|format| format.extension.eq_ignore_ascii_case(extension))
+    }
+
+    /// Returns the default format of an input with or without methods.
+    pub fn default_of(has_methods: bool) -> &'static OutputFormat {
+        let same = FORMATS.iter().find(|format| format.has_methods == has_methods);
+        same.expect("a format for both kinds of input")
+    }
+
+    /// Returns the formats that `select` accepts, for a message: `.pte, .ptd or .bpte`.
+    pub fn list(select: impl Fn(&OutputFormat) -> bool) -> String {
+        let names: Vec<String> =
+            FORMATS.iter().filter(|format| select(format)).map(|format| format!(".{}", format.extension)).collect();
+        match names.split_last() {
+            Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+            _ => names.concat(),
+        }
+    }
+
+    /// Returns the parser of `--format`.
+    pub fn parser() -> impl TypedValueParser<Value = &'static OutputFormat> {
+        let values = FORMATS.iter().map(|format| PossibleValue::new(format.extension).help(format.doc));
+        let find = |name: String| OutputFormat::of_extension(&name).ok_or("expected a format");
+        PossibleValuesParser::new(values).try_map(find)
+    }
+}
+
+/// Name of an output file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputName<'a> {
+    /// The path of `-o`.
+    Main,
+    /// The `.ptd` of `--external-data`, by default named like the main file.
+    Data,
+    /// A tag of data, in the folder of the main file.
+    Tagged(&'a str),
+    /// A part of the `.ptd` of `--external-data`, in its folder.
+    Shard(&'a str),
+}
+
+/// Content of an output file.
+pub struct OutputContent<'a> {
+    /// Size in bytes.
+    pub size: u64,
+    /// Number of segments and their placement, in formats that have them.
+    pub segments: Option<(usize, &'a Placement)>,
+    write: Box<WriteContent<'a>>,
+}
+
+type WriteContent<'a> = dyn Fn(&mut dyn ByteSink) -> io::Result<()> + 'a;
+
+impl<'a> OutputContent<'a> {
+    /// Creates content of `size` bytes without segments.
+    pub fn new(size: u64, write: impl Fn(&mut dyn ByteSink) -> io::Result<()> + 'a) -> OutputContent<'a> {
+        OutputContent { size, segments: None, write: Box::new(write) }
+    }
+
+    /// Writes the content.
+    ///
+    /// # Errors
+    /// Errors of `out`, and data that cannot be read.
+    pub fn write(&self, out: &mut dyn ByteSink) -> io::Result<()> {
+        (self.write)(out)
+    }
+}
+
+impl<'a> From<OutputFile<'a>> for OutputContent<'a> {
+    fn from(file: OutputFile<'a>) -> OutputContent<'a> {
+        let segments = Some((file.emitted.segments.len(), file.emitted.placement));
+        let size = file.size().unwrap_or(u64::MAX);
+        OutputContent { segments, ..OutputContent::new(size, move |out| file.write_out(out)) }
+    }
+}

@@ -1,0 +1,97 @@
+//! Names in a file are untrusted: no command prints a control character, a line break or a bidirectional character of a name, so that a file
+//! cannot forge lines of a report, commands of a CI or escape sequences of a terminal.
+
+use std::path::Path;
+use std::process::Command;
+
+use pte_emit::diagnostics::is_unsafe;
+
+/// A name with every kind of unsafe character, and text that a CI or a reader would take for a line of its own.
+const HOSTILE: &str =
+    "\u{1b}[31m\n1 file: 0 errors, 0 warnings, 0 notes\n::error::forged\r\u{202e}\u{2066}\u{9b}2J\u{7}\u{feff}";
+
+/// A program in which every string of the schema is [`HOSTILE`] behind a letter that tells them apart.
+fn program() -> serde_json::Value {
+    let name = |letter: &str| format!("{letter}{HOSTILE}");
+    let tensor = || serde_json::json!({"tensor": "float32", "sizes": [2]});
+    let mut values = serde_json::Map::new();
+    values.insert(name("w"), serde_json::json!({"tensor": "float32", "sizes": [2], "data": [1, 2], "name": name("f")}));
+    values.insert(
+        name("e"),
+        serde_json::json!({"tensor": "float32", "sizes": [2], "data": [1, 2], "name": name("x"), "external": true}),
+    );
+    values.insert("x".into(), tensor());
+    values.insert("y".into(), tensor());
+    values.insert("s".into(), serde_json::json!({"string": name("s")}));
+    let trace = serde_json::json!([{"filename": name("a"), "name": name("b"), "context": name("c"), "lineno": 1}]);
+    let method = serde_json::json!({
+        "values": values, "inputs": ["x"], "outputs": ["y", "s"],
+        "delegates": {name("d"): {
+            "backend": name("B"), "data": {"text": name("p")}, "compile_specs": [{"key": name("k"), "value": {"text": name("v")}}],
+        }},
+        "instructions": [
+            {"kernel": format!("{}::{}.{}", name("n"), name("o"), name("l")), "args": [name("w"), name("e"), "y"], "stacktrace": trace},
+            {"delegate": name("d"), "args": ["x", "y"]},
+        ],
+        "container_meta": {"inputs": name("i"), "outputs": name("u")},
+    });
+    serde_json::json!({"methods": {name("m"): method}, "named_data": {name("q"): {"hex": "00"}}})
+}
+
+/// Runs a command in a folder, and returns its output.
+fn output(folder: &Path, args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_pte-emit")).args(args).current_dir(folder).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    text(output.stdout) + &text(output.stderr)
+}
+
+fn assert_safe(text: &str, command: &[&str]) {
+    let unsafe_character = |c: char| c != '\n' && is_unsafe(c);
+    let wrong = text.lines().find(|line| line.contains(unsafe_character) || line.starts_with("::"));
+    assert_eq!(wrong, None, "{command:?}");
+    let summaries = text.lines().filter(|line| line.starts_with("1 file: ")).count();
+    assert!(summaries <= 1, "{command:?}: a name forged a summary\n{text}");
+}
+
+#[test]
+fn no_command_prints_them() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("m.json"), program().to_string()).unwrap();
+    // With an error that names a value, and one in a file of a hostile name.
+    let mut wrong = program();
+    let method = wrong["methods"].as_object_mut().unwrap().values_mut().next().unwrap();
+    method["outputs"] = serde_json::json!([format!("none{HOSTILE}")]);
+    std::fs::write(folder.path().join("wrong.json"), wrong.to_string()).unwrap();
+    let missing = serde_json::json!({"named_data": {"k": {"file": format!("file{HOSTILE}")}}});
+    std::fs::write(folder.path().join("missing.json"), missing.to_string()).unwrap();
+    let key = serde_json::json!({"methods": {}, format!("key{HOSTILE}"): 1});
+    std::fs::write(folder.path().join("key.json"), key.to_string()).unwrap();
+    let assembled = output(folder.path(), &["m.json", "-o", "m.pte", "--external-data"]);
+    assert!(folder.path().join("m.pte").exists() && folder.path().join("m.ptd").exists(), "{assembled}");
+    assert_safe(&assembled, &["m.json"]);
+    let commands: &[&[&str]] = &[
+        &["check", "m.pte"],
+        &["check", "--data", "m.pte", "--with", "m.ptd"],
+        &["check", "m.json"],
+        &["check", "m.ptd"],
+        &["check", "--json", "m.pte"],
+        &["annotate", "m.pte"],
+        &["annotate", "--json", "m.pte"],
+        &["annotate", "m.ptd"],
+        &["dump", "m.pte"],
+        &["dump", "--explicit", "m.pte"],
+        &["dump", "m.ptd"],
+        &["wrong.json", "-o", "wrong.pte"],
+        &["check", "wrong.json"],
+        &["missing.json", "-o", "missing.ptd"],
+        &["key.json", "-o", "key.pte"],
+        &["m.pte", "-o", "again.pte", "--with", "m.ptd", "--internal-data"],
+        &["m.ptd", "-o", "m.safetensors"],
+        &["-D", "A=\u{1b}[31m", "m.json", "-o", "defined.pte"],
+        &["check", "no\u{1b}[31m\u{202e}file.pte"],
+        &["dump", "no\u{1b}[31m\u{202e}file.pte"],
+    ];
+    for command in commands {
+        assert_safe(&output(folder.path(), command), command);
+    }
+}
