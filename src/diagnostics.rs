@@ -148,6 +148,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes [unsafe](is_unsafe) characters except line feeds in a JSON text, in which they only occur inside of strings.
+#[cfg(feature = "cli")]
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     let replaced = |c: char| c != '\n' && is_unsafe(c);
     if !json.contains(replaced) {
