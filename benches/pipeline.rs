@@ -34,8 +34,7 @@ fn pipeline(count: usize, rounds: usize) {
     let (document, _) = decode::decode(parsed.clone());
     let resolved = resolve::resolve(&document, Path::new("")).expect("valid names");
     let same = dedup::find(&resolved.program.blobs).expect("no data files");
-    let mut options = layout::LayoutConfig::default();
-    resolved.options.apply(&mut options);
+    let options = layout::LayoutConfig::default();
     let plan = layout::plan(&resolved.program, &same, &options).expect("a valid plan");
     let execution_plan = &resolved.program.plans()[0];
     let mut cases: Vec<Case<'_>> = vec![
@@ -68,7 +67,7 @@ fn pipeline(count: usize, rounds: usize) {
 fn reading(count: usize, rounds: usize) {
     let bytes = whole(&yaml(count));
     let origin = Origin::Bytes(bytes.as_slice().into());
-    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
+    let options = PrintOptions::default();
     let mut cases: Vec<Case<'_>> = vec![
         ("copy in memory (baseline)", Box::new(|| drop(black_box(bytes.clone())))),
         ("verify, by the flatbuffers crate", Box::new(|| verifier::verify(black_box(&bytes)).expect("a valid file"))),
@@ -92,7 +91,7 @@ fn reading(count: usize, rounds: usize) {
             "print, and assemble to compare",
             Box::new(|| {
                 drop(black_box(
-                    pte_emit::print(&Source::of_origin("bench", origin.clone()), Path::new(""), &options)
+                    pte_emit::print(&Source::from_origin("bench", origin.clone()), Path::new(""), &options)
                         .expect("a valid file"),
                 ))
             }),
@@ -110,11 +109,13 @@ fn write(assembly: &Assembly, folder: &Path) {
     let mut outputs = Outputs::new();
     let program = assembly.program_file().expect("it has methods");
     outputs
-        .write(&folder.join("out.pte"), program.size().expect("it is finite"), &|_| (), |out| program.write_out(out))
+        .write(&folder.join("out.pte"), program.size().expect("it is finite"), &|_| (), |out| {
+            program.write_to_sink(out)
+        })
         .expect("there is room");
     for (_, file) in assembly.data_files() {
         outputs
-            .write(&folder.join("out.ptd"), file.size().expect("it is finite"), &|_| (), |out| file.write_out(out))
+            .write(&folder.join("out.ptd"), file.size().expect("it is finite"), &|_| (), |out| file.write_to_sink(out))
             .expect("there is room");
     }
     outputs.commit().expect("a private folder");
@@ -155,7 +156,8 @@ fn weights(count: usize, rounds: usize) {
     };
     write(&assembled(&AssembleOptions::default()), &folder.join("model"));
     let model = Origin::File(folder.join("model/out.pte").into());
-    let options = PrintOptions { explicit: false, large_data: LargeData::Refer, file: "out.pte".into() };
+    let mut options = PrintOptions::default();
+    (options.large_data, options.file) = (LargeData::Refer, "out.pte".to_owned());
     let mut cases: Vec<Case<'_>> = vec![
         (
             "copy, in blocks of 1 MiB (baseline)",
@@ -185,7 +187,7 @@ fn weights(count: usize, rounds: usize) {
             ".pte split into .pte and .ptd",
             Box::new(|| {
                 write(
-                    &assemble(&Source::of_origin("bench", model.clone()), &split).expect("a valid file"),
+                    &assemble(&Source::from_origin("bench", model.clone()), &split).expect("a valid file"),
                     &folder.join("split"),
                 )
             }),
@@ -201,7 +203,7 @@ fn weights(count: usize, rounds: usize) {
             "print the .pte, referring to its weights",
             Box::new(|| {
                 drop(black_box(
-                    pte_emit::print(&Source::of_origin("bench", model.clone()), &folder.join("model"), &options)
+                    pte_emit::print(&Source::from_origin("bench", model.clone()), &folder.join("model"), &options)
                         .expect("a valid file"),
                 ))
             }),

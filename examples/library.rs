@@ -3,8 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use pte_emit::program::Program;
-use pte_emit::{Error, MethodBuilder, Options, ScalarType};
+use pte_emit::{Error, MethodBuilder, Options, Resolved, ScalarType};
 
 const FLOAT: ScalarType = ScalarType::FLOAT;
 
@@ -16,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The program, in as many lines as the model has parts.
-pub fn linear() -> Result<Program, Error> {
+pub fn linear() -> Result<Resolved<'static>, Error> {
     let mut forward = MethodBuilder::new("forward");
     let weight = forward.constant(&[3, 4], &[1.0f32, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0, 3.0, 1.0, 1.0, 1.0, 1.0]);
     let bias = forward.constant(&[3], &[0.1f32, 0.2, 0.3]);
@@ -25,5 +24,5 @@ pub fn linear() -> Result<Program, Error> {
     let mm = forward.call("aten::addmm.out", &[bias.into(), x.into(), wt.into()], FLOAT, &[1, 3]);
     let y = forward.call("aten::relu.out", &[mm.into()], FLOAT, &[1, 3]);
     forward.output(y);
-    Program::from_methods([forward])
+    Resolved::from_methods([forward])
 }

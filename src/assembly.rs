@@ -28,6 +28,8 @@ use crate::raw::{self, FileOverrides, Overrides, Patch};
 /// options.external_data = true;
 /// let assembly = assemble(&source, &options)?;
 /// assert!(assembly.warnings.diagnostics.is_empty());
+/// assert_eq!(assembly.program().plans().len(), 1);
+/// assert!(assembly.plan().segments.iter().all(|segment| segment.size == 0));
 ///
 /// let program = assembly.program_file().expect("the source has methods");
 /// let mut pte = Vec::new();
@@ -42,16 +44,14 @@ use crate::raw::{self, FileOverrides, Overrides, Patch};
 /// ```
 #[derive(Debug)]
 pub struct Assembly {
-    /// The program.
-    pub program: Program,
-    /// Placement of its data and buffers.
-    pub plan: Plan,
+    pub(crate) program: Program,
+    pub(crate) plan: Plan,
     /// Layout options.
-    pub options: LayoutConfig,
+    pub(crate) options: LayoutConfig,
     /// Test cases of its methods.
     pub tests: Vec<MethodTests>,
     /// Field overrides and patches.
-    pub overrides: Overrides,
+    pub(crate) overrides: Overrides,
     /// Name of the output files without extension, if the source sets one.
     pub name: Option<String>,
     /// Warnings about the source.
@@ -60,24 +60,56 @@ pub struct Assembly {
     data_files: Vec<EmittedFile>,
 }
 
-/// The metadata of a file, and the overrides to apply while it is written; the result of [`Assembly::bundled`].
+/// The metadata of a file, and the overrides to apply while it is written.
 #[derive(Debug)]
-pub struct EmittedFile {
+struct EmittedFile {
     metadata: Metadata,
     overrides: Option<FileOverrides>,
 }
 
 impl EmittedFile {
-    /// Returns the FlatBuffer without the container's header, before patches.
-    pub fn flatbuffer(&self) -> &[u8] {
-        &self.metadata.flatbuffer
-    }
-
     /// Returns the file, with `segments` of `blobs` after the metadata.
-    pub fn file<'a>(&'a self, segments: &'a [Segment], blobs: &'a [Blob]) -> OutputFile<'a> {
+    fn file<'a>(&'a self, segments: &'a [Segment], blobs: &'a [Blob]) -> OutputFile<'a> {
         let mut emitted = self.metadata.file(segments, blobs);
         emitted.padding = self.overrides.as_ref().map_or(0, |overrides| overrides.fill);
         OutputFile { emitted, overrides: self.overrides.as_ref() }
+    }
+}
+
+/// A program and its tests as a `.bpte`, ready to be written: the result of [`Assembly::bundled`].
+#[derive(Debug)]
+pub struct BundledFile(EmittedFile);
+
+impl BundledFile {
+    /// Returns the FlatBuffer: the content of the file, before patches.
+    pub fn flatbuffer(&self) -> &[u8] {
+        &self.0.metadata.flatbuffer
+    }
+
+    /// Returns the size in bytes; `None` beyond `u64`.
+    pub fn size(&self) -> Option<u64> {
+        self.file().size()
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// Errors of `out`, and appended data that cannot be read.
+    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        self.file().write(out)
+    }
+
+    /// Returns the file in memory.
+    ///
+    /// # Errors
+    /// Appended data that cannot be read.
+    pub fn to_vec(&self) -> io::Result<Vec<u8>> {
+        self.file().to_vec()
+    }
+
+    /// Returns the file, which has no segments of its own.
+    pub(crate) fn file(&self) -> OutputFile<'_> {
+        self.0.file(&[], &[])
     }
 }
 
@@ -85,9 +117,34 @@ impl EmittedFile {
 #[derive(Debug)]
 pub struct OutputFile<'a> {
     /// The file without overrides.
-    pub emitted: File<'a>,
+    pub(crate) emitted: File<'a>,
     /// Patches, truncation and appended bytes; `None` in a file without overrides.
-    pub overrides: Option<&'a FileOverrides>,
+    pub(crate) overrides: Option<&'a FileOverrides>,
+}
+
+/// For the tests and benchmarks of this package.
+#[cfg(feature = "internals")]
+impl OutputFile<'_> {
+    /// Returns the file without overrides.
+    #[doc(hidden)]
+    pub fn emitted(&self) -> &File<'_> {
+        &self.emitted
+    }
+
+    /// Returns patches, truncation and appended bytes.
+    #[doc(hidden)]
+    pub fn overrides(&self) -> Option<&FileOverrides> {
+        self.overrides
+    }
+
+    /// Writes the file to a destination that may copy blobs itself.
+    ///
+    /// # Errors
+    /// Errors of `out`, and data that cannot be read.
+    #[doc(hidden)]
+    pub fn write_to_sink(&self, out: &mut dyn ByteSink) -> io::Result<()> {
+        self.write_out(out)
+    }
 }
 
 impl OutputFile<'_> {
@@ -106,8 +163,7 @@ impl OutputFile<'_> {
     }
 
     /// Writes the file to a destination that may copy blobs itself.
-    #[doc(hidden)]
-    pub fn write_out(&self, out: &mut dyn ByteSink) -> io::Result<()> {
+    pub(crate) fn write_out(&self, out: &mut dyn ByteSink) -> io::Result<()> {
         match self.overrides {
             None => self.emitted.write(out),
             Some(overrides) => overrides.write(out, |out| self.emitted.write(out)),
@@ -196,6 +252,16 @@ fn emit_file(
 }
 
 impl Assembly {
+    /// Returns the program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Returns the placement of its data and buffers.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// Returns the `.pte`; `None` for a source without methods.
     pub fn program_file(&self) -> Option<OutputFile<'_>> {
         Some(self.program_file.as_ref()?.file(&self.plan.segments, &self.program.blobs))
@@ -208,22 +274,7 @@ impl Assembly {
     }
 
     /// Returns the program and its tests as a `.bpte`.
-    ///
-    /// ```
-    /// use pte_emit::{Options, Source, assemble};
-    ///
-    /// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &Options::default())?;
-    /// let bundled = assembly.bundled()?;
-    /// assert_eq!(&bundled.flatbuffer()[4..8], b"BP08");
-    /// let bpte = bundled.file(&[], &[]).to_vec()?; // a .bpte has no segments of its own
-    /// # assert_eq!(&bpte[4..8], b"BP08");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// A source without methods, tests with values that the format does not support, data that cannot be read, overrides of unknown
-    /// fields.
-    pub fn bundled(&self) -> io::Result<EmittedFile> {
+    pub(crate) fn bundle(&self) -> io::Result<BundledFile> {
         let program = self.program_file().ok_or_else(|| io::Error::other("a bundled program needs methods"))?;
         let order = self.options.bpte_builder.unwrap_or(self.options.builder);
         let bytes = program.to_vec()?;
@@ -233,31 +284,12 @@ impl Assembly {
         let emitted = emit_file(&self.overrides.bpte, &|_| Vec::new(), &mut report, emit, place)?;
         match report.errors.first() {
             Some(error) => Err(io::Error::other(format!("raw.bpte: {}", error.message))),
-            None => Ok(emitted),
+            None => Ok(BundledFile(emitted)),
         }
     }
 
-    /// Returns the tensors of an assembly without methods as a `.safetensors` file.
-    ///
-    /// ```
-    /// use pte_emit::{Options, Source, assemble};
-    ///
-    /// let yaml = "named_data: {bias: {tensor: float32, sizes: [2], data: [0.5, -0.5]}}";
-    /// let weights = assemble(&Source::yaml("weights.yaml", yaml, "."), &Options::default())?.safetensors()?;
-    /// let mut file = Vec::new();
-    /// weights.write(&mut file)?;
-    /// assert_eq!(file.len() as u64, weights.size());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// A blob that is not a tensor, an element type that the format does not have; the message names the key.
-    pub fn safetensors(&self) -> io::Result<emitter::safetensors::Safetensors> {
-        emitter::safetensors::emit(&self.program)
-    }
-
     /// Returns the patches outside their file: index in the source, patch, and size of the file in bytes.
-    pub fn patches_beyond_the_end(&self) -> Vec<(usize, &Patch, u64)> {
+    pub(crate) fn patches_beyond_the_end(&self) -> Vec<(usize, &Patch, u64)> {
         let mut files = self.program_file().into_iter().chain(self.data_files().map(|(_, file)| file));
         let patches = [&self.overrides.main, &self.overrides.ptd].into_iter().flat_map(|overrides| {
             let size = files.next().map_or(Some(0), |file| file.size()).unwrap_or(u64::MAX);

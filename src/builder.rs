@@ -1,9 +1,12 @@
 //! Builds programs in Rust, without YAML: values, constants and calls, method by method.
 //!
-//! A builder creates the same document as the YAML parser; [`crate::ir`] numbers values, completes calls and validates both.
+//! A builder creates the same document as the YAML parser; [`crate::ir`] numbers values, completes calls and validates both. Nodes of the
+//! document have no position, but a description, with which messages begin.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::assembly::Assembly;
 use crate::diagnostics::{Diagnostic, Report};
@@ -11,25 +14,25 @@ use crate::error::Error;
 use crate::format::ScalarType;
 use crate::format::program::tensor;
 use crate::ir::document::{
-    Action, At, Data, DataSource, Declaration, Declared, Delegate, Literal, Method, MethodMemory, NameOrNumber,
-    ParsedChain, ParsedDocument, ParsedInstruction, ParsedTensor,
+    Action, At, Data, DataSource, Declaration, Declared, Delegate, ListKind, Literal, Method, MethodMemory,
+    NameOrNumber, ParsedChain, ParsedDocument, ParsedInstruction, ParsedTensor,
 };
-use crate::ir::{self, tree::NodeId};
-use crate::pipeline::{Options, emit, plan};
+use crate::ir::{self, NodeDiagnostic, tree::NodeId};
+use crate::operators;
+use crate::pipeline::{Options, Resolved, emit, plan};
 use crate::program::Program;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 
 /// Builder of a method.
 ///
 /// ```
-/// use pte_emit::program::Program;
-/// use pte_emit::{MethodBuilder, Options, ScalarType};
+/// use pte_emit::{MethodBuilder, Options, Resolved, ScalarType};
 ///
 /// let mut forward = MethodBuilder::new("forward");
 /// let x = forward.input(ScalarType::FLOAT, &[2, 2]);
 /// let y = forward.call("aten::relu.out", &[x.into()], ScalarType::FLOAT, &[2, 2]);
 /// forward.output(y);
-/// let files = Program::from_methods([forward])?.to_files(&Options::default())?;
+/// let files = Resolved::from_methods([forward])?.to_files(&Options::default())?;
 /// assert_eq!(&files.program_file().unwrap().to_vec()?[4..8], b"ET12");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -37,8 +40,7 @@ use crate::program::attributes::TENSOR_ATTRIBUTES;
 /// A method with a counter, two results of one call, and a delegate:
 ///
 /// ```
-/// use pte_emit::program::Program;
-/// use pte_emit::{MethodBuilder, ScalarType};
+/// use pte_emit::{MethodBuilder, Resolved, ScalarType};
 ///
 /// let mut forward = MethodBuilder::new("forward");
 /// let x = forward.input(ScalarType::FLOAT, &[8, 4]);
@@ -55,24 +57,70 @@ use crate::program::attributes::TENSOR_ATTRIBUTES;
 /// let y = forward.tensor(ScalarType::FLOAT, &[8, 2]);
 /// forward.call_delegate("MyBackend", b"compiled for MyBackend", &[values, y]);
 /// [y, indices].map(|value| forward.output(value));
-/// let program = Program::from_methods([forward])?;
+/// let program = Resolved::from_methods([forward])?.program;
 /// assert_eq!(program.plans()[0].delegates()[0].id.as_deref(), Some("MyBackend"));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+/// Elements of any type as bytes, and a payload with its name:
+///
+/// ```
+/// use pte_emit::{MethodBuilder, Resolved, ScalarType, Value};
+///
+/// let mut forward = MethodBuilder::new("forward");
+/// let float8 = ScalarType::parse("float8_e4m3fn").unwrap();
+/// let weight: Value = forward.constant_bytes(float8, &[2], [0x38, 0xb8]); // 1.0, -1.0
+/// forward.name(weight, "fc.weight");
+/// let cache = forward.state_bytes(ScalarType::parse("uint16").unwrap(), &[2], vec![0; 4]);
+/// [weight, cache].map(|value| forward.output(value));
+/// assert_eq!(Resolved::from_methods([forward])?.program.blobs.len(), 2);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct MethodBuilder {
-    method: Method<'static>,
+    /// Distinguishes its values from those of other builders.
+    id: u64,
+    name: String,
+    values: Vec<TensorRecord>,
+    inputs: Vec<Value>,
+    outputs: Vec<Value>,
+    calls: Vec<CallRecord>,
+    /// Methods that were called with a value of another builder.
+    errors: Vec<String>,
 }
 
-/// A value of the method that a [`MethodBuilder`] builds. Its index in the program is not known before [`Program::from_methods`].
+/// A tensor of a builder.
+#[derive(Debug)]
+struct TensorRecord {
+    /// Description in messages: `input 0`.
+    label: String,
+    /// Fully qualified name.
+    name: Option<String>,
+    scalar_type: ScalarType,
+    sizes: Vec<i32>,
+    data: Option<Vec<u8>>,
+    mutable: bool,
+    dynamic: bool,
+}
+
+/// A call of a builder.
+#[derive(Debug)]
+enum CallRecord {
+    Kernel { operator: String, arguments: Vec<Argument>, results: Vec<Value> },
+    Delegate { backend: String, payload: Vec<u8>, arguments: Vec<Value> },
+}
+
+/// A value of the method that a [`MethodBuilder`] builds. Its index in the program is not known before [`Resolved::from_methods`], which
+/// rejects values of another builder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Value(usize);
+pub struct Value {
+    builder: u64,
+    index: usize,
+}
 
 /// An argument of a call: a value, or a literal that becomes one.
 ///
 /// ```
-/// use pte_emit::program::Program;
-/// use pte_emit::{Argument, MethodBuilder, ScalarType};
+/// use pte_emit::{Argument, MethodBuilder, Resolved, ScalarType};
 ///
 /// let mut forward = MethodBuilder::new("forward");
 /// let x = forward.input(ScalarType::FLOAT, &[2, 3]);
@@ -82,85 +130,108 @@ pub struct Value(usize);
 /// let index = [y.into(), Argument::list(&[None, Some(columns)])]; // y[:, [0, 2]]
 /// let z = forward.call("aten::index.Tensor_out", &index, ScalarType::FLOAT, &[2, 2]);
 /// forward.output(z);
-/// assert!(Program::from_methods([forward]).is_ok());
+/// assert!(Resolved::from_methods([forward]).is_ok());
+/// ```
+///
+/// Lists of numbers, truth values and tensors are arrays or slices:
+///
+/// ```
+/// use pte_emit::{Argument, MethodBuilder, Resolved, ScalarType};
+///
+/// let mut forward = MethodBuilder::new("forward");
+/// let image = forward.input(ScalarType::FLOAT, &[1, 3, 4, 4]);
+/// let arguments = [image.into(), Argument::NONE, false.into(), [2.0, 2.0].into()];
+/// let large = forward.call("aten::upsample_bilinear2d.vec_out", &arguments, ScalarType::FLOAT, &[1, 3, 8, 8]);
+/// let both = [[large, large].into(), 1.into()];
+/// let both = forward.call("aten::cat.out", &both, ScalarType::FLOAT, &[1, 6, 8, 8]);
+/// let mask = Argument::from([true, false]);
+/// let masked = forward.call("my::select.out", &[both.into(), mask], ScalarType::FLOAT, &[1, 6, 8, 8]);
+/// forward.output(masked);
+/// assert!(Resolved::from_methods([forward]).is_ok());
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Argument(Literal<'static>);
+pub struct Argument(ArgumentKind);
+
+#[derive(Debug, Clone, PartialEq)]
+enum ArgumentKind {
+    Value(Value),
+    Literal(Literal<'static>),
+    /// A list of literals, and its kind if it is empty.
+    List(ListKind, Vec<Literal<'static>>),
+    Values(Vec<Option<Value>>),
+}
 
 impl Argument {
     /// The argument `None`.
-    pub const NONE: Argument = Argument(Literal::Null);
+    pub const NONE: Argument = Argument(ArgumentKind::Literal(Literal::Null));
 
     /// A list of values, of which some may be `None`.
     pub fn list(values: &[Option<Value>]) -> Argument {
-        let items = values.iter().map(|value| at(value.map_or(Literal::Null, Value::literal)));
-        Argument(Literal::List(items.collect()))
-    }
-}
-
-impl Value {
-    fn name(self) -> Cow<'static, str> {
-        format!("v{}", self.0).into()
-    }
-
-    fn literal(self) -> Literal<'static> {
-        Literal::Word(self.name())
-    }
-}
-
-impl From<Value> for Argument {
-    fn from(value: Value) -> Argument {
-        Argument(value.literal())
+        Argument(ArgumentKind::Values(values.to_vec()))
     }
 }
 
 macro_rules! arguments {
-    ($( $type:ty => |$value:ident| $literal:expr; )*) => {$(
+    ($( $type:ty => |$value:ident| $kind:expr; )*) => {$(
         impl From<$type> for Argument {
             fn from($value: $type) -> Argument {
-                Argument($literal)
+                Argument($kind)
             }
         }
     )*};
 }
 
 arguments! {
-    i64 => |n| Literal::Int(n);
-    i32 => |n| Literal::Int(n.into());
-    f64 => |x| Literal::Double(x);
-    bool => |b| Literal::Bool(b);
-    &str => |text| Literal::String(text.to_owned().into());
-    ScalarType => |scalar_type| Literal::Dtype(scalar_type);
-    &[i64] => |items| Literal::List(items.iter().map(|n| at(Literal::Int(*n))).collect());
+    Value => |value| ArgumentKind::Value(value);
+    i64 => |n| ArgumentKind::Literal(Literal::Int(n));
+    i32 => |n| ArgumentKind::Literal(Literal::Int(n.into()));
+    f64 => |x| ArgumentKind::Literal(Literal::Double(x));
+    bool => |b| ArgumentKind::Literal(Literal::Bool(b));
+    &str => |text| ArgumentKind::Literal(Literal::String(text.to_owned().into()));
+    ScalarType => |scalar_type| ArgumentKind::Literal(Literal::Dtype(scalar_type));
+    &[i64] => |items| ArgumentKind::List(ListKind::Int, items.iter().copied().map(Literal::Int).collect());
+    &[f64] => |items| ArgumentKind::List(ListKind::Double, items.iter().copied().map(Literal::Double).collect());
+    &[bool] => |items| ArgumentKind::List(ListKind::Bool, items.iter().copied().map(Literal::Bool).collect());
+    &[Value] => |items| ArgumentKind::Values(items.iter().copied().map(Some).collect());
 }
 
-impl<const N: usize> From<[i64; N]> for Argument {
-    fn from(items: [i64; N]) -> Argument {
-        items.as_slice().into()
-    }
+macro_rules! array_arguments {
+    ($( $item:ty )*) => {$(
+        impl<const N: usize> From<[$item; N]> for Argument {
+            fn from(items: [$item; N]) -> Argument {
+                items.as_slice().into()
+            }
+        }
+    )*};
 }
+
+array_arguments! { i64 f64 bool Value }
 
 /// A Rust type whose values are elements of a tensor.
 ///
 /// ```
 /// use pte_emit::{MethodBuilder, ScalarType, TensorElement, Value};
 ///
-/// /// A 16-bit brain float: the upper half of a `float32`.
+/// /// A complex number: real and imaginary part.
 /// #[derive(Clone, Copy)]
-/// struct Bfloat16(u16);
+/// struct Complex(f32, f32);
 ///
-/// impl TensorElement for Bfloat16 {
-///     const SCALAR_TYPE: ScalarType = ScalarType(15);
+/// impl TensorElement for Complex {
+///     const SCALAR_TYPE: ScalarType = ScalarType(9);
 ///
 ///     fn append_to(self, bytes: &mut Vec<u8>) {
 ///         bytes.extend(self.0.to_le_bytes());
+///         bytes.extend(self.1.to_le_bytes());
 ///     }
 /// }
 ///
 /// let mut forward = MethodBuilder::new("forward");
-/// let halves: Value = forward.constant(&[2], &[Bfloat16(0x3f00), Bfloat16(0xbf00)]); // 0.5, -0.5
-/// forward.output(halves);
+/// let roots: Value = forward.constant(&[2], &[Complex(0f32, 1f32), Complex(0f32, -1f32)]);
+/// let mask = forward.constant(&[2], &[true, false]);
+/// [roots, mask].map(|value| forward.output(value));
 /// ```
+///
+/// Implemented for integers, floating point numbers, `bool`, and [`half::f16`] and [`half::bf16`] of the crate `half`, version 2.
 pub trait TensorElement: Copy {
     /// The element type.
     const SCALAR_TYPE: ScalarType;
@@ -180,190 +251,360 @@ macro_rules! elements {
     )*};
 }
 
-elements! { u8 => 0; i8 => 1; i16 => 2; i32 => 3; i64 => 4; f32 => 6; f64 => 7; }
+elements! {
+    u8 => 0; i8 => 1; i16 => 2; i32 => 3; i64 => 4; half::f16 => 5; f32 => 6; f64 => 7; half::bf16 => 15;
+    u16 => 27; u32 => 28; u64 => 29;
+}
+
+impl TensorElement for bool {
+    const SCALAR_TYPE: ScalarType = ScalarType::BOOL;
+
+    fn append_to(self, bytes: &mut Vec<u8>) {
+        bytes.push(self.into());
+    }
+}
 
 impl MethodBuilder {
     /// A method without values.
     pub fn new(name: impl Into<String>) -> MethodBuilder {
-        let method = Method {
-            name: at(name.into().into()),
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        MethodBuilder {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            name: name.into(),
             values: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
-            chains: vec![ParsedChain::default()],
-            delegates: Vec::new(),
-            operators: Vec::new(),
-            memory: MethodMemory::default(),
-            container_meta: None,
-            tests: Vec::new(),
-        };
-        MethodBuilder { method }
+            calls: Vec::new(),
+            errors: Vec::new(),
+        }
     }
 
     /// Adds a tensor that the caller provides.
     pub fn input(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> Value {
-        let value = self.tensor(scalar_type, sizes);
-        self.method.inputs.push(at(value.literal()));
+        let value = self.add(format!("input {}", self.inputs.len()), scalar_type, sizes, None);
+        self.inputs.push(value);
         value
     }
 
     /// Adds a constant with these elements, in the order of contiguous memory.
     pub fn constant<T: TensorElement>(&mut self, sizes: &[i32], elements: &[T]) -> Value {
-        let mut bytes = Vec::with_capacity(size_of_val(elements));
-        elements.iter().for_each(|element| element.append_to(&mut bytes));
-        let value = self.tensor(T::SCALAR_TYPE, sizes);
-        self.tensor_mut(value).data = Some(data(bytes));
-        value
+        self.constant_bytes(T::SCALAR_TYPE, sizes, bytes_of(elements))
+    }
+
+    /// Adds a constant of any element type, as the little-endian bytes of its elements in the order of contiguous memory.
+    pub fn constant_bytes(&mut self, scalar_type: ScalarType, sizes: &[i32], bytes: impl Into<Vec<u8>>) -> Value {
+        let number = self.values.iter().filter(|value| value.data.is_some() && !value.mutable).count();
+        self.add(format!("constant {number}"), scalar_type, sizes, Some(bytes.into()))
     }
 
     /// Adds a tensor that keeps its elements from one execution to the next, and these in the first one.
     pub fn state<T: TensorElement>(&mut self, sizes: &[i32], elements: &[T]) -> Value {
-        let value = self.constant(sizes, elements);
-        self.tensor_mut(value).mutable = true;
+        self.state_bytes(T::SCALAR_TYPE, sizes, bytes_of(elements))
+    }
+
+    /// Adds a tensor as [`MethodBuilder::state`], with its elements as in [`MethodBuilder::constant_bytes`].
+    pub fn state_bytes(&mut self, scalar_type: ScalarType, sizes: &[i32], bytes: impl Into<Vec<u8>>) -> Value {
+        let number = self.values.iter().filter(|value| value.mutable).count();
+        let value = self.add(format!("state {number}"), scalar_type, sizes, Some(bytes.into()));
+        self.values[value.index].mutable = true;
         value
     }
 
     /// Adds a tensor for a result, to be written by [`MethodBuilder::call_into`] or by a delegate.
     pub fn tensor(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> Value {
-        let value = Value(self.method.values.len());
-        let tensor = ParsedTensor {
-            scalar_type,
-            sizes: Some(at(sizes.to_vec())),
-            dim_order: None,
-            attributes: Vec::new(),
-            data: None,
-            view_of: None,
-            mutable: false,
-            memory: None,
-            external: None,
-            name: None,
-            device: None,
-            data_buffer_idx: None,
-        };
-        let value_of_tensor = Declared::Tensor(Box::new(tensor));
-        self.method.values.push(Declaration { name: at(value.name()), index: None, value: value_of_tensor });
-        value
+        let number = self.values.iter().filter(|value| value.label.starts_with("tensor ")).count();
+        self.add(format!("tensor {number}"), scalar_type, sizes, None)
+    }
+
+    fn add(&mut self, label: String, scalar_type: ScalarType, sizes: &[i32], data: Option<Vec<u8>>) -> Value {
+        let index = self.values.len();
+        let (name, mutable, dynamic, sizes) = (None, false, false, sizes.to_vec());
+        self.values.push(TensorRecord { label, name, scalar_type, sizes, data, mutable, dynamic });
+        Value { builder: self.id, index }
     }
 
     /// Sets the fully qualified name of a tensor, which is its key in a `.ptd`.
     pub fn name(&mut self, tensor: Value, name: impl Into<String>) {
-        self.tensor_mut(tensor).name = Some(at(name.into().into()));
+        let name = name.into();
+        match self.own(tensor) {
+            Some(tensor) => tensor.name = Some(name),
+            None => self.errors.push(format!("cannot set the name `{name}`")),
+        }
     }
 
     /// Marks a tensor as dynamic: its sizes are the upper bounds of each execution.
     pub fn dynamic(&mut self, tensor: Value) {
-        let dynamism = TENSOR_ATTRIBUTES.iter().position(|attribute| attribute.slot == tensor::shape_dynamism);
-        self.tensor_mut(tensor).attributes.extend(dynamism.map(|attribute| (attribute, 1)));
+        match self.own(tensor) {
+            Some(tensor) => tensor.dynamic = true,
+            None => self.errors.push("cannot mark a tensor as dynamic".to_owned()),
+        }
     }
 
     /// Adds a kernel call with one tensor as its result; the out argument and defaults follow from the operator's schema.
     pub fn call(&mut self, operator: &str, arguments: &[Argument], scalar_type: ScalarType, sizes: &[i32]) -> Value {
-        let result = self.tensor(scalar_type, sizes);
+        let label = format!("result of instruction {} ({operator})", self.calls.len());
+        let result = self.add(label, scalar_type, sizes, None);
         self.call_into(operator, arguments, &[result]);
         result
     }
 
     /// Adds a kernel call that writes these values.
     pub fn call_into(&mut self, operator: &str, arguments: &[Argument], results: &[Value]) {
-        let out = results.iter().map(|result| at(result.name())).collect();
-        let name = at(operator.to_owned().into());
-        self.instruction(Action::Kernel { name, args: literals(arguments), out: Some(out) });
+        let (operator, arguments, results) = (operator.to_owned(), arguments.to_vec(), results.to_vec());
+        self.calls.push(CallRecord::Kernel { operator, arguments, results });
     }
 
     /// Adds a call of a delegate: `payload` is what its backend compiled, `arguments` are its inputs, then its outputs.
     pub fn call_delegate(&mut self, backend: &str, payload: impl Into<Vec<u8>>, arguments: &[Value]) {
-        let name: Cow<'static, str> = format!("d{}", self.method.delegates.len()).into();
-        self.method.delegates.push(Delegate {
-            name: at(name.clone()),
-            backend: backend.to_owned().into(),
-            data: data(payload.into()),
-            compile_specs: Vec::new(),
-            inline: None,
-        });
-        let args = arguments.iter().map(|value| at(value.literal())).collect();
-        self.instruction(Action::Delegate { delegate: at(NameOrNumber::Name(name)), args });
+        let (backend, payload, arguments) = (backend.to_owned(), payload.into(), arguments.to_vec());
+        self.calls.push(CallRecord::Delegate { backend, payload, arguments });
     }
 
     /// Makes a value an output of the method.
     pub fn output(&mut self, value: Value) {
-        self.method.outputs.push(at(value.literal()));
+        self.outputs.push(value);
     }
 
-    fn instruction(&mut self, action: Action<'static>) {
-        self.method.chains[0].instructions.push(ParsedInstruction {
-            label: None,
-            stacktrace: None,
-            action: Some(action),
-        });
-    }
-
-    fn tensor_mut(&mut self, value: Value) -> &mut ParsedTensor<'static> {
-        match &mut self.method.values[value.0].value {
-            Declared::Tensor(tensor) => tensor,
-            Declared::Other(_) => unreachable!("all values of a builder are tensors"),
-        }
+    /// Returns the tensor of a value; `None` if the value is of another builder.
+    fn own(&mut self, value: Value) -> Option<&mut TensorRecord> {
+        self.values.get_mut(value.index).filter(|_| value.builder == self.id)
     }
 }
 
-/// Creates a node without a position.
-fn at<T>(value: T) -> At<T> {
-    At { id: NodeId::default(), value }
+fn bytes_of<T: TensorElement>(elements: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(elements));
+    elements.iter().for_each(|element| element.append_to(&mut bytes));
+    bytes
 }
 
-fn literals(arguments: &[Argument]) -> Vec<At<Literal<'static>>> {
-    arguments.iter().map(|argument| at(argument.0.clone())).collect()
+/// Returns a list of a stated kind. The schema of an operator states the kind of its arguments, else items do, but not those of an empty
+/// list.
+fn list(kind: ListKind, items: Vec<At<Literal<'static>>>, has_schema: bool) -> Literal<'static> {
+    if items.is_empty() && !has_schema { Literal::Typed(kind, items) } else { Literal::List(items) }
 }
 
-fn data(bytes: Vec<u8>) -> Data<'static> {
-    Data { id: NodeId::default(), source: DataSource::Bytes(bytes), align: None, dtype: None, copy: 0 }
+/// Converts builders to the methods of a document.
+struct DocumentBuilder {
+    /// Description of each node; that of node 0 is empty.
+    nodes: Vec<String>,
+    errors: Vec<NodeDiagnostic>,
 }
 
-impl Program {
-    /// A program of these methods, with values numbered as the exporter numbers them.
-    ///
-    /// # Errors
-    /// Arguments that do not match the schema of their operator, data that do not match their sizes, duplicate method names.
-    pub fn from_methods(methods: impl IntoIterator<Item = MethodBuilder>) -> Result<Program, Error> {
-        let methods = methods.into_iter().map(|builder| builder.method).collect();
-        let document = ParsedDocument { methods: Some(methods), ..ParsedDocument::default() };
-        match ir::resolve::resolve(&document, Path::new("")) {
-            Ok(resolved) => Ok(resolved.program),
-            Err(messages) => {
-                let whole = |message: ir::NodeDiagnostic| message.map(|_| None);
-                let messages: Vec<Diagnostic> = messages.into_iter().map(whole).collect();
-                Err(Error::new(Report::new("", "", messages)))
+impl DocumentBuilder {
+    fn node(&mut self, description: impl Into<String>) -> NodeId {
+        self.nodes.push(description.into());
+        NodeId(u32::try_from(self.nodes.len() - 1).unwrap_or_default())
+    }
+
+    /// Returns the name of a value in the document.
+    fn name(&mut self, method: &MethodBuilder, value: Value, id: NodeId) -> Cow<'static, str> {
+        match method.values.get(value.index).filter(|_| value.builder == method.id) {
+            Some(tensor) => tensor.document_name().into(),
+            None => {
+                self.errors.push(NodeDiagnostic::error(id, FOREIGN_VALUE));
+                Cow::default()
             }
         }
     }
 
+    fn word(&mut self, method: &MethodBuilder, value: Value, description: &str) -> At<Cow<'static, str>> {
+        let id = self.node(description);
+        At { id, value: self.name(method, value, id) }
+    }
+
+    fn value(&mut self, method: &MethodBuilder, value: Value, description: &str) -> At<Literal<'static>> {
+        let At { id, value } = self.word(method, value, description);
+        At { id, value: Literal::Word(value) }
+    }
+
+    fn argument(
+        &mut self,
+        method: &MethodBuilder,
+        argument: &Argument,
+        has_schema: bool,
+        description: &str,
+    ) -> At<Literal<'static>> {
+        let id = self.node(description);
+        let value = match &argument.0 {
+            ArgumentKind::Value(value) => Literal::Word(self.name(method, *value, id)),
+            ArgumentKind::Literal(literal) => literal.clone(),
+            ArgumentKind::List(kind, items) => {
+                let items = items.iter().map(|item| At { id, value: item.clone() });
+                list(*kind, items.collect(), has_schema)
+            }
+            ArgumentKind::Values(values) => {
+                let item = |(number, value): (usize, &Option<Value>)| match value {
+                    Some(value) => self.value(method, *value, &format!("{description}[{number}]")),
+                    None => At { id, value: Literal::Null },
+                };
+                list(ListKind::Tensor, values.iter().enumerate().map(item).collect(), has_schema)
+            }
+        };
+        At { id, value }
+    }
+
+    fn method(&mut self, mut builder: MethodBuilder) -> Method<'static> {
+        let description = format!("method `{}`", builder.name);
+        let id = self.node(&*description);
+        let errors = std::mem::take(&mut builder.errors).into_iter();
+        self.errors.extend(errors.map(|error| NodeDiagnostic::error(id, format!("{error}: {FOREIGN_VALUE}"))));
+        // Before those of the calls, so that messages about values are the first ones.
+        let values = builder.values.iter();
+        let values: Vec<NodeId> =
+            values.map(|tensor| self.node(format!("{description}, {}", tensor.document_name()))).collect();
+        let calls = std::mem::take(&mut builder.calls);
+        let (mut instructions, mut delegates) = (Vec::with_capacity(calls.len()), Vec::new());
+        for (number, call) in calls.into_iter().enumerate() {
+            let description = format!("{description}, instruction {number}");
+            let action = match call {
+                CallRecord::Kernel { operator, arguments, results } => {
+                    let description = format!("{description} ({operator})");
+                    let has_schema = operators::find(&operator).is_some();
+                    let name = At { id: self.node(&*description), value: operator.into() };
+                    let args = arguments.iter().enumerate().map(|(number, argument)| {
+                        self.argument(&builder, argument, has_schema, &format!("{description}, argument {number}"))
+                    });
+                    let args = args.collect();
+                    let out = results.iter().enumerate();
+                    let out = out.map(|(number, result)| {
+                        self.word(&builder, *result, &format!("{description}, result {number}"))
+                    });
+                    Action::Kernel { name, args, out: Some(out.collect()) }
+                }
+                CallRecord::Delegate { backend, payload, arguments } => {
+                    let description = format!("{description} ({backend})");
+                    let id = self.node(&*description);
+                    let name: Cow<'static, str> = format!("delegate {}", delegates.len()).into();
+                    delegates.push(Delegate {
+                        name: At { id, value: name.clone() },
+                        backend: backend.into(),
+                        data: data(id, payload),
+                        compile_specs: Vec::new(),
+                        inline: None,
+                    });
+                    let args = arguments.iter().enumerate().map(|(number, argument)| {
+                        self.value(&builder, *argument, &format!("{description}, argument {number}"))
+                    });
+                    Action::Delegate { delegate: At { id, value: NameOrNumber::Name(name) }, args: args.collect() }
+                }
+            };
+            instructions.push(ParsedInstruction { label: None, stacktrace: None, action: Some(action) });
+        }
+        let inputs = builder.inputs.iter().enumerate();
+        let inputs = inputs
+            .map(|(number, input)| self.value(&builder, *input, &format!("{description}, input {number}")))
+            .collect();
+        let outputs = builder.outputs.iter().enumerate();
+        let outputs = outputs
+            .map(|(number, output)| self.value(&builder, *output, &format!("{description}, output {number}")))
+            .collect();
+        let values = builder.values.into_iter().zip(values).map(|(tensor, id)| tensor.declaration(id));
+        Method {
+            values: values.collect(),
+            name: At { id, value: builder.name.into() },
+            inputs,
+            outputs,
+            chains: vec![ParsedChain { instructions, ..ParsedChain::default() }],
+            delegates,
+            operators: Vec::new(),
+            memory: MethodMemory::default(),
+            container_meta: None,
+            tests: Vec::new(),
+        }
+    }
+
+    /// Begins a message with the description of its node.
+    fn describe(&self, message: NodeDiagnostic) -> NodeDiagnostic {
+        let node = message.at.and_then(|id| self.nodes.get(id.0 as usize)).filter(|node| !node.is_empty());
+        let text = node.map_or_else(|| message.message.clone(), |node| format!("{node}: {}", message.message));
+        NodeDiagnostic { message: text, ..message.map(|_| None) }
+    }
+}
+
+const FOREIGN_VALUE: &str = "the value is one of another MethodBuilder";
+
+impl TensorRecord {
+    /// Returns the name in the document, which is unique in its method.
+    fn document_name(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{} ({name})", self.label),
+            None => self.label.clone(),
+        }
+    }
+
+    fn declaration(self, id: NodeId) -> Declaration<'static> {
+        let name = At { id, value: self.document_name().into() };
+        let dynamism = TENSOR_ATTRIBUTES.iter().position(|attribute| attribute.slot == tensor::shape_dynamism);
+        let tensor = ParsedTensor {
+            scalar_type: self.scalar_type,
+            sizes: Some(At { id, value: self.sizes }),
+            dim_order: None,
+            attributes: dynamism.filter(|_| self.dynamic).map(|attribute| (attribute, 1)).into_iter().collect(),
+            data: self.data.map(|bytes| data(id, bytes)),
+            view_of: None,
+            mutable: self.mutable,
+            memory: None,
+            external: None,
+            name: self.name.map(|name| At { id, value: name.into() }),
+            device: None,
+            data_buffer_idx: None,
+        };
+        Declaration { name, index: None, value: Declared::Tensor(Box::new(tensor)) }
+    }
+}
+
+fn data(id: NodeId, bytes: Vec<u8>) -> Data<'static> {
+    Data { id, source: DataSource::Bytes(bytes), align: None, dtype: None, copy: 0 }
+}
+
+impl Resolved<'_> {
+    /// A program of these methods, with values numbered as the exporter numbers them. [`Assembly::warnings`] has the warnings.
+    ///
+    /// # Errors
+    /// Arguments that do not match the schema of their operator, data that do not match their sizes, duplicate method names, values of
+    /// another builder.
+    pub fn from_methods(methods: impl IntoIterator<Item = MethodBuilder>) -> Result<Resolved<'static>, Error> {
+        let mut builder = DocumentBuilder { nodes: vec![String::new()], errors: Vec::new() };
+        let methods: Vec<Method<'_>> = methods.into_iter().map(|method| builder.method(method)).collect();
+        let mut names = HashSet::new();
+        for name in methods.iter().map(|method| &method.name).filter(|name| !names.insert(&*name.value)) {
+            builder.errors.push(NodeDiagnostic::whole(format!("duplicate method name `{}`", name.value)));
+        }
+        let document = ParsedDocument { methods: Some(methods), ..ParsedDocument::default() };
+        let errors = std::mem::take(&mut builder.errors);
+        let resolved = match errors.is_empty() {
+            true => ir::resolve::resolve(&document, Path::new("")),
+            false => Err(errors),
+        };
+        match resolved {
+            Ok(resolved) => {
+                let messages = resolved.diagnostics.into_iter().map(|message| builder.describe(message)).collect();
+                let mut resolved = Resolved::from(resolved.program);
+                resolved.messages = messages;
+                Ok(resolved)
+            }
+            Err(messages) => {
+                let messages = messages.into_iter().map(|message| builder.describe(message).map(|_| None));
+                Err(Error::new(Report::new("", "", messages.collect::<Vec<Diagnostic>>())))
+            }
+        }
+    }
+
+    /// Plans the program and emits its files: [`plan`], then [`emit`].
+    ///
+    /// # Errors
+    /// As [`plan`] and [`emit`].
+    pub fn to_files(self, options: &Options) -> Result<Assembly, Error> {
+        emit(plan(self, options)?)
+    }
+}
+
+impl Program {
     /// Plans the program and emits its files: a `.pte`, or for a program without methods a `.ptd`, and the files that `options` request.
     ///
     /// # Errors
     /// As [`plan`] and [`emit`].
     pub fn to_files(&self, options: &Options) -> Result<Assembly, Error> {
-        emit(plan(self.clone().into(), options)?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_invalid_argument_is_an_error_with_the_operator() {
-        let mut forward = MethodBuilder::new("forward");
-        let x = forward.input(ScalarType::FLOAT, &[2]);
-        forward.call("aten::relu.out", &[x.into(), 1.into(), 2.into()], ScalarType::FLOAT, &[2]);
-        let error = Program::from_methods([forward]).unwrap_err().to_string();
-        assert!(error.contains("aten::relu.out"), "{error}");
-    }
-
-    #[test]
-    fn data_must_match_the_sizes() {
-        let mut forward = MethodBuilder::new("forward");
-        let w = forward.constant(&[3], &[1.0f32, 2.0]);
-        forward.output(w);
-        let error = Program::from_methods([forward]).unwrap_err().to_string();
-        assert!(error.contains('8') && error.contains("12"), "{error}");
+        Resolved::from(self.clone()).to_files(options)
     }
 }

@@ -42,7 +42,7 @@ pub struct Diagnostic<P = Span> {
 
 impl<P> Diagnostic<P> {
     /// Error about the source as a whole.
-    pub fn whole(message: impl Into<String>) -> Diagnostic<P> {
+    pub(crate) fn whole(message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic {
             severity: Severity::Error,
             at: None,
@@ -55,34 +55,34 @@ impl<P> Diagnostic<P> {
     }
 
     /// Error at a position.
-    pub fn error(at: P, message: impl Into<String>) -> Diagnostic<P> {
+    pub(crate) fn error(at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { at: Some(at), ..Diagnostic::whole(message) }
     }
 
     /// Warning at a position.
-    pub fn warning(at: P, message: impl Into<String>) -> Diagnostic<P> {
+    pub(crate) fn warning(at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(at, message) }
     }
 
     /// Error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
-    pub fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
+    pub(crate) fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
         Diagnostic { io: is_io(error).then_some(error.kind()), ..Diagnostic::whole(message) }
     }
 
     /// Adds the expectation.
-    pub fn label(mut self, label: impl Into<String>) -> Diagnostic<P> {
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Diagnostic<P> {
         self.label = label.into();
         self
     }
 
     /// Adds a suggested fix.
-    pub fn help(mut self, help: impl Into<String>) -> Diagnostic<P> {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Diagnostic<P> {
         self.help = Some(help.into());
         self
     }
 
     /// Suggests the nearest of the known names, if the edit distance is small.
-    pub fn suggest<'n>(self, unknown: &str, known: impl IntoIterator<Item = &'n str>) -> Diagnostic<P> {
+    pub(crate) fn suggest<'n>(self, unknown: &str, known: impl IntoIterator<Item = &'n str>) -> Diagnostic<P> {
         match nearest(unknown, known) {
             Some(name) => self.help(format!("did you mean `{name}`?")),
             None => self,
@@ -90,7 +90,7 @@ impl<P> Diagnostic<P> {
     }
 
     /// Does the same as [`Diagnostic::suggest`] for the first `2 * SHOWN` of `messages` only: the search is slow for long lists of names.
-    pub fn suggest_among<'n>(
+    pub(crate) fn suggest_among<'n>(
         self,
         messages: usize,
         unknown: &str,
@@ -100,13 +100,13 @@ impl<P> Diagnostic<P> {
     }
 
     /// Adds a related position.
-    pub fn related(mut self, at: P, label: impl Into<String>) -> Diagnostic<P> {
+    pub(crate) fn related(mut self, at: P, label: impl Into<String>) -> Diagnostic<P> {
         self.related.push((at, label.into()));
         self
     }
 
     /// Maps the positions of a message; positions without a counterpart are dropped.
-    pub fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
+    pub(crate) fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
         let Diagnostic { severity, at, message, label, related, help, io } = self;
         let related = related.into_iter().filter_map(|(at, label)| Some((position(at)?, label))).collect();
         Diagnostic { severity, at: at.and_then(position), message, label, related, help, io }
@@ -148,6 +148,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes [unsafe](is_unsafe) characters except line feeds in a JSON text, in which they only occur inside of strings.
+#[cfg(feature = "cli")]
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     let replaced = |c: char| c != '\n' && is_unsafe(c);
     if !json.contains(replaced) {
@@ -209,7 +210,7 @@ pub struct Report {
 
 impl Report {
     /// Creates a report of messages about `text`.
-    pub fn new(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Report {
+    pub(crate) fn new(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Report {
         let has_position = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
         Report {
             name: escaped(name).into_owned(),

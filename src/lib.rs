@@ -9,6 +9,7 @@
 //! ```
 //!
 //! [`assemble`] runs all stages; each can be called alone. [`print`](print()), [`check`] and [`annotate`] work on binary files.
+//! [`MethodBuilder`] builds programs without YAML.
 //!
 //! ```
 //! use pte_emit::{Options, Source, assemble};
@@ -101,17 +102,22 @@ mod golden;
 struct Readme;
 
 pub use annotate::{AnnotateOptions, AnnotatePart};
-pub use assembly::{Assembly, EmittedFile, OutputFile};
+pub use assembly::{Assembly, BundledFile, OutputFile};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity};
 pub use data::{Blob, BlobId};
 pub use diagnostics::{Diagnostic, Report, Severity};
 pub use emitter::safetensors::Safetensors;
 pub use error::Error;
-pub use format::ScalarType;
+pub use format::{ScalarType, ScalarTypeInfo};
 pub use layout::options::OptionOverrides as LayoutOptions;
-pub use layout::{Plan, Shards};
-pub use operators::OperatorSet;
+pub use layout::{
+    DelegateData, ExternalFile, ExternalNamedData, MemoryPlan, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
+};
+pub use operators::{
+    Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorSet,
+    Role as OperatorArgRole, Signature,
+};
 pub use pipeline::{
     CheckOptions, DEFAULT_MAX_SIZE, Document, Documents, Options, Planned, Resolved, annotate, check, documents, emit,
     json_schema, parse, plan, print, read, resolve,

@@ -7,10 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::annotate::{self, AnnotateOptions};
-use crate::assembly::{self, Assembly};
+use crate::assembly::{self, Assembly, BundledFile};
 use crate::check::{self, DataFile, Findings, Profile};
 use crate::data::{BlobId, Origin, dedup};
 use crate::diagnostics::{self, Report, Severity};
+use crate::emitter::safetensors::{self, Safetensors};
 use crate::error::Error;
 use crate::format::{Format, container};
 use crate::ir::resolve::origins::Origins;
@@ -19,9 +20,9 @@ use crate::layout::options::OptionOverrides;
 use crate::layout::{self, LayoutError, Plan, Shards};
 use crate::operators::OperatorSet;
 use crate::printer::{self, PrintOptions, Printed};
-use crate::program::element::{Element, Part};
+use crate::program::Program;
+use crate::program::element::Element;
 use crate::program::test_cases::MethodTests;
-use crate::program::{Program, TensorData};
 use crate::raw::Overrides;
 use crate::reader;
 use crate::recover;
@@ -53,7 +54,7 @@ pub struct Options {
     pub internal_data: bool,
     /// `.ptd` files with data that the program refers to.
     pub with: Vec<PathBuf>,
-    /// Fail if the data exceed this total size in bytes; `None` is [`DEFAULT_MAX_SIZE`].
+    /// Fail if the data, with the padding between them, exceed this total size in bytes; `None` is [`DEFAULT_MAX_SIZE`].
     pub max_size: Option<u64>,
     /// Splits the `.ptd` without a tag into several files.
     pub shards: Option<Shards>,
@@ -88,7 +89,8 @@ pub struct Resolved<'s> {
     has_methods: bool,
     source: (&'s str, &'s str),
     origins: Origins<'s>,
-    messages: Vec<NodeDiagnostic>,
+    /// Warnings so far.
+    pub(crate) messages: Vec<NodeDiagnostic>,
 }
 
 /// Program with the offsets of all its data: the result of [`plan`]; [`parse`] has an example.
@@ -124,8 +126,13 @@ pub struct Documents<'s> {
 pub fn documents<'s>(source: Source<'s>, definitions: &BTreeMap<String, String>) -> Result<Documents<'s>, Error> {
     let text = source.text().unwrap_or_default();
     let filled = ir::template::fill(text, definitions);
-    let (filled, used) = filled
-        .map_err(|errors| Error::new(Report::new(source.name(), text, errors.into_iter().map(Into::into).collect())))?;
+    let (filled, used) = filled.map_err(|errors| {
+        Error::new(Report::new(
+            source.name(),
+            text,
+            errors.into_iter().map(ir::tree::SyntaxError::diagnostic).collect(),
+        ))
+    })?;
     let used = used.into_iter().map(str::to_owned).collect();
     let documents = match &*ir::template::documents(&filled) {
         [Cow::Borrowed(whole)] if whole.len() == text.len() => None,
@@ -160,7 +167,7 @@ pub fn json_schema() -> String {
 /// methods[0].name = Some("epsilon".to_owned());
 /// let assembly = emit(plan(resolved, &Options::default())?)?;
 /// assert_eq!(assembly.name.as_deref(), Some("eps"));
-/// assert_eq!(assembly.program.plans()[0].name.as_deref(), Some("epsilon"));
+/// assert_eq!(assembly.program().plans()[0].name.as_deref(), Some("epsilon"));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 ///
@@ -170,7 +177,7 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
     let Some(text) = source.text() else {
         return Err(Error::input(source.name(), "expected YAML or JSON, found a binary file"));
     };
-    let syntax = |error: ir::tree::SyntaxError| Error::new(Report::new(source.name(), text, vec![error.into()]));
+    let syntax = |error: ir::tree::SyntaxError| Error::new(Report::new(source.name(), text, vec![error.diagnostic()]));
     let (document, messages) = ir::decode::decode(ir::tree::parse(text).map_err(syntax)?);
     if messages.iter().any(|message| message.severity == Severity::Error) {
         // Resolving would report names of undecoded nodes as unknown.
@@ -279,14 +286,23 @@ impl Resolved<'_> {
         Error::io(self.source.0, "", error)
     }
 
-    /// Converts errors of the layout to messages, in the order of the source.
+    /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source
+    /// begins with its path.
     fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<NodeDiagnostic> {
-        let message = |error: LayoutError| {
-            let mut message = NodeDiagnostic::whole(error.message);
-            message.at = self.origins.node(error.at);
-            let related = error.related.and_then(|related| Some((self.origins.node(related.0)?, related.1)));
-            message.related.extend(related);
-            message
+        let message = |LayoutError { at, message, related }: LayoutError| {
+            let node = self.origins.node(at);
+            let mut text = match (node, &*at.path(&self.program)) {
+                (Some(_), _) | (None, "") => message,
+                (None, path) => format!("{path}: {message}"),
+            };
+            let mut positions = Vec::new();
+            if let Some((at, label)) = related.map(|related| *related) {
+                match self.origins.node(at) {
+                    Some(node) => positions.push((node, label)),
+                    None => text += &format!(" ({label}: {})", at.path(&self.program)),
+                }
+            }
+            NodeDiagnostic { at: node, related: positions, ..NodeDiagnostic::whole(text) }
         };
         let mut messages: Vec<NodeDiagnostic> = errors.into_iter().map(message).collect();
         messages.sort_by_key(|message| message.at);
@@ -303,11 +319,13 @@ impl Resolved<'_> {
 pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned<'s>, Error> {
     options.layout.apply(&mut resolved.layout);
     resolved.layout.shards = options.shards.clone();
-    if let Err(error) = check_size(&resolved.program, options.max_size.unwrap_or(DEFAULT_MAX_SIZE)) {
-        return Err(resolved.error(resolved.layout_messages(vec![error])));
-    }
+    let limit = options.max_size.unwrap_or(DEFAULT_MAX_SIZE);
+    let valid = check_blobs(&resolved.program).and_then(|()| check_size(&resolved.program, limit));
+    valid.map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
     let same = move_data(&mut resolved, options).map_err(|error| resolved.io(&error))?;
-    match layout::plan(&resolved.program, &same, &resolved.layout) {
+    let plan = layout::plan(&resolved.program, &same, &resolved.layout)
+        .and_then(|plan| check_padded_size(&resolved.program, &plan, limit).map(|()| plan));
+    match plan {
         Ok(plan) => Ok(Planned { resolved, plan }),
         Err(errors) => Err(resolved.error(resolved.layout_messages(errors))),
     }
@@ -368,6 +386,66 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     Ok(assembly)
 }
 
+/// Files in other formats.
+impl Assembly {
+    /// Returns the program and its tests as a `.bpte`.
+    ///
+    /// ```
+    /// use pte_emit::{Options, Source, assemble};
+    ///
+    /// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &Options::default())?;
+    /// let bundled = assembly.bundled()?;
+    /// assert_eq!(&bundled.flatbuffer()[4..8], b"BP08");
+    /// let mut bpte = Vec::new();
+    /// bundled.write(&mut bpte)?;
+    /// assert_eq!(bundled.size(), Some(bpte.len() as u64));
+    /// assert_eq!(bundled.to_vec()?, bpte);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source without methods, tests with values that the format does not support, data that cannot be read, overrides of unknown
+    /// fields.
+    pub fn bundled(&self) -> Result<BundledFile, Error> {
+        self.bundle().map_err(|error| self.error(&error))
+    }
+
+    /// Returns the tensors of an assembly without methods as a `.safetensors` file.
+    ///
+    /// ```
+    /// use pte_emit::{Options, Source, assemble};
+    ///
+    /// let yaml = "named_data: {bias: {tensor: float32, sizes: [2], data: [0.5, -0.5]}}";
+    /// let weights = assemble(&Source::yaml("weights.yaml", yaml, "."), &Options::default())?.safetensors()?;
+    /// let mut file = Vec::new();
+    /// weights.write(&mut file)?;
+    /// assert_eq!(file.len() as u64, weights.size());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An assembly with methods; a blob that is not a tensor, an element type that the format does not have: the message names the key.
+    pub fn safetensors(&self) -> Result<Safetensors, Error> {
+        self.tensors().map_err(|error| self.error(&error))
+    }
+
+    /// Does the same as [`Assembly::safetensors`]; the error does not name the source.
+    pub(crate) fn tensors(&self) -> io::Result<Safetensors> {
+        match self.program_file() {
+            None => safetensors::emit(&self.program),
+            Some(_) => {
+                let methods = diagnostics::counted(self.program.plans().len() as u64, "method");
+                Err(io::Error::other(format!("a .safetensors has no methods, the program has {methods}")))
+            }
+        }
+    }
+
+    /// Returns an error about the source.
+    fn error(&self, error: &io::Error) -> Error {
+        Error::io(&self.warnings.name, "", error)
+    }
+}
+
 /// Prints a binary file as YAML that reproduces it byte for byte, and assembles that YAML to verify it; see
 /// [`Printed`]. Paths in the YAML are relative to `folder`.
 ///
@@ -377,7 +455,9 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
 /// let yaml = Source::open("examples/linear.yaml".as_ref())?;
 /// let bytes = assemble(&yaml, &Options::default())?.program_file().unwrap().to_vec()?;
 ///
-/// let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: "linear.pte".to_owned() };
+/// let mut options = PrintOptions::default();
+/// options.large_data = LargeData::Inline;
+/// options.file = "linear.pte".to_owned();
 /// let printed = print(&Source::binary("linear.pte", &bytes), ".".as_ref(), &options)?;
 /// assert_eq!(printed.difference, None);
 /// assert!(printed.text.contains("kernel: aten::relu.out"));
@@ -483,23 +563,41 @@ pub fn annotate(source: &Source<'_>, options: &AnnotateOptions, out: &mut dyn io
     annotate::annotate(origin, format, options, out).map_err(io)
 }
 
+/// Returns an error for each reference to a blob that the program does not have. Later stages index the blobs.
+fn check_blobs(program: &Program) -> Result<(), Vec<LayoutError>> {
+    let count = program.blobs.len();
+    let unknown = program.blob_references().filter(|(_, blob)| blob.0 as usize >= count);
+    let error = |(at, blob): (Element, BlobId)| {
+        let blobs = diagnostics::counted(count as u64, "blob");
+        LayoutError::new(at, format!("unknown blob {}: the program has {blobs}", blob.0))
+    };
+    let errors: Vec<LayoutError> = unknown.map(error).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
 /// Returns an error at the largest data if the total exceeds `limit` bytes.
-fn check_size(program: &Program, limit: u64) -> Result<(), LayoutError> {
+fn check_size(program: &Program, limit: u64) -> Result<(), Vec<LayoutError>> {
     let total = program.blobs.iter().fold(0u64, |sum, blob| sum.saturating_add(blob.len));
     if total <= limit {
         return Ok(());
     }
-    let tensors = program.plans().iter().enumerate().flat_map(|(method, plan)| {
-        plan.tensors().filter_map(move |(value, tensor)| match tensor.data {
-            TensorData::Blob(blob) => Some((Element::Method(method, Part::Value(value)), blob)),
-            TensorData::None | TensorData::Elsewhere(_) => None,
-        })
-    });
+    let largest = program.blob_references().max_by_key(|(_, blob)| program.blob(*blob).len);
+    let message = format!("the data have {total} bytes in total, more than `max_size` ({limit})");
+    Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
+}
+
+/// Returns an error at the data with the largest alignment if the data with the padding between them exceed `limit` bytes.
+fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), Vec<LayoutError>> {
+    let files = std::iter::once(&plan.segments).chain(plan.external.iter().map(|file| &file.segments));
+    let total = files.map(|segments| layout::segments::total(segments)).fold(0, u64::saturating_add);
+    if total <= limit {
+        return Ok(());
+    }
     let named = program.named_data.iter().flatten().enumerate();
-    let named = named.map(|(number, data)| (Element::NamedData(number), data.data));
+    let named = named.map(|(number, data)| (Element::NamedData(number), data.alignment));
     let external = program.external_data.iter().enumerate();
-    let external = external.map(|(number, data)| (Element::ExternalData(number), data.data));
-    let largest = tensors.chain(named).chain(external).max_by_key(|(_, blob)| program.blob(*blob).len);
-    let message = format!("the data have {total} bytes in total, more than --max-size ({limit})");
-    Err(LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message))
+    let external = external.map(|(number, data)| (Element::ExternalData(number), data.alignment));
+    let largest = named.chain(external).max_by_key(|(_, alignment)| *alignment).filter(|(_, alignment)| *alignment > 1);
+    let message = format!("the data and their padding have {total} bytes in total, more than `max_size` ({limit})");
+    Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
 }

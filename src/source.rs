@@ -56,8 +56,14 @@ impl<'a> Source<'a> {
         Source::of_origin(name, Origin::Bytes(bytes.into()))
     }
 
+    /// Source of a binary file, which is read lazily.
+    #[cfg(feature = "internals")]
     #[doc(hidden)]
-    pub fn of_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
+    pub fn from_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
+        Source::of_origin(name, origin)
+    }
+
+    pub(crate) fn of_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
         Source { name: name.into(), folder: PathBuf::new(), content: SourceContent::Binary(origin) }
     }
 

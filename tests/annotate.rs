@@ -16,7 +16,7 @@ use serde_json::Value;
 mod support;
 
 use support::folder::Folder;
-use support::properties::{annotation, every_byte_has_one_owner};
+use support::properties::{annotate_options, annotation, every_byte_has_one_owner};
 use support::root;
 use support::sources::example;
 
@@ -31,8 +31,8 @@ fn the_docs_show_the_output() {
     let page = fs::read_to_string(&path).unwrap();
     let bytes = example("linear.yaml", "pte");
     let origin = Origin::Bytes(bytes.into());
-    let range = AnnotateOptions { range: Some(0..0x40), ..AnnotateOptions::default() };
-    let segments = AnnotateOptions { only: Some(AnnotatePart::Segments), ..AnnotateOptions::default() };
+    let range = annotate_options(|options| options.range = Some(0..0x40));
+    let segments = annotate_options(|options| options.only = Some(AnnotatePart::Segments));
     let (before, _) = page.split_once("<!-- annotate --range 0..0x40 -->\n").unwrap();
     let (_, after) = page.split_once("<!-- end -->").unwrap();
     let updated = format!(
@@ -130,13 +130,13 @@ fn overlapping_vectors_take_linear_time_and_output() {
 fn ranges_and_parts_select_blocks() {
     let bytes = example("linear.yaml", "pte");
     let origin = Origin::Bytes(bytes.into());
-    let part = |only| annotation(&origin, "pte", &AnnotateOptions { only: Some(only), ..AnnotateOptions::default() });
+    let part = |only| annotation(&origin, "pte", &annotate_options(|options| options.only = Some(only)));
     let (headers, program, segments) =
         (part(AnnotatePart::Headers), part(AnnotatePart::Program), part(AnnotatePart::Segments));
     assert!(headers.starts_with("header\n") && !headers.contains("\ntable "));
     assert!(program.contains("table Program\n") && !program.contains("header\n") && !program.contains("\nsegment"));
     assert!(segments.contains("segment 0  constants") && !segments.contains("table Program"));
-    let range = AnnotateOptions { range: Some(0x40..0x44), ..AnnotateOptions::default() };
+    let range = annotate_options(|options| options.range = Some(0x40..0x44));
     let one = annotation(&origin, "pte", &range);
     assert!(
         one.starts_with("table Program\n") && one.lines().filter(|line| line.starts_with("table")).count() == 1,

@@ -136,7 +136,7 @@ fn loads(path: &Path) {
 
 /// Message about a constant that is stored in the program in spite of `external_data`.
 fn constant_inside(assembly: &Assembly) -> Option<String> {
-    assembly.program.plans().iter().find_map(|plan| {
+    assembly.program().plans().iter().find_map(|plan| {
         let inside = plan.tensors().find(|(_, tensor)| {
             matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None && !tensor.is_external()
         });
@@ -147,7 +147,7 @@ fn constant_inside(assembly: &Assembly) -> Option<String> {
 
 /// Names of all methods, in the order of the program.
 fn methods(assembly: &Assembly) -> impl Iterator<Item = &str> {
-    assembly.program.plans().iter().map(|plan| plan.name.as_deref().unwrap_or_default())
+    assembly.program().plans().iter().map(|plan| plan.name.as_deref().unwrap_or_default())
 }
 
 fn cases<'a>(assembly: &'a Assembly, method: &str) -> &'a [TestCase] {

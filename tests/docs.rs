@@ -147,9 +147,9 @@ fn the_picture_shows_the_bytes_of_an_example() {
         let line = format!("{:04x}  {}", 16 * row, hex.join(" "));
         assert!(readme.contains(&line), "README.md lacks `{line}`");
     }
-    let memory = &assembly.plan.memory[0];
+    let memory = &assembly.plan().memory[0];
     assert!(readme.contains(&format!("{} bytes for {} of tensors", memory.sizes[1], memory.unshared)));
-    let base = assembly.program_file().unwrap().emitted.placement.segment_base_offset;
+    let base = assembly.program_file().unwrap().emitted().placement.segment_base_offset;
     assert!(readme.contains(&format!("then at {base:04x}")));
 }
 

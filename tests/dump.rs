@@ -8,12 +8,12 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use pte_emit::data::Origin;
-use pte_emit::printer::{LargeData, PrintOptions};
+use pte_emit::printer::LargeData;
 use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 mod support;
 
-use support::properties::{first_file as bytes, print, print_options, survives_dump};
+use support::properties::{first_file as bytes, print, print_options, print_options_of, survives_dump};
 use support::{files_below, mutation, root};
 
 #[test]
@@ -67,7 +67,8 @@ fn long_sources_round_trip() {
     let file = bytes(&text);
     let origin = Origin::Bytes(file.as_slice().into());
     let print = || {
-        pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &print_options()).unwrap()
+        pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &print_options())
+            .unwrap()
     };
     let printed = print();
     assert_eq!(printed.difference, None);
@@ -79,7 +80,8 @@ fn long_sources_round_trip() {
     padded[end] = 1;
     let origin = Origin::Bytes(padded.as_slice().into());
     let printed =
-        pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &print_options()).unwrap();
+        pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &print_options())
+            .unwrap();
     assert_eq!(printed.difference, None);
     assert!(printed.text.ends_with(&format!("raw:\n  patch:\n    - {{at: {end:#x}, bytes: {{hex: \"01\"}}}}\n")));
 }
@@ -179,10 +181,11 @@ fn irregular_layouts_are_printed() {
     ];
     for (expected, file) in files {
         for explicit in [false, true] {
-            let options = PrintOptions { explicit, large_data: LargeData::Inline, file: String::new() };
+            let options = print_options_of(explicit, LargeData::Inline, "");
             let origin = Origin::Bytes(file.as_slice().into());
             let printed =
-                pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options).unwrap();
+                pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &options)
+                    .unwrap();
             assert_eq!(printed.difference, None, "{expected}:\n{}", printed.text);
             assert!(printed.text.contains(expected), "{expected}:\n{}", printed.text);
             assert!(bytes(&printed.text) == file, "{expected}:\n{}", printed.text);
@@ -218,7 +221,7 @@ fn irregular_ptd_layouts_are_printed() {
     for (expected, file) in files {
         let origin = Origin::Bytes(file.as_slice().into());
         let printed =
-            pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &print_options())
+            pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &print_options())
                 .unwrap();
         assert_eq!(printed.difference, None, "{expected}:\n{}", printed.text);
         assert!(printed.text.contains(expected), "{expected}:\n{}", printed.text);
@@ -242,7 +245,7 @@ fn externalizing_and_internalizing_reproduces_the_file() {
     for name in ["linear", "multi", "conv_dyn", "conv_xnn", "stateful_init", "add", "topk", "bf16", "channels_last"] {
         let original = root().join(format!("tests/golden/upstream/bytes/{name}/model.pte"));
         let run = |path: &Path, overrides: &AssembleOptions| {
-            assemble(&Source::of_origin("model.pte", Origin::File(path.into())), overrides)
+            assemble(&Source::from_origin("model.pte", Origin::File(path.into())), overrides)
                 .unwrap_or_else(|error| panic!("{name}: {error}"))
         };
         let split = run(&original, &{
@@ -281,7 +284,7 @@ fn externalizing_and_internalizing_keeps_copies() {
         (folder.path().join("o.pte"), folder.path().join("s.pte"), folder.path().join("s.ptd"));
     std::fs::write(&original, bytes(text)).unwrap();
     let run = |path: &Path, overrides: AssembleOptions| {
-        assemble(&Source::of_origin("o", Origin::File(path.into())), &overrides).expect("a valid file")
+        assemble(&Source::from_origin("o", Origin::File(path.into())), &overrides).expect("a valid file")
     };
     let split = run(&original, {
         let mut options = AssembleOptions::default();
@@ -310,7 +313,7 @@ fn a_missing_key_is_an_error() {
         options
     };
     let report =
-        assemble(&Source::of_origin("model.pte", Origin::File(path.into())), &overrides).unwrap_err().to_string();
+        assemble(&Source::from_origin("model.pte", Origin::File(path.into())), &overrides).unwrap_err().to_string();
     assert!(report.contains("unknown key `2.weight`"), "{report}");
 }
 
@@ -329,7 +332,7 @@ proptest! {
             changed[at] = byte;
         }
         let origin = Origin::Bytes(changed.clone().into());
-        if let Ok(printed) = pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &print_options())
+        if let Ok(printed) = pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &print_options())
             && printed.difference.is_none()
         {
             prop_assert!(bytes(&printed.text) == changed);

@@ -2,7 +2,15 @@
 
 use std::path::Path;
 
-use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
+use pretty_assertions::assert_eq;
+use pte_emit::program::{
+    BackendDelegate, Chain, EValue, ExecutionPlan, ExternalData, Instruction, Memory, NamedData, Program, Tensor,
+    TensorData,
+};
+use pte_emit::{
+    Argument, Assembly, Blob, BlobId, MethodBuilder, Options as AssembleOptions, Resolved, ScalarType, Source, Value,
+    assemble,
+};
 
 // Its main function is run by nobody here.
 #[allow(dead_code)]
@@ -43,4 +51,302 @@ methods:
     let built = example::linear().unwrap().to_files(&AssembleOptions::default()).unwrap();
     let bytes = |assembly: &Assembly| assembly.program_file().unwrap().to_vec().unwrap();
     assert!(bytes(&from_yaml) == bytes(&built));
+}
+
+const FLOAT: ScalarType = ScalarType::FLOAT;
+
+/// Returns the messages of the error for these methods, without `error: `.
+fn errors(methods: impl IntoIterator<Item = MethodBuilder>) -> Vec<String> {
+    let error = Resolved::from_methods(methods).unwrap_err();
+    error.diagnostics().iter().map(|diagnostic| diagnostic.message.clone()).collect()
+}
+
+/// Returns the message for a method `f` that `build` adds to, and that has the output `y`.
+fn error_of(build: impl FnOnce(&mut MethodBuilder)) -> String {
+    let mut method = MethodBuilder::new("f");
+    build(&mut method);
+    let [message] = &*errors([method]) else { panic!("one message") };
+    message.clone()
+}
+
+#[test]
+fn duplicate_method_names_are_an_error() {
+    let methods = ["f", "g", "f"].map(MethodBuilder::new);
+    assert_eq!(errors(methods), ["duplicate method name `f`"]);
+}
+
+/// The same program as YAML has the same warning.
+#[test]
+fn warnings_of_a_builder_are_kept() {
+    let mut forward = MethodBuilder::new("forward");
+    let x = forward.input(FLOAT, &[2]);
+    let y = forward.call("aten::relu_typo.out", &[x.into()], FLOAT, &[2]);
+    forward.output(y);
+    let assembly = Resolved::from_methods([forward]).unwrap().to_files(&AssembleOptions::default()).unwrap();
+    let [warning] = &*assembly.warnings.diagnostics else { panic!("one warning") };
+    let expected = "method `forward`, instruction 0 (aten::relu_typo.out): ";
+    assert!(warning.message.starts_with(expected), "{}", warning.message);
+    assert_eq!(warning.help.as_deref(), Some("did you mean `aten::relu.out`?"));
+}
+
+#[test]
+fn errors_of_a_builder_name_the_method_and_the_call_or_value() {
+    let of_a_size = error_of(|f| _ = f.input(FLOAT, &[2, -2]));
+    assert_eq!(of_a_size, "method `f`, input 0: a size cannot be -2");
+    let of_data = error_of(|f| {
+        let w = f.constant(&[3], &[1.0f32, 2.0]);
+        f.name(w, "fc.weight");
+    });
+    assert_eq!(of_data, "method `f`, constant 0 (fc.weight): the data have 8 bytes, float32 [3] has 12 bytes");
+    let of_an_argument = error_of(|f| {
+        let x = f.input(FLOAT, &[2]);
+        f.call("aten::relu.out", &[x.into()], FLOAT, &[2]);
+        f.call("aten::add.out", &[x.into(), "2".into()], FLOAT, &[2]);
+    });
+    let expected =
+        "method `f`, instruction 1 (aten::add.out), argument 1: expected Tensor for `other`, found the string `2`";
+    assert_eq!(of_an_argument, expected);
+    let of_a_result = error_of(|f| {
+        let (x, y) = (f.input(FLOAT, &[2, 2]), f.tensor(FLOAT, &[2, 2]));
+        f.call_into("aten::topk.values", &[x.into(), 1.into()], &[y, y]);
+    });
+    assert!(of_a_result.starts_with("method `f`, instruction 0 (aten::topk.values), result 1: "), "{of_a_result}");
+    assert!(of_a_result.contains("`tensor 0`"), "{of_a_result}");
+    let of_an_output = error_of(|f| {
+        let y = f.tensor(FLOAT, &[2, 2]);
+        f.output(y);
+    });
+    assert_eq!(of_an_output, "method `f`, output 0: nothing writes the output `tensor 0`");
+}
+
+#[test]
+fn values_of_another_builder_are_errors() {
+    type Use = fn(&mut MethodBuilder, Value);
+    let uses: [(Use, &str); 8] = [
+        (|f, value| f.name(value, "w"), "method `f`: cannot set the name `w`"),
+        (|f, value| f.dynamic(value), "method `f`: cannot mark a tensor as dynamic"),
+        (|f, value| f.output(value), "method `f`, output 0"),
+        (|f, value| _ = f.call("m::a", &[value.into()], FLOAT, &[1]), "method `f`, instruction 0 (m::a), argument 0"),
+        (|f, value| f.call_into("m::a", &[], &[value]), "method `f`, instruction 0 (m::a), result 0"),
+        (
+            |f, value| f.call_into("m::a", &[Argument::list(&[None, Some(value)])], &[]),
+            "method `f`, instruction 0 (m::a), argument 0[1]",
+        ),
+        (|f, value| f.call_into("m::a", &[[value].into()], &[]), "method `f`, instruction 0 (m::a), argument 0[0]"),
+        (|f, value| f.call_delegate("Mine", [], &[value]), "method `f`, instruction 0 (Mine), argument 0"),
+    ];
+    let mut other = MethodBuilder::new("other");
+    let values = [other.input(FLOAT, &[1]), other.input(FLOAT, &[1])];
+    for (number, (use_of, expected)) in uses.into_iter().enumerate() {
+        // A value that would be out of range, and one that would be another value.
+        for value in values {
+            let message = error_of(|f| {
+                f.input(FLOAT, &[1]);
+                use_of(f, value);
+            });
+            assert_eq!(message, format!("{expected}: the value is one of another MethodBuilder"), "use {number}");
+        }
+    }
+}
+
+#[test]
+fn constants_and_arguments_of_all_types() {
+    let mut forward = MethodBuilder::new("forward");
+    let half = [half::f16::from_f32(1.0), half::f16::from_f32(-2.0)];
+    let brain = [half::bf16::from_f32(1.0)];
+    let constants = [
+        forward.constant(&[3], &[true, false, true]),
+        forward.constant(&[2], &half),
+        forward.constant(&[1], &brain),
+        forward.constant_bytes(ScalarType::parse("uint16").unwrap(), &[2], [1, 0, 2, 0]),
+        forward.state_bytes(ScalarType::parse("qint8").unwrap(), &[2], vec![3, 4]),
+    ];
+    let lists = [[0.5, 2.0].into(), [true, false].into(), [constants[0], constants[1]].into(), [1, 2].into()];
+    forward.call_into("mine::all", &lists, &[]);
+    let empty: [Argument; 3] = [[0.0; 0].into(), [false; 0].into(), [0i64; 0].into()];
+    forward.call_into("mine::all", &empty, &[]);
+    constants.into_iter().for_each(|value| forward.output(value));
+
+    let program = Resolved::from_methods([forward]).unwrap().program;
+    let plan = &program.plans()[0];
+    let of = |(index, tensor): (usize, &Tensor)| match tensor.data {
+        TensorData::Blob(blob) if index < 5 => (tensor.scalar_type.to_string(), program.blob(blob).to_vec().unwrap()),
+        _ => panic!("a constant or a state"),
+    };
+    let found: Vec<(String, Vec<u8>)> = plan.tensors().map(of).collect();
+    let expected = [
+        ("bool", vec![1, 0, 1]),
+        ("float16", vec![0, 0x3c, 0, 0xc0]),
+        ("bfloat16", vec![0x80, 0x3f]),
+        ("uint16", vec![1, 0, 2, 0]),
+        ("qint8", vec![3, 4]),
+    ];
+    assert_eq!(found, expected.map(|(name, bytes)| (name.to_owned(), bytes)));
+    for value in [
+        EValue::DoubleList(Some(vec![0.5, 2.0])),
+        EValue::BoolList(Some(vec![true, false])),
+        EValue::TensorList(Some(vec![0, 1])),
+        EValue::DoubleList(Some(vec![])),
+        EValue::BoolList(Some(vec![])),
+        EValue::IntList(Some(vec![])),
+    ] {
+        assert!(plan.values().contains(&value), "{value:?} in {:?}", plan.values());
+    }
+}
+
+/// A method `forward` with these values.
+fn method(values: Vec<EValue>) -> ExecutionPlan {
+    ExecutionPlan {
+        name: Some("forward".to_owned()),
+        values: Some(values),
+        inputs: Some(vec![]),
+        outputs: Some(vec![]),
+        chains: Some(vec![Chain { instructions: Some(vec![]), ..Chain::default() }]),
+        operators: Some(vec![]),
+        delegates: Some(vec![]),
+        ..ExecutionPlan::default()
+    }
+}
+
+fn constant(data: BlobId) -> EValue {
+    EValue::Tensor(Tensor { data: TensorData::Blob(data), memory: Memory::None, ..Tensor::new(FLOAT, &[1]) })
+}
+
+fn planning_error(program: &Program) -> String {
+    program.to_files(&AssembleOptions::default()).unwrap_err().to_string()
+}
+
+#[test]
+fn planning_errors_of_a_program_without_a_source_begin_with_the_path() {
+    let mut program = Program::default();
+    let data = program.add_blob(Blob::bytes([0; 8]));
+    program.execution_plan = Some(vec![method(vec![EValue::Null, constant(data)])]);
+    let expected = "error: methods.forward.values[1]: the tensor has 4 bytes, its data have 8 bytes";
+    assert_eq!(planning_error(&program), expected);
+
+    let named = |key: &str| NamedData { key: key.to_owned(), data, alignment: 1 };
+    let program = Program { named_data: Some(vec![named("a"), named("a")]), execution_plan: None, ..program };
+    assert_eq!(planning_error(&program), "error: named_data[1]: duplicate key `a` (first defined here: named_data[0])");
+}
+
+#[test]
+fn unknown_blobs_are_errors_with_the_path() {
+    let missing = BlobId(7);
+    let of_method = |change: fn(&mut ExecutionPlan)| {
+        let mut forward = method(vec![EValue::Null]);
+        change(&mut forward);
+        Program { execution_plan: Some(vec![forward]), ..Program::default() }
+    };
+    let delegate = |plan: &mut ExecutionPlan| {
+        let delegate = BackendDelegate { id: None, processed: BlobId(7), inline: None, compile_specs: None };
+        plan.delegates = Some(vec![delegate]);
+    };
+    let named = NamedData { key: "k".to_owned(), data: missing, alignment: 1 };
+    let external = ExternalData { key: "k".to_owned(), tag: None, data: missing, alignment: 1, tensor_layout: None };
+    let cases = [
+        (of_method(|plan| plan.values = Some(vec![constant(BlobId(7))])), "methods.forward.values[0]"),
+        (of_method(delegate), "methods.forward.delegates[0]"),
+        (Program { named_data: Some(vec![named]), ..Program::default() }, "named_data[0]"),
+        (Program { external_data: vec![external], ..Program::default() }, "external_data[0]"),
+    ];
+    for (program, path) in cases {
+        assert_eq!(planning_error(&program), format!("error: {path}: unknown blob 7: the program has 0 blobs"));
+    }
+}
+
+/// The size limit includes padding: writing it would fill the memory.
+#[test]
+fn a_large_alignment_exceeds_the_size_limit() {
+    let mut program = Program { execution_plan: Some(vec![method(vec![])]), ..Program::default() };
+    let data = [program.add_blob(Blob::bytes([1])), program.add_blob(Blob::bytes([2]))];
+    let named = |(key, data): (&str, BlobId)| NamedData { key: key.to_owned(), data, alignment: 1 << 40 };
+    program.named_data = Some(["a", "b"].into_iter().zip(data).map(named).collect());
+    let message = planning_error(&program);
+    assert!(message.contains("named_data[") && message.contains("1099511627777 bytes"), "{message}");
+    let mut options = AssembleOptions::default();
+    options.max_size = Some(u64::MAX);
+    assert!(program.to_files(&options).is_ok(), "the limit can be raised");
+}
+
+/// Programs that no stage may panic on: results are errors, or files that the runtime rejects.
+#[test]
+fn inconsistent_programs_do_not_panic() {
+    let tensor = |change: fn(&mut Tensor)| {
+        let mut tensor = Tensor::new(FLOAT, &[4]);
+        change(&mut tensor);
+        method(vec![EValue::Tensor(tensor)])
+    };
+    let with = |change: fn(&mut ExecutionPlan)| {
+        let mut plan = method(vec![EValue::Tensor(Tensor::new(FLOAT, &[4])), EValue::IntList(Some(vec![9, -1]))]);
+        change(&mut plan);
+        plan
+    };
+    fn calls(plan: &mut ExecutionPlan, instruction: Instruction) {
+        plan.chains = Some(vec![Chain { instructions: Some(vec![instruction]), ..Chain::default() }]);
+    }
+    let plans = [
+        tensor(|tensor| tensor.memory = Memory::View { base: 0 }),
+        tensor(|tensor| tensor.memory = Memory::View { base: 99 }),
+        tensor(|tensor| tensor.memory = Memory::View { base: u32::MAX }),
+        tensor(|tensor| tensor.memory = Memory::Auto { pool: Some(0), persistent: false }),
+        tensor(|tensor| tensor.memory = Memory::Auto { pool: Some(u32::MAX), persistent: true }),
+        tensor(|tensor| tensor.memory = Memory::At { pool: 0, offset: 0 }),
+        tensor(|tensor| tensor.memory = Memory::At { pool: u32::MAX, offset: u64::MAX }),
+        tensor(|tensor| tensor.memory = Memory::At { pool: 1, offset: u64::MAX }),
+        tensor(|tensor| tensor.sizes = None),
+        tensor(|tensor| tensor.sizes = Some([i32::MAX; 4].as_slice().into())),
+        tensor(|tensor| tensor.sizes = Some([-1].as_slice().into())),
+        tensor(|tensor| tensor.scalar_type = ScalarType(-128)),
+        tensor(|tensor| tensor.dim_order = None),
+        tensor(|tensor| tensor.dim_order = Some(vec![255; 300].into())),
+        tensor(|tensor| tensor.data = TensorData::Elsewhere(Some(u32::MAX))),
+        tensor(|tensor| tensor.shape_dynamism = -1),
+        with(|plan| plan.memory.alignment = Some(0)),
+        with(|plan| plan.memory.alignment = Some(u64::MAX)),
+        with(|plan| plan.memory.padding = Some(u64::MAX)),
+        with(|plan| plan.memory.reserved = vec![u64::MAX; 3]),
+        with(|plan| plan.memory.non_const_buffer_sizes = Some(vec![])),
+        with(|plan| plan.memory.non_const_buffer_sizes = Some(vec![i64::MIN, -1])),
+        with(|plan| plan.inputs = Some(vec![-1, i32::MAX])),
+        with(|plan| plan.outputs = Some(vec![i32::MIN, 7])),
+        with(|plan| plan.values = None),
+        with(|plan| plan.chains = None),
+        with(|plan| calls(plan, Instruction::MoveCall { move_from: -1, move_to: i32::MAX })),
+        with(|plan| calls(plan, Instruction::FreeCall { value_index: 77 })),
+        with(|plan| calls(plan, Instruction::JumpFalseCall { cond_value_index: -9, destination_instruction: -3 })),
+        with(|plan| {
+            calls(plan, Instruction::DelegateCall { delegate_index: 5, args: Some([-1, 99].as_slice().into()) })
+        }),
+        with(|plan| calls(plan, Instruction::KernelCall { op_index: 5, args: Some([-1, 99].as_slice().into()) })),
+    ];
+    for plan in plans {
+        let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+        if let Ok(assembly) = program.to_files(&AssembleOptions::default()) {
+            assembly.program_file().unwrap().to_vec().unwrap();
+        }
+    }
+    let mut program = Program::default();
+    let data = program.add_blob(Blob::bytes([1, 2]));
+    for alignment in [0, 3, u64::MAX] {
+        let named = NamedData { key: "k".to_owned(), data, alignment };
+        let external = ExternalData { key: "e".to_owned(), tag: None, data, alignment, tensor_layout: None };
+        program.named_data = Some(vec![named.clone(), NamedData { key: "l".to_owned(), ..named }]);
+        program.external_data = vec![external];
+        program.execution_plan = Some(vec![method(vec![])]);
+        let _ = program.to_files(&AssembleOptions::default());
+    }
+}
+
+#[test]
+fn a_safetensors_has_no_methods() {
+    let source = Source::yaml("getter.yaml", "methods: {get_eps: {outputs: [1.0e-5]}}", "");
+    let error = assemble(&source, &AssembleOptions::default()).unwrap().safetensors().unwrap_err().to_string();
+    assert_eq!(error, "getter.yaml: error: a .safetensors has no methods, the program has 1 method");
+}
+
+#[test]
+fn a_program_without_methods_cannot_be_bundled() {
+    let source = Source::yaml("weights.yaml", "named_data: {k: {data: {text: a}}}", "");
+    let error = assemble(&source, &AssembleOptions::default()).unwrap().bundled().unwrap_err().to_string();
+    assert_eq!(error, "weights.yaml: error: a bundled program needs methods");
 }

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions, rules};
 use pte_emit::data::Blob;
 use pte_emit::data::Origin;
-use pte_emit::printer::{LargeData, PrintOptions};
+use pte_emit::printer::PrintOptions;
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, ExecutionPlan};
 use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
@@ -96,7 +96,7 @@ impl Example {
     fn files(&self) -> Vec<(String, Vec<u8>)> {
         let assembly = self.assemble();
         if self.is_bundle() {
-            return vec![("model.bpte".into(), assembly.bundled().unwrap().file(&[], &[]).to_vec().unwrap())];
+            return vec![("model.bpte".into(), assembly.bundled().unwrap().to_vec().unwrap())];
         }
         let program = assembly.program_file().unwrap().to_vec().unwrap();
         let data = assembly.data_files().enumerate();
@@ -209,13 +209,15 @@ fn commands_do_not_panic(example: &Example) {
 }
 
 fn options(explicit: bool) -> PrintOptions {
-    PrintOptions { explicit, large_data: LargeData::Inline, file: "file".into() }
+    let mut options = PrintOptions::default();
+    (options.explicit, options.file) = (explicit, "file".to_owned());
+    options
 }
 
 /// File of an assembly with the extension of `name`.
 fn file(assembly: &Assembly, name: &str) -> std::io::Result<Vec<u8>> {
     match assembly.data_files().next() {
-        _ if name.ends_with(".bpte") => assembly.bundled()?.file(&[], &[]).to_vec(),
+        _ if name.ends_with(".bpte") => assembly.bundled()?.to_vec(),
         Some((_, data)) if name.ends_with(".ptd") => data.to_vec(),
         _ => assembly.program_file().ok_or_else(|| std::io::Error::other("no methods"))?.to_vec(),
     }
@@ -227,18 +229,20 @@ fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)])
     for (name, bytes) in files {
         let origin = Origin::Bytes(bytes.as_slice().into());
         // These must not panic; their results are not compared.
-        let _ = pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options(true));
-        let _ = assemble(&Source::of_origin(name, origin.clone()), &AssembleOptions::default())
+        let _ = pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &options(true));
+        let _ = assemble(&Source::from_origin(name, origin.clone()), &AssembleOptions::default())
             .map(|assembly| file(&assembly, name));
-        let printed =
-            match pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), Path::new(""), &options(false))
-            {
-                Ok(printed) => printed,
-                Err(error) => {
-                    differences += &format!("{name}: cannot be read: {}\n", error.diagnostics()[0].message);
-                    continue;
-                }
-            };
+        let printed = match pte_emit::print(
+            &pte_emit::Source::from_origin("dump", origin.clone()),
+            Path::new(""),
+            &options(false),
+        ) {
+            Ok(printed) => printed,
+            Err(error) => {
+                differences += &format!("{name}: cannot be read: {}\n", error.diagnostics()[0].message);
+                continue;
+            }
+        };
         let input = Source::yaml(name, &printed.text, Path::new(""));
         let again = assemble(&input, &AssembleOptions::default()).ok().map(|assembly| file(&assembly, name));
         match (again, printed.difference) {
@@ -261,7 +265,7 @@ fn in_the_real_runtime(example: &Example) {
     let folder = tempfile::tempdir().unwrap();
     let assembly = example.assemble();
     let (pte, ptds) = files::write(&assembly, folder.path()).unwrap();
-    let plans = assembly.program.plans();
+    let plans = assembly.program().plans();
     let answer = |mode| answer(&RUNNER, &pte, &ptds, mode, plans).unwrap_or_else(|error| panic!("{error}"));
     if snapshot::blessing() {
         let mut answers = MODES.iter().zip(expected).map(|((_, mode), expected)| {

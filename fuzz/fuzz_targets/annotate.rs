@@ -14,8 +14,9 @@ fuzz_target!(|bytes: &[u8]| {
     for format in [Format::Program, Format::FlatTensor, Format::BundledProgram] {
         for json in [false, true] {
             let mut out = Vec::new();
-            annotate(&origin, format, &AnnotateOptions { json, ..AnnotateOptions::default() }, &mut out)
-                .expect("no file is read");
+            let mut options = AnnotateOptions::default();
+            options.json = json;
+            annotate(&origin, format, &options, &mut out).expect("no file is read");
             let text = String::from_utf8(out).expect("it is UTF-8");
             if json {
                 // Regions are contiguous from the first to the last byte.

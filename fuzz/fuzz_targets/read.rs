@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::data::Origin;
-use pte_emit::printer::{LargeData, PrintOptions};
+use pte_emit::printer::PrintOptions;
 use pte_emit::{Assembly, Options as AssembleOptions, Source};
 
 /// Maximum size of files in bytes: alignments up to 1 GiB add as much padding.
@@ -18,8 +18,8 @@ const MAX_FILE: u64 = 16 << 20;
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());
     let folder = Path::new("no/such/folder");
-    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
-    if let Ok(printed) = pte_emit::print(&pte_emit::Source::of_origin("dump", origin.clone()), folder, &options)
+    let options = PrintOptions::default();
+    if let Ok(printed) = pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), folder, &options)
         && printed.difference.is_none()
     {
         let input = Source::yaml("fuzz.yaml", &printed.text, folder);
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(written(&assembly, bytes.get(4..6)).as_deref() == Some(bytes), "{}", printed.text);
     }
     if let Ok(assembly) =
-        pte_emit::assemble(&Source::of_origin("fuzz.pte", origin.clone()), &AssembleOptions::default())
+        pte_emit::assemble(&Source::from_origin("fuzz.pte", origin.clone()), &AssembleOptions::default())
     {
         written(&assembly, None);
     }
@@ -38,9 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn written(assembly: &Assembly, kind: Option<&[u8]>) -> Option<Vec<u8>> {
     let small = |file: &pte_emit::OutputFile<'_>| file.size().is_some_and(|size| size <= MAX_FILE);
     match kind {
-        Some(b"BP") => {
-            Some(assembly.bundled().and_then(|bundle| bundle.file(&[], &[]).to_vec()).expect("no file is read"))
-        }
+        Some(b"BP") => Some(assembly.bundled().expect("no file is read").to_vec().expect("no file is read")),
         Some(b"FT") => {
             let (_, file) = assembly.data_files().next()?;
             small(&file).then(|| file.to_vec().expect("no file is read"))

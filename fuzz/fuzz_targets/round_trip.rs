@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::data::Origin;
-use pte_emit::printer::{LargeData, PrintOptions};
+use pte_emit::printer::PrintOptions;
 use pte_emit::{Options as AssembleOptions, Source};
 
 /// Maximum size of data and files in bytes.
@@ -27,15 +27,15 @@ fn file(text: &str) -> Option<Vec<u8>> {
     let assembly = pte_emit::assemble(&input, &overrides).ok()?;
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1))?;
     let small = file.size().is_some_and(|size| size <= MAX_SIZE)
-        && file.overrides.is_none_or(|overrides| overrides.patches.is_empty());
+        && file.overrides().is_none_or(|overrides| overrides.patches.is_empty());
     small.then(|| file.to_vec().expect("no file is read"))
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let Some(assembled) = std::str::from_utf8(bytes).ok().and_then(file) else { return };
-    let options = PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() };
+    let options = PrintOptions::default();
     let origin = Origin::Bytes(assembled.as_slice().into());
-    let printed = pte_emit::print(&Source::of_origin("fuzz", origin.clone()), Path::new("no/such/folder"), &options)
+    let printed = pte_emit::print(&Source::from_origin("fuzz", origin.clone()), Path::new("no/such/folder"), &options)
         .expect("an assembled file is readable");
     assert_eq!(printed.difference, None, "{}", printed.text);
     assert!(file(&printed.text).as_deref() == Some(&assembled[..]), "{}", printed.text);

@@ -41,13 +41,16 @@ const PIECE: u64 = 1 << 14;
 /// let yaml = Source::open("examples/add.yaml".as_ref())?;
 /// let bytes = assemble(&yaml, &Options::default())?.program_file().unwrap().to_vec()?;
 ///
-/// let options = AnnotateOptions { only: Some(AnnotatePart::Headers), json: true, ..AnnotateOptions::default() };
+/// let mut options = AnnotateOptions::default();
+/// options.only = Some(AnnotatePart::Headers);
+/// options.json = true;
 /// let mut json = Vec::new();
 /// annotate(&Source::binary("add.pte", &bytes), &options, &mut json)?;
 /// assert!(String::from_utf8(json)?.contains(r#""value":"ET12","meaning":"file identifier""#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct AnnotateOptions {
     /// Print only blocks that overlap these bytes.
     pub range: Option<Range<u64>>,
@@ -61,6 +64,7 @@ pub struct AnnotateOptions {
 
 /// A part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AnnotatePart {
     /// The first bytes, with the extended header.
     Headers,

@@ -81,7 +81,7 @@ pub struct Findings {
 
 impl Findings {
     /// Returns an empty list; rules that do not apply to `profile` are ignored.
-    pub fn new(profile: Profile) -> Findings {
+    pub(crate) fn new(profile: Profile) -> Findings {
         Findings { profile, list: Vec::new(), counts: vec![0; rules::RULES.len()] }
     }
 
@@ -90,7 +90,7 @@ impl Findings {
     ///
     /// # Panics
     /// If no rule has this id.
-    pub fn add(&mut self, id: &str, finding: impl FnOnce() -> (Location, String, String)) {
+    pub(crate) fn add(&mut self, id: &str, finding: impl FnOnce() -> (Location, String, String)) {
         let (index, rule) = rules::find(id).unwrap_or_else(|| panic!("unknown rule {id}"));
         if !rule.applies(self.profile) {
             return;
@@ -104,7 +104,7 @@ impl Findings {
     }
 
     /// Appends findings of another step, whose rules differ from those of this one.
-    pub fn append(&mut self, mut other: Findings) {
+    pub(crate) fn append(&mut self, mut other: Findings) {
         self.list.append(&mut other.list);
         self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
     }

@@ -73,8 +73,7 @@ fn byte_of(bytes: &[u8], element: &Element) -> Option<usize> {
     };
     match part {
         Part::Whole => Some(plan.at),
-        Part::Value(index) | Part::Item(index, _) => entry(execution_plan::values, index),
-        Part::Input(index) => integer(execution_plan::inputs, index),
+        Part::Value(index) => entry(execution_plan::values, index),
         Part::Output(index) => integer(execution_plan::outputs, index),
         Part::Delegate(index) => entry(execution_plan::delegates, index),
         Part::Operator(index) => entry(execution_plan::operators, index),

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 /// Severity of the violation of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum RuleSeverity {
     /// The bytes cannot be read.
     Malformed,
@@ -34,6 +35,7 @@ impl fmt::Display for RuleSeverity {
 
 /// Runtime that a file is validated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Profile {
     /// All builds on a 64-bit machine: a file must be valid for each.
     #[default]
@@ -664,7 +666,7 @@ pub static RULES: &[Rule] = rules! {
     "A given .ptd has no errors."
     "The runtime does not verify it."
     "crashes, or uses wrong weights"
-    "`--with` a damaged file"
+    "a damaged .ptd beside a program"
 
     "G-22" Invalid ALL
     "A method has lists of inputs, outputs and buffer sizes."
@@ -916,7 +918,7 @@ pub static RULES: &[Rule] = rules! {
     "External data of a program are checked with the .ptd that contains them."
     "Sizes and types in the .pte and the .ptd must agree."
     "rejects it with `InvalidState` when the method is loaded without a .ptd"
-    "a program with external weights checked without `--with`"
+    "a program with external weights checked without its .ptd"
 
     "T-31" Invalid ALL
     "A tensor with external data has a name."
@@ -943,19 +945,19 @@ pub static RULES: &[Rule] = rules! {
     "a tensor of 24 bytes with a segment of 4"
 
     "T-40" Invalid ALL
-    "Elements of a bool constant are 0 or 1 (checked with `--data`)."
+    "Elements of a bool constant are 0 or 1 (checked with the option `data`)."
     "Compilers assume it, and kernels add them or use them as indices."
     "undefined behaviour"
     "a bool tensor with the byte 2"
 
     "T-41" Note ALL
-    "Elements of a constant are not NaN (checked with `--data`)."
+    "Elements of a constant are not NaN (checked with the option `data`)."
     "NaN propagates to all results; few models contain it on purpose."
     "computes with it"
     "a weight with a NaN"
 
     "T-42" Suspicious ALL
-    "The data of a tensor are readable (checked with `--data`)."
+    "The data of a tensor are readable (checked with the option `data`)."
     "Unreadable data cannot be checked."
     "depends on why they are unreadable"
     "a file that is truncated while it is checked"
@@ -1236,7 +1238,7 @@ pub static RULES: &[Rule] = rules! {
     "An operator is registered by the runtime."
     "Other operators need a custom build of the runtime, and their arguments cannot be checked."
     "rejects it with `OperatorMissing` when the method is loaded, unless such a kernel is registered"
-    "mine::scale.out without a line in the file of --ops"
+    "mine::scale.out, not declared as a custom operator"
 
     "O-9" Invalid ALL
     "A delegate call has arguments."

@@ -57,9 +57,9 @@ pub static FORMATS: &[OutputFormat] = &[
         has_methods: true,
         is_single_file: false,
         files: |assembly| {
-            let bundle = assembly.bundled()?;
-            let size = bundle.file(&[], &[]).size().unwrap_or(u64::MAX);
-            let content = OutputContent::new(size, move |out| bundle.file(&[], &[]).write_out(out));
+            let bundle = assembly.bundle()?;
+            let size = bundle.file().size().unwrap_or(u64::MAX);
+            let content = OutputContent::new(size, move |out| bundle.file().write_out(out));
             Ok(with_data(Some(content), assembly))
         },
         validate: |_, files, options| {
@@ -74,7 +74,7 @@ pub static FORMATS: &[OutputFormat] = &[
         has_methods: false,
         is_single_file: true,
         files: |assembly| {
-            let tensors = assembly.safetensors()?;
+            let tensors = assembly.tensors()?;
             let content = OutputContent::new(tensors.size(), move |out| tensors.write_out(out));
             Ok(vec![(OutputName::Main, content)])
         },

@@ -21,7 +21,8 @@ pub struct BlobId(pub u32);
 /// let source = Source::yaml("zeros.yaml", yaml, ".");
 /// let program = resolve(parse(&source)?)?.program;
 /// let blob: &Blob = &program.blobs[0];
-/// assert_eq!(blob.len, 4000);
+/// assert_eq!(blob.len(), 4000);
+/// assert!(!blob.is_empty());
 /// assert_eq!(blob.file(), None); // the bytes are generated
 /// assert_eq!(blob.read_at(8, 2)?, [0, 0]);
 /// assert_eq!(blob.to_vec()?, [0; 4000]);
@@ -33,9 +34,9 @@ pub struct BlobId(pub u32);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blob {
     /// Length in bytes.
-    pub len: u64,
+    pub(crate) len: u64,
     /// Source of the bytes.
-    pub source: BlobSource,
+    pub(crate) source: BlobSource,
     /// Equal data with the same number are stored once; 0 by default.
     pub copy: u32,
 }
@@ -98,7 +99,7 @@ pub enum BlobSource {
 
 impl Blob {
     /// Creates a blob of `len` bytes.
-    pub fn new(len: u64, source: BlobSource) -> Blob {
+    pub(crate) fn new(len: u64, source: BlobSource) -> Blob {
         Blob { len, source, copy: 0 }
     }
 
@@ -108,9 +109,26 @@ impl Blob {
         Blob::new(bytes.len() as u64, BlobSource::Bytes(bytes))
     }
 
+    /// Returns the length in bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Returns true if the blob has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the source of the bytes.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub fn source(&self) -> &BlobSource {
+        &self.source
+    }
+
     /// Reorders elements of `element` bytes from dimension order `from` to `to`. Returns the blob unchanged if the orders are
     /// equivalent, or if its length does not match the sizes.
-    pub fn reordered(self, element: u64, sizes: &[i32], from: &[u8], to: &[u8]) -> Blob {
+    pub(crate) fn reordered(self, element: u64, sizes: &[i32], from: &[u8], to: &[u8]) -> Blob {
         // The position of a dimension of size 1 does not matter.
         let significant = |order: &[u8]| -> Vec<u8> {
             order.iter().copied().filter(|d| sizes.get(usize::from(*d)) != Some(&1)).collect()
@@ -140,7 +158,7 @@ impl Blob {
     }
 
     /// Converts elements of type `from` to type `to`. `None` for unknown and opaque types, and if the length overflows.
-    pub fn converted(self, from: ScalarType, to: ScalarType) -> Option<Blob> {
+    pub(crate) fn converted(self, from: ScalarType, to: ScalarType) -> Option<Blob> {
         if from == to {
             return Some(self);
         }

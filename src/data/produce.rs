@@ -163,7 +163,7 @@ impl Blob {
     ///
     /// # Errors
     /// As [`Blob::copy_to`].
-    pub fn read_several<const N: usize>(&self, offsets: [u64; N], len: usize) -> io::Result<Vec<u8>> {
+    pub(crate) fn read_several<const N: usize>(&self, offsets: [u64; N], len: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; N * len];
         if bytes.is_empty() {
             return Ok(bytes);

@@ -101,8 +101,8 @@ impl File<'_> {
     ///
     /// # Errors
     /// Data that cannot be read.
+    #[cfg(any(test, feature = "internals"))]
     pub fn to_vec(&self) -> io::Result<Vec<u8>> {
-        // Capacity for the metadata only; the size of the data is not verified yet.
         let mut bytes = Vec::with_capacity(self.placement.program_size as usize);
         self.write(&mut bytes)?;
         Ok(bytes)

@@ -18,5 +18,5 @@ pub mod table;
 pub mod words;
 
 pub use container::Format;
-pub use scalar_type::ScalarType;
+pub use scalar_type::{ScalarType, ScalarTypeInfo};
 pub use table::{Field, Kind, TableSchema};

@@ -73,7 +73,14 @@ pub enum Encoding {
     Opaque,
 }
 
-/// Properties of an element type.
+/// Properties of an element type: the result of [`ScalarType::info`].
+///
+/// ```
+/// use pte_emit::{ScalarType, ScalarTypeInfo};
+///
+/// let info: &ScalarTypeInfo = ScalarType::FLOAT.info().unwrap();
+/// assert_eq!((info.code, info.name, info.schema, info.size), (6, "float32", "FLOAT", 4));
+/// ```
 #[derive(Debug)]
 pub struct ScalarTypeInfo {
     /// Number in the file.
@@ -85,7 +92,7 @@ pub struct ScalarTypeInfo {
     /// Bytes per element.
     pub size: u64,
     /// Encoding of an element.
-    pub encoding: Encoding,
+    pub(crate) encoding: Encoding,
 }
 
 use Encoding::{Bool, Complex, Float, Opaque, Signed, Unsigned};

@@ -22,12 +22,6 @@ pub enum Serializer {
 /// Choices of a serializer.
 #[derive(Debug)]
 pub struct SerializerFacts {
-    /// The serializer.
-    pub serializer: Serializer,
-    /// Name in `layout:` and on the command line.
-    pub name: &'static str,
-    /// Files that upstream writes with it.
-    pub doc: &'static str,
     /// Order in which the slots of a table are written.
     pub slots: SlotOrder,
     /// Encoding of a vector without items.
@@ -82,29 +76,21 @@ pub enum SegmentGroup {
 const SEGMENTS: &[SegmentGroup] =
     &[SegmentGroup::Constants, SegmentGroup::MutableData, SegmentGroup::Delegates, SegmentGroup::NamedData];
 
-static FACTS: &[SerializerFacts] = &[
+/// A row for each of [`Serializer::ALL`].
+static FACTS: [SerializerFacts; Serializer::ALL.len()] = [
     SerializerFacts {
-        serializer: Serializer::Exir,
-        name: "exir",
-        doc: "Python's object API: .pte since ExecuTorch 1.2",
         slots: SlotOrder::Ascending,
         empty_vector: EmptyVector::Aligned,
         vtables: VtableSharing::SameTables,
         segments: SEGMENTS,
     },
     SerializerFacts {
-        serializer: Serializer::Flatc,
-        name: "flatc",
-        doc: "flatc: .ptd, and .pte of older releases",
         slots: SlotOrder::BySize,
         empty_vector: EmptyVector::LengthOnly,
         vtables: VtableSharing::SameTables,
         segments: SEGMENTS,
     },
     SerializerFacts {
-        serializer: Serializer::ExirSharedVtables,
-        name: "exir-shared-vtables",
-        doc: "as exir, with a Python package flatbuffers before 25.12.19",
         slots: SlotOrder::Ascending,
         empty_vector: EmptyVector::Aligned,
         vtables: VtableSharing::SameFields,
@@ -116,24 +102,8 @@ impl Serializer {
     /// All serializers.
     pub const ALL: [Serializer; 3] = [Serializer::Exir, Serializer::Flatc, Serializer::ExirSharedVtables];
 
-    /// Names in the order of [`Serializer::ALL`].
-    pub const NAMES: &[&str] = &["exir", "flatc", "exir-shared-vtables"];
-
     /// Returns the row of the serializer.
     pub fn facts(self) -> &'static SerializerFacts {
         &FACTS[self as usize]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_serializer_has_its_row() {
-        for (serializer, name) in Serializer::ALL.into_iter().zip(Serializer::NAMES) {
-            assert_eq!((serializer.facts().serializer, serializer.facts().name), (serializer, *name));
-        }
-        assert_eq!(FACTS.len(), Serializer::ALL.len());
     }
 }

@@ -83,9 +83,10 @@ pub struct SyntaxError {
     pub message: String,
 }
 
-impl From<SyntaxError> for Diagnostic {
-    fn from(error: SyntaxError) -> Diagnostic {
-        Diagnostic::error(error.span, error.message)
+impl SyntaxError {
+    /// Returns the error as a message.
+    pub(crate) fn diagnostic(self) -> Diagnostic {
+        Diagnostic::error(self.span, self.message)
     }
 }
 

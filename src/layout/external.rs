@@ -11,7 +11,19 @@ use crate::data::BlobId;
 use crate::program::element::Element;
 use crate::program::{Tensor, TensorLayout};
 
-/// Content of a `.ptd`.
+/// Content of a `.ptd`: keys ([`ExternalNamedData`]) and segments.
+///
+/// ```
+/// use pte_emit::{Options, Source, assemble};
+///
+/// let mut options = Options::default();
+/// options.external_data = true;
+/// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &options)?;
+/// let file = &assembly.plan().external[0];
+/// let keys: Vec<&str> = file.named_data.iter().map(|data| data.key.as_str()).collect();
+/// assert_eq!((keys.len(), file.segments.len()), (2, 2));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalFile {
     /// Tag; `None` for the default file.

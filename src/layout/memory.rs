@@ -33,7 +33,7 @@ pub struct MemoryPlan {
 
 impl MemoryPlan {
     /// Returns the plan of a method with explicit offsets, sizes and devices, as read from a file.
-    pub fn stated(plan: &ExecutionPlan) -> MemoryPlan {
+    pub(crate) fn stated(plan: &ExecutionPlan) -> MemoryPlan {
         let place = |value: &EValue| match value {
             EValue::Tensor(tensor) => match tensor.memory {
                 Memory::At { pool, offset } => Some((pool, offset)),
@@ -59,7 +59,7 @@ impl MemoryPlan {
     }
 
     /// Returns true if these are the explicit offsets, sizes and devices of a method.
-    pub fn is_stated_by(&self, plan: &ExecutionPlan) -> bool {
+    pub(crate) fn is_stated_by(&self, plan: &ExecutionPlan) -> bool {
         let stated = MemoryPlan::stated(plan);
         (&self.places, &self.sizes, &self.devices) == (&stated.places, &stated.sizes, &stated.devices)
     }

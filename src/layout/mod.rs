@@ -20,11 +20,11 @@ use crate::data::BlobId;
 use crate::program::Program;
 pub use align::{align_up, lcm};
 pub use error::LayoutError;
-pub use external::ExternalFile;
+pub use external::{ExternalFile, ExternalNamedData};
 pub use memory::MemoryPlan;
 pub use options::{HeaderMode, LayoutConfig, Shards, Storage, Strings};
 pub use plan::{DelegateData, Plan};
-pub use segments::Segment;
+pub use segments::{Piece, Segment};
 
 /// Returns the plan of a program. `same[i]` is the first blob with the bytes of blob `i` ([`crate::data::dedup::find`]).
 ///

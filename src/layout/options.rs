@@ -12,18 +12,26 @@ use crate::format::serializer::Serializer;
 ///
 /// let mut options = Options::default();
 /// options.external_data = true;
-/// options.shards = Some(Shards { max_bytes: 50, name: "linear".to_owned() });
+/// options.shards = Some(Shards::new(50, "linear"));
 /// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &options)?;
 /// let tags: Vec<_> = assembly.data_files().map(|(tag, _)| tag.unwrap()).collect();
 /// assert_eq!(tags, ["linear-00001-of-00002", "linear-00002-of-00002"]);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Shards {
     /// Maximum bytes of data in a file; a single tensor may exceed it.
     pub max_bytes: u64,
     /// Prefix of the tags, followed by number and count: `model-00002-of-00005`.
     pub name: String,
+}
+
+impl Shards {
+    /// Shards of at most `max_bytes` bytes of data, whose tags begin with `name`.
+    pub fn new(max_bytes: u64, name: impl Into<String>) -> Shards {
+        Shards { max_bytes, name: name.into() }
+    }
 }
 
 /// The largest alignment inside a FlatBuffer, in bytes; its header is padded to it (W-4).
@@ -54,6 +62,7 @@ pub enum Strings {
 
 /// Storage of constants or of the payloads of delegates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Storage {
     /// In segments behind the FlatBuffer.
     Segment,
@@ -371,8 +380,7 @@ impl OptionOverrides {
     }
 
     /// Puts the values into `options`.
-    #[doc(hidden)]
-    pub fn apply(&self, options: &mut LayoutConfig) {
+    pub(crate) fn apply(&self, options: &mut LayoutConfig) {
         for (index, value) in &self.0 {
             OPTIONS[*index].set(options, *value);
         }

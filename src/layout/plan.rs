@@ -6,16 +6,19 @@ use super::options::Storage;
 use super::segments::Segment;
 use crate::data::BlobId;
 
-/// Offsets and sizes of all data.
+/// Offsets and sizes of all data: a [`MemoryPlan`] for each method, a [`Segment`] for data behind the FlatBuffer, an [`ExternalFile`] for
+/// each `.ptd`, and for each delegate [`DelegateData`] with its [`Storage`].
 ///
 /// ```
-/// use pte_emit::{Options, Plan, Source, assemble};
+/// use pte_emit::{Options, Plan, SegmentPiece, Source, assemble};
 ///
 /// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &Options::default())?;
-/// let plan: &Plan = &assembly.plan;
+/// let plan: &Plan = assembly.plan();
 /// assert_eq!(plan.memory[0].sizes, [0, 80]); // of `forward`
 /// assert_eq!(plan.segments[0].size, 60); // weight and bias
 /// assert_eq!(plan.constant_offsets, [0, 0, 48]);
+/// let bias: SegmentPiece = plan.segments[0].pieces[1];
+/// assert_eq!((bias.offset, assembly.program().blob(bias.blob).len()), (48, 12));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,12 +28,12 @@ pub struct Piece {
 
 impl Segment {
     /// Creates a segment of one blob.
-    pub fn of(blob: BlobId, size: u64, alignment: u64) -> Segment {
+    pub(crate) fn of(blob: BlobId, size: u64, alignment: u64) -> Segment {
         Segment { offset: 0, size, pieces: vec![Piece { offset: 0, blob }], alignment }
     }
 
     /// Appends data at a multiple of `alignment` and returns the offset; `None` if it exceeds `u64`.
-    pub fn push(&mut self, blob: BlobId, size: u64, alignment: u64) -> Option<u64> {
+    pub(crate) fn push(&mut self, blob: BlobId, size: u64, alignment: u64) -> Option<u64> {
         let offset = align_up(self.size, alignment)?;
         self.size = offset.checked_add(size)?;
         self.pieces.push(Piece { offset, blob });

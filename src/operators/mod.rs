@@ -16,6 +16,7 @@ use std::sync::LazyLock;
 
 /// Base type of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Base {
     /// `Tensor`
     Tensor,
@@ -35,7 +36,7 @@ pub enum Base {
     MemoryFormat,
 }
 
-/// Type of an argument.
+/// Type of an argument: an [`OperatorBaseType`](crate::OperatorBaseType), or a list of it; see [`OperatorSet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgKind {
     /// Type of the argument, or of the items of the list.
@@ -50,6 +51,7 @@ pub struct ArgKind {
 
 /// Effect of a call on an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
     /// Read.
     In,
@@ -59,7 +61,7 @@ pub enum Role {
     Out,
 }
 
-/// An argument of an operator.
+/// An argument of an operator, of an [`OperatorArgType`](crate::OperatorArgType); see [`OperatorSet`].
 #[derive(Debug, Clone)]
 pub struct Arg {
     /// Name in the schema.
@@ -72,7 +74,7 @@ pub struct Arg {
     pub default: Option<Cow<'static, str>>,
 }
 
-/// An operator's signature.
+/// An operator's signature: a list of [`OperatorArg`](crate::OperatorArg). [`OperatorSet`] has an example.
 #[derive(Debug, Clone)]
 pub struct Signature {
     /// Arguments in the order of the stack.
@@ -112,13 +114,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// The operators of the runtime, and custom operators.
 ///
 /// ```
-/// use pte_emit::OperatorSet;
+/// use pte_emit::{LineError, OperatorArgRole, OperatorBaseType, OperatorSet, Signature};
 ///
 /// let mut operators = OperatorSet::new();
 /// assert!(operators.find("aten::add.out").is_some());
 /// operators.add("my::scale.out self:T factor:f=1.0 out:T!").unwrap();
-/// assert_eq!(operators.find("my::scale.out").unwrap().outs().count(), 1);
-/// let errors = operators.add("# comment\nscale").unwrap_err();
+/// let scale: Signature = operators.find("my::scale.out").unwrap();
+/// assert_eq!((scale.ins().count(), scale.outs().count()), (2, 1));
+/// assert_eq!(scale.args[1].kind.base, OperatorBaseType::Float);
+/// assert_eq!((&*scale.args[2].name, scale.args[2].role), ("out", OperatorArgRole::Out));
+/// let errors: Vec<LineError> = operators.add("# comment\nscale").unwrap_err();
 /// assert_eq!(errors[0].line, 2);
 /// ```
 #[derive(Debug, Clone, Default)]

@@ -11,11 +11,13 @@ use crate::data::{Blob, BlobSource};
 use crate::program::{Tensor, contiguous};
 
 /// Treatment of data larger than 256 bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LargeData {
     /// Written in the YAML.
+    #[default]
     Inline,
-    /// Referred to as a range of the file.
+    /// Referred to as a range of [`PrintOptions::file`](super::PrintOptions::file).
     Refer,
     /// Written to files in this folder.
     Extract(PathBuf),

@@ -6,7 +6,8 @@ use super::data::LargeData;
 use crate::assembly::Assembly;
 
 /// Options of printing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct PrintOptions {
     /// State everything, including computed values.
     pub explicit: bool,

@@ -2,7 +2,8 @@
 //!
 //! The byte offset of an element in a file is not known here.
 
-use super::Program;
+use super::{Program, TensorData};
+use crate::data::BlobId;
 use crate::format::path::SchemaStep::{Field, Item};
 use crate::format::path::{self, MethodName, Methods, SchemaStep};
 
@@ -28,10 +29,6 @@ pub enum Part {
     Whole,
     /// A value.
     Value(usize),
-    /// An item of a value that is a list: value, item.
-    Item(usize, usize),
-    /// An entry of `inputs`.
-    Input(usize),
     /// An entry of `outputs`.
     Output(usize),
     /// A delegate.
@@ -68,10 +65,6 @@ impl Element {
         match part {
             Part::Whole => {}
             Part::Value(value) => steps.extend([Field("values"), Item(value)]),
-            Part::Item(value, item) => {
-                steps.extend([Field("values"), Item(value), Field("val"), Field("items"), Item(item)]);
-            }
-            Part::Input(index) => steps.extend([Field("inputs"), Item(index)]),
             Part::Output(index) => steps.extend([Field("outputs"), Item(index)]),
             Part::Delegate(index) => steps.extend([Field("delegates"), Item(index)]),
             Part::Operator(index) => steps.extend([Field("operators"), Item(index)]),
@@ -86,6 +79,26 @@ impl Element {
             }
         }
         steps
+    }
+}
+
+impl Program {
+    /// Returns the elements with data, and their blobs.
+    pub(crate) fn blob_references(&self) -> impl Iterator<Item = (Element, BlobId)> {
+        let methods = self.plans().iter().enumerate().flat_map(|(method, plan)| {
+            let tensors = plan.tensors().filter_map(move |(value, tensor)| match tensor.data {
+                TensorData::Blob(blob) => Some((Element::Method(method, Part::Value(value)), blob)),
+                TensorData::None | TensorData::Elsewhere(_) => None,
+            });
+            let delegates = plan.delegates().iter().enumerate();
+            let delegates = delegates
+                .map(move |(index, delegate)| (Element::Method(method, Part::Delegate(index)), delegate.processed));
+            tensors.chain(delegates)
+        });
+        let named = self.named_data.iter().flatten().enumerate();
+        let named = named.map(|(number, data)| (Element::NamedData(number), data.data));
+        let external = self.external_data.iter().enumerate();
+        methods.chain(named).chain(external.map(|(number, data)| (Element::ExternalData(number), data.data)))
     }
 }
 
@@ -123,7 +136,7 @@ mod tests {
             (Element::Method(0, Part::Arg(0, 3, 1)), "methods.forward.instructions[3].args[1]"),
             (Element::Method(0, Part::Value(7)), "methods.forward.values[7]"),
             (Element::Method(1, Part::Arg(1, 3, 0)), "methods[1].chains[1].instructions[3].args[0]"),
-            (Element::Method(2, Part::Item(4, 2)), "methods.\"a.b\".values[4].items[2]"),
+            (Element::Method(2, Part::Value(4)), "methods.\"a.b\".values[4]"),
             (Element::Method(9, Part::Output(2)), "methods[9].outputs[2]"),
             (Element::NamedData(1), "named_data[1]"),
         ];

@@ -79,20 +79,24 @@ macro_rules! instructions {
     ($( $(#[$doc:meta])* $variant:ident $slots:ident $key:literal {
         $( $(#[$field_doc:meta])* $field:ident $field_key:literal : $type:ty = $reference:expr; )*
     } )*) => {
-        /// An instruction (table `Instruction`, union `InstructionArguments`).
+        /// An instruction (table `Instruction`, union `InstructionArguments`). Exhaustive on purpose, as
+        /// [`EValue`](crate::program::EValue).
         ///
         /// ```
-        /// use pte_emit::program::{Args, Instruction};
+        /// use pte_emit::program::{Args, FieldReference, Instruction, InstructionField, OperandAccess};
         ///
         /// let call = Instruction::KernelCall { op_index: 2, args: Some(Args::from(&[0, 1, 1])) };
         /// assert_eq!((call.operator(), call.args()), (Some(2), &[0, 1, 1][..]));
         ///
         /// let jump = Instruction::JumpFalseCall { cond_value_index: 7, destination_instruction: 0 };
         /// assert_eq!((jump.destination(), jump.args()), (Some(0), &[][..]));
+        ///
+        /// let condition: InstructionField<'_> = jump.fields().next().unwrap();
+        /// assert_eq!((condition.name, condition.slot), ("cond_value_index", 0));
+        /// assert_eq!(condition.reference, FieldReference::Operand(7, OperandAccess::Read));
         /// ```
         #[derive(Debug, Clone, PartialEq, Eq)]
-        // The names are those of the schema.
-        #[allow(clippy::enum_variant_names)]
+        #[allow(clippy::enum_variant_names)] // The names are those of the schema.
         pub enum Instruction {
             $( $(#[$doc])* $variant { $( $(#[$field_doc])* $field: $type ),* } ),*
         }
@@ -127,15 +131,6 @@ macro_rules! instructions {
             }
 
             /// Returns the fields in the order of the schema.
-            ///
-            /// ```
-            /// use pte_emit::program::{FieldReference, Instruction, InstructionField, OperandAccess};
-            ///
-            /// let instruction = Instruction::MoveCall { move_from: 3, move_to: 5 };
-            /// let target: InstructionField<'_> = instruction.fields().last().unwrap();
-            /// assert_eq!((target.name, target.slot), ("move_to", 1));
-            /// assert_eq!(target.reference, FieldReference::Operand(5, OperandAccess::Write));
-            /// ```
             pub fn fields(&self) -> impl Iterator<Item = InstructionField<'_>> {
                 let mut fields = [None; MAX_FIELDS];
                 let mut rest = fields.iter_mut();

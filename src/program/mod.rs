@@ -25,12 +25,12 @@
 //! };
 //! let program = Program { execution_plan: Some(vec![forward]), ..Program::default() };
 //! let files = program.to_files(&Options::default())?;
-//! assert_eq!(files.plan.memory[0].sizes, [0, 32]);
+//! assert_eq!(files.plan().memory[0].sizes, [0, 32]);
 //! # Ok::<(), pte_emit::Error>(())
 //! ```
 
-pub mod attributes;
-pub mod element;
+pub(crate) mod attributes;
+pub(crate) mod element;
 pub(crate) mod instruction;
 mod ints;
 pub mod test_cases;
@@ -57,7 +57,7 @@ pub use ints::{Args, Ints, Sizes};
 /// let layout = TensorLayout { scalar_type: ScalarType::FLOAT, sizes: vec![2], dim_order: vec![0] };
 /// let (key, tag, alignment) = ("bias".to_owned(), None, 1);
 /// program.external_data.push(ExternalData { key, tag, data, alignment, tensor_layout: Some(layout) });
-/// assert_eq!(program.blob(data).len, 8);
+/// assert_eq!(program.blob(data).len(), 8);
 /// assert!(program.plans().is_empty());
 ///
 /// let files = program.to_files(&Options::default())?;
@@ -118,14 +118,14 @@ pub struct ExecutionPlan {
 /// Options of the memory planner for a method; the result is an item of [`Plan::memory`](crate::Plan::memory).
 ///
 /// ```
-/// use pte_emit::program::{EValue, Memory, NonConstBufferDevice, Program};
-/// use pte_emit::{MethodBuilder, Options, ScalarType};
+/// use pte_emit::program::{EValue, Memory, NonConstBufferDevice};
+/// use pte_emit::{MethodBuilder, Options, Resolved, ScalarType};
 ///
 /// let mut forward = MethodBuilder::new("forward");
 /// let x = forward.input(ScalarType::FLOAT, &[4]);
 /// let y = forward.call("aten::relu.out", &[x.into()], ScalarType::FLOAT, &[4]);
 /// forward.output(y);
-/// let mut program = Program::from_methods([forward])?;
+/// let mut program = Resolved::from_methods([forward])?.program;
 ///
 /// let method = &mut program.execution_plan.as_mut().unwrap()[0];
 /// for value in method.values.iter_mut().flatten() {
@@ -137,8 +137,8 @@ pub struct ExecutionPlan {
 /// method.memory.non_const_buffer_device =
 ///     Some(vec![NonConstBufferDevice { buffer_idx: 2, device_type: 1, device_index: 0 }]);
 ///
-/// let plan = program.to_files(&Options::default())?.plan;
-/// assert_eq!(plan.memory[0].sizes, [0, 0, 128]);
+/// let files = program.to_files(&Options::default())?;
+/// assert_eq!(files.plan().memory[0].sizes, [0, 0, 128]);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -185,6 +185,8 @@ impl ContainerMetadata {
 }
 
 /// A value (table `EValue`, union `KernelTypes`).
+///
+/// Exhaustive on purpose: a new kind of the schema must be a compile error where values are matched.
 ///
 /// ```
 /// use pte_emit::program::EValue;
@@ -339,7 +341,7 @@ impl Tensor {
     }
 
     /// Returns true for a tensor with planned memory, a name and data: its initial state is not shared with equal ones (E-18).
-    pub fn has_lone_state(&self) -> bool {
+    pub(crate) fn has_lone_state(&self) -> bool {
         self.memory != Memory::None && self.extra_tensor_info.is_some() && matches!(self.data, TensorData::Blob(_))
     }
 
@@ -413,7 +415,7 @@ pub fn dim_order(order: &[u8]) -> DimOrder {
     }
 }
 
-/// Initial data of a tensor.
+/// Initial data of a tensor. Exhaustive on purpose, as [`EValue`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum TensorData {
     /// None: the runtime or the caller writes it (`data_buffer_idx` 0).
@@ -425,7 +427,7 @@ pub enum TensorData {
     Elsewhere(Option<u32>),
 }
 
-/// Location of a tensor in planned memory.
+/// Location of a tensor in planned memory. Exhaustive on purpose, as [`EValue`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     /// None: a constant, or memory of the caller.
@@ -615,6 +617,9 @@ impl Program {
     }
 
     /// The blob of an id.
+    ///
+    /// # Panics
+    /// If the program has no blob with this id.
     pub fn blob(&self, id: BlobId) -> &Blob {
         &self.blobs[id.0 as usize]
     }

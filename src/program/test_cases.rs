@@ -45,7 +45,7 @@ pub struct TestCase {
     pub rtol: f64,
 }
 
-/// A value of a test.
+/// A value of a test. Exhaustive on purpose, as [`EValue`](super::EValue).
 #[derive(Debug, Clone, PartialEq)]
 pub enum TestData {
     /// None.

@@ -140,7 +140,7 @@ mod tests {
     /// The `.bpte` of a method `forward`, with this override.
     fn file(set: &str) -> Vec<u8> {
         let assembly = assembled(&format!("{}raw: {{bpte: {{set: {{{set}}}}}}}\n", forward(PARTS)));
-        assembly.bundled().unwrap().file(&[], &[]).to_vec().unwrap()
+        assembly.bundled().unwrap().to_vec().unwrap()
     }
 
     fn found(set: &str) -> io::Result<BundledProgramContents> {

@@ -58,7 +58,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
             if let TensorData::Elsewhere(_) = tensor.data {
                 let Some((blob, layout)) = entries.get(&key) else {
                     return Err(io::Error::other(format!(
-                        "unknown key `{key}`: it is in none of the .ptd files; add one with --with"
+                        "unknown key `{key}`: it is in none of the .ptd files; add one to `with`"
                     )));
                 };
                 let expected = TensorLayout {

@@ -59,15 +59,15 @@ pub fn matches_its_source(path: &Path, source: &Path) {
         assert!(found.program.to_vec().unwrap() == program, "another program");
         pretty_assertions::assert_eq!(formatted(&found.tests), formatted(&assembly.tests));
         let read = reader::program::read(&found.program_origin().unwrap()).unwrap().program;
-        assert_eq!(read.plans().len(), assembly.program.plans().len());
+        assert_eq!(read.plans().len(), assembly.program().plans().len());
     }
 }
 
 /// Asserts the alignment of the program and of tensor data in the schema of `.bpte`. Returns the number of tensors with data.
 pub fn is_aligned(path: &Path) -> usize {
     let found = read(&Origin::File(path.into())).unwrap();
-    let offset = |blob: &Blob| match blob.source {
-        BlobSource::File { offset, .. } => offset,
+    let offset = |blob: &Blob| match blob.source() {
+        BlobSource::File { offset, .. } => *offset,
         _ => panic!("expected data in the file"),
     };
     assert_eq!(offset(&found.program) % 32, 0);
@@ -75,7 +75,7 @@ pub fn is_aligned(path: &Path) -> usize {
     let values = cases.flat_map(|case| case.inputs.iter().chain(case.outputs.iter().flatten()));
     let data = values.filter_map(|value| match value {
         // flatc writes an empty vector without its alignment.
-        TestData::Tensor { data, .. } if data.len > 0 => Some(offset(data)),
+        TestData::Tensor { data, .. } if !data.is_empty() => Some(offset(data)),
         _ => None,
     });
     data.inspect(|offset| assert!(offset.is_multiple_of(16), "tensor data at {offset}")).count()

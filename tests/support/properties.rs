@@ -77,13 +77,13 @@ pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1)).ok_or("no file")?;
     // Patched files may be unreadable.
     if file.size().is_none_or(|size| size > SMALL)
-        || file.overrides.is_some_and(|overrides| !overrides.patches.is_empty())
+        || file.overrides().is_some_and(|overrides| !overrides.patches.is_empty())
     {
         return Ok(());
     }
     let file = file.to_vec().map_err(|error| error.to_string())?;
     let printed = pte_emit::print(
-        &pte_emit::Source::of_origin("dump", Origin::Bytes(file.as_slice().into())),
+        &pte_emit::Source::from_origin("dump", Origin::Bytes(file.as_slice().into())),
         Path::new(""),
         &print_options(),
     )
@@ -97,7 +97,21 @@ pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
 
 /// Options of a printer without references to other files.
 pub fn print_options() -> PrintOptions {
-    PrintOptions { explicit: false, large_data: LargeData::Inline, file: String::new() }
+    print_options_of(false, LargeData::Inline, "")
+}
+
+/// Options of `dump`.
+pub fn print_options_of(explicit: bool, large_data: LargeData, file: &str) -> PrintOptions {
+    let mut options = PrintOptions::default();
+    (options.explicit, options.large_data, options.file) = (explicit, large_data, file.to_owned());
+    options
+}
+
+/// Options of `annotate`, changed by `set`.
+pub fn annotate_options(set: impl FnOnce(&mut AnnotateOptions)) -> AnnotateOptions {
+    let mut options = AnnotateOptions::default();
+    set(&mut options);
+    options
 }
 
 /// Assembles a source to its program, or to its first `.ptd` if it has no methods.
@@ -115,8 +129,8 @@ pub fn first_file(text: &str) -> Vec<u8> {
 
 /// Prints a file of any format.
 pub fn print(path: &Path, explicit: bool, large_data: LargeData) -> Result<Printed, pte_emit::Error> {
-    let options = PrintOptions { explicit, large_data, file: path.display().to_string() };
-    pte_emit::print(&pte_emit::Source::of_origin("dump", Origin::File(path.into())), Path::new(""), &options)
+    let options = print_options_of(explicit, large_data, &path.display().to_string());
+    pte_emit::print(&pte_emit::Source::from_origin("dump", Origin::File(path.into())), Path::new(""), &options)
 }
 
 /// Asserts that `dump` of a file assembles to the same file, with all options.
@@ -241,7 +255,7 @@ pub fn annotation(origin: &Origin, extension: &str, options: &AnnotateOptions) -
 /// Asserts that each byte of a file has one owner: the regions of `annotate --json` are contiguous from the first to the last byte, and the
 /// lines have the same regions. Returns the lines.
 pub fn every_byte_has_one_owner(origin: &Origin, extension: &str) -> String {
-    let json = annotation(origin, extension, &AnnotateOptions { json: true, ..AnnotateOptions::default() });
+    let json = annotation(origin, extension, &annotate_options(|options| options.json = true));
     let regions: Vec<serde_json::Value> =
         serde_json::from_str(&json).unwrap_or_else(|error| panic!("annotate: {error}: {json}"));
     let mut at = 0;
@@ -280,9 +294,9 @@ pub fn data_have_their_sizes(path: &Path) {
     assert!(!entries.is_empty(), "no entries");
     for entry in entries {
         if let Some(layout) = &entry.tensor_layout {
-            assert_eq!(program::nbytes(layout.scalar_type, &layout.sizes), Some(entry.data.len), "{}", entry.key);
+            assert_eq!(program::nbytes(layout.scalar_type, &layout.sizes), Some(entry.data.len()), "{}", entry.key);
         }
-        assert_eq!(entry.data.to_vec().unwrap().len() as u64, entry.data.len, "{}", entry.key);
+        assert_eq!(entry.data.to_vec().unwrap().len() as u64, entry.data.len(), "{}", entry.key);
     }
 }
 

@@ -30,7 +30,7 @@ pub fn files(assembly: &Assembly) -> Vec<(&'static str, Vec<u8>)> {
     files.extend(assembly.program_file().map(|file| ("pte", file.to_vec().unwrap())));
     files.extend(assembly.data_files().map(|(_, file)| ("ptd", file.to_vec().unwrap())));
     if !assembly.tests.is_empty() {
-        files.extend(assembly.bundled().ok().map(|bundle| ("bpte", bundle.file(&[], &[]).to_vec().unwrap())));
+        files.extend(assembly.bundled().ok().map(|bundle| ("bpte", bundle.to_vec().unwrap())));
     }
     files
 }

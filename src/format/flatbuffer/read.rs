@@ -11,6 +11,8 @@ use crate::format::table::Union;
 
 /// An error at an offset of a FlatBuffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
+// Its conversion to `io::Error` makes it reachable; no public function returns it.
+#[allow(unnameable_types)]
 pub struct ReadError {
     /// Offset in bytes from the start of the file.
     pub offset: u64,

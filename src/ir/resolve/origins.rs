@@ -45,10 +45,9 @@ impl Origins<'_> {
             Element::Method(method, part) => {
                 let method = self.methods.get(method)?;
                 match part {
-                    Part::Value(value) | Part::Item(value, _) => Some(method.values.get(value)?.0),
+                    Part::Value(value) => Some(method.values.get(value)?.0),
                     Part::Delegate(delegate) => method.delegates.get(delegate).copied(),
                     Part::Whole
-                    | Part::Input(_)
                     | Part::Output(_)
                     | Part::Operator(_)
                     | Part::Instruction(..)
