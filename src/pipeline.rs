@@ -582,7 +582,7 @@ fn check_size(program: &Program, limit: u64) -> Result<(), Vec<LayoutError>> {
         return Ok(());
     }
     let largest = program.blob_references().max_by_key(|(_, blob)| program.blob(*blob).len);
-    let message = format!("the data have {total} bytes in total, more than `max_size` ({limit})");
+    let message = format!("the data have {total} bytes in total, more than the limit of {limit}, which the option max-size raises");
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
 }
 
@@ -598,6 +598,6 @@ fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), V
     let external = program.external_data.iter().enumerate();
     let external = external.map(|(number, data)| (Element::ExternalData(number), data.alignment));
     let largest = named.chain(external).max_by_key(|(_, alignment)| *alignment).filter(|(_, alignment)| *alignment > 1);
-    let message = format!("the data and their padding have {total} bytes in total, more than `max_size` ({limit})");
+    let message = format!("the data and their padding have {total} bytes in total, more than the limit of {limit}, which the option max-size raises");
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
 }

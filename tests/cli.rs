@@ -794,7 +794,7 @@ fn colours_are_as_requested() {
 fn data_larger_than_max_size_are_an_error() {
     let folder = Folder::new(&[("big.yaml", "named_data: {a: {fill: 0, size: 64K}}\n")]);
     folder.run(&["big.yaml", "-o", "big.ptd", "--max-size", "64K"]).exits(0);
-    folder.run(&["big.yaml", "-o", "big2.ptd", "--max-size", "65535"]).exits(1).stderr_contains("`max_size`");
+    folder.run(&["big.yaml", "-o", "big2.ptd", "--max-size", "65535"]).exits(1).stderr_contains("the option max-size");
     assert_eq!(folder.names(), ["big.ptd", "big.yaml"]);
 }
 
