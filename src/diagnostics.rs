@@ -206,6 +206,8 @@ pub struct Report {
     pub diagnostics: Vec<Diagnostic>,
     /// Content of the source; empty if no message has a position in it.
     pub text: String,
+    /// Lines of the file before `text`.
+    lines_before: usize,
 }
 
 impl Report {
@@ -216,7 +218,13 @@ impl Report {
             name: escaped(name).into_owned(),
             diagnostics,
             text: if has_position { text.to_owned() } else { String::new() },
+            lines_before: 0,
         }
+    }
+
+    /// States that the text follows `lines` lines of its file.
+    pub(crate) fn after(self, lines: usize) -> Report {
+        Report { lines_before: lines, ..self }
     }
 
     /// Returns true if a message is an error.
@@ -224,11 +232,11 @@ impl Report {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Returns the line and column of a byte offset, both from 1; columns count characters.
+    /// Returns the line and column of a byte offset of [`Report::text`] in its file, both from 1; columns count characters.
     pub fn line_column(&self, at: usize) -> (usize, usize) {
         let at = at.min(self.text.len());
         let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = 1 + self.text[..start].bytes().filter(|byte| *byte == b'\n').count();
+        let line = 1 + self.lines_before + self.text[..start].bytes().filter(|byte| *byte == b'\n').count();
         (line, 1 + self.text[start..at].chars().count())
     }
 }

@@ -10,7 +10,7 @@ use crate::annotate::{self, AnnotateOptions};
 use crate::assembly::{self, Assembly, BundledFile};
 use crate::check::{self, DataFile, Findings, Profile};
 use crate::data::{BlobId, Origin, dedup};
-use crate::diagnostics::{self, Report, Severity};
+use crate::diagnostics::{self, Severity};
 use crate::emitter::safetensors::{self, Safetensors};
 use crate::error::Error;
 use crate::format::{Format, container};
@@ -26,7 +26,7 @@ use crate::program::test_cases::MethodTests;
 use crate::raw::Overrides;
 use crate::reader;
 use crate::recover;
-use crate::source::{Source, SourceContent};
+use crate::source::{Source, SourceContent, SourceText};
 use crate::transform;
 
 /// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
@@ -62,8 +62,7 @@ pub struct Options {
 
 /// YAML or JSON as a syntax tree with typed nodes: the result of [`parse`].
 pub struct Document<'s> {
-    name: &'s str,
-    text: &'s str,
+    source: SourceText<'s>,
     folder: &'s Path,
     document: document::ParsedDocument<'s>,
     messages: Vec<NodeDiagnostic>,
@@ -71,7 +70,7 @@ pub struct Document<'s> {
 
 impl fmt::Debug for Document<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Document").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Document").field("name", &self.source.name).finish_non_exhaustive()
     }
 }
 
@@ -87,7 +86,7 @@ pub struct Resolved<'s> {
     layout: layout::LayoutConfig,
     overrides: Overrides,
     has_methods: bool,
-    source: (&'s str, &'s str),
+    source: SourceText<'s>,
     origins: Origins<'s>,
     /// Warnings so far.
     pub(crate) messages: Vec<NodeDiagnostic>,
@@ -126,23 +125,16 @@ pub struct Documents<'s> {
 pub fn documents<'s>(source: Source<'s>, definitions: &BTreeMap<String, String>) -> Result<Documents<'s>, Error> {
     let text = source.text().unwrap_or_default();
     let filled = ir::template::fill(text, definitions);
-    let (filled, used) = filled.map_err(|errors| {
-        Error::new(Report::new(
-            source.name(),
-            text,
-            errors.into_iter().map(ir::tree::SyntaxError::diagnostic).collect(),
-        ))
-    })?;
+    let (filled, used) = filled
+        .map_err(|errors| source.about().error(errors.into_iter().map(ir::tree::SyntaxError::diagnostic).collect()))?;
     let used = used.into_iter().map(str::to_owned).collect();
-    let documents = match &*ir::template::documents(&filled) {
-        [Cow::Borrowed(whole)] if whole.len() == text.len() => None,
-        several => Some(several.iter().map(|text| text.to_string()).collect::<Vec<_>>()),
+    let documents = ir::template::documents(&filled);
+    let is_whole = matches!((&filled, &documents[..]), (Cow::Borrowed(_), [_]));
+    let owned: Vec<_> = match is_whole {
+        true => Vec::new(),
+        false => documents.iter().map(|(lines, text)| source.document((*text).to_owned(), *lines)).collect(),
     };
-    let sources = match documents {
-        Some(documents) => documents.into_iter().map(|text| source.with_text(text)).collect(),
-        None => vec![source],
-    };
-    Ok(Documents { sources, used })
+    Ok(Documents { sources: if is_whole { vec![source] } else { owned }, used })
 }
 
 /// Returns the JSON Schema of the YAML, for completion and validation in editors.
@@ -177,13 +169,13 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
     let Some(text) = source.text() else {
         return Err(Error::input(source.name(), "expected YAML or JSON, found a binary file"));
     };
-    let syntax = |error: ir::tree::SyntaxError| Error::new(Report::new(source.name(), text, vec![error.diagnostic()]));
+    let syntax = |error: ir::tree::SyntaxError| source.about().error(vec![error.diagnostic()]);
     let (document, messages) = ir::decode::decode(ir::tree::parse(text).map_err(syntax)?);
     if messages.iter().any(|message| message.severity == Severity::Error) {
         // Resolving would report names of undecoded nodes as unknown.
-        return Err(Error::new(Report::new(source.name(), text, ir::located(text, messages))));
+        return Err(Error::new(source.about().report_nodes(messages)));
     }
-    Ok(Document { name: source.name(), text, folder: source.folder(), document, messages })
+    Ok(Document { source: source.about(), folder: source.folder(), document, messages })
 }
 
 /// Resolves names, numbers values in the order of the exporter, opens data files.
@@ -191,9 +183,9 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
 /// # Errors
 /// All unknown names and invalid values; data files that cannot be opened.
 pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
-    let Document { name, text, folder, document, mut messages } = document;
+    let Document { source, folder, document, mut messages } = document;
     let resolved = ir::resolve::resolve(&document, folder);
-    let mut resolved = resolved.map_err(|messages| Error::new(Report::new(name, text, ir::located(text, messages))))?;
+    let mut resolved = resolved.map_err(|messages| Error::new(source.report_nodes(messages)))?;
     messages.append(&mut resolved.diagnostics);
     let mut layout = layout::LayoutConfig::default();
     resolved.options.apply(&mut layout);
@@ -204,7 +196,7 @@ pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
         layout,
         overrides: resolved.overrides,
         has_methods: resolved.has_methods,
-        source: (name, text),
+        source,
         origins: resolved.origins,
         messages,
     })
@@ -234,7 +226,7 @@ pub fn read<'s>(source: &'s Source<'_>) -> Result<Resolved<'s>, Error> {
         return Err(Error::input(source.name(), "expected a .pte, .ptd, .bpte or .safetensors file, found YAML"));
     };
     let mut resolved = read_origin(origin).map_err(|error| Error::io(source.name(), "", &error))?;
-    resolved.source.0 = source.name();
+    resolved.source = source.about();
     Ok(resolved)
 }
 
@@ -269,7 +261,7 @@ impl From<Program> for Resolved<'_> {
             name: None,
             layout: layout::LayoutConfig::default(),
             overrides: Overrides::default(),
-            source: ("", ""),
+            source: SourceText::default(),
             origins: Origins::default(),
             messages: Vec::new(),
         }
@@ -278,12 +270,11 @@ impl From<Program> for Resolved<'_> {
 
 impl Resolved<'_> {
     fn error(&self, messages: Vec<NodeDiagnostic>) -> Error {
-        let (name, text) = self.source;
-        Error::new(Report::new(name, text, ir::located(text, messages)))
+        Error::new(self.source.report_nodes(messages))
     }
 
     fn io(&self, error: &io::Error) -> Error {
-        Error::io(self.source.0, "", error)
+        Error::io(self.source.name, "", error)
     }
 
     /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source
@@ -380,8 +371,7 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     messages.extend(warnings);
     // Messages of all stages in the order of the source.
     messages.sort_by_key(|message| message.at);
-    let (name, text) = resolved.source;
-    assembly.warnings = Report::new(name, text, ir::located(text, messages));
+    assembly.warnings = resolved.source.report_nodes(messages);
     assembly.name = resolved.name;
     Ok(assembly)
 }
@@ -582,7 +572,9 @@ fn check_size(program: &Program, limit: u64) -> Result<(), Vec<LayoutError>> {
         return Ok(());
     }
     let largest = program.blob_references().max_by_key(|(_, blob)| program.blob(*blob).len);
-    let message = format!("the data have {total} bytes in total, more than the limit of {limit}, which the option max-size raises");
+    let message = format!(
+        "the data have {total} bytes in total, more than the limit of {limit}, which the option max-size raises"
+    );
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
 }
 
@@ -598,6 +590,8 @@ fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), V
     let external = program.external_data.iter().enumerate();
     let external = external.map(|(number, data)| (Element::ExternalData(number), data.alignment));
     let largest = named.chain(external).max_by_key(|(_, alignment)| *alignment).filter(|(_, alignment)| *alignment > 1);
-    let message = format!("the data and their padding have {total} bytes in total, more than the limit of {limit}, which the option max-size raises");
+    let message = format!(
+        "the data and their padding have {total} bytes in total, more than the limit of {limit}, which the option max-size raises"
+    );
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
 }

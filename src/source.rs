@@ -6,8 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::data::Origin;
+use crate::diagnostics::{Diagnostic, Report};
 use crate::error::Error;
 use crate::format::{Format, container};
+use crate::ir::{self, NodeDiagnostic};
 
 /// Input of the library: YAML, JSON, or a binary file.
 ///
@@ -33,6 +35,33 @@ pub struct Source<'a> {
     name: Cow<'a, str>,
     folder: PathBuf,
     content: SourceContent<'a>,
+    /// Lines of the file before the text, which is a later document of the file.
+    lines_before: usize,
+}
+
+/// The text of a source, for messages about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SourceText<'s> {
+    pub(crate) name: &'s str,
+    text: &'s str,
+    lines_before: usize,
+}
+
+impl SourceText<'_> {
+    /// Creates an error of these messages.
+    pub(crate) fn error(self, diagnostics: Vec<Diagnostic>) -> Error {
+        Error::new(self.report(diagnostics))
+    }
+
+    /// Creates a report of these messages.
+    pub(crate) fn report(self, diagnostics: Vec<Diagnostic>) -> Report {
+        Report::new(self.name, self.text, diagnostics).after(self.lines_before)
+    }
+
+    /// Creates a report of messages about nodes.
+    pub(crate) fn report_nodes(self, diagnostics: Vec<NodeDiagnostic>) -> Report {
+        self.report(ir::located(self.text, diagnostics))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +77,7 @@ impl<'a> Source<'a> {
         text: impl Into<Cow<'a, str>>,
         folder: impl Into<PathBuf>,
     ) -> Source<'a> {
-        Source { name: name.into(), folder: folder.into(), content: SourceContent::Text(text.into()) }
+        Source { name: name.into(), folder: folder.into(), content: SourceContent::Text(text.into()), lines_before: 0 }
     }
 
     /// Source of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
@@ -64,7 +93,7 @@ impl<'a> Source<'a> {
     }
 
     pub(crate) fn of_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
-        Source { name: name.into(), folder: PathBuf::new(), content: SourceContent::Binary(origin) }
+        Source { name: name.into(), folder: PathBuf::new(), content: SourceContent::Binary(origin), lines_before: 0 }
     }
 
     /// Opens a file. Binary formats are recognized by their first bytes, and read lazily; all other files are read as YAML, with paths
@@ -97,7 +126,7 @@ impl<'a> Source<'a> {
             let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
             Error::input(&name, format!("line {line}, byte {at}, is not UTF-8; expected YAML, JSON or a binary file"))
         })?;
-        Ok(Source { name: name.into(), folder, content: SourceContent::Text(text.into()) })
+        Ok(Source::yaml(name, text, folder))
     }
 
     /// Returns the name in messages.
@@ -123,9 +152,15 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns a source with the same name and folder.
-    pub(crate) fn with_text(&self, text: String) -> Source<'a> {
-        Source { content: SourceContent::Text(text.into()), ..self.clone() }
+    /// Returns a source with the same name and folder: a document behind `lines_before` lines of the file.
+    pub(crate) fn document(&self, text: String, lines_before: usize) -> Source<'a> {
+        let (name, folder) = (self.name.clone(), self.folder.clone());
+        Source { name, folder, content: SourceContent::Text(text.into()), lines_before }
+    }
+
+    /// Returns the text for messages; it is empty for a binary file.
+    pub(crate) fn about(&self) -> SourceText<'_> {
+        SourceText { name: &self.name, text: self.text().unwrap_or_default(), lines_before: self.lines_before }
     }
 
     pub(crate) fn content(&self) -> &SourceContent<'a> {

@@ -54,8 +54,8 @@ fn every_yaml_block_assembles() {
         for (line, block) in blocks(&text, "yaml") {
             let name = format!("{}:{line}", page.display());
             let (block, _) = template::fill(&block, &Default::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
-            for text in template::documents(&block) {
-                let input = Source::yaml(&name, &*text, root());
+            for (_, text) in template::documents(&block) {
+                let input = Source::yaml(&name, text, root());
                 let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(assembly.warnings.to_string(), "", "{name}");
             }

@@ -91,7 +91,7 @@ impl SourceView<'_> {
             bytes.start = self.floor(span.start.saturating_sub(CONTEXT).max(start));
             bytes.end = self.floor((span.start + CONTEXT).min(end));
         }
-        let line = 1 + self.report.text[..start].bytes().filter(|b| *b == b'\n').count();
+        let (line, _) = self.report.line_column(start);
         Window { source: &self.report.text[bytes.clone()], bytes, line, column }
     }
 

@@ -1,6 +1,6 @@
 //! Text processing before YAML is parsed: expands `${NAME}`, and splits a file into its documents.
 //!
-//! Each document keeps its line numbers. The content of a document is not parsed here.
+//! The content of a document is not parsed here.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,34 +86,26 @@ fn error(span: Range<usize>, message: &str) -> SyntaxError {
     SyntaxError { span, message: message.to_owned() }
 }
 
-/// Splits a source at lines that begin with `---`. Each document starts with as many empty lines as it had lines before it.
-pub fn documents(text: &str) -> Vec<Cow<'_, str>> {
+/// Splits a source at lines that begin with `---`. Returns each document with the number of lines before it.
+pub fn documents(text: &str) -> Vec<(usize, &str)> {
     let mut starts = Vec::new();
     let mut position = 0;
-    for line in text.split_inclusive('\n') {
+    for (number, line) in text.split_inclusive('\n').enumerate() {
         let marker = line.strip_prefix("---");
         if marker.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n'])) {
-            starts.push(position);
+            starts.push((number, position));
         }
         position += line.len();
     }
     // Before the first line of dashes there may be comments only, or a document.
     let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with(['#', '%']);
-    if starts.first().is_none_or(|first| !text[..*first].lines().all(is_comment)) {
-        starts.insert(0, 0);
+    match starts.first_mut() {
+        // The comments belong to the first document.
+        Some(first) if text[..first.1].lines().all(is_comment) => *first = (0, 0),
+        _ => starts.insert(0, (0, 0)),
     }
-    if starts.len() == 1 {
-        return vec![Cow::Borrowed(text)];
-    }
-    let ends = starts[1..].iter().copied().chain([text.len()]);
-    starts
-        .iter()
-        .zip(ends)
-        .map(|(start, end)| {
-            let lines = text[..*start].bytes().filter(|byte| *byte == b'\n').count();
-            Cow::Owned("\n".repeat(lines) + &text[*start..end])
-        })
-        .collect()
+    let ends = starts[1..].iter().map(|(_, start)| *start).chain([text.len()]);
+    starts.iter().zip(ends).map(|((lines, start), end)| (*lines, &text[*start..end])).collect()
 }
 
 #[cfg(test)]
@@ -150,12 +142,13 @@ mod tests {
 
     #[test]
     fn documents_keep_their_lines() {
-        let split = |text| documents(text).iter().map(|text| text.to_string()).collect::<Vec<_>>();
-        assert_eq!(split("a: 1\n"), ["a: 1\n"]);
-        assert_eq!(split(""), [""]);
-        assert_eq!(split("---\na: 1\n"), ["---\na: 1\n"]);
-        assert_eq!(split("# c\n---\na: 1\n"), ["# c\n---\na: 1\n"]);
-        assert_eq!(split("a: 1\n---\nb: 2\n--- # c\nc: 3"), ["a: 1\n", "\n---\nb: 2\n", "\n\n\n--- # c\nc: 3"]);
-        assert_eq!(split("---a: 1\n ---\n"), ["---a: 1\n ---\n"]);
+        assert_eq!(documents("a: 1\n"), [(0, "a: 1\n")]);
+        assert_eq!(documents(""), [(0, "")]);
+        assert_eq!(documents("---\na: 1\n"), [(0, "---\na: 1\n")]);
+        assert_eq!(documents("# c\n---\na: 1\n"), [(0, "# c\n---\na: 1\n")]);
+        let three = [(0, "# c\n---\na: 1\n"), (3, "---\nb: 2\n"), (5, "--- # d\nc: 3")];
+        assert_eq!(documents("# c\n---\na: 1\n---\nb: 2\n--- # d\nc: 3"), three);
+        assert_eq!(documents("a: 1\n---\nb: 2\n"), [(0, "a: 1\n"), (1, "---\nb: 2\n")]);
+        assert_eq!(documents("---a: 1\n ---\n"), [(0, "---a: 1\n ---\n")]);
     }
 }
