@@ -194,7 +194,7 @@ fn reference_files() -> Vec<Trial> {
 fn releases() -> Vec<Trial> {
     let folder = upstream_folder().join("releases");
     let files = files_below(&folder, &["pte", "ptd", "bpte"]);
-    assert_eq!(files.len(), 107, "files of other releases");
+    assert_eq!(files.len(), 113, "files of other releases");
     let test = |path: PathBuf| {
         let name = path.strip_prefix(&folder).unwrap().display().to_string();
         trial(format!("upstream/releases/{name}"), move || {

@@ -66,16 +66,6 @@ impl Vtable {
         (entry + 2 <= self.size).then_some(self.at + entry)
     }
 
-    /// Returns the size in bytes of a table with this vtable: up to the end of its last field, whatever size the vtable states, since tables
-    /// of different sizes may share a vtable. The stated size counts if the vtable has slots that the schema does not.
-    pub fn extent(&self, bytes: &[u8], schema: &TableSchema) -> usize {
-        let ends = schema.fields.iter().enumerate().filter_map(|(slot, field)| {
-            self.offset(bytes, slot).map(|offset| offset + SlotContent::of(field.kind).size())
-        });
-        let stated = if self.entry(schema.fields.len()).is_some() { self.inline } else { 4 };
-        ends.fold(stated.max(4), usize::max)
-    }
-
     /// Returns the offset of a field from the start of its table; `None` if the field is absent.
     #[inline(always)]
     pub fn offset(&self, bytes: &[u8], slot: usize) -> Option<usize> {

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::{Budget, SlotContent, Vtable, member, u16_at, u32_at};
+use super::{Budget, SlotContent, member, u16_at, u32_at};
 use crate::format::path::Trail;
 use crate::format::{Kind, TableSchema};
 
@@ -126,18 +126,13 @@ impl Verifier<'_, '_> {
             return self.report.add("G-10", path, vtable, found, format_args!("at least 4"));
         }
         let inline = usize::from(u16_at(self.bytes, vtable + 2).unwrap_or(0));
-        let needed = Vtable { at: vtable, size: size.into(), inline }.extent(self.bytes, table);
-        if (inline < needed || at + inline > self.bytes.len()) && !std::mem::replace(&mut self.shared_vtable, true) {
-            let expected = format_args!("at least {needed} for its fields, and inside {} bytes", self.bytes.len());
-            self.report.add("F-12", path, vtable + 2, format_args!("a table of {inline} bytes"), expected);
-        }
-        self.outside_header(at, at + needed, path);
         self.outside_header(vtable, vtable + usize::from(size), path);
-        let slots = (usize::from(size) - 4) / 2;
+        let (entries, _) = self.bytes[vtable + 4..vtable + usize::from(size)].as_chunks::<2>();
         let mut tag = 0;
-        for (slot, field) in table.fields.iter().enumerate().take(slots) {
-            let entry = vtable + 4 + 2 * slot;
-            let offset = usize::from(u16_at(self.bytes, entry).unwrap_or(0));
+        // The fields determine where the table ends, whatever size the vtable states.
+        let mut needed = 4;
+        for (slot, (field, entry)) in table.fields.iter().zip(entries).enumerate() {
+            let offset = usize::from(u16::from_le_bytes(*entry));
             if offset == 0 {
                 if matches!(field.kind, Kind::UnionTag) {
                     tag = 0;
@@ -147,8 +142,10 @@ impl Verifier<'_, '_> {
             let content = SlotContent::of(field.kind);
             let width = content.size();
             let position = at + offset;
+            needed = needed.max(offset + width);
             if offset < 4 {
                 let found = format_args!("{width} bytes at byte {offset} of a table");
+                let entry = vtable + 4 + 2 * slot;
                 self.report.add("F-6", &path.field(field.name), entry, found, format_args!("byte 4 or later"));
             }
             if !position.is_multiple_of(width) || position + width > self.bytes.len() {
@@ -200,6 +197,11 @@ impl Verifier<'_, '_> {
                 | Kind::Tables(_) => self.vector(position, field.kind, &path.field(field.name)),
             }
         }
+        if (inline < needed || at + inline > self.bytes.len()) && !std::mem::replace(&mut self.shared_vtable, true) {
+            let expected = format_args!("at least {needed} for its fields, and inside {} bytes", self.bytes.len());
+            self.report.add("F-12", path, vtable + 2, format_args!("a table of {inline} bytes"), expected);
+        }
+        self.outside_header(at, at + needed, path);
     }
 
     fn vector(&mut self, position: usize, kind: Kind, path: &Trail<'_>) {

@@ -143,16 +143,26 @@ impl Objects {
         if new {
             self.take(vtable_id, vtable.size.max(4), bytes);
         }
-        self.take(id, vtable.extent(bytes, schema), bytes);
+        // The fields determine where the table ends, whatever size the vtable states: tables of different sizes may share it. The stated
+        // size counts if the vtable has slots that the schema does not.
+        let mut end = if vtable.entry(schema.fields.len()).is_some() { vtable.inline.max(4) } else { 4 };
         let mut tag = 0;
         let mut whole = true;
         for (slot, field) in schema.fields.iter().enumerate() {
-            let position = vtable.offset(bytes, slot).and_then(|offset| at.checked_add(offset));
+            let Some(offset) = vtable.offset(bytes, slot) else {
+                if let Kind::UnionTag = field.kind {
+                    tag = 0;
+                }
+                continue;
+            };
+            let content = SlotContent::of(field.kind);
+            end = end.max(offset + content.size());
+            let position = at.checked_add(offset);
             if let Kind::UnionTag = field.kind {
                 tag = position.and_then(|position| bytes.get(position).copied()).unwrap_or(0);
                 continue;
             }
-            let what = match SlotContent::of(field.kind) {
+            let what = match content {
                 SlotContent::Scalar(_) => continue,
                 SlotContent::Object(what) => what,
                 SlotContent::Union(members) => match member(members, tag) {
@@ -164,6 +174,7 @@ impl Objects {
                 whole &= self.object(budget, bytes, target, what, id, slot as u32);
             }
         }
+        self.take(id, end, bytes);
         self.list[id as usize].abandoned = !whole;
         whole
     }
