@@ -536,6 +536,7 @@ impl TensorRecord {
         let name = At { id, value: self.document_name().into() };
         let dynamism = TENSOR_ATTRIBUTES.iter().position(|attribute| attribute.slot == tensor::shape_dynamism);
         let tensor = ParsedTensor {
+            extra_tensor_info: false,
             scalar_type: self.scalar_type,
             sizes: Some(At { id, value: self.sizes }),
             dim_order: None,

@@ -690,6 +690,7 @@ impl Decoder {
             external,
             name: fields.take(tensor::name).and_then(|node| self.text(node, "a name")),
             device: fields.take(tensor::device).and_then(|node| self.device(node)),
+            extra_tensor_info: fields.take(tensor::extra_tensor_info).and_then(|node| self.bool(node)).unwrap_or(false),
             data_buffer_idx: fields
                 .take(tensor::data_buffer_idx)
                 .and_then(|node| Some(At { id: node.id, value: self.int(&node, "a number")? })),

@@ -171,6 +171,8 @@ pub struct ParsedTensor<'a> {
     pub name: Option<Word<'a>>,
     /// Device type and index.
     pub device: Option<(i8, i8)>,
+    /// True if the table of optional properties is present in any case.
+    pub extra_tensor_info: bool,
     /// Attributes as indices of [`TENSOR_ATTRIBUTES`](crate::program::attributes::TENSOR_ATTRIBUTES), with their values.
     pub attributes: Vec<(usize, i32)>,
     /// Index of external data that are not given.

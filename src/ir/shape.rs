@@ -195,6 +195,7 @@ shapes! {
         external: Either(&[Bool, Text]), "The data are stored in a .ptd: true, or the tag that names it.";
         name: Text, "Fully qualified name; the key of external data.";
         device: Text, "cpu, cuda, cuda:1.";
+        extra_tensor_info: Bool, "true: the table is present although it states nothing; else it is present if a key requires it.";
         data_buffer_idx: UInt, "With `external` and no data: the index in the file, which is unused; counted.";
         index: UInt, "Number of the value; computed in the exporter's order.";
     }

@@ -149,7 +149,8 @@ impl Write for FileComparison<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.differs.is_none() {
             let there = self.origin.len()?.saturating_sub(self.at).min(bytes.len() as u64);
-            let expected = self.origin.range(self.at, there)?;
+            // The emitted file may be longer than the original.
+            let expected = if there == 0 { Vec::new() } else { self.origin.range(self.at, there)? };
             let same = match self.overrides.filter(|overrides| overrides.touches(self.at, bytes.len() as u64)) {
                 Some(overrides) => {
                     let mut changed = bytes.to_vec();

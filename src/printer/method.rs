@@ -16,7 +16,7 @@ use crate::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, Tensor, TensorData,
     contiguous,
 };
-use crate::program::{FieldReference, InstructionField, OperandAccess};
+use crate::program::{ExtraTensorInfo, FieldReference, InstructionField, OperandAccess};
 
 /// Properties of a method that the YAML states because assembling would compute different ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -762,6 +762,9 @@ impl<'p> MethodPrinter<'p> {
                 extra.fully_qualified_name.as_ref().filter(|stated| extra.location != 1 || *stated != name)
             {
                 fields.key("name").push_str(&yaml::text(stated));
+            }
+            if **extra == ExtraTensorInfo::default() {
+                fields.key("extra_tensor_info").push_str("true");
             }
             if (extra.device_type, extra.device_index) != (0, 0) {
                 fields.key("device").push_str(&device(extra.device_type, extra.device_index));

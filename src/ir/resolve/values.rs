@@ -285,7 +285,8 @@ pub(super) fn extra_tensor_info(
 ) -> Option<Box<ExtraTensorInfo>> {
     let (device_type, device_index) = written.device.unwrap_or((0, 0));
     let name = written.name.as_ref().map(|name| name.value.to_string());
-    if name.is_none() && written.external.is_none() && (device_type, device_index) == (0, 0) {
+    let is_stated = name.is_some() || written.external.is_some() || (device_type, device_index) != (0, 0);
+    if !is_stated && !written.extra_tensor_info {
         return None;
     }
     Some(Box::new(ExtraTensorInfo {
