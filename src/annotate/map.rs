@@ -116,7 +116,7 @@ impl FileMap {
         };
         let segments: Vec<SegmentMap> = parts.iter().map(of_part).collect::<io::Result<_>>()?;
         let claims = BlockClaims::new(&parts, &segments, inner.map(|(id, ..)| id));
-        let (blocks, overlaps) = sweep(&claims, parts.last().map_or(0, |part| part.start), len, &source)?;
+        let (blocks, overlaps) = sweep(&claims, &segments, parts.last().map_or(0, |part| part.start), len, &source)?;
         let mut beyond = BTreeMap::new();
         for block in
             blocks.iter().filter(|block| block.kind == BlockKind::Unreachable && block.end > bytes.len() as u64)
@@ -261,6 +261,7 @@ fn few_claims(part: &FilePart, segments: &SegmentMap, number: u8, claims: &mut V
 /// Assigns each byte to one claim, or to a gap. `inner` is the offset of the program in a `.bpte`.
 fn sweep(
     claims: &BlockClaims<'_>,
+    segments: &[SegmentMap],
     inner: u64,
     len: u64,
     source: &FileBytes<'_>,
@@ -289,6 +290,12 @@ fn sweep(
             let minimum = blocks.last().map_or(0, |before| max_padding(before, claim.part, inner));
             // Offsets in a program are aligned relative to its start.
             let minimum = minimum.max(if claim.part > 0 { alignment(claim.at - inner) } else { 0 });
+            // Those of segments relative to the first segment.
+            let first = segments.get(usize::from(claim.part)).and_then(|map| map.list.iter().map(|s| s.at).min());
+            let minimum = match (claim.kind, first) {
+                (BlockKind::Segment(_), Some(first)) if claim.at > first => minimum.max(alignment(claim.at - first)),
+                _ => minimum,
+            };
             blocks.push(gap(cursor, claim.at, claim.part, minimum, source)?);
             owners.extend(has_overlap.then_some(blocks.len() as u32 - 1));
             cursor = claim.at;

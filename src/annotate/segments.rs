@@ -212,7 +212,9 @@ fn pieces(
     let mut pieces: Vec<DataRange> = Vec::new();
     let mut cursor = at;
     let gap = |from: u64, to: u64| -> io::Result<DataRange> {
-        let kind = if source.is_padding(from, to, alignment(to - start))? {
+        // Offsets in a segment are aligned relative to its start, whatever that is aligned to.
+        let inside = if to > at { alignment(to - at) } else { 0 };
+        let kind = if source.is_padding(from, to, alignment(to - start).max(inside))? {
             RangeKind::Padding
         } else {
             RangeKind::Unreachable

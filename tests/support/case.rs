@@ -30,7 +30,7 @@ pub struct Case {
 const COUNTS: [(&str, usize); 8] = [
     ("examples", 30),
     ("examples/malformed", 271),
-    ("tests/golden/snapshots/annotate", 17),
+    ("tests/golden/snapshots/annotate", 18),
     ("tests/golden/snapshots/commands", 7),
     ("tests/golden/snapshots/errors", 363),
     ("tests/golden/upstream/bundled", 8),
