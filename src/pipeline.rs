@@ -130,11 +130,9 @@ pub fn documents<'s>(source: Source<'s>, definitions: &BTreeMap<String, String>)
     let used = used.into_iter().map(str::to_owned).collect();
     let documents = ir::template::documents(&filled);
     let is_whole = matches!((&filled, &documents[..]), (Cow::Borrowed(_), [_]));
-    let owned: Vec<_> = match is_whole {
-        true => Vec::new(),
-        false => documents.iter().map(|(lines, text)| source.document((*text).to_owned(), *lines)).collect(),
-    };
-    Ok(Documents { sources: if is_whole { vec![source] } else { owned }, used })
+    let parts = (!is_whole)
+        .then(|| documents.iter().map(|(lines, text)| source.document((*text).to_owned(), *lines)).collect());
+    Ok(Documents { sources: parts.unwrap_or_else(|| vec![source]), used })
 }
 
 /// Returns the JSON Schema of the YAML, for completion and validation in editors.

@@ -8,20 +8,7 @@ use std::process::{Command, Stdio};
 
 mod support;
 
-use support::folder::{Done, Folder};
-
-/// Program without data.
-const RELU: &str = "
-methods:
-  forward:
-    values:
-      x: {tensor: float32, sizes: [2, 2]}
-      y: {tensor: float32, sizes: [2, 2]}
-    inputs: [x]
-    outputs: [y]
-    instructions:
-      - {kernel: aten::relu.out, args: [x], out: y}
-";
+use support::folder::{Done, Folder, RELU};
 
 /// Program with constants, which can be stored in a `.ptd`, and a delegate.
 const MODEL: &str = "

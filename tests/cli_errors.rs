@@ -4,20 +4,7 @@ use std::fs::{self, File};
 
 mod support;
 
-use support::folder::{Done, Folder};
-
-/// Program without data.
-const RELU: &str = "
-methods:
-  forward:
-    values:
-      x: {tensor: float32, sizes: [2, 2]}
-      y: {tensor: float32, sizes: [2, 2]}
-    inputs: [x]
-    outputs: [y]
-    instructions:
-      - {kernel: aten::relu.out, args: [x], out: y}
-";
+use support::folder::{Done, Folder, RELU};
 
 /// Program with data larger than those that `dump` prints as numbers by default.
 const LARGE: &str =

@@ -274,6 +274,8 @@ fn sweep(
     let mut cursor = 0;
     // Index of the first claim that begins after the current one.
     let mut beyond = 0;
+    let first_segment = |map: &SegmentMap| map.list.iter().map(|segment| segment.at).min();
+    let first_segments: Vec<Option<u64>> = segments.iter().map(first_segment).collect();
     for (number, claim) in claims.order.iter().map(|claim| claims.claim(*claim)).enumerate() {
         let mut end = claim.end;
         if claim.weak {
@@ -291,8 +293,7 @@ fn sweep(
             // Offsets in a program are aligned relative to its start.
             let minimum = minimum.max(if claim.part > 0 { alignment(claim.at - inner) } else { 0 });
             // Those of segments relative to the first segment.
-            let first = segments.get(usize::from(claim.part)).and_then(|map| map.list.iter().map(|s| s.at).min());
-            let minimum = match (claim.kind, first) {
+            let minimum = match (claim.kind, first_segments[usize::from(claim.part)]) {
                 (BlockKind::Segment(_), Some(first)) if claim.at > first => minimum.max(alignment(claim.at - first)),
                 _ => minimum,
             };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::formats::OutputContent;
 use crate::assembly::Assembly;
-use crate::diagnostics::escaped;
+use crate::diagnostics::{counted, escaped};
 use crate::program::ExecutionPlan;
 
 /// Summary of an assembly and its files, one line for each file and method.
@@ -16,15 +16,19 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
         let _ = write!(out, "{name}: {}", bytes(file.size));
         if let Some((count, placement)) = file.segments.filter(|(_, placement)| placement.segment_data_size > 0) {
             let data = bytes(placement.segment_data_size);
-            let _ =
-                write!(out, "; {} with {data} from byte {}", counted(count, "segment"), placement.segment_base_offset);
+            let _ = write!(
+                out,
+                "; {} with {data} from byte {}",
+                counted(count as u64, "segment"),
+                placement.segment_base_offset
+            );
         }
         out.push('\n');
     }
     for (plan, memory) in assembly.program.plans().iter().zip(&assembly.plan.memory) {
         let name = escaped(plan.name.as_deref().unwrap_or("(no name)"));
-        let instructions = counted(instructions(plan), "instruction");
-        let _ = write!(out, "  {name}: {}, {instructions}", counted(plan.values().len(), "value"));
+        let instructions = counted(instructions(plan) as u64, "instruction");
+        let _ = write!(out, "  {name}: {}, {instructions}", counted(plan.values().len() as u64, "value"));
         let used: u64 = memory.sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).sum();
         if used > 0 {
             let pools = memory.sizes.iter().skip(1).map(i64::to_string).collect::<Vec<_>>().join(" + ");
@@ -42,10 +46,6 @@ fn instructions(plan: &ExecutionPlan) -> usize {
     plan.chains.iter().flatten().map(|chain| chain.instructions.as_ref().map_or(0, Vec::len)).sum()
 }
 
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 fn bytes(count: u64) -> String {
-    format!("{count} byte{}", if count == 1 { "" } else { "s" })
+    counted(count, "byte")
 }

@@ -11,6 +11,7 @@ use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOff
 use super::encoding::{FieldEncoding, FieldEncodings};
 use crate::data::Blob;
 use crate::format::container::MAX_FLATBUFFER;
+use crate::format::flatbuffer::{Scalar, SlotContent};
 use crate::format::serializer::{EmptyVector, Serializer, SlotOrder, VtableSharing};
 use crate::format::{Kind, TableSchema};
 use crate::layout::Strings;
@@ -157,24 +158,14 @@ impl<'f> Writer<'f> {
             FieldEncoding::Null => FieldValue::UInt(0),
             FieldEncoding::Empty if matches!(kind, Kind::Text) => self.string(""),
             FieldEncoding::Empty => self.vector::<u32>(Some(&[])),
-            FieldEncoding::Present => match kind {
-                Kind::Short => FieldValue::Short(0),
-                Kind::Int | Kind::UInt => FieldValue::UInt(0),
-                Kind::Long | Kind::ULong => FieldValue::ULong(0),
-                Kind::Double => FieldValue::Double(0.0),
-                Kind::Bool | Kind::Byte | Kind::Enum(_) | Kind::UnionTag => FieldValue::Byte(0),
+            FieldEncoding::Present => match SlotContent::of(kind) {
+                SlotContent::Scalar(Scalar::Bool | Scalar::U8 | Scalar::I8) => FieldValue::Byte(0),
+                SlotContent::Scalar(Scalar::U16 | Scalar::I16) => FieldValue::Short(0),
+                SlotContent::Scalar(Scalar::U32 | Scalar::I32) => FieldValue::UInt(0),
+                SlotContent::Scalar(Scalar::U64 | Scalar::I64) => FieldValue::ULong(0),
+                SlotContent::Scalar(Scalar::F64) => FieldValue::Double(0.0),
                 // An offset is present as absent, empty or null.
-                Kind::Union(_)
-                | Kind::Text
-                | Kind::Table(_)
-                | Kind::Bytes
-                | Kind::AlignedBytes(_)
-                | Kind::Bools
-                | Kind::Ints
-                | Kind::Longs
-                | Kind::ULongs
-                | Kind::Doubles
-                | Kind::Tables(_) => return,
+                SlotContent::Object(_) | SlotContent::Union(_) => return,
             },
         };
         match slots.binary_search_by_key(&slot, |(slot, _)| *slot) {

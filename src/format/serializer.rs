@@ -76,34 +76,32 @@ pub enum SegmentGroup {
 const SEGMENTS: &[SegmentGroup] =
     &[SegmentGroup::Constants, SegmentGroup::MutableData, SegmentGroup::Delegates, SegmentGroup::NamedData];
 
-/// A row for each of [`Serializer::ALL`].
-static FACTS: [SerializerFacts; Serializer::ALL.len()] = [
-    SerializerFacts {
-        slots: SlotOrder::Ascending,
-        empty_vector: EmptyVector::Aligned,
-        vtables: VtableSharing::SameTables,
-        segments: SEGMENTS,
-    },
-    SerializerFacts {
-        slots: SlotOrder::BySize,
-        empty_vector: EmptyVector::LengthOnly,
-        vtables: VtableSharing::SameTables,
-        segments: SEGMENTS,
-    },
-    SerializerFacts {
-        slots: SlotOrder::Ascending,
-        empty_vector: EmptyVector::Aligned,
-        vtables: VtableSharing::SameFields,
-        segments: SEGMENTS,
-    },
-];
+static EXIR: SerializerFacts = SerializerFacts {
+    slots: SlotOrder::Ascending,
+    empty_vector: EmptyVector::Aligned,
+    vtables: VtableSharing::SameTables,
+    segments: SEGMENTS,
+};
+
+static FLATC: SerializerFacts = SerializerFacts {
+    slots: SlotOrder::BySize,
+    empty_vector: EmptyVector::LengthOnly,
+    vtables: VtableSharing::SameTables,
+    segments: SEGMENTS,
+};
+
+static EXIR_SHARED_VTABLES: SerializerFacts = SerializerFacts { vtables: VtableSharing::SameFields, ..EXIR };
 
 impl Serializer {
     /// All serializers.
     pub const ALL: [Serializer; 3] = [Serializer::Exir, Serializer::Flatc, Serializer::ExirSharedVtables];
 
-    /// Returns the row of the serializer.
+    /// Returns the choices of the serializer.
     pub fn facts(self) -> &'static SerializerFacts {
-        &FACTS[self as usize]
+        match self {
+            Serializer::Exir => &EXIR,
+            Serializer::Flatc => &FLATC,
+            Serializer::ExirSharedVtables => &EXIR_SHARED_VTABLES,
+        }
     }
 }

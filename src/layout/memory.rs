@@ -34,21 +34,9 @@ pub struct MemoryPlan {
 impl MemoryPlan {
     /// Returns the plan of a method with explicit offsets, sizes and devices, as read from a file.
     pub(crate) fn stated(plan: &ExecutionPlan) -> MemoryPlan {
-        let place = |value: &EValue| match value {
-            EValue::Tensor(tensor) => match tensor.memory {
-                Memory::At { pool, offset } => Some((pool, offset)),
-                Memory::None | Memory::Auto { .. } | Memory::View { .. } => None,
-            },
-            EValue::Null
-            | EValue::Int(_)
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => None,
+        let place = |value: &EValue| match value.as_tensor()?.memory {
+            Memory::At { pool, offset } => Some((pool, offset)),
+            Memory::None | Memory::Auto { .. } | Memory::View { .. } => None,
         };
         MemoryPlan {
             places: plan.values().iter().map(place).collect(),
@@ -98,19 +86,7 @@ pub fn plan_as(
 
 /// Returns the memory request of each value; [`Memory::None`] unless it is a tensor.
 fn requests(plan: &ExecutionPlan) -> Vec<Memory> {
-    let memory_of = |value: &EValue| match value {
-        EValue::Tensor(tensor) => tensor.memory,
-        EValue::Null
-        | EValue::Int(_)
-        | EValue::Bool(_)
-        | EValue::Double(_)
-        | EValue::String(_)
-        | EValue::IntList(_)
-        | EValue::DoubleList(_)
-        | EValue::BoolList(_)
-        | EValue::TensorList(_)
-        | EValue::OptionalTensorList(_) => Memory::None,
-    };
+    let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
     plan.values().iter().map(memory_of).collect()
 }
 
@@ -306,22 +282,8 @@ impl<'a> MemoryPlanner<'a> {
         for (value, tensor) in self.plan.tensors() {
             let Memory::View { base } = self.requested[value] else { continue };
             self.places[value] = self.places.get(base as usize).copied().flatten();
-            let room = match self.plan.values().get(base as usize) {
-                Some(EValue::Tensor(base)) => base.nbytes(),
-                Some(
-                    EValue::Null
-                    | EValue::Int(_)
-                    | EValue::Bool(_)
-                    | EValue::Double(_)
-                    | EValue::String(_)
-                    | EValue::IntList(_)
-                    | EValue::DoubleList(_)
-                    | EValue::BoolList(_)
-                    | EValue::TensorList(_)
-                    | EValue::OptionalTensorList(_),
-                )
-                | None => None,
-            };
+            let base = self.plan.values().get(base as usize).and_then(EValue::as_tensor);
+            let room = base.and_then(Tensor::nbytes);
             let needed = self.nbytes(value, tensor);
             if room.is_none_or(|room| room < needed) {
                 self.error(value, format!("a view of {needed} bytes exceeds its base of {} bytes", room.unwrap_or(0)));
@@ -347,23 +309,11 @@ impl<'a> MemoryPlanner<'a> {
     fn write_backs(&mut self) -> Vec<PlanRequest> {
         let mut requests = Vec::new();
         let plan = self.plan;
-        let unplanned_output = plan.outputs.iter().flatten().any(|output| match value_at(plan, *output) {
-            Some(EValue::Tensor(tensor)) => {
+        let unplanned_output = plan.outputs.iter().flatten().any(|output| {
+            let tensor = value_at(plan, *output).and_then(EValue::as_tensor);
+            tensor.is_some_and(|tensor| {
                 self.requested[*output as usize] == Memory::None && tensor.data == TensorData::None
-            }
-            Some(
-                EValue::Null
-                | EValue::Int(_)
-                | EValue::Bool(_)
-                | EValue::Double(_)
-                | EValue::String(_)
-                | EValue::IntList(_)
-                | EValue::DoubleList(_)
-                | EValue::BoolList(_)
-                | EValue::TensorList(_)
-                | EValue::OptionalTensorList(_),
-            )
-            | None => false,
+            })
         });
         if unplanned_output {
             return requests;

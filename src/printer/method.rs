@@ -13,10 +13,9 @@ use crate::format::ScalarType;
 use crate::operators::{self, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
-    Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, Tensor, TensorData,
-    contiguous,
+    Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference, Instruction, InstructionField,
+    Memory, OperandAccess, Program, StackFrame, Tensor, TensorData, contiguous,
 };
-use crate::program::{ExtraTensorInfo, FieldReference, InstructionField, OperandAccess};
 
 /// Properties of a method that the YAML states because assembling would compute different ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -308,18 +308,9 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &Exe
     } else {
         hint.memory |= !memory.is_stated_by(original);
         let numbers = assembly.plan.buffer_index[method].iter().zip(original.values());
-        hint.external |= numbers.into_iter().any(|(planned, value)| match value {
-            EValue::Tensor(tensor) => matches!(tensor.data, TensorData::Elsewhere(Some(index)) if index != *planned),
-            EValue::Null
-            | EValue::Int(_)
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => false,
+        hint.external |= numbers.into_iter().any(|(planned, value)| {
+            let data = value.as_tensor().map(|tensor| &tensor.data);
+            matches!(data, Some(TensorData::Elsewhere(Some(index))) if index != planned)
         });
     }
     *hint != before

@@ -231,6 +231,23 @@ impl EValue {
         self.member().tag()
     }
 
+    /// Returns the tensor; `None` for a value of another kind.
+    pub(crate) fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            EValue::Tensor(tensor) => Some(tensor),
+            EValue::Null
+            | EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_) => None,
+        }
+    }
+
     fn member(&self) -> KernelType {
         match self {
             EValue::Null => KernelType::Null,
@@ -638,19 +655,7 @@ impl ExecutionPlan {
 
     /// The tensors with their indices.
     pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor)> {
-        self.values().iter().enumerate().filter_map(|(index, value)| match value {
-            EValue::Tensor(tensor) => Some((index, tensor)),
-            EValue::Null
-            | EValue::Int(_)
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => None,
-        })
+        self.values().iter().enumerate().filter_map(|(index, value)| Some((index, value.as_tensor()?)))
     }
 
     /// The delegates; none if the list is absent.

@@ -7,6 +7,19 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+/// Program without data.
+pub const RELU: &str = "
+methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2, 2]}
+      y: {tensor: float32, sizes: [2, 2]}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::relu.out, args: [x], out: y}
+";
+
 /// Temporary folder to run the command in.
 pub struct Folder(TempDir);
 
