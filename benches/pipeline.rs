@@ -14,6 +14,7 @@ use input::{Case, interleaved, json, print, yaml};
 use pte_emit::cli::outputs::Outputs;
 use pte_emit::data::{Origin, dedup};
 use pte_emit::format::Format;
+use pte_emit::ir::files::FileAccess;
 use pte_emit::ir::{decode, resolve, tree};
 use pte_emit::layout::{self, memory};
 use pte_emit::printer::{LargeData, PrintOptions};
@@ -32,7 +33,7 @@ fn pipeline(count: usize, rounds: usize) {
     let tree = || tree::parse(&yaml).expect("valid YAML");
     let parsed = tree();
     let (document, _) = decode::decode(parsed.clone());
-    let resolved = resolve::resolve(&document, Path::new("")).expect("valid names");
+    let resolved = resolve::resolve(&document, &FileAccess::default()).expect("valid names");
     let same = dedup::find(&resolved.program.blobs).expect("no data files");
     let options = layout::LayoutConfig::default();
     let plan = layout::plan(&resolved.program, &same, &options).expect("a valid plan");
@@ -44,7 +45,7 @@ fn pipeline(count: usize, rounds: usize) {
         ("whole run from JSON", Box::new(|| drop(black_box(whole(&json))))),
         ("decode, from a copy of the tree", Box::new(|| drop(black_box(decode::decode(parsed.clone()))))),
         ("copy of the tree", Box::new(|| drop(black_box(parsed.clone())))),
-        ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, Path::new("")))))),
+        ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, &FileAccess::default()))))),
         ("plan memory", Box::new(|| drop(black_box(memory::plan(0, execution_plan))))),
         ("plan all", Box::new(|| drop(black_box(layout::plan(&resolved.program, &same, &options))))),
         ("emit", Box::new(|| drop(black_box(emitter::program::emit(&resolved.program, &plan, &options, None))))),

@@ -3,9 +3,9 @@
 //! A builder creates the same document as the YAML parser; [`crate::ir`] numbers values, completes calls and validates both. Nodes of the
 //! document have no position, but a description, with which messages begin.
 
+use crate::ir::files::FileAccess;
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::assembly::Assembly;
@@ -574,7 +574,7 @@ impl Resolved<'_> {
         let document = ParsedDocument { methods: Some(methods), ..ParsedDocument::default() };
         let errors = std::mem::take(&mut builder.errors);
         let resolved = match errors.is_empty() {
-            true => ir::resolve::resolve(&document, Path::new("")),
+            true => ir::resolve::resolve(&document, &FileAccess::default()),
             false => Err(errors),
         };
         match resolved {

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::annotate::{self, AnnotateOptions};
 use crate::assembly::{self, Assembly, BundledFile};
 use crate::check::{self, DataFile, Findings, Profile};
-use crate::data::{BlobId, Origin, dedup};
+use crate::data::{Blob, BlobId, Origin, dedup};
 use crate::diagnostics::{self, Severity};
 use crate::emitter::safetensors::{self, Safetensors};
 use crate::error::Error;
 use crate::format::{Format, container};
+use crate::ir::files::FileAccess;
 use crate::ir::resolve::origins::Origins;
 use crate::ir::{self, NodeDiagnostic, document};
 use crate::layout::options::OptionOverrides;
@@ -21,7 +23,7 @@ use crate::layout::{self, LayoutError, Plan, Shards};
 use crate::operators::OperatorSet;
 use crate::printer::{self, PrintOptions, Printed};
 use crate::program::Program;
-use crate::program::element::Element;
+use crate::program::element::{Element, Part};
 use crate::program::test_cases::MethodTests;
 use crate::raw::Overrides;
 use crate::reader;
@@ -63,7 +65,7 @@ pub struct Options {
 /// YAML or JSON as a syntax tree with typed nodes: the result of [`parse`].
 pub struct Document<'s> {
     source: SourceText<'s>,
-    folder: &'s Path,
+    files: &'s FileAccess,
     document: document::ParsedDocument<'s>,
     messages: Vec<NodeDiagnostic>,
 }
@@ -173,7 +175,7 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
         // Resolving would report names of undecoded nodes as unknown.
         return Err(Error::new(source.about().report_nodes(messages)));
     }
-    Ok(Document { source: source.about(), folder: source.folder(), document, messages })
+    Ok(Document { source: source.about(), files: source.files(), document, messages })
 }
 
 /// Resolves names, numbers values in the order of the exporter, opens data files.
@@ -181,8 +183,8 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
 /// # Errors
 /// All unknown names and invalid values; data files that cannot be opened.
 pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
-    let Document { source, folder, document, mut messages } = document;
-    let resolved = ir::resolve::resolve(&document, folder);
+    let Document { source, files, document, mut messages } = document;
+    let resolved = ir::resolve::resolve(&document, files);
     let mut resolved = resolved.map_err(|messages| Error::new(source.report_nodes(messages)))?;
     messages.append(&mut resolved.diagnostics);
     let mut layout = layout::LayoutConfig::default();
@@ -309,7 +311,7 @@ pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned
     options.layout.apply(&mut resolved.layout);
     resolved.layout.shards = options.shards.clone();
     let limit = options.max_size.unwrap_or(DEFAULT_MAX_SIZE);
-    let valid = check_blobs(&resolved.program).and_then(|()| check_size(&resolved.program, limit));
+    let valid = check_blobs(&resolved.program).and_then(|()| check_size(&resolved, limit));
     valid.map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
     let same = move_data(&mut resolved, options).map_err(|error| resolved.io(&error))?;
     let plan = layout::plan(&resolved.program, &same, &resolved.layout)
@@ -458,14 +460,15 @@ pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Resu
     let SourceContent::Binary(origin) = source.content() else {
         return Err(Error::input(source.name(), "expected a .pte, .ptd or .bpte file, found YAML"));
     };
-    printer::print(origin, printer::Printer { folder, options, assemble: &assemble_printed })
-        .map_err(|error| Error::io(source.name(), "", &error))
+    printer::print(origin, folder, options, &assemble_printed).map_err(|error| Error::io(source.name(), "", &error))
 }
 
 /// Assembles printed YAML as the command does, without a size limit: its data exist already.
-fn assemble_printed(yaml: &str, folder: &Path) -> Option<Assembly> {
+fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blob>) -> Option<Assembly> {
     let options = Options { max_size: Some(u64::MAX), ..Options::default() };
-    let documents = documents(Source::yaml("dump", yaml, folder), &BTreeMap::new()).ok()?;
+    let planned = extracted.iter().map(|(path, data)| (folder.join(path), data.clone())).collect();
+    let source = Source::yaml("dump", yaml, folder).with_planned_files(Arc::new(planned));
+    let documents = documents(source, &BTreeMap::new()).ok()?;
     let [source] = &documents.sources[..] else { return None };
     crate::assemble(source, &options).ok()
 }
@@ -563,17 +566,28 @@ fn check_blobs(program: &Program) -> Result<(), Vec<LayoutError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Returns an error at the largest data if the total exceeds `limit` bytes.
-fn check_size(program: &Program, limit: u64) -> Result<(), Vec<LayoutError>> {
-    let total = program.blobs.iter().fold(0u64, |sum, blob| sum.saturating_add(blob.len));
+/// Returns an error at the largest data if the total exceeds `limit` bytes: data of the program, of tests, and of field overrides.
+fn check_size(resolved: &Resolved<'_>, limit: u64) -> Result<(), Vec<LayoutError>> {
+    let Resolved { program, tests, overrides, .. } = resolved;
+    let blobs = program.blobs.iter().map(|blob| blob.len);
+    let tests: Vec<(u64, Element)> = tests.iter().map(|tests| (tests.size(), method(program, &tests.method))).collect();
+    let other = [overrides.size(), program.compile_spec_size()];
+    let total = blobs.chain(tests.iter().map(|(size, _)| *size)).chain(other).fold(0, u64::saturating_add);
     if total <= limit {
         return Ok(());
     }
-    let largest = program.blob_references().max_by_key(|(_, blob)| program.blob(*blob).len);
+    let references = program.blob_references().map(|(element, blob)| (program.blob(blob).len, element));
+    let other = other.into_iter().map(|size| (size, Element::Program));
+    let largest = references.chain(tests).chain(other).max_by_key(|(size, _)| *size);
     let message = format!(
         "the data have {total} bytes in total, more than the limit of {limit}, which the option max-size raises"
     );
-    Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
+    Err(vec![LayoutError::new(largest.map_or(Element::Program, |(_, element)| element), message)])
+}
+
+fn method(program: &Program, name: &str) -> Element {
+    let number = program.plans().iter().position(|plan| plan.name.as_deref() == Some(name));
+    number.map_or(Element::Program, |number| Element::Method(number, Part::Whole))
 }
 
 /// Returns an error at the data with the largest alignment if the data with the padding between them exceed `limit` bytes.

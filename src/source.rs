@@ -1,14 +1,17 @@
 //! Input of the library: YAML, JSON, or a binary file, with its name and the folder that its paths are relative to.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::data::Origin;
+use crate::data::{Blob, Origin};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::error::Error;
 use crate::format::{Format, container};
+use crate::ir::files::FileAccess;
 use crate::ir::{self, NodeDiagnostic};
 
 /// Input of the library: YAML, JSON, or a binary file.
@@ -33,7 +36,7 @@ use crate::ir::{self, NodeDiagnostic};
 #[derive(Debug, Clone)]
 pub struct Source<'a> {
     name: Cow<'a, str>,
-    folder: PathBuf,
+    files: FileAccess,
     content: SourceContent<'a>,
     /// Lines of the file before the text, which is a later document of the file.
     lines_before: usize,
@@ -77,7 +80,8 @@ impl<'a> Source<'a> {
         text: impl Into<Cow<'a, str>>,
         folder: impl Into<PathBuf>,
     ) -> Source<'a> {
-        Source { name: name.into(), folder: folder.into(), content: SourceContent::Text(text.into()), lines_before: 0 }
+        let files = FileAccess::of_folder(folder);
+        Source { name: name.into(), files, content: SourceContent::Text(text.into()), lines_before: 0 }
     }
 
     /// Source of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
@@ -93,7 +97,8 @@ impl<'a> Source<'a> {
     }
 
     pub(crate) fn of_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
-        Source { name: name.into(), folder: PathBuf::new(), content: SourceContent::Binary(origin), lines_before: 0 }
+        let files = FileAccess::default();
+        Source { name: name.into(), files, content: SourceContent::Binary(origin), lines_before: 0 }
     }
 
     /// Opens a file. Binary formats are recognized by their first bytes, and read lazily; all other files are read as YAML, with paths
@@ -136,7 +141,34 @@ impl<'a> Source<'a> {
 
     /// Returns the folder that paths in the source are relative to.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        &self.files.folder
+    }
+
+    /// Confines the files that the YAML refers to: one that is not in `folder`, symbolic links resolved, is an error. For YAML from a
+    /// stranger, whose `file: /etc/passwd` would otherwise embed that file. The folder must not be changed while its files are read.
+    ///
+    /// ```
+    /// use pte_emit::{Options, Source, assemble};
+    ///
+    /// let yaml = "named_data: {x: {file: Cargo.toml}}";
+    /// let source = Source::yaml("x.yaml", yaml, ".").confined_to("examples");
+    /// let error = assemble(&source, &Options::default()).unwrap_err();
+    /// assert!(error.to_string().contains("not in the folder examples"));
+    /// ```
+    #[must_use]
+    pub fn confined_to(mut self, folder: impl Into<PathBuf>) -> Source<'a> {
+        self.files.confined_to = Some(folder.into());
+        self
+    }
+
+    /// Returns a source that may refer to files that do not exist yet.
+    pub(crate) fn with_planned_files(mut self, planned: Arc<BTreeMap<PathBuf, Blob>>) -> Source<'a> {
+        self.files.planned = planned;
+        self
+    }
+
+    pub(crate) fn files(&self) -> &FileAccess {
+        &self.files
     }
 
     /// Returns true for YAML or JSON, false for a binary file.
@@ -154,8 +186,8 @@ impl<'a> Source<'a> {
 
     /// Returns a source with the same name and folder: a document behind `lines_before` lines of the file.
     pub(crate) fn document(&self, text: String, lines_before: usize) -> Source<'a> {
-        let (name, folder) = (self.name.clone(), self.folder.clone());
-        Source { name, folder, content: SourceContent::Text(text.into()), lines_before }
+        let (name, files) = (self.name.clone(), self.files.clone());
+        Source { name, files, content: SourceContent::Text(text.into()), lines_before }
     }
 
     /// Returns the text for messages; it is empty for a binary file.

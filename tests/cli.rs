@@ -785,6 +785,75 @@ fn data_larger_than_max_size_are_an_error() {
     assert_eq!(folder.names(), ["big.ptd", "big.yaml"]);
 }
 
+/// Data of tests, compile specs and overrides count, too; a huge size does not allocate memory.
+#[test]
+fn all_data_count_for_max_size() {
+    let methods = "values: {x: {tensor: uint8, sizes: [100000]}}, inputs: [x], outputs: [x]";
+    let test = format!("methods: {{f: {{{methods}, tests: [{{inputs: [{{fill: 0}}]}}]}}}}\n");
+    let append = "methods: {f: {outputs: [1]}}\nraw: {append: {fill: 0, size: 100000}}\n";
+    let patch = "methods: {f: {outputs: [1]}}\nraw: {patch: [{at: 0, bytes: {fill: 0, size: 100000}}]}\n";
+    let spec = "{key: k, value: {fill: 0, size: 100000}}";
+    let spec = format!(
+        "methods: {{f: {{delegates: {{d: {{backend: B, data: {{hex: ff}}, compile_specs: [{spec}]}}}}, outputs: [1]}}}}\n"
+    );
+    let sources = [("test.yaml", &*test), ("append.yaml", append), ("patch.yaml", patch), ("spec.yaml", &*spec)];
+    let folder = Folder::new(&sources);
+    for (name, text) in sources {
+        let out = name.replace("yaml", "pte");
+        folder.run(&[name, "-o", &out, "--max-size", "99999"]).exits(1).stderr_contains("the option max-size raises");
+        folder.write("huge.yaml", text.replace("100000", "2000000000000"));
+        folder.run(&["huge.yaml", "-o", &out]).exits(1);
+    }
+    // Each of them fits, all together do not.
+    let patch = "{at: 0, bytes: {fill: 0, size: 60000000}}";
+    folder.write("many.yaml", format!("methods: {{}}\nraw: {{patch: [{}]}}\n", [patch; 50].join(", ")));
+    folder.run(&["many.yaml", "-o", "many.pte"]).exits(1).stderr_contains("expected 67108864 in total at most");
+    assert!(!folder.names().iter().any(|name| name.ends_with(".pte")), "{:?}", folder.names());
+}
+
+/// YAML from strangers reads no file outside of the folder of `--confine`, and an index none outside of its own.
+#[test]
+fn files_are_confined() {
+    let named = |file: &str| format!("named_data: {{a: {{file: {file}}}}}\n");
+    let folder = Folder::new(&[
+        ("secret.bin", "secret"),
+        ("in/a.bin", "public"),
+        ("in/inside.yaml", &named("a.bin")),
+        ("in/outside.yaml", &named("../secret.bin")),
+        ("in/missing.yaml", &named("../missing.bin")),
+        ("in/absolute.yaml", &named("/etc/passwd")),
+        ("in/index.yaml", "checkpoints: [{safetensors: index.json}]\n"),
+        ("in/index.json", r#"{"weight_map": {"a": "../x.safetensors"}}"#),
+        ("in/two.yaml", &format!("{}---\n{}", named("a.bin"), named("../secret.bin"))),
+    ]);
+    let confined = ["--confine", "in", "-o", "out.ptd"];
+    folder.run(&[&["in/inside.yaml"], &confined[..]].concat()).exits(0);
+    folder.run(&["check", "in/inside.yaml", "--confine", "in"]).exits(0);
+    std::fs::remove_file(folder.path().join("out.ptd")).unwrap();
+    let confined = |name: &str| {
+        let message = "it is not in the folder in, to which files are confined";
+        folder.run(&[&[name], &confined[..]].concat()).exits(1).stderr_contains(message);
+        let done = folder.run(&["check", name, "--confine", "in"]).exits(1);
+        assert!(done.stderr.contains(message), "{name}: {}", done.stderr);
+    };
+    for name in ["in/outside.yaml", "in/missing.yaml", "in/absolute.yaml"] {
+        confined(name);
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("../secret.bin", folder.path().join("in/link.bin")).unwrap();
+        folder.write("in/link.yaml", named("link.bin"));
+        confined("in/link.yaml");
+    }
+    std::fs::create_dir(folder.path().join("out")).unwrap();
+    folder.run(&["in/two.yaml", "--confine", "in", "-o", "out"]).exits(1).stderr_contains("confined");
+    folder.run(&["in/inside.yaml", "--confine", "nowhere", "-o", "x.ptd"]).exits(2).stderr_contains("existing folder");
+    folder
+        .run(&["in/index.yaml", "-o", "out.ptd"])
+        .exits(1)
+        .stderr_contains("its tensor `a` is in `../x.safetensors`; expected a file in the folder of the index");
+}
+
 /// Every layout option has the effect of its key, and has an effect.
 #[test]
 fn layout_options_equal_keys() {

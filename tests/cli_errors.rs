@@ -148,8 +148,56 @@ fn a_message_names_the_output_that_cannot_be_written() {
     let extract = ["dump", "ok.pte", "--data", "extract", "--folder"];
     named(&[&extract[..], &["ok.yaml"]].concat(), "error: cannot create folder ok.yaml: File exists");
     fs::create_dir_all(folder.path().join("full/constant.bin")).unwrap();
-    named(&[&extract[..], &["full"]].concat(), "full/constant.bin: Is a directory");
+    named(&[&extract[..], &["full"]].concat(), "full/constant.bin: it exists, and files of data are not overwritten");
     named(&["model.yaml", "-o", "missing/x.pte"], "error: cannot write missing/x.pte: folder missing does not exist");
+}
+
+/// Extracted data never overwrite a file, are all written or none, and have names that every file system accepts.
+#[test]
+fn extracted_data_are_new_files() {
+    let keys = ["w", "W", "raw.append", "../../w", "nul", &"k".repeat(300), "a/\\x24{HOME}/b", "line\\nbreak"];
+    let entry = |(number, key): (usize, &&str)| format!("  \"{key}\": {{data: {{fill: {number}, size: 300}}}}\n");
+    let entries: String = keys.iter().enumerate().map(entry).collect();
+    let text = format!("named_data:\n{entries}raw: {{append: {{fill: 9, size: 300}}}}\n");
+    let folder = Folder::new(&[("model.yaml", &text), ("victim", "precious")]);
+    folder.run(&["model.yaml", "-o", "model.ptd"]).exits(0);
+    let extract = |yaml: &str, to: &str| {
+        folder.run(&["dump", "model.ptd", "--exact", "-o", yaml, "--data", "extract", "--folder", to])
+    };
+    extract("out/dumped.yaml", "out/w${X}").exits(3).stderr_contains("cannot write out/dumped.yaml: No such");
+    fs::create_dir_all(folder.path().join("sub")).unwrap();
+    for (yaml, to, reference) in [
+        ("dumped.yaml", "one", "one/w.bin"),
+        ("sub/dumped.yaml", "two", "../two/w.bin"),
+        ("again.yaml", "${X}/z", "\\u0024{X}/z/w.bin"),
+        ("sub/below.yaml", "sub", "w.bin"),
+    ] {
+        extract(yaml, to).exits(0);
+        let text = String::from_utf8(folder.read(yaml)).unwrap();
+        assert!(
+            text.contains(&format!("file: {reference}")) || text.contains(&format!("file: \"{reference}\"")),
+            "{text}"
+        );
+        let files = fs::read_dir(folder.path().join(to)).unwrap();
+        let names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let bins: Vec<_> = names.iter().filter(|name| name.ends_with(".bin")).collect();
+        let lower: std::collections::HashSet<_> = bins.iter().map(|name| name.to_lowercase()).collect();
+        assert_eq!((bins.len(), lower.len()), (keys.len() + 1, keys.len() + 1), "{names:?}");
+        assert!(bins.iter().all(|name| name.len() < 140 && !name.starts_with("nul")), "{names:?}");
+        folder.run(&[yaml, "-o", "back.ptd"]).exits(0);
+        assert_eq!(folder.read("back.ptd"), folder.read("model.ptd"), "{yaml}");
+    }
+    // A second time they exist: nothing is written.
+    extract("new.yaml", "one").exits(3).stderr_contains("it exists, and files of data are not overwritten");
+    assert!(!folder.names().contains(&"new.yaml".to_owned()));
+    #[cfg(unix)]
+    {
+        fs::create_dir(folder.path().join("trap")).unwrap();
+        std::os::unix::fs::symlink("../victim", folder.path().join("trap/W_1.bin")).unwrap();
+        extract("new.yaml", "trap").exits(3).stderr_contains("trap/W_1.bin: it exists");
+        assert_eq!(folder.read("victim"), b"precious");
+        assert_eq!(fs::read_dir(folder.path().join("trap")).unwrap().count(), 1);
+    }
 }
 
 #[test]

@@ -59,6 +59,9 @@ pub struct AssembleArguments {
     /// Fail if the data exceed this total size; 64 GiB by default
     #[arg(long, value_name = "BYTES", value_parser = size)]
     max_size: Option<u64>,
+    /// Folder that contains all files that the YAML refers to; others are errors. For YAML from strangers
+    #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
+    confine: Option<PathBuf>,
     #[command(flatten)]
     layout: LayoutArguments,
 }
@@ -147,7 +150,7 @@ fn assemble_input<'a>(
         return Box::new(std::iter::once_with(move || strip_tests(input, arguments)));
     }
     let source = match io::open(input) {
-        Ok(source) if source.is_text() => source,
+        Ok(source) if source.is_text() => io::confined(source, arguments.confine.as_deref()),
         Ok(binary) => {
             return Box::new(std::iter::once_with(move || {
                 assemble_document(input, stem(input), binary, arguments, messages)

@@ -36,6 +36,9 @@ pub struct CheckArguments {
     /// Define the value of ${NAME} in the inputs
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
     definitions: Vec<(String, String)>,
+    /// Folder that contains all files that YAML refers to; others are errors. For YAML from strangers
+    #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
+    confine: Option<PathBuf>,
     /// List of custom operators, one per line: name, then name:kind of each argument
     #[arg(long, value_name = "FILE")]
     ops: Vec<PathBuf>,
@@ -97,7 +100,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let mut unread = Vec::new();
     let mut total = Counts::default();
     for input in &arguments.inputs {
-        match validate(input, &options, &definitions) {
+        match validate(input, &options, &definitions, arguments.confine.as_deref()) {
             Ok(documents) => {
                 for file in documents {
                     let counts = file.counts();
@@ -142,7 +145,12 @@ impl CheckArguments {
     }
 }
 
-fn validate(input: &Path, options: &ValidatorOptions, definitions: &Definitions) -> Result<Vec<Validated>, Error> {
+fn validate(
+    input: &Path,
+    options: &ValidatorOptions,
+    definitions: &Definitions,
+    confine: Option<&Path>,
+) -> Result<Vec<Validated>, Error> {
     // By extension: a file with a damaged identifier is not YAML.
     let source = if io::is_binary_name(input) { io::open_binary(input)? } else { io::open(input)? };
     match source.content() {
@@ -150,7 +158,7 @@ fn validate(input: &Path, options: &ValidatorOptions, definitions: &Definitions)
             let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;
             Ok(vec![Validated { name: source.name().to_owned(), findings: vec![findings], ..Validated::default() }])
         }
-        SourceContent::Text(_) => match definitions.documents(source) {
+        SourceContent::Text(_) => match definitions.documents(io::confined(source, confine)) {
             Ok(documents) => documents.into_iter().map(|source| validate_yaml(&source, options)).collect(),
             Err(error) => Ok(vec![Validated {
                 name: input.display().to_string(),

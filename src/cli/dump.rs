@@ -1,6 +1,6 @@
 //! `pte-emit dump FILE`: prints a `.pte`, `.ptd` or `.bpte` as YAML.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -8,7 +8,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, STREAM};
 use super::outputs::Outputs;
 use crate::error::Error;
-use crate::printer::{LargeData, PrintOptions};
+use crate::printer::{ExtractedFile, LargeData, PrintOptions, Printed};
 
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
@@ -58,14 +58,7 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     let file = arguments.reference()?;
     let options = PrintOptions { explicit: arguments.explicit, large_data: arguments.large_data()?, file };
     let printed = crate::pipeline::print(&source, &arguments.yaml_folder(), &options)?;
-    let text = printed.text.as_bytes();
-    let written = match arguments.file() {
-        Some(path) => {
-            let mut outputs = Outputs::new();
-            outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text)).and_then(|()| outputs.commit())
-        }
-        None => io::write_to_stdout(|out| out.write_all(text)),
-    };
+    let written = arguments.write(&printed);
     written.map_err(|error| Failure::writing(source.name(), &error))?;
     match printed.difference {
         Some(why) if arguments.exact => {
@@ -91,6 +84,28 @@ impl DumpArguments {
         self.file().and_then(Path::parent).unwrap_or(Path::new("")).to_owned()
     }
 
+    fn canonical_yaml_folder(&self) -> Result<PathBuf, Failure> {
+        let folder = self.yaml_folder();
+        let folder = if folder.as_os_str().is_empty() { std::env::current_dir() } else { folder.canonicalize() };
+        let output = self.file().unwrap_or(Path::new(STREAM)).display().to_string();
+        folder.map_err(|error| Failure::writing(&output, &error))
+    }
+
+    /// Writes the YAML and the files that it refers to: all or none.
+    fn write(&self, printed: &Printed) -> std::io::Result<()> {
+        let mut outputs = Outputs::new();
+        let folder = self.yaml_folder();
+        for ExtractedFile { path, data, .. } in &printed.files {
+            outputs.write_new(&folder.join(path), data.len(), &|_| (), |out| out.blob(data))?;
+        }
+        let text = printed.text.as_bytes();
+        match self.file() {
+            Some(path) => outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text))?,
+            None => io::write_to_stdout(|out| out.write_all(text))?,
+        }
+        outputs.commit()
+    }
+
     /// Placement of large data. Creates the folder of extracted data.
     fn large_data(&self) -> Result<LargeData, Failure> {
         match (self.data, &self.folder) {
@@ -104,7 +119,7 @@ impl DumpArguments {
                 let created = std::fs::create_dir_all(folder).and_then(|()| folder.canonicalize());
                 let name = folder.display().to_string();
                 let created = created.map_err(|error| Error::io(&name, "cannot create folder", &error))?;
-                Ok(LargeData::Extract(created))
+                Ok(LargeData::Extract(relative(&self.canonical_yaml_folder()?, &created)))
             }
             (Some(DataMode::Refer | DataMode::Extract) | None, _) => Ok(LargeData::Refer),
         }
@@ -117,10 +132,35 @@ impl DumpArguments {
         }
         let name = self.input.display().to_string();
         let file = self.input.canonicalize().map_err(|error| Failure::reading(&name, &error))?;
-        let folder = self.yaml_folder();
-        let folder = if folder.as_os_str().is_empty() { std::env::current_dir() } else { folder.canonicalize() };
-        let output = self.file().unwrap_or(Path::new(STREAM)).display().to_string();
-        let folder = folder.map_err(|error| Failure::writing(&output, &error))?;
+        let folder = self.canonical_yaml_folder()?;
         Ok(file.strip_prefix(&folder).unwrap_or(&file).display().to_string())
+    }
+}
+
+/// Returns the path of `to` relative to the folder `from`; both are canonical. `to` itself if they have no folder in common.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let common = from.components().zip(to.components()).take_while(|(from, to)| from == to).count();
+    if !from.components().take(common).any(|part| matches!(part, Component::Normal(_))) {
+        return to.to_owned();
+    }
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(common)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_relative_to_the_folder_of_the_yaml() {
+        for (from, to, expected) in [
+            ("/a/b", "/a/b/c", "c"),
+            ("/a/b", "/a/b", ""),
+            ("/a/b", "/a/c/d", "../c/d"),
+            ("/a/b", "/a", ".."),
+            ("/a/b", "/c", "/c"),
+        ] {
+            assert_eq!(relative(from.as_ref(), to.as_ref()), Path::new(expected), "{from} {to}");
+        }
     }
 }

@@ -38,6 +38,23 @@ pub fn open(path: &Path) -> Result<Source<'static>, Error> {
     Source::from_bytes(STDIN.into(), read_stdin()?, PathBuf::new())
 }
 
+/// Confines the files that a source refers to, if a folder is given.
+pub fn confined<'s>(source: Source<'s>, folder: Option<&Path>) -> Source<'s> {
+    match folder {
+        Some(folder) => source.confined_to(folder),
+        None => source,
+    }
+}
+
+/// Parses the path of a folder.
+///
+/// # Errors
+/// A message if there is no such folder.
+pub fn existing_folder(text: &str) -> Result<PathBuf, String> {
+    let folder = PathBuf::from(text);
+    if folder.is_dir() { Ok(folder) } else { Err("expected an existing folder".into()) }
+}
+
 /// Opens a binary input; `-` is standard input. A file without a known identifier is opened, too: it may be malformed.
 ///
 /// # Errors

@@ -20,7 +20,15 @@ use crate::emitter::ByteSink;
 /// Uncommitted output files. Dropping it before [`Outputs::commit`] removes them.
 #[derive(Default)]
 pub struct Outputs {
-    files: Vec<(Unfinished, PathBuf)>,
+    files: Vec<OutputTarget>,
+}
+
+/// A complete temporary file and its target.
+struct OutputTarget {
+    file: Unfinished,
+    target: PathBuf,
+    /// The target must not exist.
+    is_new: bool,
 }
 
 impl Outputs {
@@ -63,13 +71,35 @@ impl Outputs {
             if end < size { file.set_len(end) } else { Ok(()) }
         });
         written.map_err(|error| unwritable(target, error))?;
-        self.files.push((path, target.to_owned()));
+        self.files.push(OutputTarget { file: path, target: target.to_owned(), is_new: false });
+        Ok(())
+    }
+
+    /// Does the same as [`Outputs::write`] for a target that must not exist, not even as a symbolic link.
+    ///
+    /// # Errors
+    /// An existing target; I/O errors, with the path of the file; invalid data.
+    pub fn write_new(
+        &mut self,
+        target: &Path,
+        size: u64,
+        progress: &(dyn Fn(u64) + Sync),
+        write: impl FnOnce(&mut dyn ByteSink) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if target.symlink_metadata().is_ok() {
+            let message = "it exists, and files of data are not overwritten; remove it, or name another folder";
+            return Err(unwritable(target, io::Error::new(io::ErrorKind::AlreadyExists, message)));
+        }
+        self.write(target, size, progress, write)?;
+        if let Some(file) = self.files.last_mut() {
+            file.is_new = true;
+        }
         Ok(())
     }
 
     /// Paths of the files after the commit.
     pub fn targets(&self) -> impl Iterator<Item = &Path> {
-        self.files.iter().map(|(_, target)| &**target)
+        self.files.iter().map(|file| &*file.target)
     }
 
     /// Renames all files to their targets. If one fails, those already renamed are rolled back.
@@ -80,12 +110,18 @@ impl Outputs {
         // The lock delays the handler of SIGINT until all files are renamed.
         let mut unfinished = unfinished();
         let mut done: Vec<(PathBuf, Option<TempPath>)> = Vec::new();
-        let mut files = self.files.into_iter().map(|(file, target)| (file.unregister(&mut unfinished), target));
-        for (file, target) in files.by_ref() {
-            let renamed = back_up(&target).and_then(|old| {
-                file.persist(&target).map_err(|error| error.error)?;
-                Ok(old)
-            });
+        let mut files = self
+            .files
+            .into_iter()
+            .map(|OutputTarget { file, target, is_new }| (file.unregister(&mut unfinished), target, is_new));
+        for (file, target, is_new) in files.by_ref() {
+            let renamed = match is_new {
+                true => file.persist_noclobber(&target).map(|()| None).map_err(|error| error.error),
+                false => back_up(&target).and_then(|old| {
+                    file.persist(&target).map_err(|error| error.error)?;
+                    Ok(old)
+                }),
+            };
             match renamed {
                 Ok(old) => done.push((target, old)),
                 Err(error) => {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::data::Finder;
 use super::document::{Checkpoint, Word};
+use super::files::stays_below;
 use crate::data::{Blob, BlobSource};
 use crate::diagnostics::clipped;
 use crate::ir::NodeDiagnostic;
@@ -80,6 +81,12 @@ impl<'d, 'a> Finder<'d, 'a> {
                 Err(error) => return self.malformed(named.id, path, error),
             };
         let mut files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let outside = index.weight_map.iter().find(|(_, file)| !stays_below(file));
+        if let Some((tensor, file)) = outside {
+            let (tensor, file) = (clipped(tensor), clipped(file));
+            let message = format!("its tensor `{tensor}` is in `{file}`; expected a file in the folder of the index");
+            return self.malformed(named.id, path, message);
+        }
         for (tensor, file) in index.weight_map {
             files.entry(file).or_default().insert(tensor);
         }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::document::{At, Data, DataSource, RandomKind, Word};
+use super::files::FileAccess;
 use super::tree::{NodeId, NodeValue, SourceNode};
 use crate::data::Origin;
 use crate::data::number::number_word;
@@ -24,6 +25,9 @@ use crate::ir::NodeDiagnostic;
 use crate::program::{TensorData, TensorLayout, contiguous, is_dim_order};
 use crate::reader::flat_tensor::FlatTensorEntry;
 use crate::reader::{self, npy, safetensors};
+
+/// Maximum total size in bytes of patches and compile specs: metadata are held in memory.
+const MAX_IN_MEMORY: u64 = 64 << 20;
 
 /// Use of requested data.
 #[derive(Debug, Clone, Copy)]
@@ -47,9 +51,11 @@ pub struct ResolvedData {
 
 /// Resolves data sources to blobs; caches the headers of files.
 pub struct Finder<'d, 'a> {
-    folder: PathBuf,
+    files: FileAccess,
     named: HashMap<&'d str, &'d Data<'a>>,
     used: HashSet<&'d str>,
+    /// Total size in bytes of the results of [`Finder::in_memory`].
+    in_memory: u64,
     safetensors: HashMap<PathBuf, Arc<safetensors::SafetensorsHeader>>,
     entries: HashMap<PathBuf, Arc<[FlatTensorEntry]>>,
     /// Errors and warnings so far.
@@ -64,13 +70,14 @@ struct LogicalTensor {
 }
 
 impl<'d, 'a> Finder<'d, 'a> {
-    /// Paths are relative to `folder`; names refer to `named`.
-    pub fn new(folder: &Path, named: &'d [(Word<'a>, Data<'a>)]) -> Finder<'d, 'a> {
+    /// Paths refer to `files`; names to `named`.
+    pub fn new(files: &FileAccess, named: &'d [(Word<'a>, Data<'a>)]) -> Finder<'d, 'a> {
         let named = named.iter().map(|(name, data)| (&*name.value, data)).collect();
         Finder {
-            folder: folder.to_owned(),
+            files: files.clone(),
             named,
             used: HashSet::new(),
+            in_memory: 0,
             safetensors: HashMap::new(),
             entries: HashMap::new(),
             diagnostics: Vec::new(),
@@ -123,6 +130,24 @@ impl<'d, 'a> Finder<'d, 'a> {
         }?;
         found.blob.copy = data.copy;
         Some(found)
+    }
+
+    /// The bytes of `data` that are stored in metadata, such as those of a patch; `None` with a message.
+    pub(super) fn in_memory(&mut self, data: &Data<'a>, want: DataRequest<'_>) -> Option<Vec<u8>> {
+        let blob = self.find(data, want)?.blob;
+        let total = self.in_memory.saturating_add(blob.len);
+        if total > MAX_IN_MEMORY {
+            let message = format!("the patches and compile specs have {} so far", counted(total, "byte"));
+            let label = format!("expected {MAX_IN_MEMORY} in total at most");
+            return self.fail(NodeDiagnostic::error(data.id, message).label(label));
+        }
+        self.in_memory = total;
+        let unusable = |error: io::Error| {
+            let message = format!("cannot use the data: {error}");
+            NodeDiagnostic { at: Some(data.id), ..NodeDiagnostic::of_io(message, &error) }
+        };
+        let bytes = blob.to_vec().map_err(unusable);
+        self.noted(bytes)
     }
 
     fn find_tensor(
@@ -351,7 +376,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     pub(super) fn path(&self, path: &str) -> PathBuf {
-        self.folder.join(path)
+        self.files.folder.join(path)
     }
 
     pub(super) fn unreadable<T>(&mut self, at: NodeId, path: &Path, error: &io::Error) -> Option<T> {
@@ -370,6 +395,9 @@ impl<'d, 'a> Finder<'d, 'a> {
 
     /// A file that can be opened, and its length. Not a pipe or a device, which might never end.
     pub(super) fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
+        if let Err(error) = self.files.check(path) {
+            return self.unreadable(at, path, &error);
+        }
         match path.metadata() {
             Ok(metadata) if !metadata.is_file() => {
                 let error = io::Error::new(io::ErrorKind::IsADirectory, "expected a regular file");
@@ -390,6 +418,9 @@ impl<'d, 'a> Finder<'d, 'a> {
 
     fn file(&mut self, path: &Word<'a>, offset: u64, size: Option<u64>) -> Option<Blob> {
         let (at, path) = (path.id, self.path(&path.value));
+        if let Some(planned) = self.files.planned.get(&path).filter(|_| offset == 0 && size.is_none()) {
+            return Some(Blob { copy: 0, ..planned.clone() });
+        }
         let (_, length) = self.open(at, &path)?;
         let available = length.checked_sub(offset);
         let len = size.or(available).filter(|len| Some(*len) <= available);

@@ -6,6 +6,7 @@ mod checkpoint;
 pub mod data;
 pub mod decode;
 pub mod document;
+pub mod files;
 pub mod json_schema;
 pub mod resolve;
 pub mod shape;

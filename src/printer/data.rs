@@ -1,51 +1,36 @@
-//! Prints data: small ones as numbers or hex, large ones as a range of the input file, or in extracted files.
+//! Prints data: small ones as numbers or hex, large ones as a range of the input file, or in other files.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
 use std::io;
-use std::path::PathBuf;
 
+use super::extracted::ExtractedFiles;
+use super::options::{LargeData, PrintOptions, Printer};
 use super::yaml;
 use crate::data::number;
-use crate::data::produce::{cannot, is_named};
 use crate::data::{Blob, BlobSource};
 use crate::program::{Tensor, contiguous};
-
-/// Treatment of data larger than 256 bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LargeData {
-    /// Written in the YAML.
-    #[default]
-    Inline,
-    /// Referred to as a range of [`PrintOptions::file`](super::PrintOptions::file).
-    Refer,
-    /// Written to files in this folder.
-    Extract(PathBuf),
-}
 
 /// Maximum size in bytes of data that are always written in the YAML.
 const SMALL: u64 = 256;
 
 /// Printer of data.
 pub struct DataPrinter<'d> {
-    large: &'d LargeData,
-    /// Name of the file in the YAML.
-    file: &'d str,
-    taken: HashSet<String>,
+    options: &'d PrintOptions,
+    extracted: &'d RefCell<ExtractedFiles>,
 }
 
 impl<'d> DataPrinter<'d> {
-    /// Creates a printer of data of the file with the name `file` in the YAML.
-    pub fn new(large: &'d LargeData, file: &'d str) -> DataPrinter<'d> {
-        DataPrinter { large, file, taken: HashSet::new() }
+    /// Creates a printer of data.
+    pub fn new(printer: Printer<'d>) -> DataPrinter<'d> {
+        DataPrinter { options: printer.options, extracted: printer.extracted }
     }
 
     /// Returns the data of a tensor in YAML. `name` is the base of the name of an extracted file.
     ///
     /// # Errors
-    /// Data that cannot be read, or a file that cannot be written.
+    /// Data that cannot be read.
     pub fn tensor(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<String> {
-        if blob.len <= SMALL || *self.large == LargeData::Inline {
+        if blob.len <= SMALL || self.options.large_data == LargeData::Inline {
             let bytes = blob.to_vec()?;
             return Ok(match numbers(&bytes, tensor) {
                 Some(numbers) if blob.copy == 0 => numbers,
@@ -58,37 +43,19 @@ impl<'d> DataPrinter<'d> {
     /// Returns bytes in YAML. `name` is the base of the name of an extracted file.
     ///
     /// # Errors
-    /// Data that cannot be read, or a file that cannot be written.
+    /// Data that cannot be read.
     pub fn bytes(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
-        match (self.large, &blob.source) {
+        match (&self.options.large_data, &blob.source) {
             (LargeData::Refer, BlobSource::File { offset, .. }) if blob.len > SMALL => {
-                let range = format!("file: {}, offset: {offset}, size: {}", yaml::text(self.file), blob.len);
+                let range = format!("file: {}, offset: {offset}, size: {}", yaml::text(&self.options.file), blob.len);
                 Ok(source(&range, blob))
             }
             (LargeData::Extract(folder), _) if blob.len > SMALL => {
-                let path = folder.join(self.file_name(name));
-                let mut file = std::fs::File::create(&path).map_err(|error| cannot("write", &path, error))?;
-                let copied = blob.copy_to(&mut file);
-                // An error of the operating system without a name is one of the new file.
-                copied.map_err(|error| if is_named(&error) { error } else { cannot("write", &path, error) })?;
-                Ok(source(&format!("file: {}", yaml::text(&path.display().to_string())), blob))
+                let path = self.extracted.borrow_mut().add(folder, name, blob);
+                Ok(source(&format!("file: {}", yaml::text(&path)), blob))
             }
             _ => Ok(source(&hex(&blob.to_vec()?), blob)),
         }
-    }
-
-    /// Returns a unique file name with safe characters.
-    fn file_name(&mut self, name: &str) -> String {
-        let safe: String =
-            name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
-        let safe = safe.trim_start_matches('.');
-        let mut unique = format!("{safe}.bin");
-        let mut number = 0;
-        while !self.taken.insert(unique.clone()) {
-            number += 1;
-            unique = format!("{safe}_{number}.bin");
-        }
-        unique
     }
 }
 

@@ -55,6 +55,7 @@ pub fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'
             OverrideValue::Absent => out.push_str("absent"),
             OverrideValue::Null => out.push_str("null"),
             OverrideValue::Empty => out.push_str("empty"),
+            OverrideValue::Text(text) => out.push_str(&yaml::quoted(text)),
             OverrideValue::SameAs(path) => _ = write!(out, "{{same_as: {}}}", yaml::quoted(&path.to_string())),
             OverrideValue::Bytes(bytes) => {
                 _ = write!(out, "{{bytes: {{hex: \"{}\"}}}}", data_encoding::HEXLOWER.encode(bytes))

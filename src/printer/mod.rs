@@ -4,6 +4,7 @@
 //! Weights are not loaded: the YAML refers to ranges of the file.
 
 mod data;
+mod extracted;
 mod layout;
 mod method;
 mod nearest;
@@ -12,13 +13,17 @@ mod overrides;
 mod test_cases;
 pub(crate) mod yaml;
 
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::io;
+use std::path::Path;
 
 use data::DataPrinter;
-pub use data::LargeData;
+pub use extracted::ExtractedFile;
+use extracted::ExtractedFiles;
 use method::{Hints, MethodPrinter};
-pub use options::{PrintOptions, Printer};
+use options::Printer;
+pub use options::{Assembler, LargeData, PrintOptions};
 use overrides::OverrideSearch;
 use yaml::FlowMap;
 
@@ -47,18 +52,35 @@ pub struct Printed {
     pub text: String,
     /// First difference between the original and the assembled file; `None` if the YAML reproduces the file byte for byte.
     pub difference: Option<String>,
+    /// Files that the YAML refers to, by path: those of [`LargeData::Extract`].
+    pub files: Vec<ExtractedFile>,
 }
 
-/// Prints a file of any format, detected by its identifier.
+impl Printed {
+    /// YAML that reproduces the file.
+    fn exact(text: String) -> Printed {
+        Printed { text, difference: None, files: Vec::new() }
+    }
+}
+
+/// Prints a file of any format, detected by its identifier, with paths relative to `folder`.
 ///
 /// # Errors
 /// A file that cannot be read, or has an unknown format.
-pub fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
-    match Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?) {
+pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: &Assembler<'_>) -> io::Result<Printed> {
+    let extracted = RefCell::new(ExtractedFiles::default());
+    let printer = Printer { folder, options, assembler, extracted: &extracted };
+    let mut printed = match Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?) {
         Some(Format::FlatTensor) => print_flat_tensor(origin, printer),
         Some(Format::BundledProgram) => print_bundled(origin, printer),
         Some(Format::Program | Format::Safetensors) | None => print_program(origin, printer),
-    }
+    }?;
+    // Texts that were tried and rejected may refer to other files.
+    let files = extracted.into_inner().files();
+    let files = files.iter().map(|(path, data)| ExtractedFile { path: path.clone(), data: data.clone() });
+    let name = |file: &ExtractedFile| file.path.file_name().unwrap_or_default().display().to_string();
+    printed.files = files.filter(|file| printed.text.contains(&name(file))).collect();
+    Ok(printed)
 }
 
 /// Prints a `.pte`.
@@ -125,7 +147,7 @@ fn print_with_tests(
     bundle: Option<Bundle<'_>>,
     printer: Printer<'_>,
 ) -> io::Result<Printed> {
-    let Printer { folder, options, assemble } = printer;
+    let options = printer.options;
     let tests = bundle.as_ref().map_or(&[][..], |bundle| bundle.tests);
     let placement = recover::layout::placement(&mut found)?;
     let inline = placement.as_ref().is_some_and(RecoveredPlacement::inline_delegates);
@@ -134,7 +156,7 @@ fn print_with_tests(
     let (recovered, body) = std::thread::scope(|scope| {
         let found = &found;
         let recovered = scope.spawn(|| placement.map_or(Ok(None), |placement| placement.layout(found)));
-        let body = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options);
+        let body = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer);
         Ok::<_, io::Error>((workers::join(recovered)?, body?))
     })?;
     let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
@@ -144,7 +166,7 @@ fn print_with_tests(
         Some(recovered) => residue::patches(origin, &recovered.file(&found.program))?,
         None => FileOverrides::default(),
     };
-    let suffix = print_layout(&layout, &raw, options)?;
+    let suffix = print_layout(&layout, &raw, printer)?;
     let mut text = body + &suffix;
     // Field overrides may reproduce the file if the layout does not.
     let finish = |text: String, why: Option<String>| {
@@ -154,7 +176,7 @@ fn print_with_tests(
             // Prefer few patches.
             for most in [overrides::FEW, overrides::MANY] {
                 if let Some(text) = overridden_program(origin, &found.program, body, &candidates, most, printer)? {
-                    return Ok(Printed { text, difference: None });
+                    return Ok(Printed::exact(text));
                 }
             }
         }
@@ -162,13 +184,13 @@ fn print_with_tests(
     };
     // Each round adds a missing hint; a method has at most five.
     for _ in 0..8 {
-        let Some(assembly) = assemble(&text, folder) else {
+        let Some(assembly) = printer.assemble(&text) else {
             if hints.iter().all(|hint| hint.everything) {
                 return finish(text, Some("YAML cannot express the program".into()));
             }
             // The YAML has an error although the runtime may accept the file: state everything.
             hints.iter_mut().for_each(|hint| hint.everything = true);
-            text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options)? + &suffix;
+            text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
             continue;
         };
         let mut complete = true;
@@ -183,7 +205,7 @@ fn print_with_tests(
             let differs = differs.or_else(|| bundle.as_ref().and_then(|bundle| bundle.difference(&assembly)));
             return finish(text, differs);
         }
-        text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, options)? + &suffix;
+        text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
     }
     finish(text, Some("no hints reproduce the methods".into()))
 }
@@ -197,14 +219,13 @@ fn overridden_program(
     most: usize,
     printer: Printer<'_>,
 ) -> io::Result<Option<String>> {
-    let options = printer.options;
     if body.len() > LONG {
         // Each attempt would take seconds.
         return Ok(None);
     }
     let overridden = |body: &str| {
         for layout in layouts {
-            let print = |raw: &FileOverrides| Ok(body.to_owned() + &print_layout(layout, raw, options)?);
+            let print = |raw: &FileOverrides| Ok(body.to_owned() + &print_layout(layout, raw, printer)?);
             let file = Assembly::program_file;
             let search = OverrideSearch { origin, printer, root: &PROGRAM, most, print: &print, file };
             if let Some(text) = search.text()? {
@@ -219,7 +240,7 @@ fn overridden_program(
     let nearest = nearest::program(program);
     for hints in [Hints::default(), Hints { everything: true, ..Hints::default() }] {
         let hints = vec![hints; nearest.plans().len()];
-        let body = print_body(&nearest, &printers(&nearest, false, &hints), &[], options)?;
+        let body = print_body(&nearest, &printers(&nearest, false, &hints), &[], printer)?;
         if let Some(text) = overridden(&body)? {
             return Ok(Some(text));
         }
@@ -232,10 +253,11 @@ const LONG: usize = 1 << 19;
 
 fn finish(text: String, difference: Option<String>) -> Printed {
     match difference {
-        None => Printed { text, difference: None },
+        None => Printed::exact(text),
         Some(why) => Printed {
             text: format!("# This YAML does not reproduce the file byte for byte: {why}.\n{text}"),
             difference: Some(why),
+            files: Vec::new(),
         },
     }
 }
@@ -251,10 +273,10 @@ fn print_body(
     program: &Program,
     methods: &[MethodPrinter<'_>],
     tests: &[MethodTests],
-    options: &PrintOptions,
+    printer: Printer<'_>,
 ) -> io::Result<String> {
     let mut out = String::new();
-    let mut data = DataPrinter::new(&options.large_data, &options.file);
+    let mut data = DataPrinter::new(printer);
     if program.version != PROGRAM_VERSION {
         let _ = writeln!(out, "version: {}", program.version);
     }
@@ -278,10 +300,10 @@ fn print_body(
 }
 
 /// Prints `layout:` and `raw:`.
-fn print_layout(layout: &LayoutConfig, raw: &FileOverrides, options: &PrintOptions) -> io::Result<String> {
+fn print_layout(layout: &LayoutConfig, raw: &FileOverrides, printer: Printer<'_>) -> io::Result<String> {
     let mut out = String::new();
     layout::print(layout, &mut out);
-    layout::print_raw(raw, &mut out, &mut DataPrinter::new(&options.large_data, &options.file))?;
+    layout::print_raw(raw, &mut out, &mut DataPrinter::new(printer))?;
     Ok(out)
 }
 
@@ -361,15 +383,14 @@ fn print_flat_tensor(origin: &Origin, printer: Printer<'_>) -> io::Result<Printe
 
 /// Prints the `.ptd` in `origin`, read from `source`: itself or a repaired copy.
 fn print_flat_tensor_from(source: &Origin, origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
-    let Printer { folder, options, assemble } = printer;
     let RecoveredFlatTensor { program, options: layout, emitted } = recover::layout::flat_tensor(source)?;
     let raw = match &emitted {
         Some((metadata, segments)) => residue::patches(source, &metadata.file(segments, &program.blobs))?,
         None => FileOverrides::default(),
     };
-    let out = print_keys(&program, options)?;
-    let text = out.clone() + &print_layout(&layout, &raw, options)?;
-    let difference = match assemble(&text, folder) {
+    let out = print_keys(&program, printer)?;
+    let text = out.clone() + &print_layout(&layout, &raw, printer)?;
+    let difference = match printer.assemble(&text) {
         Some(assembly) => match assembly.data_files().next() {
             Some((_, file)) => layout::difference(origin, &file)?,
             None => Some("it has no keys".into()),
@@ -377,13 +398,13 @@ fn print_flat_tensor_from(source: &Origin, origin: &Origin, printer: Printer<'_>
         None => Some("YAML cannot express the file".into()),
     };
     if difference.is_some() {
-        let nearest = print_keys(&nearest::program(&program), options)?;
+        let nearest = print_keys(&nearest::program(&program), printer)?;
         for body in [&out, &nearest] {
-            let print = |raw: &FileOverrides| Ok(body.clone() + &print_layout(&layout, raw, options)?);
+            let print = |raw: &FileOverrides| Ok(body.clone() + &print_layout(&layout, raw, printer)?);
             let (root, most) = (&FLAT_TENSOR, overrides::MANY);
             let search = OverrideSearch { origin, printer, root, most, print: &print, file: first_data_file };
             if let Some(text) = search.text()? {
-                return Ok(Printed { text, difference: None });
+                return Ok(Printed::exact(text));
             }
         }
     }
@@ -391,9 +412,9 @@ fn print_flat_tensor_from(source: &Origin, origin: &Origin, printer: Printer<'_>
 }
 
 /// Prints the keys of a `.ptd` and their data.
-fn print_keys(program: &Program, options: &PrintOptions) -> io::Result<String> {
+fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
     let mut out = String::from("named_data:\n");
-    let mut data = DataPrinter::new(&options.large_data, &options.file);
+    let mut data = DataPrinter::new(printer);
     for entry in &program.external_data {
         let _ = write!(out, "  {}: ", yaml::text(&entry.key));
         let mut fields = FlowMap::new(&mut out);

@@ -1,9 +1,26 @@
 //! Options of printing.
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use super::data::LargeData;
+use super::extracted::ExtractedFiles;
 use crate::assembly::Assembly;
+use crate::data::Blob;
+
+/// Treatment of data larger than 256 bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LargeData {
+    /// Written in the YAML.
+    #[default]
+    Inline,
+    /// Referred to as a range of [`PrintOptions::file`](super::PrintOptions::file).
+    Refer,
+    /// Referred to as files in this folder, which is relative to that of the YAML. [`Printed::files`](super::Printed::files) has the
+    /// files; the caller writes them.
+    Extract(PathBuf),
+}
 
 /// Options of printing.
 #[derive(Debug, Clone, Default)]
@@ -17,9 +34,9 @@ pub struct PrintOptions {
     pub file: String,
 }
 
-/// Assembles printed YAML with paths relative to a folder; `None` if it has errors. Passed in because the printer must not depend on the
-/// parser.
-pub type Assembler<'a> = dyn Fn(&str, &Path) -> Option<Assembly> + Sync + 'a;
+/// Assembles printed YAML with paths relative to a folder and files that do not exist yet; `None` if it has errors. Passed in because the
+/// printer must not depend on the parser.
+pub type Assembler<'a> = dyn Fn(&str, &Path, &BTreeMap<PathBuf, Blob>) -> Option<Assembly> + Sync + 'a;
 
 /// Context of printing.
 #[derive(Clone, Copy)]
@@ -29,5 +46,14 @@ pub struct Printer<'p> {
     /// Options.
     pub options: &'p PrintOptions,
     /// Assembles YAML.
-    pub assemble: &'p Assembler<'p>,
+    pub assembler: &'p Assembler<'p>,
+    /// Files that the YAML refers to.
+    pub extracted: &'p RefCell<ExtractedFiles>,
+}
+
+impl Printer<'_> {
+    /// Assembles printed YAML; `None` if it has errors.
+    pub fn assemble(&self, yaml: &str) -> Option<Assembly> {
+        (self.assembler)(yaml, self.folder, &self.extracted.borrow().files())
+    }
 }

@@ -9,7 +9,7 @@ use crate::assembly::{Assembly, OutputFile};
 use crate::data::Origin;
 use crate::format::TableSchema;
 use crate::format::path::FieldPath;
-use crate::raw::fields::header_words;
+use crate::raw::fields::{header_words, is_text_word};
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Patch, diff, residue};
 
 /// The search for the overrides that reproduce a file.
@@ -69,7 +69,7 @@ impl OverrideSearch<'_> {
         raw: &FileOverrides,
         find: impl FnOnce(&OutputFile<'_>) -> io::Result<Option<T>>,
     ) -> io::Result<Option<T>> {
-        let Some(assembly) = (self.printer.assemble)(&(self.print)(raw)?, self.printer.folder) else { return Ok(None) };
+        let Some(assembly) = self.printer.assemble(&(self.print)(raw)?) else { return Ok(None) };
         let Some(file) = (self.file)(&assembly) else { return Ok(None) };
         find(&file)
     }
@@ -91,13 +91,12 @@ impl OverrideSearch<'_> {
             };
             // A file without a header has no header fields; a root offset is a field override of its own.
             if original != word && at + size <= header_end {
-                let text = matches!(name.as_str(), "identifier" | "header.magic");
-                let value = if text {
+                let path = FieldPath::parse(&name).map_err(io::Error::other)?;
+                let value = if is_text_word(&path) {
                     OverrideValue::Bytes(original.to_vec())
                 } else {
                     OverrideValue::Integer(number(original))
                 };
-                let path = FieldPath::parse(&name).map_err(io::Error::other)?;
                 raw.fields.push(FieldOverride { number: raw.fields.len(), path, value });
                 assembled[at..at + size].copy_from_slice(original);
             }

@@ -645,6 +645,13 @@ impl Program {
     pub fn plans(&self) -> &[ExecutionPlan] {
         self.execution_plan.as_deref().unwrap_or_default()
     }
+
+    /// Total size of all compile specs in bytes.
+    pub(crate) fn compile_spec_size(&self) -> u64 {
+        let delegates = self.plans().iter().flat_map(ExecutionPlan::delegates);
+        let specs = delegates.flat_map(|delegate| delegate.compile_specs.iter().flatten());
+        specs.filter_map(|spec| spec.value.as_ref()).map(|value| value.len() as u64).fold(0, u64::saturating_add)
+    }
 }
 
 impl ExecutionPlan {

@@ -32,6 +32,17 @@ pub struct MethodTests {
     pub cases: Vec<TestCase>,
 }
 
+impl MethodTests {
+    /// Returns the total size of the tensors in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        let values = self.cases.iter().flat_map(|case| case.inputs.iter().chain(case.outputs.iter().flatten()));
+        values.fold(0, |sum: u64, value| match value {
+            TestData::Tensor { data, .. } => sum.saturating_add(data.len),
+            TestData::Null | TestData::Int(_) | TestData::Double(_) | TestData::Bool(_) | TestData::String(_) => sum,
+        })
+    }
+}
+
 /// A test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestCase {

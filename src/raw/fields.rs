@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::walker::{FieldContent, FieldLocation, Walker};
 use super::{FieldOverride, OverrideValue, Patch};
+use crate::diagnostics::{clipped, counted};
 use crate::emitter::encoding::{FieldEncoding, FieldEncodings};
 use crate::format::TableSchema;
 use crate::format::container::{CONTAINERS, ExtendedHeader, PREAMBLE};
@@ -117,8 +118,12 @@ fn encoding(value: &OverrideValue, location: FieldLocation) -> Result<Option<Fie
         (OverrideValue::Null, FieldContent::Root) => Ok(None),
         (OverrideValue::Null | OverrideValue::SameAs(_), _) => Err("the field is not an offset".into()),
         (OverrideValue::Integer(_) | OverrideValue::Float(_) | OverrideValue::Bytes(_), FieldContent::Scalar(_)) => if_absent(FieldEncoding::Present),
-        (OverrideValue::Bytes(_), _) if location.at.is_some() => Ok(None),
-        (OverrideValue::Bytes(_), _) => Err("the field is absent, so it has no bytes; set it to `empty` first".into()),
+        (OverrideValue::Text(text), FieldContent::Scalar(number)) => Err(not_a_text(text, number)),
+        (OverrideValue::Text(_), FieldContent::Offset(Some(ObjectKind::Tables(_) | ObjectKind::Table(_) | ObjectKind::Vtable(_)) | None) | FieldContent::Root) => {
+            Err("the field is not a string; expected absent, null, empty, {same_as: ...} or {bytes: ...}".into())
+        }
+        (OverrideValue::Bytes(_) | OverrideValue::Text(_), _) if location.at.is_some() => Ok(None),
+        (OverrideValue::Bytes(_) | OverrideValue::Text(_), _) => Err("the field is absent, so it has no bytes; set it to `empty` first".into()),
         (OverrideValue::Integer(_) | OverrideValue::Float(_), _) => {
             Err("the field is not a number; expected absent, null, empty, {same_as: ...} or {bytes: ...}, or a number at its `@offset` or `@length`".into())
         }
@@ -164,6 +169,8 @@ fn patch(pending: &PendingOverride<'_>, walker: &Walker<'_>, header: &[u8]) -> R
             _ => Scalar::U32,
         };
         let bytes = match &pending.field.value {
+            OverrideValue::Text(text) if is_text_word(&pending.path) => text_of_length(text, size)?,
+            OverrideValue::Text(text) => return Err(not_a_text(text, number)),
             OverrideValue::Bytes(bytes) if bytes.len() <= size => bytes.clone(),
             OverrideValue::Bytes(bytes) => {
                 return Err(format!("{} bytes exceed the {size} bytes of the field", bytes.len()));
@@ -194,6 +201,11 @@ fn patch(pending: &PendingOverride<'_>, walker: &Walker<'_>, header: &[u8]) -> R
         (OverrideValue::Bytes(bytes), FieldContent::Scalar(number)) => {
             return Err(format!("{} bytes exceed the {} bytes of the field", bytes.len(), number.size()));
         }
+        (OverrideValue::Text(text), FieldContent::Offset(Some(ObjectKind::Text | ObjectKind::Scalars(Scalar::U8)))) => {
+            let target = walker.target(location)?;
+            (target + 4, text_of_length(text, length(walker, target))?)
+        }
+        (OverrideValue::Text(_), _) => return Err("the field is not a string".into()),
         (OverrideValue::Bytes(bytes), content) => {
             let target = walker.target(location)?;
             let (start, room) = match content {
@@ -221,6 +233,25 @@ fn patch(pending: &PendingOverride<'_>, walker: &Walker<'_>, header: &[u8]) -> R
     Ok(Patch { at: at as u64, bytes })
 }
 
+/// Returns the message that a number or an integer is not a text.
+fn not_a_text(text: &str, number: Scalar) -> String {
+    let kind = if number == Scalar::F64 { "a number" } else { "an integer" };
+    let size = counted(number.size() as u64, "byte");
+    format!("the field is {kind} of {size}, found the text `{}`", clipped(text))
+}
+
+/// Returns the bytes of a text that overwrites `len` bytes.
+fn text_of_length(text: &str, len: usize) -> Result<Vec<u8>, String> {
+    if text.len() == len {
+        return Ok(text.as_bytes().to_vec());
+    }
+    Err(format!(
+        "the text `{}` has {}, the field {len}: a text is overwritten in place, so expected {len}; use {{bytes: {{text: ...}}}} for the first bytes only, and `@length` for another length",
+        clipped(text),
+        counted(text.len() as u64, "byte"),
+    ))
+}
+
 fn length(walker: &Walker<'_>, at: usize) -> usize {
     walker
         .bytes
@@ -238,7 +269,7 @@ fn encoded(value: &OverrideValue, number: Scalar) -> Result<Vec<u8>, String> {
         (OverrideValue::Integer(n), _) => {
             let bits = 8 * size as u32;
             if *n < -(1i128 << (bits - 1)) || *n >= 1i128 << bits {
-                return Err(format!("{n} does not fit in {size} bytes"));
+                return Err(format!("{n} does not fit in {}", counted(size as u64, "byte")));
             }
             Ok(n.to_le_bytes()[..size].to_vec())
         }
@@ -247,6 +278,7 @@ fn encoded(value: &OverrideValue, number: Scalar) -> Result<Vec<u8>, String> {
             | OverrideValue::Null
             | OverrideValue::Empty
             | OverrideValue::SameAs(_)
+            | OverrideValue::Text(_)
             | OverrideValue::Bytes(_),
             _,
         ) => Err("expected a number".into()),
@@ -282,6 +314,11 @@ fn extended_header_words(root: &'static TableSchema) -> Vec<(String, usize, usiz
         vec![("header.magic".to_owned(), PREAMBLE, 4), ("header.length".to_owned(), ExtendedHeader::LENGTH, 4)];
     words.extend(header.fields.iter().map(|name| (format!("header.{name}"), header.offset(name), 8)));
     words
+}
+
+/// Returns true for the words of the header that are text.
+pub fn is_text_word(path: &FieldPath) -> bool {
+    matches!(path.to_string().as_str(), "identifier" | "header.magic")
 }
 
 fn header_word(root: &'static TableSchema, path: &FieldPath) -> Option<(usize, usize)> {

@@ -44,6 +44,28 @@ pub struct Overrides {
     pub bpte: FileOverrides,
 }
 
+impl Overrides {
+    /// Returns the total size in bytes of the data that overwrite fields or are appended.
+    pub fn size(&self) -> u64 {
+        let files = [&self.main, &self.ptd, &self.bpte];
+        let sizes = files.into_iter().flat_map(|file| {
+            let fields = file.fields.iter().map(|field| match &field.value {
+                OverrideValue::Bytes(bytes) => bytes.len() as u64,
+                OverrideValue::Text(text) => text.len() as u64,
+                OverrideValue::Integer(_)
+                | OverrideValue::Float(_)
+                | OverrideValue::Absent
+                | OverrideValue::Null
+                | OverrideValue::Empty
+                | OverrideValue::SameAs(_) => 0,
+            });
+            let patches = file.patches.iter().map(|patch| patch.bytes.len() as u64);
+            fields.chain(patches).chain(file.append.as_ref().map(|append| append.len))
+        });
+        sizes.fold(0, u64::saturating_add)
+    }
+}
+
 /// A field and its new content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldOverride {
@@ -70,6 +92,8 @@ pub enum OverrideValue {
     Empty,
     /// The offset of the target of another field.
     SameAs(FieldPath),
+    /// The new text of a string, of a vector of bytes, or of the identifier or the magic in the header. It has the length of the old one.
+    Text(String),
     /// Bytes that overwrite a number, a string, the items of a vector or a table from its first byte on.
     Bytes(Vec<u8>),
 }

@@ -38,7 +38,9 @@ impl Folder {
     }
 
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        fs::write(self.path().join(name), content).unwrap();
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
     }
 
     pub fn read(&self, name: &str) -> Vec<u8> {

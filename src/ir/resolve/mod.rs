@@ -11,8 +11,8 @@ mod method_tests;
 pub mod origins;
 mod values;
 
+use crate::ir::files::FileAccess;
 use std::borrow::Cow;
-use std::path::Path;
 
 use self::method::MethodResolver;
 use self::origins::Origins;
@@ -47,12 +47,15 @@ pub struct ResolvedProgram<'a> {
     pub diagnostics: Vec<NodeDiagnostic>,
 }
 
-/// Resolves a document; paths of files are relative to `folder`.
+/// Resolves a document that refers to `files`.
 ///
 /// # Errors
 /// All errors and warnings.
-pub fn resolve<'a>(document: &ParsedDocument<'a>, folder: &Path) -> Result<ResolvedProgram<'a>, Vec<NodeDiagnostic>> {
-    let mut finder = Finder::new(folder, &document.data);
+pub fn resolve<'a>(
+    document: &ParsedDocument<'a>,
+    files: &FileAccess,
+) -> Result<ResolvedProgram<'a>, Vec<NodeDiagnostic>> {
+    let mut finder = Finder::new(files, &document.data);
     let mut program = Program { version: document.version.unwrap_or(PROGRAM_VERSION), ..Program::default() };
     let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
     let mut all_tests = Vec::new();
@@ -105,9 +108,6 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, folder: &Path) -> Result<Resol
     })
 }
 
-/// Maximum size of a patch in bytes: patches are held in memory.
-const MAX_PATCH: u64 = 64 << 20;
-
 /// Resolves the `raw` section.
 fn overrides<'d, 'a>(
     raw: &'d document::ParsedOverrides<'a>,
@@ -132,12 +132,12 @@ fn raw<'d, 'a>(
         let value = match value {
             document::OverrideSource::Integer(n) => OverrideValue::Integer(*n),
             document::OverrideSource::Float(x) => OverrideValue::Float(*x),
-            document::OverrideSource::Text(text) => OverrideValue::Bytes(text.as_bytes().to_vec()),
+            document::OverrideSource::Text(text) => OverrideValue::Text(text.clone()),
             document::OverrideSource::Absent => OverrideValue::Absent,
             document::OverrideSource::Null => OverrideValue::Null,
             document::OverrideSource::Empty => OverrideValue::Empty,
             document::OverrideSource::SameAs(path) => OverrideValue::SameAs(path.clone()),
-            document::OverrideSource::Bytes(data) => match in_memory(data, finder) {
+            document::OverrideSource::Bytes(data) => match finder.in_memory(data, DataRequest::Bytes) {
                 Some(bytes) => OverrideValue::Bytes(bytes),
                 None => continue,
             },
@@ -146,26 +146,12 @@ fn raw<'d, 'a>(
         origins.field_overrides.push(path.id);
     }
     for (at, data) in &raw.patches {
-        let Some(bytes) = in_memory(data, finder) else { continue };
+        let Some(bytes) = finder.in_memory(data, DataRequest::Bytes) else { continue };
         origins.patches.push(at.id);
         out.patches.push(Patch { at: at.value, bytes });
     }
     out.append = raw.append.as_ref().and_then(|data| Some(finder.find(data, DataRequest::Bytes)?.blob));
     out
-}
-
-/// The bytes of a patch, or `None` with a message.
-fn in_memory<'d, 'a>(data: &'d document::Data<'a>, finder: &mut Finder<'d, 'a>) -> Option<Vec<u8>> {
-    let found = finder.find(data, DataRequest::Bytes)?;
-    let bytes = match found.blob.len {
-        0..=MAX_PATCH => found.blob.to_vec(),
-        len => Err(std::io::Error::other(format!("{len} bytes are too many for a patch"))),
-    };
-    let wrong = |error| {
-        let wrong = NodeDiagnostic::error(data.id, format!("cannot use the data: {error}"));
-        finder.diagnostics.push(wrong.label(format!("expected {MAX_PATCH} bytes at most")));
-    };
-    bytes.map_err(wrong).ok()
 }
 
 /// Adds the keyed blobs to the program, or to a `.ptd` if they are `external` or the document has no methods.

@@ -13,9 +13,6 @@ use crate::program::{
     BackendDelegate, CompileSpec, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData, contiguous, dim_order,
 };
 
-/// Maximum size of a compile spec in bytes: all are stored in the FlatBuffer.
-const MAX_COMPILE_SPEC: u64 = 64 << 20;
-
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn operators(&mut self) -> Vec<Operator> {
         let operators = std::mem::take(&mut self.operators);
@@ -29,17 +26,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.origins.delegates.push(delegate.name.id);
             let mut specs = Vec::with_capacity(delegate.compile_specs.len());
             for (key, value) in &delegate.compile_specs {
-                let bytes = self.finder.find(value, DataRequest::BytesOrText).map(|found| match found.blob.len {
-                    0..=MAX_COMPILE_SPEC => found.blob.to_vec(),
-                    len => Err(std::io::Error::other(format!("{len} bytes are too many for a compile spec"))),
-                });
-                match bytes {
-                    Some(Ok(bytes)) => specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) }),
-                    Some(Err(error)) => {
-                        let label = format!("expected {MAX_COMPILE_SPEC} bytes at most");
-                        self.error(value.id, format!("cannot use the data: {error}"), label);
-                    }
-                    None => {}
+                if let Some(bytes) = self.finder.in_memory(value, DataRequest::BytesOrText) {
+                    specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) });
                 }
             }
             if let Some(found) = self.finder.find(&delegate.data, DataRequest::Bytes) {

@@ -1,0 +1,158 @@
+//! Names for the files of extracted data, and their content. Nothing is written here.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::data::{Blob, BlobSource};
+
+/// A file that printed YAML refers to.
+///
+/// ```
+/// use pte_emit::{ExtractedFile, LargeData, Options, PrintOptions, Source, assemble, print};
+///
+/// let yaml = Source::yaml("w.yaml", "named_data: {layer/w: {tensor: float32, sizes: [100], data: {fill: 1}}}", ".");
+/// let assembly = assemble(&yaml, &Options::default())?;
+/// let mut bytes = Vec::new();
+/// assembly.data_files().next().unwrap().1.write(&mut bytes)?;
+///
+/// let mut options = PrintOptions::default();
+/// options.large_data = LargeData::Extract("weights".into());
+/// let printed = print(&Source::binary("w.ptd", &bytes), ".".as_ref(), &options)?;
+/// let ExtractedFile { path, data, .. } = &printed.files[0];
+/// assert_eq!(path.to_str(), Some("weights/layer_w.bin"));
+/// assert_eq!(data.len(), 400);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ExtractedFile {
+    /// Path as in the YAML, relative to its folder. The last component has only letters, digits, `.`, `_` and `-`.
+    pub path: PathBuf,
+    /// Content.
+    pub data: Blob,
+}
+
+/// Files of extracted data. Printing the same data with the same name again returns the same file.
+#[derive(Debug, Default)]
+pub struct ExtractedFiles {
+    files: Arc<BTreeMap<PathBuf, Blob>>,
+    /// Path by name and identity of the data.
+    known: HashMap<(String, Identity), String>,
+    /// File names in lower case: file systems may ignore case.
+    taken: HashSet<String>,
+    /// Next number of a name.
+    next: HashMap<String, u32>,
+}
+
+/// Source, length, and offset or address: equal ones are the same data.
+type Identity = (bool, u64, u64);
+
+/// Maximum length of a file name without number and extension; file systems allow 255 bytes, some fewer.
+const MAX_NAME: usize = 120;
+
+/// File names that Windows reserves, with any extension.
+const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
+
+impl ExtractedFiles {
+    /// Returns the path of the file for `blob`, with `/` between its components. `name` is the base of the file name.
+    pub fn add(&mut self, folder: &Path, name: &str, blob: &Blob) -> String {
+        let base = file_name(name);
+        let identity = match &blob.source {
+            BlobSource::File { offset, .. } => Some((false, blob.len, *offset)),
+            // The address stays taken, since `files` has a reference.
+            BlobSource::Bytes(bytes) => Some((true, blob.len, bytes.as_ptr() as u64)),
+            _ => None,
+        };
+        let key = identity.map(|identity| (base.clone(), identity));
+        if let Some(path) = key.as_ref().and_then(|key| self.known.get(key)) {
+            return path.clone();
+        }
+        let lower = base.to_ascii_lowercase();
+        let next = self.next.entry(lower.clone()).or_default();
+        let number = loop {
+            let number = *next;
+            *next += 1;
+            if self.taken.insert(numbered(&lower, number)) {
+                break number;
+            }
+        };
+        let file = folder.join(numbered(&base, number));
+        let parts: Vec<String> = file.components().map(|part| part.as_os_str().display().to_string()).collect();
+        let path = parts.join("/").replacen("//", "/", 1);
+        Arc::make_mut(&mut self.files).insert(file, blob.clone());
+        if let Some(key) = key {
+            self.known.insert(key, path.clone());
+        }
+        path
+    }
+
+    /// Returns the content of all files by path.
+    pub fn files(&self) -> Arc<BTreeMap<PathBuf, Blob>> {
+        self.files.clone()
+    }
+}
+
+fn numbered(base: &str, number: u32) -> String {
+    match number {
+        0 => format!("{base}.bin"),
+        number => format!("{base}_{number}.bin"),
+    }
+}
+
+/// Returns a file name without extension that all file systems accept.
+fn file_name(name: &str) -> String {
+    let safe = name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' });
+    let safe: String = safe.skip_while(|c| *c == '.').take(MAX_NAME).collect();
+    let stem = safe.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let is_reserved = RESERVED.contains(&stem.trim_end_matches(|c: char| c.is_ascii_digit()));
+    match (safe.is_empty(), is_reserved) {
+        (true, _) => "data".to_owned(),
+        (false, true) => format!("_{safe}"),
+        (false, false) => safe,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_safe_everywhere() {
+        for (name, expected) in [
+            ("a.weight", "a.weight"),
+            ("../a/b", "_a_b"),
+            ("", "data"),
+            ("...", "data"),
+            ("nul", "_nul"),
+            ("Com1.x", "_Com1.x"),
+            ("company", "company"),
+            ("\u{e9}\n\u{202e}", "___"),
+            ("-x", "-x"),
+        ] {
+            assert_eq!(file_name(name), expected, "{name:?}");
+        }
+        assert_eq!(file_name(&"x".repeat(1000)).len(), MAX_NAME);
+    }
+
+    #[test]
+    fn names_that_differ_in_case_are_different_files() {
+        let mut files = ExtractedFiles::default();
+        let blobs: Vec<Blob> = (0..4u8).map(|byte| Blob::bytes([byte])).collect();
+        let folder = Path::new("w");
+        assert_eq!(files.add(folder, "a", &blobs[0]), "w/a.bin");
+        assert_eq!(files.add(folder, "A", &blobs[1]), "w/A_1.bin");
+        assert_eq!(files.add(folder, "a_1", &blobs[2]), "w/a_1_1.bin");
+        assert_eq!(files.add(folder, "a", &blobs[3]), "w/a_2.bin");
+        // Printed again.
+        assert_eq!(files.add(folder, "A", &blobs[1]), "w/A_1.bin");
+        assert_eq!(files.files().len(), 4);
+    }
+
+    #[test]
+    fn an_absolute_folder_is_kept() {
+        let mut files = ExtractedFiles::default();
+        assert_eq!(files.add(Path::new("/w/v"), "a", &Blob::bytes([1])), "/w/v/a.bin");
+        assert_eq!(files.add(Path::new(""), "b", &Blob::bytes([2])), "b.bin");
+    }
+}
