@@ -464,13 +464,17 @@ pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Resu
 }
 
 /// Assembles printed YAML as the command does, without a size limit: its data exist already.
-fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blob>) -> Option<Assembly> {
+fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blob>) -> Result<Assembly, String> {
     let options = Options { max_size: Some(u64::MAX), ..Options::default() };
     let planned = extracted.iter().map(|(path, data)| (folder.join(path), data.clone())).collect();
     let source = Source::yaml("dump", yaml, folder).with_planned_files(Arc::new(planned));
-    let documents = documents(source, &BTreeMap::new()).ok()?;
-    let [source] = &documents.sources[..] else { return None };
-    crate::assemble(source, &options).ok()
+    let first = |error: Error| {
+        let first = error.diagnostics().iter().find(|diagnostic| diagnostic.severity == Severity::Error);
+        first.map_or_else(|| error.to_string(), |first| first.message.clone())
+    };
+    let documents = documents(source, &BTreeMap::new()).map_err(first)?;
+    let [source] = &documents.sources[..] else { return Err("it is several documents".into()) };
+    crate::assemble(source, &options).map_err(first)
 }
 
 /// Options of [`check`].

@@ -397,3 +397,80 @@ fn git_diff_shows_yaml() {
     assert!(diff.contains("-      - {kernel: aten::add.out, args: [x, x_1, 1], out: add}"), "{diff}");
     assert!(diff.contains("+      - {kernel: aten::relu.out, args: [addmm], out: relu}"), "{diff}");
 }
+
+/// Assembles a method with these parts, prints the file and assembles the result: the same file, without field overrides.
+fn prints_exactly(parts: &str, expected: &str) {
+    let file = bytes(&format!("methods: {{forward: {{{parts}}}}}"));
+    let printed = pte_emit::print(&Source::binary("x.pte", &file), Path::new(""), &print_options()).unwrap();
+    assert_eq!(printed.difference, None, "{parts}:\n{}", printed.text);
+    assert!(printed.text.contains(expected) && !printed.text.contains("raw:"), "{parts}:\n{}", printed.text);
+    assert!(bytes(&printed.text) == file, "{parts}");
+}
+
+#[test]
+fn memory_and_empty_data_of_unusual_programs_are_stated() {
+    let relu = "inputs: [x], outputs: [y], instructions: [{kernel: aten::relu.out, args: [x], out: y}]";
+    let two = |x: &str, y: &str, more: &str| {
+        let tensor = |more: &str| format!("{{tensor: float32, sizes: [8]{more}}}");
+        format!("values: {{x: {}, y: {}}}, {more}{relu}", tensor(x), tensor(y))
+    };
+    let overlap = two(", memory: {pool: 1, offset: 0}", ", memory: {pool: 1, offset: 16}", "");
+    prints_exactly(&overlap, "relu: {tensor: float32, sizes: [8], memory: {pool: 1, offset: 16}}");
+    prints_exactly(&two(", device: cuda", "", ""), "x: {tensor: float32, sizes: [8], device: cuda}");
+    let devices = two(
+        ", memory: {pool: 1, offset: 0}, device: cuda",
+        ", memory: {pool: 1, offset: 32}",
+        "memory: {non_const_buffer_device: [{buffer_idx: 1, device: cuda}]}, ",
+    );
+    prints_exactly(&devices, "non_const_buffer_device: [{buffer_idx: 1, device: cuda}]");
+    let empty = |copy: u32| format!("{{tensor: float32, sizes: [0], data: {{hex: \"\", copy: {copy}}}}}");
+    let constants = format!(
+        "values: {{a: {}, b: {}, c: {}, y: {{tensor: float32, sizes: [0]}}}}, outputs: [y], instructions: [{{kernel: aten::mul.out, args: [a, b], out: y}}]",
+        empty(0),
+        empty(1),
+        empty(0)
+    );
+    prints_exactly(&constants, "constant_1: {tensor: float32, sizes: [0], data: {hex: \"\", copy: 1}}");
+    let payload = |name: &str, more: &str| format!("{name}: {{backend: B, data: {{hex: \"\"{more}");
+    let delegates = [
+        payload("a", "}}"),
+        payload("b", "}, inline: true}"),
+        payload("c", "}, inline: true}"),
+        payload("d", ", copy: 1}, inline: true}"),
+        payload("e", ", copy: 1}, inline: true}"),
+    ];
+    let calls = ["a", "b", "c", "d", "e"].map(|name| format!("{{delegate: {name}, args: [x]}}"));
+    let delegates = format!(
+        "values: {{x: {{tensor: float32, sizes: [2]}}}}, inputs: [x], delegates: {{{}}}, instructions: [{}]",
+        delegates.join(", "),
+        calls.join(", ")
+    );
+    prints_exactly(&delegates, "part4: {backend: B, data: {hex: \"\", copy: 1}, inline: true}");
+}
+
+/// Data that YAML cannot state: small files become YAML with field overrides, and the first line of others says which data.
+#[test]
+fn the_first_line_names_data_that_yaml_cannot_state() {
+    let tensors = |count: usize| -> String {
+        let more = ", 0.123456".repeat(59);
+        let tensor = |n: usize| format!("t{n}: {{tensor: float32, sizes: [60], data: [{n}{more}]}}");
+        (0..count).map(tensor).collect::<Vec<_>>().join(", ")
+    };
+    // The YAML is too long for a search of overrides.
+    let count = 1000;
+    let calls = |count: usize| -> String {
+        (0..count).map(|n| format!("{{kernel: aten::abs.out, args: [t{n}], out: y}}")).collect::<Vec<_>>().join(", ")
+    };
+    let constants = |overrides: &str| {
+        let (tensors, calls) = (tensors(count), calls(count));
+        format!(
+            "methods: {{forward: {{values: {{{tensors}, y: {{tensor: float32, sizes: [60]}}}}, outputs: [y], instructions: [{calls}]}}}}\nraw: {{set: {{{overrides}}}}}"
+        )
+    };
+    let index = |value: u32, index: u32| format!("\"methods.forward.values[{value}].data_buffer_idx\": {index}");
+    let file = bytes(&constants(&index(7, 1)));
+    let printed = pte_emit::print(&Source::binary("x.pte", &file), Path::new(""), &print_options()).unwrap();
+    let first = printed.text.lines().next().unwrap();
+    assert!(first.starts_with("# This YAML does not reproduce") && first.contains("constant 8 is not used"), "{first}");
+    assert!(printed.difference.is_some_and(|difference| difference.contains("constant 8 is not used")));
+}

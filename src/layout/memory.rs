@@ -2,7 +2,7 @@
 //!
 //! Selects and validates what is planned; `super::lifetimes` computes lifetimes, `super::greedy` offsets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::greedy::{self, PlanRequest};
 use super::lifetimes::{Lifetimes, instructions, lifetimes, value_at};
@@ -147,9 +147,8 @@ impl<'a> MemoryPlanner<'a> {
         })
     }
 
-    /// Adopts explicit offsets, and validates that live tensors do not overlap.
+    /// Adopts explicit offsets. Tensors may overlap, as a view at an offset does; `check` reports writes to live content.
     fn place_explicit(&mut self) {
-        let mut taken: BTreeMap<u32, Vec<PlannedRange>> = BTreeMap::new();
         for (value, tensor) in self.plan.tensors() {
             let Memory::At { pool, offset } = self.requested[value] else { continue };
             let size = self.nbytes(value, tensor);
@@ -163,41 +162,6 @@ impl<'a> MemoryPlanner<'a> {
             self.explicit.entry(pool).and_modify(|room| *room = end.max(*room)).or_insert(end);
             self.grow(pool, end);
             self.set_device(value, pool, tensor.device());
-            let (start, last) = self.lifetimes.of(value);
-            taken.entry(pool).or_default().push(PlannedRange { value, start, last, offset, end: offset + size });
-        }
-        for (pool, ranges) in taken {
-            self.check_overlaps(pool, ranges);
-        }
-    }
-
-    /// Reports tensors that overlap in part while both are live. The same offset is allowed: a view, or an operator that works in place.
-    fn check_overlaps(&mut self, pool: u32, mut ranges: Vec<PlannedRange>) {
-        ranges.sort_by_key(|range| (range.start, range.value));
-        let mut by_end: BTreeSet<(u32, usize)> = BTreeSet::new();
-        let mut live: BTreeSet<(u64, u64, usize)> = BTreeSet::new();
-        for (index, range) in ranges.iter().enumerate().filter(|(_, range)| range.end > range.offset) {
-            while let Some(&(last, ended)) = by_end.first().filter(|(last, _)| *last < range.start) {
-                by_end.remove(&(last, ended));
-                live.remove(&(ranges[ended].offset, ranges[ended].end, ended));
-            }
-            let below = live.range(..(range.offset, 0, 0)).next_back().filter(|(_, end, _)| *end > range.offset);
-            let above = live.range((range.offset + 1, 0, 0)..(range.end, 0, 0)).next();
-            if let Some((offset, end, other)) = below.or(above) {
-                let other = &ranges[*other];
-                self.errors.push(
-                    LayoutError::new(
-                        Element::Method(self.method, Part::Value(range.value)),
-                        format!(
-                            "bytes {}..{} of pool {pool} overlap bytes {offset}..{end} of another live tensor",
-                            range.offset, range.end
-                        ),
-                    )
-                    .with_related(Element::Method(self.method, Part::Value(other.value)), "other tensor"),
-                );
-            }
-            by_end.insert((range.last, index));
-            live.insert((range.offset, range.end, index));
         }
     }
 
@@ -213,7 +177,8 @@ impl<'a> MemoryPlanner<'a> {
     }
 
     fn set_device(&mut self, value: usize, pool: u32, device: Device) {
-        if *self.devices.entry(pool).or_insert(device) != device {
+        // Stated devices need no computed ones.
+        if self.request.non_const_buffer_device.is_none() && *self.devices.entry(pool).or_insert(device) != device {
             self.error(value, format!("pool {pool} has tensors of another device; each pool must be on one device"));
         }
     }
@@ -400,15 +365,6 @@ impl<'a> MemoryPlanner<'a> {
 
 /// Maximum number of pools of a method: each is an entry of a list.
 pub const MAX_POOLS: usize = 4096;
-
-/// Byte range of a tensor in a pool during its lifetime.
-struct PlannedRange {
-    value: usize,
-    start: u32,
-    last: u32,
-    offset: u64,
-    end: u64,
-}
 
 fn computed_devices(devices: &BTreeMap<u32, Device>) -> Option<Vec<NonConstBufferDevice>> {
     let list: Vec<_> = devices

@@ -433,7 +433,7 @@ impl<'p> MethodPrinter<'p> {
                     let _ = write!(out, "{{key: {key}, value: {{hex: \"{value}\"}}}}");
                 });
             }
-            if delegate.inline == Some(true) && blob.len > 0 && !self.delegates_inline {
+            if delegate.inline == Some(true) && !self.delegates_inline {
                 fields.key("inline").push_str("true");
             }
             fields.end();
@@ -747,7 +747,10 @@ impl<'p> MethodPrinter<'p> {
             Memory::At { pool, offset } if self.hints.memory || self.hints.everything => {
                 let _ = write!(fields.key("memory"), "{{pool: {pool}, offset: {offset}}}");
             }
-            Memory::At { pool, .. } if pool != 1 => _ = write!(fields.key("memory"), "{{pool: {pool}}}"),
+            // Pools of other devices follow those of the CPU, and are computed.
+            Memory::At { pool, .. } if pool != 1 && tensor.device() == (0, 0) => {
+                _ = write!(fields.key("memory"), "{{pool: {pool}}}")
+            }
             Memory::None if !has_data && tensor.data == TensorData::None && tensor.shape_dynamism != 2 => {
                 fields.key("memory").push_str("none");
             }

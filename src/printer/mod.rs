@@ -30,6 +30,7 @@ use yaml::FlowMap;
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::Origin;
 use crate::data::workers;
+use crate::diagnostics::escaped;
 use crate::emitter;
 use crate::format::Format;
 use crate::format::container;
@@ -180,18 +181,26 @@ fn print_with_tests(
                 }
             }
         }
+        // The cause, if it is known, before its effect.
+        let why = why.map(|why| match found.data.irregularity(found.segments.len()) {
+            Some(cause) => format!("{cause}; {why}"),
+            None => why,
+        });
         Ok(finish(text, why))
     };
     // Each round adds a missing hint; a method has at most five.
     for _ in 0..8 {
-        let Some(assembly) = printer.assemble(&text) else {
-            if hints.iter().all(|hint| hint.everything) {
-                return finish(text, Some("YAML cannot express the program".into()));
+        let assembly = match printer.assemble(&text) {
+            Ok(assembly) => assembly,
+            Err(error) if hints.iter().all(|hint| hint.everything) => {
+                return finish(text, Some(format!("YAML cannot express the program: {error}")));
             }
-            // The YAML has an error although the runtime may accept the file: state everything.
-            hints.iter_mut().for_each(|hint| hint.everything = true);
-            text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
-            continue;
+            Err(_) => {
+                // The YAML has an error although the runtime may accept the file: state everything.
+                hints.iter_mut().for_each(|hint| hint.everything = true);
+                text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
+                continue;
+            }
         };
         let mut complete = true;
         for (method, hint) in hints.iter_mut().enumerate() {
@@ -255,7 +264,7 @@ fn finish(text: String, difference: Option<String>) -> Printed {
     match difference {
         None => Printed::exact(text),
         Some(why) => Printed {
-            text: format!("# This YAML does not reproduce the file byte for byte: {why}.\n{text}"),
+            text: format!("# This YAML does not reproduce the file byte for byte: {}.\n{text}", escaped(&why)),
             difference: Some(why),
             files: Vec::new(),
         },
@@ -391,11 +400,11 @@ fn print_flat_tensor_from(source: &Origin, origin: &Origin, printer: Printer<'_>
     let out = print_keys(&program, printer)?;
     let text = out.clone() + &print_layout(&layout, &raw, printer)?;
     let difference = match printer.assemble(&text) {
-        Some(assembly) => match assembly.data_files().next() {
+        Ok(assembly) => match assembly.data_files().next() {
             Some((_, file)) => layout::difference(origin, &file)?,
             None => Some("it has no keys".into()),
         },
-        None => Some("YAML cannot express the file".into()),
+        Err(error) => Some(format!("YAML cannot express the file: {error}")),
     };
     if difference.is_some() {
         let nearest = print_keys(&nearest::program(&program), printer)?;

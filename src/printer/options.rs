@@ -34,9 +34,9 @@ pub struct PrintOptions {
     pub file: String,
 }
 
-/// Assembles printed YAML with paths relative to a folder and files that do not exist yet; `None` if it has errors. Passed in because the
-/// printer must not depend on the parser.
-pub type Assembler<'a> = dyn Fn(&str, &Path, &BTreeMap<PathBuf, Blob>) -> Option<Assembly> + Sync + 'a;
+/// Assembles printed YAML with paths relative to a folder and files that do not exist yet; the first error as a
+/// message. Passed in because the printer must not depend on the parser.
+pub type Assembler<'a> = dyn Fn(&str, &Path, &BTreeMap<PathBuf, Blob>) -> Result<Assembly, String> + Sync + 'a;
 
 /// Context of printing.
 #[derive(Clone, Copy)]
@@ -52,8 +52,11 @@ pub struct Printer<'p> {
 }
 
 impl Printer<'_> {
-    /// Assembles printed YAML; `None` if it has errors.
-    pub fn assemble(&self, yaml: &str) -> Option<Assembly> {
+    /// Assembles printed YAML.
+    ///
+    /// # Errors
+    /// The first error in the YAML.
+    pub fn assemble(&self, yaml: &str) -> Result<Assembly, String> {
         (self.assembler)(yaml, self.folder, &self.extracted.borrow().files())
     }
 }

@@ -69,7 +69,7 @@ impl OverrideSearch<'_> {
         raw: &FileOverrides,
         find: impl FnOnce(&OutputFile<'_>) -> io::Result<Option<T>>,
     ) -> io::Result<Option<T>> {
-        let Some(assembly) = self.printer.assemble(&(self.print)(raw)?) else { return Ok(None) };
+        let Ok(assembly) = self.printer.assemble(&(self.print)(raw)?) else { return Ok(None) };
         let Some(file) = (self.file)(&assembly) else { return Ok(None) };
         find(&file)
     }

@@ -3,7 +3,7 @@
 //! Content that the program model cannot represent (a delegate without a payload, an unknown instruction) is an error; a violated rule
 //! of the runtime is not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{io, vec};
 
@@ -52,8 +52,68 @@ pub struct ProgramContents {
     pub inline_constants: bool,
     /// Segment of each entry of `named_data`.
     pub named_segments: Vec<u32>,
+    /// Entries of the lists of data.
+    pub data: DataEntries,
     /// FlatBuffer with the header, as in the file.
     pub metadata: Head,
+}
+
+/// An entry of a list of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DataEntry {
+    /// Of `constant_segment.offsets`, or of `constant_buffer`.
+    Constant(u32),
+    /// Of `mutable_data_segments[0].offsets`.
+    InitialState(u32),
+    /// Of `backend_delegate_data`.
+    Inline(u32),
+    /// Of `segments`.
+    Segment(u32),
+}
+
+/// The entries of the lists of data that a program has, and those that it uses.
+#[derive(Debug, Default)]
+pub struct DataEntries {
+    /// Entries that tensors, delegates, named data and lists of offsets use, in the order of the first use.
+    used: Vec<DataEntry>,
+    seen: HashSet<DataEntry>,
+    /// Number of constants, with the reserved entry.
+    constants: usize,
+    /// Number of initial states, with the reserved entry.
+    states: usize,
+    /// Number of inline payloads.
+    inline: usize,
+}
+
+impl DataEntries {
+    fn push(&mut self, entry: DataEntry) {
+        if self.seen.insert(entry) {
+            self.used.push(entry);
+        }
+    }
+
+    /// Returns what the YAML does not state: data that nothing uses, and data in another order than that of their first use. `segments` is
+    /// the number of segments.
+    pub fn irregularity(&self, segments: usize) -> Option<String> {
+        let list = |first: u32, count: usize, what: &str, entry: fn(u32) -> DataEntry| {
+            let all = first..count as u32;
+            if let Some(unused) = all.clone().find(|n| !self.seen.contains(&entry(*n))) {
+                return Some(format!("{what} {unused} is not used"));
+            }
+            let kind = std::mem::discriminant(&entry(0));
+            let order = self.used.iter().filter(|used| std::mem::discriminant(*used) == kind);
+            let misplaced = all.zip(order).find(|(expected, used)| entry(*expected) != **used);
+            misplaced
+                .map(|(expected, _)| format!("{what} {expected} is not at its place in the order of the first use"))
+        };
+        list(1, self.constants, "constant", DataEntry::Constant)
+            .or_else(|| list(1, self.states, "initial state", DataEntry::InitialState))
+            .or_else(|| list(0, self.inline, "inline payload", DataEntry::Inline))
+            .or_else(|| {
+                let unused = (0..segments as u32).find(|n| !self.seen.contains(&DataEntry::Segment(*n)));
+                unused.map(|n| format!("segment {n} is not used"))
+            })
+    }
 }
 
 /// Offset and size of each segment, relative to the first one, in a vector of `DataSegment`.
@@ -143,6 +203,8 @@ fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length:
         constant_offsets: Vec::new(),
         inline_constants: false,
         named_segments: Vec::new(),
+        uses: DataEntries::default(),
+        empty: HashMap::new(),
         ranges: HashMap::new(),
         lists: Vec::new().into_iter(),
     };
@@ -179,6 +241,7 @@ fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length:
     }
     reader.lists = lists.into_iter();
     reader.program(root, &places)?;
+    share_empty_payloads(&mut reader.program);
     Ok(ProgramContents {
         program: reader.program,
         header,
@@ -186,8 +249,22 @@ fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length:
         constant_offsets: reader.constant_offsets,
         inline_constants: reader.inline_constants,
         named_segments: reader.named_segments,
+        data: reader.uses,
         metadata: Head::Read(Vec::new()),
     })
+}
+
+/// Marks the empty payloads that several delegates share as inline: others have an entry each (W-11).
+fn share_empty_payloads(program: &mut Program) {
+    let mut uses: HashMap<BlobId, usize> = HashMap::new();
+    let empty = |delegate: &&mut BackendDelegate| delegate.inline.is_none();
+    for delegate in program.execution_plan.iter().flatten().flat_map(ExecutionPlan::delegates) {
+        *uses.entry(delegate.processed).or_default() += 1;
+    }
+    let plans = program.execution_plan.iter_mut().flatten();
+    for delegate in plans.flat_map(|plan| plan.delegates.iter_mut().flatten()).filter(empty) {
+        delegate.inline = (uses[&delegate.processed] > 1).then_some(true);
+    }
 }
 
 struct ProgramReader<'d> {
@@ -198,6 +275,9 @@ struct ProgramReader<'d> {
     constant_offsets: Vec<u64>,
     inline_constants: bool,
     named_segments: Vec<u32>,
+    uses: DataEntries,
+    /// Blobs of entries without bytes.
+    empty: HashMap<DataEntry, BlobId>,
     /// Blobs by range, so that shared data stay shared.
     ranges: HashMap<(u64, u64), BlobId>,
     /// The values and instructions of each method.
@@ -225,6 +305,8 @@ struct TensorRange {
     plan: usize,
     /// Index of the tensor's value.
     value: usize,
+    /// The entry of the data.
+    entry: DataEntry,
     /// Index of the data, if it is a constant with bytes.
     shared: Option<u32>,
     offset: u64,
@@ -336,6 +418,12 @@ impl ProgramReader<'_> {
         Some(id)
     }
 
+    /// Returns the empty blob of an entry: entries of no bytes are different ones, although they have the same range.
+    fn empty_blob(&mut self, entry: DataEntry) -> BlobId {
+        let program = &mut self.program;
+        *self.empty.entry(entry).or_insert_with(|| program.add_blob(Blob::bytes([])))
+    }
+
     /// Start and size of a segment in the file.
     fn segment(&self, index: u32) -> Option<(u64, u64)> {
         let (offset, size) = *self.segments.get(index as usize)?;
@@ -348,6 +436,7 @@ impl ProgramReader<'_> {
         self.program.execution_plan = plans;
         let named = t.children(program::named_data, &NAMED_DATA, |t| {
             let index = t.u32(named_data::segment_index)?;
+            self.uses.push(DataEntry::Segment(index));
             self.named_segments.push(index);
             let key = t.text(named_data::key)?;
             let place = self.segment(index).and_then(|(offset, size)| self.blob(offset, size));
@@ -366,6 +455,7 @@ impl ProgramReader<'_> {
         let inline = t.children(program::backend_delegate_data, &BACKEND_DELEGATE_INLINE_DATA, |t| {
             t.range(backend_delegate_inline_data::data)
         })?;
+        self.uses.inline = inline.as_ref().map_or(0, Vec::len);
         places.inline = inline.unwrap_or_default().into_iter().map(Option::unwrap_or_default).collect();
         if let Some(t) = t.child(program::constant_segment, &SUBSEGMENT_OFFSETS)? {
             places.constants = self.subsegments(&t)?;
@@ -383,12 +473,14 @@ impl ProgramReader<'_> {
         let mutable = t.children(program::mutable_data_segments, &SUBSEGMENT_OFFSETS, |t| self.subsegments(&t))?;
         // Only entry 0 is ever used (docs/format.md, "Location of tensor data").
         places.mutable = mutable.unwrap_or_default().into_iter().next().unwrap_or_default();
+        (self.uses.constants, self.uses.states) = (places.constants.len(), places.mutable.len());
         Ok(places)
     }
 
     /// Returns the start of each range and the end of the segment, since ranges may overlap.
-    fn subsegments(&self, t: &TableRef<'_, '_>) -> Result<Vec<(u64, u64)>> {
+    fn subsegments(&mut self, t: &TableRef<'_, '_>) -> Result<Vec<(u64, u64)>> {
         let index = t.u32(subsegment_offsets::segment_index)?;
+        self.uses.push(DataEntry::Segment(index));
         let offsets: Vec<u64> = t.u64s(subsegment_offsets::offsets)?.unwrap_or_default();
         if offsets.len() <= 1 {
             return Ok(vec![(0, 0); offsets.len()]);
@@ -441,7 +533,12 @@ impl ProgramReader<'_> {
         let Some(mut values) = lists.values.take() else { return Ok(None) };
         for constant in &lists.constants {
             let Some(EValue::Tensor(tensor)) = values.items.get_mut(constant.value) else { continue };
-            match self.blob(constant.offset, constant.len) {
+            let found = match constant.len {
+                0 => Some(self.empty_blob(constant.entry)),
+                len => self.blob(constant.offset, len),
+            };
+            self.uses.push(constant.entry);
+            match found {
                 Some(blob) => tensor.data = TensorData::Blob(blob),
                 None => return values.tables.wrong("the data of a tensor exceed the file"),
             }
@@ -463,13 +560,19 @@ impl ProgramReader<'_> {
                 return reference.wrong(backend_delegate_data_reference::location, message);
             }
         };
-        let Some(processed) = range.and_then(|(offset, len)| self.blob(offset, len)) else {
+        let entry = if inline { DataEntry::Inline(index) } else { DataEntry::Segment(index) };
+        self.uses.push(entry);
+        let found = range.and_then(|(offset, len)| match (inline, len) {
+            (true, 0) => Some(self.empty_blob(entry)),
+            _ => self.blob(offset, len),
+        });
+        let Some(processed) = found else {
             return reference.wrong(backend_delegate_data_reference::index, format!("payload {index} is out of range"));
         };
         let compile_specs = t.children(backend_delegate::compile_specs, &COMPILE_SPEC, |t| {
             Ok(CompileSpec { key: t.text(compile_spec::key)?, value: t.u8s(compile_spec::value)? })
         })?;
-        // An empty payload is always inline (W-11).
+        // An empty payload is always inline (W-11); see `share_empty_payloads`.
         let inline = (self.program.blob(processed).len > 0).then_some(inline);
         Ok(BackendDelegate { id: t.text(backend_delegate::id)?, processed, inline, compile_specs })
     }
@@ -598,7 +701,9 @@ impl ValueReader<'_> {
             // See `ProgramReader::values`.
             let shared = (memory == Memory::None && nbytes > 0).then_some(index);
             let (plan, value) = (self.plan, self.value - 1);
-            self.constants.push(TensorRange { plan, value, shared, offset: start, len: nbytes });
+            let entry =
+                if memory == Memory::None { DataEntry::Constant(index) } else { DataEntry::InitialState(index) };
+            self.constants.push(TensorRange { plan, value, entry, shared, offset: start, len: nbytes });
             TensorData::None
         };
         Ok(found)

@@ -13,7 +13,7 @@ use crate::emitter::{self, File, Metadata};
 use crate::format::serializer::Serializer;
 use crate::layout::file;
 use crate::layout::{self, HeaderMode, LayoutConfig, MemoryPlan, Plan, Segment, Storage, Strings, align_up};
-use crate::program::{ExternalData, Memory, Program, TensorData};
+use crate::program::{BackendDelegate, ExternalData, Memory, Program, TensorData};
 use crate::reader::flat_tensor::FlatTensorEntry;
 use crate::reader::program::ProgramContents;
 use crate::reader::{flat_tensor, program};
@@ -61,7 +61,7 @@ pub fn placement(found: &mut ProgramContents) -> io::Result<Option<RecoveredPlac
     if found.inline_constants {
         options.constants = Storage::Inline;
     }
-    let same = number_copies(&mut found.program)?;
+    let same = number_copies(&mut found.program, options.delegates == Storage::Inline)?;
     let Some(mut plan) = recover_alignments(found, &same, &mut options) else { return Ok(None) };
     plan.memory = found.program.plans().iter().map(MemoryPlan::stated).collect();
     Ok(Some(RecoveredPlacement { options, plan }))
@@ -100,18 +100,29 @@ impl RecoveredLayout {
 enum Group {
     Constants,
     Mutable,
+    InlineDelegates,
     Delegates,
     Named,
     External,
 }
 
+impl Group {
+    /// Returns true if each entry of the group is distinct, even without bytes.
+    fn has_empty_entries(self) -> bool {
+        match self {
+            Group::Constants | Group::Mutable | Group::InlineDelegates => true,
+            Group::Delegates | Group::Named | Group::External => false,
+        }
+    }
+}
+
 /// Numbers the copies of equal data that are stored separately although the layout would store them once. Equality is decided by
-/// samples: data that differ elsewhere are stored separately in any case. Returns for each blob the one that it is stored with: all
-/// empty ones are stored together.
+/// samples: data that differ elsewhere are stored separately in any case. Returns for each blob the one that it is stored with: empty ones
+/// without an entry of their own are stored together.
 ///
 /// # Errors
 /// Data that cannot be read.
-fn number_copies(program: &mut Program) -> io::Result<Vec<BlobId>> {
+fn number_copies(program: &mut Program, delegates_inline: bool) -> io::Result<Vec<BlobId>> {
     let alike = dedup::alike(&program.blobs)?;
     let mut uses: Vec<(BlobId, Group)> = Vec::new();
     for plan in program.plans() {
@@ -121,7 +132,11 @@ fn number_copies(program: &mut Program) -> io::Result<Vec<BlobId>> {
             }
             TensorData::None | TensorData::Elsewhere(_) => None,
         }));
-        uses.extend(plan.delegates().iter().map(|delegate| (delegate.processed, Group::Delegates)));
+        let inline = |delegate: &BackendDelegate| delegate.inline.unwrap_or(delegates_inline);
+        uses.extend(plan.delegates().iter().map(|delegate| match inline(delegate) {
+            true => (delegate.processed, Group::InlineDelegates),
+            false => (delegate.processed, Group::Delegates),
+        }));
     }
     uses.extend(program.named_data.iter().flatten().map(|entry| (entry.data, Group::Named)));
     uses.extend(program.external_data.iter().map(|entry| (entry.data, Group::External)));
@@ -139,15 +154,20 @@ fn number_copies(program: &mut Program) -> io::Result<Vec<BlobId>> {
     seen.clear();
     for (blob, group) in uses {
         let index = blob.0 as usize;
-        if program.blobs[index].len > 0 && seen.insert((blob, group)) {
+        if (program.blobs[index].len > 0 || group.has_empty_entries()) && seen.insert((blob, group)) {
             let count = counts.entry((alike[index], group)).or_default();
             // A blob with several kinds of use gets the largest number.
             program.blobs[index].copy = program.blobs[index].copy.max(*count);
             *count += 1;
         }
     }
-    let blobs = program.blobs.iter().zip(alike).zip(0..);
-    Ok(blobs.map(|((blob, alike), index)| if blob.len == 0 { alike } else { BlobId(index) }).collect())
+    let own: HashSet<BlobId> =
+        seen.into_iter().filter(|(_, group)| group.has_empty_entries()).map(|(blob, _)| blob).collect();
+    let together = |(alike, index): (BlobId, u32)| match program.blobs[index as usize].len {
+        0 if !own.contains(&BlobId(index)) => alike,
+        _ => BlobId(index),
+    };
+    Ok(alike.into_iter().zip(0..).map(together).collect())
 }
 
 /// Tries pairs of segment and tensor alignments; prefers those that reproduce the offset of the first segment, too. Falls back to the
@@ -387,7 +407,7 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
         let data = *blobs.entry(*segment).or_insert_with(|| program.add_blob(data));
         program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout });
     }
-    let same = number_copies(&mut program)?;
+    let same = number_copies(&mut program, false)?;
     let metadata = origin.head(header.metadata)?;
     for (segment_alignment, last_resort) in segment_alignments(&header.segments) {
         let alignments = alignments_of(&header.entry_segments, &header.segments, segment_alignment, last_resort);

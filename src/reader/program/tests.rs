@@ -381,3 +381,38 @@ fn no_cut_of_the_metadata_makes_it_panic() {
         assert!(read(&origin(bytes[..len].to_vec())).is_err(), "{len}");
     }
 }
+
+#[test]
+fn data_without_a_use_and_in_another_order_are_found() {
+    let tensors = "values: {v: {tensor: int8, data: [1]}, w: {tensor: int8, data: [2]}, x: {tensor: int8, data: [3]},
+        s: {tensor: int8, data: [4], mutable: true}, t: {tensor: int8, data: [5], mutable: true}}, outputs: [v],
+        delegates: {a: {backend: B, data: {text: p}, inline: true}, b: {backend: B, data: {text: q}, inline: true},
+        c: {backend: B, data: {text: r}}}";
+    let yaml = format!("{}named_data: {{k: {{hex: ff}}}}\n", forward(tensors));
+    let buffer = |value: &str, index: u32| format!("methods.forward.values.{value}.data_buffer_idx: {index}");
+    let payload = |delegate: u32, index: u32| format!("methods.forward.delegates[{delegate}].processed.index: {index}");
+    for (overrides, expected) in [
+        (String::new(), None),
+        (buffer("x", 1), Some("constant 3 is not used")),
+        (
+            [buffer("w", 3), buffer("x", 2)].join(", "),
+            Some("constant 2 is not at its place in the order of the first use"),
+        ),
+        (buffer("t", 1), Some("initial state 2 is not used")),
+        (payload(0, 1), Some("inline payload 0 is not used")),
+        (
+            [payload(0, 1), payload(1, 0)].join(", "),
+            Some("inline payload 0 is not at its place in the order of the first use"),
+        ),
+        (payload(2, 3), Some("segment 2 is not used")),
+    ] {
+        let set: String = overrides
+            .split(", ")
+            .filter_map(|one| one.split_once(": "))
+            .map(|(path, value)| format!("\"{path}\": {value}, "))
+            .collect();
+        let assembly = assembled(&format!("{yaml}raw: {{set: {{{set}}}}}\n"));
+        let found = read(&origin(assembly.program_file().unwrap().to_vec().unwrap())).unwrap();
+        assert_eq!(found.data.irregularity(found.segments.len()).as_deref(), expected, "{overrides}");
+    }
+}
