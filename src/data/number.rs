@@ -313,19 +313,21 @@ pub fn number_of(text: &str) -> Option<NumericValue> {
     bool.or_else(int).or_else(float).or_else(|| number_word(text))
 }
 
-/// Parses `1+2j` and `-0.5j`.
+/// Parses `1+2j` and `-0.5j`. `None` for digits beyond the range of float64, which are no infinity.
 fn complex(text: &str) -> Option<NumericValue> {
     let body = text.strip_suffix('j')?;
+    let has_digits = |text: &str| text.contains(|c: char| c.is_ascii_digit());
+    let part = |text: &str| text.parse().ok().filter(|x: &f64| !(x.is_infinite() && has_digits(text)));
     let split = body
         .char_indices()
         .skip(1)
         .filter(|(at, c)| matches!(c, '+' | '-') && !body[..*at].ends_with(['e', 'E']))
         .last();
     let (re, im) = match split {
-        Some((at, _)) => (body[..at].parse().ok()?, &body[at..]),
+        Some((at, _)) => (part(&body[..at])?, &body[at..]),
         None => (0.0, body),
     };
-    Some(NumericValue::Complex(re, im.parse().ok()?))
+    Some(NumericValue::Complex(re, part(im)?))
 }
 
 /// Appends a float64 in YAML, with its exact value.
@@ -419,7 +421,10 @@ mod tests {
         assert_eq!(complex("1+2j"), Some(NumericValue::Complex(1.0, 2.0)));
         assert_eq!(complex("-1.5e-3-2e+1j"), Some(NumericValue::Complex(-0.0015, -20.0)));
         assert_eq!(complex("3j"), Some(NumericValue::Complex(0.0, 3.0)));
-        assert_eq!(complex("x"), None);
+        assert_eq!(complex("inf-1j"), Some(NumericValue::Complex(f64::INFINITY, -1.0)));
+        for text in ["x", "1e400j", "1-1e400j", "-1e400+1j"] {
+            assert_eq!(complex(text), None, "{text}");
+        }
     }
 
     #[test]
