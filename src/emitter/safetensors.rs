@@ -2,7 +2,7 @@
 
 use std::io;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use safetensors::tensor::TensorInfo;
 use serde::de::DeserializeOwned;
 
@@ -29,10 +29,10 @@ enum HeaderEntry {
 /// only ones that the format has. Blobs with [`METADATA`] and [`HEADER_ORDER`] are read.
 ///
 /// # Errors
-/// Another blob that is not a tensor; an element type that the format does not have; metadata and orders that the reader does not write.
+/// Another blob that is not a tensor; an element type that the format does not have; metadata that contradict each other.
 pub fn emit(program: &Program) -> io::Result<Safetensors> {
     let mut entries: IndexMap<String, HeaderEntry> = IndexMap::with_capacity(program.external_data.len());
-    let (mut order, mut data, mut end): (Option<(&str, Vec<String>)>, _, _) = (None, Vec::new(), 0u64);
+    let (mut order, mut data, mut end): (IndexSet<String>, _, _) = (IndexSet::new(), Vec::new(), 0u64);
     for entry in &program.external_data {
         let key = &*entry.key;
         let Some(layout) = &entry.tensor_layout else {
@@ -47,9 +47,7 @@ pub fn emit(program: &Program) -> io::Result<Safetensors> {
                     return Err(wrong(key, &what));
                 }
             } else if is_key_of(HEADER_ORDER, key) {
-                if order.replace((key, json(program, entry, "a list of strings")?)).is_some() {
-                    return Err(wrong(key, "is a second order of the header"));
-                }
+                order.extend(json::<Vec<String>>(program, entry, "a list of strings")?);
             } else {
                 return Err(wrong(key, "is not a tensor"));
             }
@@ -68,8 +66,9 @@ pub fn emit(program: &Program) -> io::Result<Safetensors> {
         }
         data.push(blob);
     }
-    if let Some((key, names)) = order {
-        entries = reordered(entries, names).ok_or_else(|| wrong(key, "does not list each tensor once"))?;
+    if !order.is_empty() {
+        // A part of a file has a part of the names. Entries that are not listed are the last ones.
+        entries.sort_by_cached_key(|name, _| order.get_index_of(name).unwrap_or(usize::MAX));
     }
     Ok(Safetensors { header: header(&entries)?, data })
 }
@@ -104,14 +103,6 @@ fn json<T: DeserializeOwned>(program: &Program, entry: &ExternalData, expected: 
     }
     serde_json::from_slice(&blob.to_vec()?)
         .map_err(|error| wrong(&entry.key, &format!("is not JSON of {expected} ({})", clipped(&error.to_string()))))
-}
-
-/// Returns the entries in the order of `names`; `None` if these are not their names.
-fn reordered(mut entries: IndexMap<String, HeaderEntry>, names: Vec<String>) -> Option<IndexMap<String, HeaderEntry>> {
-    if names.len() != entries.len() {
-        return None;
-    }
-    names.into_iter().map(|name| entries.swap_remove(&name).map(|entry| (name, entry))).collect()
 }
 
 /// The JSON of a header, as the reference implementation writes it.
@@ -196,6 +187,21 @@ mod tests {
     }
 
     #[test]
+    fn an_order_may_have_other_names_than_the_file() {
+        let b = r#""b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
+        let a = r#""a":{"dtype":"F32","shape":[],"data_offsets":[2,6]}"#;
+        for (order, expected) in [
+            (r#"["x", "a", "__metadata__"]"#, [a, b]),
+            (r#"["a", "a", "b", "a"]"#, [a, b]),
+            (r#"["b"]"#, [b, a]),
+            ("[]", [b, a]),
+        ] {
+            let yaml = format!("named_data:\n{TENSORS}  __header__.z: {{text: '{order}'}}\n");
+            assert_eq!(emitted(&yaml).unwrap(), format!("{{{}}}", expected.join(",")), "{order}");
+        }
+    }
+
+    #[test]
     fn metadata_of_several_files_are_merged() {
         let metadata = |key: &str, json: &str| format!("  __metadata__.{key}: {{text: '{json}'}}\n");
         let (a, b) = (metadata("a", r#"{"format":"pt"}"#), metadata("b", r#"{"x":"1","format":"pt"}"#));
@@ -211,8 +217,6 @@ mod tests {
             ("__metadata__: {text: '{\"a\": 1}'}", "`__metadata__` is not JSON of an object of strings"),
             ("__metadata__.x: {fill: 0, size: 100000001}", "`__metadata__.x` has 100000001 bytes"),
             ("__metadata__: {tensor: uint8, data: [1]}", "`__metadata__` is a duplicate or reserved key"),
-            ("__header__: {text: '[\"a\"]'}", "`__header__` does not list each tensor once"),
-            ("__header__: {text: '[\"a\", \"a\"]'}", "`__header__` does not list each tensor once"),
             ("__header__: {text: '{}'}", "`__header__` is not JSON of a list of strings"),
             ("__metadata: {text: '{}'}", "`__metadata` is not a tensor"),
         ] {

@@ -101,7 +101,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             let (file, name, value) = (clipped(file), clipped(name), clipped(value));
             let message =
                 format!("{METADATA} of {file} conflicts with another file: dropped `{name}` = `{value}`{more}");
-            self.diagnostics.push(NodeDiagnostic::warning(at, message).label("a .ptd has one metadata"));
+            self.diagnostics.push(NodeDiagnostic::warning(at, message).label("the first value is kept"));
         }
     }
 

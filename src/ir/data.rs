@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::document::{At, Data, DataSource, RandomKind, Word};
-use super::tree::{NodeId, NodeValue, SourceNode};
+use super::tree::{NodeId, NodeValue, SourceNode, beyond_float64};
 use crate::data::Origin;
 use crate::data::number::number_word;
 use crate::data::number::{self, NumericValue};
@@ -649,7 +649,10 @@ impl NumberListEncoder {
         };
         self.count += 1;
         let Some(number) = number else {
-            let message = format!("expected a number, found {}", node.value.describe());
+            let message = match &node.value {
+                NodeValue::Text(text) if number::is_beyond_float64(text) => beyond_float64(text),
+                value => format!("expected a number, found {}", value.describe()),
+            };
             return self.diagnostics.push(NodeDiagnostic::error(node.id, message).label("expected a number"));
         };
         if let Err(message) = number::encode(self.scalar_type, number, &mut self.bytes) {

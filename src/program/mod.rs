@@ -369,7 +369,7 @@ impl Tensor {
 }
 
 /// Maximum number of dimensions of a tensor in the runtime (rules T-8, N-18).
-pub const MAX_DIMENSIONS: usize = 16;
+pub(crate) const MAX_DIMENSIONS: usize = 16;
 
 /// Bytes of a tensor of this type and these sizes; see [`Tensor::nbytes`].
 ///

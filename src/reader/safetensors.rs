@@ -356,7 +356,7 @@ mod tests {
             (file(&format!(r#"{{"a":{a},"a":{a}}}"#), 1), "header has an error at byte 63: duplicate key `a`"),
             (
                 file(r#"{"__metadata__":{},"__metadata__":{}}"#, 0),
-                "header has an error at byte 41: duplicate key `__metadata__`",
+                "header has an error at byte 40: duplicate key `__metadata__`",
             ),
             (
                 file(r#"{"__metadata__":{"a":1}}"#, 0),
