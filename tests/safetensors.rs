@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pte_emit::{CheckOptions, Source, check};
+use pte_emit::{CheckOptions, Options, Source, assemble, check};
 
 mod support;
 
@@ -134,6 +134,44 @@ fn errors_of_broken_files_name_the_position() {
     // Without a name, too.
     let folder = Folder::new(&[]);
     folder.run_with_stdin(&["-", "-o", "x.ptd"], cut).exits(1).stderr_contains("a header of 56 bytes, the file has 20");
+}
+
+/// Changed files do not panic; those that are accepted are files of the reference implementation, too, and are stable when written again.
+#[test]
+fn changed_files_are_rejected_or_valid() {
+    let (mut accepted, mut rejected) = (0, 0);
+    let mut try_file = |bytes: &[u8]| {
+        let found = convert_in_memory(bytes);
+        match &found {
+            Some(written) => {
+                assert!(safetensors::SafeTensors::deserialize(bytes).is_ok(), "{}", String::from_utf8_lossy(bytes));
+                assert_eq!(convert_in_memory(written).as_ref(), Some(written), "{}", String::from_utf8_lossy(bytes));
+                accepted += 1;
+            }
+            None => rejected += 1,
+        }
+    };
+    let ours = file(&[SECOND, EMPTY, METADATA, FIRST], 6);
+    let theirs = std::fs::read(root().join("tests/golden/upstream/safetensors/equal_data.safetensors")).unwrap();
+    for original in [ours, theirs] {
+        for at in 0..original.len() {
+            try_file(&original[..at]);
+            for byte in [0, b'"', b'0', b'9', b'[', b'{', b'}', b' ', b'\\', 0x7f, 0xff] {
+                let mut bytes = original.clone();
+                bytes[at] = byte;
+                try_file(&bytes);
+            }
+        }
+    }
+    assert!(accepted > 500 && rejected > 4000, "{accepted} accepted, {rejected} rejected");
+}
+
+/// Converts a file to a `.safetensors`; `None` if it is rejected.
+fn convert_in_memory(bytes: &[u8]) -> Option<Vec<u8>> {
+    let assembly = assemble(&Source::binary("x.safetensors", bytes), &Options::default()).ok()?;
+    let mut written = Vec::new();
+    assembly.safetensors().ok()?.write(&mut written).unwrap();
+    Some(written)
 }
 
 /// A program of two external tensors.
