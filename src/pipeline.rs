@@ -231,7 +231,9 @@ pub fn read<'s>(source: &'s Source<'_>) -> Result<Resolved<'s>, Error> {
 }
 
 fn read_origin<'s>(origin: &Origin) -> io::Result<Resolved<'s>> {
-    Ok(match Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?) {
+    let format = Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?);
+    let by_name = || origin.format_by_name().filter(|format| *format == Format::Safetensors);
+    Ok(match format.or_else(by_name) {
         Some(Format::BundledProgram) => {
             let bundled = reader::bundled_program::read(origin)?;
             let (program, layout) = recover::layout::program_with_layout(&bundled.program_origin()?)?;
@@ -324,9 +326,14 @@ pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned
 
 /// Moves data into or out of `.ptd` files. Returns for each blob the first one with the same bytes.
 fn move_data(resolved: &mut Resolved<'_>, options: &Options) -> io::Result<Vec<BlobId>> {
-    let Resolved { program, origins, .. } = resolved;
+    let Resolved { program, origins, messages, .. } = resolved;
     if options.internal_data || !options.with.is_empty() {
-        transform::internalize::internalize(program, &options.with, options.internal_data)?;
+        let dropped = transform::internalize::internalize(program, &options.with, options.internal_data)?;
+        messages.extend(dropped.into_iter().map(|(file, key)| {
+            let (file, key) = (file.display(), diagnostics::clipped(&key));
+            let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");
+            NodeDiagnostic { severity: Severity::Warning, ..NodeDiagnostic::whole(message) }
+        }));
     }
     let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
     if options.external_data {

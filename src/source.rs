@@ -111,7 +111,9 @@ impl<'a> Source<'a> {
         let unreadable = |error: io::Error| Error::io(&name, "", &error);
         let origin = Origin::File(path.into());
         let head = origin.head(container::IDENTIFYING).map_err(unreadable)?;
-        if Format::identify(&head, origin.len().map_err(unreadable)?).is_some() {
+        let is_binary = Format::identify(&head, origin.len().map_err(unreadable)?).is_some();
+        // A `.safetensors` with a broken header has an error about the header.
+        if is_binary || origin.format_by_name() == Some(Format::Safetensors) {
             return Ok(Source::of_origin(name, origin));
         }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();

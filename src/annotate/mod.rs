@@ -77,14 +77,13 @@ pub enum AnnotatePart {
 /// Detects the format of a file of `len` bytes from its first bytes: by its identifier, its extended header, or the extension of `path`;
 /// otherwise a binary file is taken for a `.pte`. `None` for a text file and for `.safetensors`.
 pub fn format(head: &[u8], len: u64, path: Option<&Path>) -> Option<Format> {
-    if let Some(format) = Format::identify_damaged(head, len) {
-        return Some(format).filter(|format| *format != Format::Safetensors);
-    }
     let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
-    extension.and_then(Format::of_extension).or_else(|| {
+    let by_content = Format::identify_damaged(head, len).or_else(|| extension.and_then(Format::of_extension));
+    let format = by_content.or_else(|| {
         let text = head.iter().all(|byte| *byte >= b' ' || byte.is_ascii_whitespace());
         (!text).then_some(Format::Program)
-    })
+    });
+    format.filter(|format| *format != Format::Safetensors)
 }
 
 /// Numbers of bytes by kind.

@@ -100,7 +100,8 @@ impl DataFile {
 /// # Errors
 /// If the file cannot be read, or is a `.safetensors`.
 pub fn file(origin: &Origin, options: &ValidatorOptions) -> io::Result<Findings> {
-    let format = Format::identify_damaged(&origin.head(HEAD)?, origin.len()?).unwrap_or_else(|| by_extension(origin));
+    let format = Format::identify_damaged(&origin.head(HEAD)?, origin.len()?);
+    let format = format.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
     let (head, len) = metadata(origin, format)?;
     let data = |offset, size| origin.blob(offset, size, len);
     Ok(match format {
@@ -113,14 +114,6 @@ pub fn file(origin: &Origin, options: &ValidatorOptions) -> io::Result<Findings>
             ));
         }
     })
-}
-
-fn by_extension(origin: &Origin) -> Format {
-    let extension = match origin {
-        Origin::File(path) => path.extension().and_then(|extension| extension.to_str()),
-        Origin::Part { .. } | Origin::Bytes(_) => None,
-    };
-    extension.and_then(Format::of_extension).unwrap_or(Format::Program)
 }
 
 /// Returns the metadata of a file, and the file's length in bytes.

@@ -353,6 +353,10 @@ fn assemble_document(
     let format = format_of(&assembly, arguments)?;
     let failed = |error: std::io::Error| Failure::writing(source.name(), &error);
     let files = (format.files)(&assembly).map_err(failed)?;
+    if files.is_empty() {
+        let message = format!("nothing to write: a .{} needs a tensor or a blob, the input has none", format.extension);
+        return Err(Error::input(source.name(), message).into());
+    }
     let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
     if !arguments.quiet {
         messages.report(&assembly.warnings);

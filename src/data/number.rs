@@ -313,19 +313,29 @@ pub fn number_of(text: &str) -> Option<NumericValue> {
     bool.or_else(int).or_else(float).or_else(|| number_word(text))
 }
 
-/// Parses `1+2j` and `-0.5j`.
+/// Parses `1+2j` and `-0.5j`. `None` for digits beyond the range of float64, which are no infinity.
 fn complex(text: &str) -> Option<NumericValue> {
+    let (re, im) = complex_parts(text)?;
+    let is_beyond = [re, im].into_iter().any(is_beyond_float64);
+    Some(NumericValue::Complex(re.parse().ok()?, im.parse().ok()?)).filter(|_| !is_beyond)
+}
+
+/// Real and imaginary part of `1+2j`; the real part of `2j` is `0`.
+fn complex_parts(text: &str) -> Option<(&str, &str)> {
     let body = text.strip_suffix('j')?;
     let split = body
         .char_indices()
         .skip(1)
         .filter(|(at, c)| matches!(c, '+' | '-') && !body[..*at].ends_with(['e', 'E']))
         .last();
-    let (re, im) = match split {
-        Some((at, _)) => (body[..at].parse().ok()?, &body[at..]),
-        None => (0.0, body),
-    };
-    Some(NumericValue::Complex(re, im.parse().ok()?))
+    Some(split.map_or(("0", body), |(at, _)| body.split_at(at)))
+}
+
+/// Returns true for a decimal number that rounds to an infinity, or a complex number with such a part.
+pub fn is_beyond_float64(text: &str) -> bool {
+    let has_digits = |text: &str| text.contains(|c: char| c.is_ascii_digit());
+    let is_infinite = |text: &str| has_digits(text) && text.parse().is_ok_and(f64::is_infinite);
+    is_infinite(text) || complex_parts(text).is_some_and(|(re, im)| is_infinite(re) || is_infinite(im))
 }
 
 /// Appends a float64 in YAML, with its exact value.
@@ -419,7 +429,13 @@ mod tests {
         assert_eq!(complex("1+2j"), Some(NumericValue::Complex(1.0, 2.0)));
         assert_eq!(complex("-1.5e-3-2e+1j"), Some(NumericValue::Complex(-0.0015, -20.0)));
         assert_eq!(complex("3j"), Some(NumericValue::Complex(0.0, 3.0)));
-        assert_eq!(complex("x"), None);
+        assert_eq!(complex("inf-1j"), Some(NumericValue::Complex(f64::INFINITY, -1.0)));
+        for text in ["x", "1e400j", "1-1e400j", "-1e400+1j"] {
+            assert_eq!(complex(text), None, "{text}");
+            assert_eq!(is_beyond_float64(text), text != "x", "{text}");
+        }
+        assert!(["1e400", "-1e309"].into_iter().all(is_beyond_float64));
+        assert!(!["inf", "inf+1j", "1e308j", "e400", "1e400x"].into_iter().any(is_beyond_float64));
     }
 
     #[test]

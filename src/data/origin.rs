@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Blob, BlobSource};
+use crate::format::Format;
 
 /// Binary input.
 #[derive(Debug, Clone)]
@@ -64,6 +65,14 @@ impl Origin {
             }
             Origin::Part { len, .. } => Ok(*len),
             Origin::Bytes(bytes) => Ok(bytes.len() as u64),
+        }
+    }
+
+    /// Format by the extension of the file's name.
+    pub fn format_by_name(&self) -> Option<Format> {
+        match self {
+            Origin::File(path) => Format::of_extension(path.extension()?.to_str()?),
+            Origin::Part { .. } | Origin::Bytes(_) => None,
         }
     }
 

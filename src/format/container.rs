@@ -2,7 +2,7 @@
 //!
 //! All numbers are little-endian.
 
-use super::{TableSchema, bundled_program, flat_tensor, program};
+use super::{TableSchema, bundled_program, flat_tensor, program, safetensors};
 
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +121,11 @@ impl Format {
         CONTAINERS.into_iter().find(|container| container.format == self)
     }
 
-    /// Returns the FlatBuffer format of files with this extension.
+    /// Returns the format of files with this extension.
     pub fn of_extension(extension: &str) -> Option<Format> {
+        if extension == safetensors::EXTENSION {
+            return Some(Format::Safetensors);
+        }
         CONTAINERS.iter().find(|container| container.extension == extension).map(|container| container.format)
     }
 
@@ -166,10 +169,12 @@ impl Format {
     }
 }
 
-/// Returns `true` if a file begins like a `.safetensors`: the length of a JSON object that fits the file, and a brace.
+/// Returns `true` if a file begins like a `.safetensors`: the length of a JSON object that fits the file or is allowed in another
+/// file, and a brace. No text has such a length, which contains zeros.
 fn is_safetensors(head: &[u8], len: u64) -> bool {
     let length = head.first_chunk().map(|length| u64::from_le_bytes(*length));
-    length.and_then(|length| length.checked_add(8)).is_some_and(|end| end <= len) && head.get(8) == Some(&b'{')
+    let end = length.and_then(|length| length.checked_add(safetensors::PREAMBLE));
+    end.is_some_and(|end| end <= len.max(safetensors::MAX_HEADER)) && head.get(8) == Some(&b'{')
 }
 
 impl ExtendedHeader {
@@ -237,7 +242,10 @@ mod tests {
         assert_eq!(Format::identify(&head(4, b"BP08"), 64), Some(Format::BundledProgram));
         assert_eq!(Format::identify(&head(4, b"ETxx"), 64), None);
         assert_eq!(Format::identify(&head(0, b"\x02\0\0\0\0\0\0\0{}"), 10), Some(Format::Safetensors));
-        assert_eq!(Format::identify(&head(0, b"\x03\0\0\0\0\0\0\0{}"), 10), None);
+        // A truncated file, and text of the same length.
+        assert_eq!(Format::identify(&head(0, b"\x03\0\0\0\0\0\0\0{}"), 10), Some(Format::Safetensors));
+        assert_eq!(Format::identify(&head(0, b"        {}"), 10), None);
+        assert_eq!(Format::of_extension("safetensors"), Some(Format::Safetensors));
         assert_eq!(Format::identify(b"ET", 2), None);
         assert_eq!(Format::identify_damaged(&head(8, b"FH01"), 64), Some(Format::FlatTensor));
     }

@@ -1,4 +1,4 @@
-//! Selects and renames the tensors of a `.safetensors` file, or of an indexed set of files.
+//! Selects and renames the tensors of a `.safetensors` file, or of an indexed set of files, and merges their `__metadata__`.
 //!
 //! Tensor data are not read here; `crate::reader::safetensors` parses the headers.
 
@@ -10,10 +10,11 @@ use super::document::{Checkpoint, Word};
 use super::files::stays_below;
 use crate::data::{Blob, BlobSource};
 use crate::diagnostics::clipped;
+use crate::format::safetensors::{MAX_HEADER, METADATA, SafetensorsMetadata};
 use crate::ir::NodeDiagnostic;
+use crate::ir::tree::NodeId;
 use crate::program::{TensorLayout, contiguous};
 use crate::reader::flat_tensor::FlatTensorEntry;
-use crate::reader::safetensors;
 
 /// Index of a set of files: file name by tensor name.
 #[derive(serde::Deserialize)]
@@ -22,11 +23,20 @@ struct SafetensorsIndex {
 }
 
 /// Maximum size of an index in bytes.
-const MAX_INDEX: u64 = safetensors::MAX_HEADER;
+const MAX_INDEX: u64 = MAX_HEADER;
+
+/// Content of a checkpoint.
+#[derive(Debug, Default)]
+pub struct CheckpointContent {
+    /// The selected tensors.
+    pub entries: Vec<FlatTensorEntry>,
+    /// The merged `__metadata__` of the files with selected tensors; `None` if they have none.
+    pub metadata: Option<SafetensorsMetadata>,
+}
 
 impl<'d, 'a> Finder<'d, 'a> {
-    /// Tensors of a checkpoint, file by file, in the order of their offsets.
-    pub fn checkpoint(&mut self, checkpoint: &Checkpoint<'a>) -> Vec<FlatTensorEntry> {
+    /// Tensors of a checkpoint, file by file, in the order of their offsets, and its metadata.
+    pub fn checkpoint(&mut self, checkpoint: &Checkpoint<'a>) -> CheckpointContent {
         let named = &checkpoint.safetensors;
         let path = self.path(&named.value);
         let is_selected = |name: &str| {
@@ -36,18 +46,19 @@ impl<'d, 'a> Finder<'d, 'a> {
         };
         let is_index = path.extension().is_some_and(|extension| extension == "json");
         let Some(files) = (if is_index { self.indexed(named, &path) } else { Some(vec![(path, None)]) }) else {
-            return Vec::new();
+            return CheckpointContent::default();
         };
-        let mut entries = Vec::new();
+        let CheckpointContent { mut entries, mut metadata } = CheckpointContent::default();
         for (path, tensors) in files {
             let Some(header) = self.safetensors_header(named.id, &path) else { continue };
-            let found = header.tensors();
-            let listed = tensors.unwrap_or_else(|| found.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>());
-            for missing in listed.iter().filter(|name| is_selected(name) && header.metadata.info(name).is_none()) {
+            let count = entries.len();
+            let is_listed = |name: &str| tensors.as_ref().is_none_or(|listed| listed.contains(name));
+            let listed = tensors.iter().flatten();
+            for missing in listed.filter(|name| is_selected(name) && header.info(name).is_none()) {
                 let message = format!("{} has no tensor `{}`, which the index lists", path.display(), clipped(missing));
                 self.diagnostics.push(NodeDiagnostic::error(named.id, message));
             }
-            for (name, info) in found.iter().filter(|(name, _)| is_selected(name) && listed.contains(name)) {
+            for (name, info) in header.tensors().filter(|(name, _)| is_selected(name) && is_listed(name)) {
                 let tensor = match header.find(name, info) {
                     Ok(tensor) => tensor,
                     Err(error) => {
@@ -62,13 +73,37 @@ impl<'d, 'a> Finder<'d, 'a> {
                 let (key, data) = (renamed(name, &checkpoint.rename), Blob::new(tensor.len, source));
                 entries.push(FlatTensorEntry { key, data, tensor_layout: Some(layout) });
             }
+            if let Some(found) = header.metadata().filter(|_| entries.len() > count) {
+                self.merge_metadata(named.id, &path.display().to_string(), &mut metadata, found);
+            }
         }
         if entries.is_empty() && self.diagnostics.is_empty() {
             let message = format!("no tensor of {} is selected", clipped(&named.value));
             self.diagnostics
                 .push(NodeDiagnostic::error(named.id, message).label("`include` and `exclude` match no tensor"));
         }
-        entries
+        CheckpointContent { entries, metadata }
+    }
+
+    /// Adds the metadata of a file to those of other files. Warns of strings that differ; those of the other files are kept.
+    pub fn merge_metadata(
+        &mut self,
+        at: NodeId,
+        file: &str,
+        merged: &mut Option<SafetensorsMetadata>,
+        found: &SafetensorsMetadata,
+    ) {
+        let conflicts = merged.get_or_insert_default().merge(found);
+        if let Some((name, value)) = conflicts.first() {
+            let more = match conflicts.len() {
+                1 => String::new(),
+                count => format!(", and {} more", count - 1),
+            };
+            let (file, name, value) = (clipped(file), clipped(name), clipped(value));
+            let message =
+                format!("{METADATA} of {file} conflicts with another file: dropped `{name}` = `{value}`{more}");
+            self.diagnostics.push(NodeDiagnostic::warning(at, message).label("the first value is kept"));
+        }
     }
 
     /// The files of a set, each with the names of its tensors.

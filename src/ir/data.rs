@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::document::{At, Data, DataSource, RandomKind, Word};
 use super::files::FileAccess;
-use super::tree::{NodeId, NodeValue, SourceNode};
+use super::tree::{NodeId, NodeValue, SourceNode, beyond_float64};
 use crate::data::Origin;
 use crate::data::number::number_word;
 use crate::data::number::{self, NumericValue};
@@ -20,9 +20,10 @@ use crate::data::random::Distribution;
 use crate::data::{Blob, BlobSource};
 use crate::diagnostics::{clipped, counted, is_io};
 use crate::format::ScalarType;
+use crate::format::safetensors::MAX_HEADER;
 use crate::format::scalar_type::Encoding;
 use crate::ir::NodeDiagnostic;
-use crate::program::{TensorData, TensorLayout, contiguous, is_dim_order};
+use crate::program::{MAX_DIMENSIONS, TensorData, TensorLayout, contiguous, is_dim_order};
 use crate::reader::flat_tensor::FlatTensorEntry;
 use crate::reader::{self, npy, safetensors};
 
@@ -470,7 +471,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         };
         let header = len.saturating_add(start);
         // The length in the header is untrusted: it must be within the file.
-        if !whole || header > length || header > safetensors::MAX_HEADER {
+        if !whole || header > length || header > MAX_HEADER {
             return self.malformed(at, &path, "it is not a .npy file");
         }
         let mut text = Vec::new();
@@ -510,10 +511,9 @@ impl<'d, 'a> Finder<'d, 'a> {
     ) -> Option<(ScalarType, LogicalTensor)> {
         let (at, path) = (path.id, self.path(&path.value));
         let header = self.safetensors_header(at, &path)?;
-        let Some(info) = header.metadata.info(&name.value) else {
+        let Some(info) = header.info(&name.value) else {
             let unknown = NodeDiagnostic::error(name.id, format!("{} has no tensor `{}`", path.display(), name.value));
-            let tensors = header.metadata.tensors();
-            let mut names: Vec<&str> = tensors.keys().map(String::as_str).collect();
+            let mut names: Vec<&str> = header.tensors().map(|(name, _)| name).collect();
             names.sort_unstable();
             let some = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
             let more = if names.len() > 5 { ", ..." } else { "" };
@@ -680,7 +680,10 @@ impl NumberListEncoder {
         };
         self.count += 1;
         let Some(number) = number else {
-            let message = format!("expected a number, found {}", node.value.describe());
+            let message = match &node.value {
+                NodeValue::Text(text) if number::is_beyond_float64(text) => beyond_float64(text),
+                value => format!("expected a number, found {}", value.describe()),
+            };
             return self.diagnostics.push(NodeDiagnostic::error(node.id, message).label("expected a number"));
         };
         if let Err(message) = number::encode(self.scalar_type, number, &mut self.bytes) {
@@ -694,9 +697,9 @@ pub fn check_sizes(sizes: &At<Vec<i32>>) -> Result<(), NodeDiagnostic> {
     if let Some(size) = sizes.value.iter().find(|size| **size < 0) {
         return Err(NodeDiagnostic::error(sizes.id, format!("a size cannot be {size}")).label("expected sizes from 0"));
     }
-    if sizes.value.len() > 16 {
+    if sizes.value.len() > MAX_DIMENSIONS {
         let message = format!("{} dimensions exceed the maximum of the runtime", sizes.value.len());
-        return Err(NodeDiagnostic::error(sizes.id, message).label("expected 16 at most"));
+        return Err(NodeDiagnostic::error(sizes.id, message).label(format!("expected {MAX_DIMENSIONS} at most")));
     }
     Ok(())
 }

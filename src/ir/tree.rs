@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, clipped};
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 use serde_saphyr::options::DuplicateKeyPolicy;
@@ -96,23 +96,31 @@ impl SyntaxError {
 /// # Errors
 /// The first [`SyntaxError`].
 pub fn parse(text: &str) -> Result<SourceNode<'_>, SyntaxError> {
-    let node = match text.trim_start().as_bytes().first() {
+    let Parsed { node, has_infinity } = match text.trim_start().as_bytes().first() {
         Some(b'{' | b'[') => match parse_json(text) {
-            Ok(node) => node,
+            Ok(parsed) => parsed,
             // If it is not valid YAML either, report the JSON error.
             Err(json) => parse_yaml(text).map_err(|yaml| json_error(text, &json).unwrap_or(yaml))?,
         },
         _ => parse_yaml(text)?,
     };
-    check_lost_integers(text, &node)?;
+    check_lost_digits(text, &node, has_infinity)?;
     Ok(node)
 }
 
-fn parse_json(text: &str) -> Result<SourceNode<'_>, serde_json::Error> {
+/// Result of a parser.
+struct Parsed<'a> {
+    node: SourceNode<'a>,
+    /// True if a number of the tree is an infinity.
+    has_infinity: bool,
+}
+
+fn parse_json(text: &str) -> Result<Parsed<'_>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let node = Seed(&Context::default()).deserialize(&mut deserializer)?;
+    let context = Context::default();
+    let node = Seed(&context).deserialize(&mut deserializer)?;
     deserializer.end()?;
-    Ok(node)
+    Ok(Parsed { node, has_infinity: context.has_infinity.get() })
 }
 
 fn json_error(text: &str, error: &serde_json::Error) -> Option<SyntaxError> {
@@ -124,23 +132,25 @@ fn json_error(text: &str, error: &serde_json::Error) -> Option<SyntaxError> {
     syntax.then(|| SyntaxError { span, message: format!("not JSON: {message}") })
 }
 
-fn parse_yaml(text: &str) -> Result<SourceNode<'_>, SyntaxError> {
+fn parse_yaml(text: &str) -> Result<Parsed<'_>, SyntaxError> {
     let read = |duplicate_keys| {
         serde_saphyr::with_deserializer_from_str_with_options(text, options(duplicate_keys), |de| {
-            Seed(&Context::default()).deserialize(de)
+            let context = Context::default();
+            let node = Seed(&context).deserialize(de)?;
+            Ok(Parsed { node, has_infinity: context.has_infinity.get() })
         })
     };
     let error = match read(DuplicateKeyPolicy::Error) {
-        Ok(node) => return Ok(node),
+        Ok(parsed) => return Ok(parsed),
         Err(error) => error,
     };
     // The decoder reports duplicate keys with both spans, unless the library drops one of them, as it does with keys that
     // are numbers.
     if error.to_string().contains("duplicate mapping key")
-        && let Ok(node) = read(DuplicateKeyPolicy::LastWins)
-        && has_duplicate(&node)
+        && let Ok(parsed) = read(DuplicateKeyPolicy::LastWins)
+        && has_duplicate(&parsed.node)
     {
-        return Ok(node);
+        return Ok(parsed);
     }
     Err(syntax_error(text, &error))
 }
@@ -236,31 +246,44 @@ fn char_span(text: &str, line: usize, column: usize) -> Range<usize> {
     start + at..start + at + length
 }
 
-/// Reports integers that have a leading zero or exceed 64 bits: both parsers return them as floating point numbers. The
-/// source is scanned for such digits, and only if they occur it is parsed again to find out which nodes they are.
-fn check_lost_integers(text: &str, node: &SourceNode<'_>) -> Result<(), SyntaxError> {
-    if !has_suspect_digits(text.as_bytes()) {
+/// Reports integers that have a leading zero or exceed 64 bits, which both parsers return as floating point numbers, and numbers
+/// beyond the range of float64, which they return as infinities. The source is scanned for such digits, and only if they occur, or
+/// the tree has an infinity, it is parsed again to find out which nodes they are.
+fn check_lost_digits(text: &str, node: &SourceNode<'_>, has_infinity: bool) -> Result<(), SyntaxError> {
+    if !has_infinity && !has_suspect_digits(text.as_bytes()) {
         return Ok(());
     }
     let spans = spans(text);
     let mut floats = Vec::new();
     collect_floats(node, &mut floats);
-    for id in floats {
+    for (id, number) in floats {
         let Some(span) = spans.get(id.0 as usize) else { continue };
-        let digits = text[span.clone()].trim_start_matches(['-', '+']);
+        let written = &text[span.clone()];
+        let digits = written.trim_start_matches(['-', '+']);
         if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_') {
             let message = if digits.starts_with('0') {
                 let octal = digits.bytes().all(|digit| digit < b'8').then(|| digits.trim_start_matches('0'));
                 let octal = octal.map_or(String::new(), |digits| format!(", as 0o{digits} if it is octal,"));
-                let written = &text[span.clone()];
                 format!("`{written}` has a leading zero; write it without{octal} or in quotes if it is a string")
             } else {
-                format!("the integer {} exceeds 64 bits", &text[span.clone()])
+                format!("the integer {written} exceeds 64 bits")
             };
             return Err(SyntaxError { span: span.clone(), message });
         }
+        // The words for an infinity have no digits.
+        if number.is_infinite() && digits.contains(|c: char| c.is_ascii_digit()) {
+            return Err(SyntaxError { span: span.clone(), message: beyond_float64(written) });
+        }
     }
     Ok(())
+}
+
+/// Message about a decimal number that rounds to an infinity.
+pub(crate) fn beyond_float64(written: &str) -> String {
+    let (word, json) = if written.starts_with('-') { ("-.inf", "-inf") } else { (".inf", "inf") };
+    // Hundreds of digits are one way to exceed the range.
+    let written = clipped(written);
+    format!("{written} is beyond the range of float64; write {word}, in JSON \"{json}\", for an infinity")
 }
 
 /// Returns true if a run of digits has a leading zero, or may exceed 64 bits.
@@ -283,9 +306,9 @@ fn has_suspect_digits(text: &[u8]) -> bool {
     false
 }
 
-fn collect_floats(node: &SourceNode<'_>, found: &mut Vec<NodeId>) {
+fn collect_floats(node: &SourceNode<'_>, found: &mut Vec<(NodeId, f64)>) {
     match &node.value {
-        NodeValue::Float(_) => found.push(node.id),
+        NodeValue::Float(x) => found.push((node.id, *x)),
         NodeValue::List(items) => items.iter().for_each(|item| collect_floats(item, found)),
         NodeValue::Map(entries) => entries.iter().for_each(|(_, value)| collect_floats(value, found)),
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Text(_) => {}
@@ -310,6 +333,7 @@ pub fn spans(text: &str) -> Vec<Range<usize>> {
 #[derive(Default)]
 struct Context<'de> {
     next: Cell<u32>,
+    has_infinity: Cell<bool>,
     items: RefCell<Vec<SourceNode<'de>>>,
     entries: RefCell<Vec<(MapKey<'de>, SourceNode<'de>)>>,
 }
@@ -362,6 +386,7 @@ impl<'de> Visitor<'de> for Seed<'_, 'de> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<NodeValue<'de>, E> {
+        self.0.has_infinity.set(self.0.has_infinity.get() | value.is_infinite());
         Ok(NodeValue::Float(value))
     }
 
@@ -566,7 +591,7 @@ mod tests {
         let json = r#"{"a": [1, -2, 3.5, true, null, "x y"], "b": {"c": 18446744073709551615}}"#;
         let yaml = "a: [1, -2, 3.5, true, null, 'x y']\nb:\n  c: 18446744073709551615\n";
         assert_eq!(parse(json).unwrap(), parse(yaml).unwrap());
-        assert_eq!(parse_json(json).unwrap(), parse_yaml(json).unwrap());
+        assert_eq!(parse_json(json).unwrap().node, parse_yaml(json).unwrap().node);
     }
 
     #[test]
@@ -587,6 +612,31 @@ mod tests {
         assert!(message("a: [18446744073709551616]").contains("exceeds 64 bits"));
         assert!(message("{\"a\": -9223372036854775809}").contains("exceeds 64 bits"));
         assert!(parse("a: 1e30\nb: 0.5\nc: 1.0\nd: a017\ne: '017'").is_ok());
+    }
+
+    #[test]
+    fn numbers_beyond_float64_are_errors_and_words_are_not() {
+        let digits = format!("{}.0", "9".repeat(310));
+        for literal in ["1e400", "-1e999", "1.5E400", "1e+309", "17976931348623157e293", &digits] {
+            let word = if literal.starts_with('-') {
+                "write -.inf, in JSON \"-inf\","
+            } else {
+                "write .inf, in JSON \"inf\","
+            };
+            let expected =
+                format!("{literal:?}: {} is beyond the range of float64; {word} for an infinity", clipped(literal));
+            for text in
+                [format!("a: {literal}"), format!("{{\"a\": [0.5, {literal}]}}"), format!("a: &x {literal}\nb: *x\n")]
+            {
+                assert_eq!(message(&text), expected, "{text}");
+            }
+        }
+        assert!(message("a: +1e400").contains("float64"));
+        for text in
+            ["a: [.inf, -.inf, +.inf, .Inf, 1.7e308, 1e-400]", "a: x 1e400\nb: .inf\nc: \"1e400\"", "{\"a\": \"inf\"}"]
+        {
+            assert!(parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

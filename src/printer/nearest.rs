@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use crate::format::ScalarType;
 use crate::program::{
-    Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorLayout,
-    contiguous, is_dim_order, nbytes,
+    Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, MAX_DIMENSIONS, Memory, Operator, Program, Tensor,
+    TensorLayout, contiguous, is_dim_order, nbytes,
 };
 
 /// Returns the nearest program that YAML can express.
@@ -58,7 +58,7 @@ fn layout(layout: &mut TensorLayout, len: u64) {
         layout.scalar_type = fits.unwrap_or(ScalarType::FLOAT);
     }
     let rank = match layout.dim_order.len() {
-        rank if layout.sizes.is_empty() || layout.sizes.len() > 16 => rank.min(16),
+        rank if layout.sizes.is_empty() || layout.sizes.len() > MAX_DIMENSIONS => rank.min(MAX_DIMENSIONS),
         _ => layout.sizes.len(),
     };
     layout.sizes.resize(rank, 1);

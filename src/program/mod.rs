@@ -368,6 +368,9 @@ impl Tensor {
     }
 }
 
+/// Maximum number of dimensions of a tensor in the runtime (rules T-8, N-18).
+pub(crate) const MAX_DIMENSIONS: usize = 16;
+
 /// Bytes of a tensor of this type and these sizes; see [`Tensor::nbytes`].
 ///
 /// ```

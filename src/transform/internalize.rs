@@ -1,6 +1,6 @@
 //! Moves data of `.ptd` files into a program (`--with`, `--internal-data`), the inverse of [`super::externalize`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 
@@ -9,15 +9,18 @@ use crate::data::Origin;
 use crate::data::produce::{cannot, named};
 use crate::data::{BlobId, BlobSource, dedup};
 use crate::diagnostics::is_io;
-use crate::program::{EValue, ExtraTensorInfo, Memory, Program, TensorData, TensorLayout};
+use crate::format::safetensors::{METADATA, is_key_of};
+use crate::program::{EValue, ExternalData, ExtraTensorInfo, Memory, Program, TensorData, TensorLayout};
 use crate::reader;
 
 /// Finds the data of external tensors in `.ptd` files. With `inside` they become part of the program, and generated keys are removed.
+/// Metadata of a `.safetensors` in the files that tensors use stay external; with `inside` they are dropped, and returned by file and key.
 ///
 /// # Errors
 /// A file that cannot be read, a missing key, a duplicate key, a tensor whose type, sizes or dim_order differ from the file's.
-pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<()> {
-    let mut entries: HashMap<String, (BlobId, Option<TensorLayout>)> = HashMap::new();
+pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<Vec<(PathBuf, String)>> {
+    let mut entries: HashMap<String, (BlobId, Option<TensorLayout>, usize)> = HashMap::new();
+    let mut metadata: Vec<(usize, String, BlobId)> = Vec::new();
     // Keys that share a segment share data; equal data in different segments stay separate.
     let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
     for (number, path) in files.iter().enumerate() {
@@ -33,7 +36,10 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                 | BlobSource::Reordered { .. } => (number, program.blobs.len() as u64, u64::MAX),
             };
             let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
-            if entries.insert(entry.key.clone(), (blob, entry.tensor_layout)).is_some() {
+            if entry.tensor_layout.is_none() && is_key_of(METADATA, &entry.key) {
+                metadata.push((number, entry.key.clone(), blob));
+            }
+            if entries.insert(entry.key.clone(), (blob, entry.tensor_layout, number)).is_some() {
                 let message =
                     format!("{}: duplicate key `{}`, defined in another .ptd file", path.display(), entry.key);
                 return Err(io::Error::other(message));
@@ -49,6 +55,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
         program.blobs[blob].copy = *count;
         *count += 1;
     }
+    let mut used = HashSet::new();
     for plan in program.execution_plan.iter_mut().flatten() {
         let method = plan.name.clone();
         for (index, value) in plan.values.iter_mut().flatten().enumerate() {
@@ -56,7 +63,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
             let Some(extra) = tensor.extra_tensor_info.as_mut().filter(|extra| extra.location == 1) else { continue };
             let key = extra.fully_qualified_name.clone().unwrap_or_default();
             if let TensorData::Elsewhere(_) = tensor.data {
-                let Some((blob, layout)) = entries.get(&key) else {
+                let Some((blob, layout, file)) = entries.get(&key) else {
                     return Err(io::Error::other(format!(
                         "unknown key `{key}`: it is in none of the .ptd files; add one to `with`"
                     )));
@@ -71,6 +78,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                     return Err(io::Error::other(message));
                 }
                 tensor.data = TensorData::Blob(*blob);
+                used.insert(*file);
             }
             if inside {
                 extra.location = 0;
@@ -83,5 +91,12 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
             }
         }
     }
-    Ok(())
+    metadata.retain(|(file, ..)| used.contains(file));
+    if inside {
+        return Ok(metadata.into_iter().map(|(file, key, _)| (files[file].clone(), key)).collect());
+    }
+    for (_, key, data) in metadata {
+        program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout: None });
+    }
+    Ok(Vec::new())
 }

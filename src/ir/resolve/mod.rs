@@ -11,22 +11,28 @@ mod method_tests;
 pub mod origins;
 mod values;
 
-use crate::ir::files::FileAccess;
 use std::borrow::Cow;
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
 
 use self::method::MethodResolver;
 use self::origins::Origins;
 use super::data::{self, DataRequest, Finder};
 use super::document::{self, At, ParsedDocument};
+use super::files::FileAccess;
 use super::tree::NodeId;
+use crate::data::Blob;
 use crate::diagnostics::Severity;
 use crate::format::ScalarType;
+use crate::format::safetensors::{METADATA, SafetensorsMetadata, key_of};
 use crate::format::serializer::PROGRAM_VERSION;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::OptionOverrides;
 use crate::program::test_cases::MethodTests;
 use crate::program::{ExternalData, NamedData, Program, TensorLayout, contiguous};
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
+use crate::reader::flat_tensor::FlatTensorEntry;
 
 /// The program of a document, with its tests and options.
 #[derive(Debug)]
@@ -74,15 +80,7 @@ pub fn resolve<'a>(
         program.execution_plan = Some(plans);
     }
     named_data(document, &mut program, &mut origins, &mut finder);
-    for checkpoint in &document.checkpoints {
-        for entry in finder.checkpoint(checkpoint) {
-            let data = program.add_blob(entry.data);
-            let (key, tag, alignment) = (entry.key, checkpoint.tag.clone().map(Cow::into_owned), 1);
-            origins.external_data.push(checkpoint.safetensors.id);
-            let tensor_layout = entry.tensor_layout;
-            program.external_data.push(ExternalData { key, tag, data, alignment, tensor_layout });
-        }
-    }
+    checkpoints(document, &mut program, &mut origins, &mut finder);
     let overrides = overrides(&document.raw, &mut origins, &mut finder);
     if diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning) {
         finder.warn_unused();
@@ -213,6 +211,43 @@ fn named_data<'d, 'a>(
     // An empty list in the source is emitted as an empty vector; a list whose entries are all external is omitted.
     if !data_only && (entries.is_empty() || !inside.is_empty()) {
         program.named_data = Some(inside);
+    }
+}
+
+/// Adds the tensors of the checkpoints to their `.ptd` files, each file after a blob with its metadata.
+fn checkpoints<'d, 'a>(
+    document: &'d ParsedDocument<'a>,
+    program: &mut Program,
+    origins: &mut Origins<'_>,
+    finder: &mut Finder<'d, 'a>,
+) {
+    let mut contents = Vec::with_capacity(document.checkpoints.len());
+    let mut metadata: IndexMap<Option<&str>, Option<SafetensorsMetadata>> = IndexMap::new();
+    for checkpoint in &document.checkpoints {
+        let content = finder.checkpoint(checkpoint);
+        if let Some(found) = &content.metadata {
+            let merged = metadata.entry(checkpoint.tag.as_deref()).or_default();
+            finder.merge_metadata(checkpoint.safetensors.id, &checkpoint.safetensors.value, merged, found);
+        }
+        contents.push((checkpoint, content.entries));
+    }
+    let keys: HashSet<String> =
+        contents.iter().flat_map(|(_, entries)| entries).map(|entry| entry.key.clone()).collect();
+    for (checkpoint, entries) in contents {
+        let tag = checkpoint.tag.clone().map(Cow::into_owned);
+        let mut add = |key, data, tensor_layout| {
+            let data = program.add_blob(data);
+            origins.external_data.push(checkpoint.safetensors.id);
+            program.external_data.push(ExternalData { key, tag: tag.clone(), data, alignment: 1, tensor_layout });
+        };
+        let found = metadata.shift_remove(&checkpoint.tag.as_deref()).flatten();
+        if let Some(json) = found.and_then(|metadata| serde_json::to_vec(&metadata).ok()) {
+            let names = entries.iter().map(|entry| &*entry.key);
+            add(key_of(METADATA, names, |key| keys.contains(key)), Blob::bytes(json), None);
+        }
+        for FlatTensorEntry { key, data, tensor_layout } in entries {
+            add(key, data, tensor_layout);
+        }
     }
 }
 
