@@ -255,34 +255,11 @@ fn metadata_of_shards_are_merged() {
 /// Version of the reference implementation.
 const REFERENCE: &str = "safetensors==0.8.0";
 
-/// Python with the reference implementation, in a virtual environment of the folder of the conformance tests.
-fn python() -> PathBuf {
-    let cache = std::env::var_os("PTE_EMIT_CONFORMANCE_DIR").map(PathBuf::from);
-    let folder = cache.unwrap_or_else(|| root().join("target/conformance")).join(REFERENCE.replace("==", "-"));
-    let python = folder.join("bin/python");
-    let run = |program: &Path, arguments: &[&str]| {
-        let status = Command::new(program).args(arguments).status();
-        assert!(status.is_ok_and(|status| status.success()), "{} {arguments:?} failed", program.display());
-    };
-    // An interrupted installation is repeated.
-    if !folder.join("installed").exists() {
-        run("python3".as_ref(), &["-m", "venv", folder.to_str().unwrap()]);
-        run(&python, &["-m", "pip", "--disable-pip-version-check", "install", "--quiet", REFERENCE]);
-        std::fs::write(folder.join("installed"), "").unwrap();
-    }
-    python
-}
-
 #[test]
 #[ignore = "installs the Python package safetensors"]
 fn the_reference_implementation_writes_files_that_round_trip_and_reads_ours() {
-    let python = python();
-    let script = |arguments: &[&str]| {
-        let script = root().join("tests/conformance/safetensors.py");
-        let output = Command::new(&python).arg(script).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let python = python::with_package(REFERENCE);
+    let script = |arguments: &[&str]| python::run(&python, "safetensors.py", arguments);
     let read = |path: &Path| -> serde_json::Value {
         serde_json::from_str(&script(&["read", path.to_str().unwrap()])).unwrap()
     };

@@ -3,12 +3,16 @@
 //!
 //! tests/examples.rs, tests/malformed.rs and tests/golden.rs test that it accepts valid sources.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use pretty_assertions::assert_eq;
+use pte_emit::LargeData;
 
 mod support;
 
 use support::case::inputs;
-use support::{properties, root, snapshot};
+use support::{files_below, properties, python, root, snapshot};
 
 /// Snapshot of the rejected inputs, to detect a schema that accepts more.
 #[test]
@@ -46,4 +50,46 @@ fn every_definition_describes_a_value() {
     assert_eq!(empty.map(|(name, _)| name).collect::<Vec<_>>(), Vec::<&String>::new());
     assert!(properties::is_valid_by_schema("methods: {}\nraw: {truncate: 8}\n").unwrap());
     assert!(!properties::is_valid_by_schema("methods: {}\nraw: {truncates: 8}\n").unwrap());
+}
+
+/// Version of the second validator.
+const SECOND: &str = "jsonschema==4.26.0";
+
+/// Every example and golden, and what `dump` prints for every file of ExecuTorch: two validators agree, and accept what is valid.
+#[test]
+#[ignore = "installs the Python package jsonschema"]
+fn two_validators_agree() {
+    let mut documents = Vec::new();
+    let mut add = |name: &Path, text: &str| {
+        let Some(value) = properties::as_json(text) else { return false };
+        let valid = properties::is_valid_by_schema(text) == Some(true);
+        let name = name.strip_prefix(root()).unwrap().display().to_string();
+        documents.push(serde_json::json!({"name": name, "value": value, "valid": valid}).to_string() + "\n");
+        valid
+    };
+    for folder in ["examples", "tests/golden"] {
+        for path in files_below(&root().join(folder), &["yaml", "json"]) {
+            if let Ok(text) = std::fs::read_to_string(&path) {
+                // Each document of a file, with the defaults of its variables.
+                let source = pte_emit::Source::yaml("schema", text, "");
+                let Ok(found) = pte_emit::documents(source, &BTreeMap::new()) else { continue };
+                found.sources.iter().for_each(|source| _ = add(&path, source.text().unwrap()));
+            }
+        }
+    }
+    let binaries = files_below(&root().join("tests/golden/upstream"), &["pte", "ptd", "bpte"]);
+    for path in &binaries {
+        for (explicit, large) in [(false, LargeData::Refer), (true, LargeData::Inline)] {
+            // Some files of other releases are truncated or of an unknown format.
+            let Ok(printed) = properties::print(path, explicit, large) else { continue };
+            assert!(add(path, &printed.text), "{}:\n{}", path.display(), printed.text);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lines = folder.path().join("documents");
+    std::fs::write(&lines, documents.concat()).unwrap();
+    let schema = root().join("pte-emit.schema.json");
+    let arguments = [schema.to_str().unwrap(), lines.to_str().unwrap()];
+    let output = python::run(&python::with_package(SECOND), "schema.py", &arguments);
+    assert_eq!(output.trim(), documents.len().to_string());
 }

@@ -10,6 +10,7 @@ pub mod mutation;
 pub mod patch;
 pub mod program;
 pub mod properties;
+pub mod python;
 pub mod runner;
 pub mod snapshot;
 pub mod sources;

@@ -33,7 +33,12 @@ static VALIDATOR: LazyLock<Validator> =
 
 /// Returns true if a source is valid by the JSON Schema; `None` if it is not YAML.
 pub fn is_valid_by_schema(text: &str) -> Option<bool> {
-    Some(VALIDATOR.is_valid(&json_of(&tree::parse(text).ok()?)))
+    Some(VALIDATOR.is_valid(&as_json(text)?))
+}
+
+/// Returns a source as JSON; `None` if it is not YAML.
+pub fn as_json(text: &str) -> Option<serde_json::Value> {
+    Some(json_of(&tree::parse(text).ok()?))
 }
 
 /// Asserts that a source is valid by the JSON Schema of `pte-emit schema`.
