@@ -4,8 +4,7 @@
 //! Two tests are ignored by default, since they need a package index: one runs the reference implementation (Python `safetensors`), one
 //! ExecuTorch's runtime: `cargo test --test safetensors -- --ignored`.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use pte_emit::{CheckOptions, Options, Source, assemble, check};
 
@@ -13,7 +12,7 @@ mod support;
 
 use support::folder::{Done, Folder};
 use support::runner::{self, Mode};
-use support::{files_below, root};
+use support::{files_below, python, root};
 
 /// Converts `x.safetensors` of the folder to `same.safetensors`, to `x.ptd`, and that to `back.safetensors`.
 fn convert(folder: &Folder) {

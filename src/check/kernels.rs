@@ -51,6 +51,9 @@ pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: 
     if let Some(range) = call.known.kernel.range {
         check_range(call, range, findings, locate);
     }
+    if call.known.kernel.copies_dim_order {
+        check_dim_order(call, findings, locate);
+    }
     check_types(call, findings, locate);
     if let Some(quantization) = call.known.kernel.quantization {
         check_quantization(quantization, call, findings, locate);
@@ -75,6 +78,35 @@ fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &
                 format!("at most {room} elements, the size of the out"),
             )
         });
+    }
+}
+
+/// Checks the out of a copy to another order of dimensions, and that the copy is blocking.
+fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
+    let mut report = |position: usize, found: String, expected: String| {
+        findings.add("O-13", || (locate(&call.method.arg(call.step, position)), found, expected));
+    };
+    if let Some((value, EValue::Bool(true))) = call.argument(1)
+        && call.is_unchanged(value)
+    {
+        report(1, "non_blocking: true".to_owned(), "false".to_owned());
+    }
+    let (Some(from), Some(to), Some((_, order))) = (call.tensor(0), call.tensor(3), call.argument(2)) else { return };
+    let dim_order =
+        |tensor: &Tensor| tensor.dim_order.as_deref().map(|order| order.iter().map(|d| i64::from(*d)).collect());
+    let (expected, why): (Option<Vec<i64>>, _) = match order {
+        EValue::Null => (dim_order(from), "that of the input, since the call has none"),
+        EValue::IntList(Some(items)) if items.len() <= MAX_EXAMINED && !call.method.is_truncated => {
+            let item = |item: &i64| call.unchanged_int(call.method.value(i32::try_from(*item).ok()?)?);
+            (items.iter().map(item).collect(), "that of argument 2")
+        }
+        _ => return,
+    };
+    let found: Option<Vec<i64>> = dim_order(to);
+    if let (Some(expected), Some(found)) = (expected, found)
+        && expected != found
+    {
+        report(3, format!("dim_order {found:?}"), format!("{expected:?}, {why}"));
     }
 }
 

@@ -14,6 +14,7 @@ pub mod header;
 mod kernels;
 mod operators;
 mod path;
+mod releases;
 pub mod rules;
 pub mod semantics;
 mod xnnpack;
@@ -32,7 +33,9 @@ use crate::data::{Blob, BlobSource};
 use crate::data::{Head, Origin};
 use crate::format::Format;
 use crate::format::container::HEAD;
-use crate::format::flatbuffer::verify::verify;
+use crate::format::flatbuffer::verify::{DefectSink, verify};
+use crate::format::flatbuffer::view::Table;
+use crate::format::path::Trail;
 use crate::format::{bundled_program, flat_tensor, program as pte};
 use crate::raw::Overrides;
 use crate::reader::program::{ProgramContents, Ranges, read_head};
@@ -175,6 +178,7 @@ fn program_at(
             external.set_data(&mut found.program);
             let locate = path::locator(bytes, prefix, start, &found.program);
             semantics::check(&found.program, &options.operators, &mut findings, &locate);
+            releases::check(&found.program, &mut findings, &locate);
             xnnpack::check(&found.program, len, external, &mut findings, &locate);
             if options.data {
                 let all = options.with.iter().fold(len, |sum, file| sum.saturating_add(file.len));
@@ -289,6 +293,11 @@ pub fn flat_tensor(head: &[u8], len: u64, options: &ValidatorOptions) -> Finding
     let mut report = Reporter::new(&mut findings, head, "", 0);
     let Some(header) = header::flat_tensor(head, len, &mut report) else { return findings };
     let Some(bytes) = metadata_of(head, &header) else { return findings };
+    if Table::root(bytes).is_some_and(|root| root.has(flat_tensor::SEGMENTS_OF_0_6)) {
+        let expected = format_args!("one of 0.7 or later; export the weights again");
+        report.add("N-33", &Trail::ROOT, 0, format_args!("a .ptd of ExecuTorch 0.6 or older"), expected);
+        return findings;
+    }
     verify(bytes, &flat_tensor::FLAT_TENSOR, header.range.clone(), &mut report);
     if findings.count(RuleSeverity::Malformed) == 0 {
         fields::flat_tensor::check(bytes, &header, &mut Reporter::new(&mut findings, bytes, "", 0));

@@ -662,11 +662,23 @@ pub static RULES: &[Rule] = rules! {
     "rejects it with `InvalidArgument` when the files are merged"
     "the same .ptd given twice"
 
+    "N-33" Malformed ALL
+    "The tables of a .ptd are those of ExecuTorch 0.7 and later."
+    "0.5 and 0.6 wrote other tables with the same identifier: the size of an alignment where the segments are now."
+    "follows the alignment as an offset: crashes, or finds no keys"
+    "a .ptd written by 0.6"
+
     "G-30" Invalid ALL
     "A given .ptd has no errors."
     "The runtime does not verify it."
     "crashes, or uses wrong weights"
     "a damaged .ptd beside a program"
+
+    "G-32" Note ALL
+    "The runtime is not older than the schema of the newest field in use."
+    "Older runtimes ignore fields that their schema does not have. Reported once, for the newest feature."
+    "loads it; a release before the one named loads it without the feature"
+    "a tensor of uint16, which 0.5 introduced"
 
     "G-22" Invalid ALL
     "A method has lists of inputs, outputs and buffer sizes."
@@ -1258,6 +1270,12 @@ pub static RULES: &[Rule] = rules! {
     "aborts when the call runs"
     "aten::sym_size.int with the dimension -1"
 
+    "O-13" Invalid ALL
+    "The out of a copy to another order of dimensions has the order that the call states, by default that of the input."
+    "`dim_order: null` keeps the order of the input; the kernels compare it with that of the out, also for dimensions of size 1, and only block."
+    "rejects the call with `InvalidArgument` when it runs"
+    "a contiguous out of `_to_dim_order_copy` without `dim_order`, and a channels-last input"
+
     "O-12" Invalid ALL
     "A range has at most as many elements as its out."
     "The kernel resizes its out, which cannot grow."
@@ -1377,6 +1395,18 @@ pub static RULES: &[Rule] = rules! {
     "As X-4; in addition kernels do not check the range of indices."
     "crashes or aborts when the indices are read, or computes wrong results"
     "indices at 0..64 and b at 32..96 of one pool: indices are written, b is written, indices are read"
+
+    "X-21" Note ALL
+    "State that is read before it is written has initial data."
+    "It has the initial content of its memory in the first execution otherwise. Reported once per method."
+    "reads zeros in the first execution, if the application clears planned memory"
+    "a mutable tensor without data that is read, then written"
+
+    "X-22" Note ALL
+    "Int, Double and Bool values do not keep changes from one execution to the next."
+    "The file has their value at load time; a counter that is not set back at the end begins with its last value. Reported once per method."
+    "begins the next execution with the last value"
+    "a counter of a loop that is only increased"
 
     "X-19" Note ALL
     "State is written by a method."

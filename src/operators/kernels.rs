@@ -14,6 +14,9 @@ const DIVISORS: &[(&str, usize)] = &[
     ("aten::max_pool2d_with_indices_backward.grad_input", 4),
 ];
 
+/// Operators that copy a tensor to an out of a stated order of dimensions.
+const DIM_ORDER_COPIES: &[&str] = &["dim_order_ops::_clone_dim_order.out", "dim_order_ops::_to_dim_order_copy.out"];
+
 /// Operators that abort unless an argument has one of these element types.
 const TYPES: &[(&str, usize, &[i8])] = &[
     ("aten::embedding.out", 1, &[3, 4]),
@@ -103,6 +106,8 @@ pub struct KernelConstraints {
     pub quantization: Option<&'static Quantization>,
     /// Positions of start, end, step and out of a range.
     pub range: Option<[Option<usize>; 4]>,
+    /// Copies tensor 0 to its out, argument 3, in the dim_order of argument 2, by default in that of tensor 0; argument 1 is false.
+    pub copies_dim_order: bool,
 }
 
 impl KernelConstraints {
@@ -115,6 +120,7 @@ impl KernelConstraints {
         KernelConstraints {
             divisors: rows(DIVISORS, name).collect(),
             dimension: (name == "aten::sym_size.int").then_some(1),
+            copies_dim_order: DIM_ORDER_COPIES.contains(&name),
             types: TYPES.iter().filter(|(other, ..)| *other == name).map(|(_, at, types)| (*at, *types)).collect(),
             promoted: rows(PROMOTING, name).next(),
             promotes: name.strip_prefix("aten::").is_some_and(|name| !copies(name)),

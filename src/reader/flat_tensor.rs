@@ -10,6 +10,7 @@ use crate::format::container::{FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER
 use crate::format::flat_tensor as schema;
 use crate::format::flat_tensor::*;
 use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef};
+use crate::format::flatbuffer::view::Table;
 use crate::program::TensorLayout;
 
 /// A key of a `.ptd` and its data.
@@ -87,6 +88,11 @@ fn with_root<T>(
     let bytes = origin.head(metadata)?;
     let buffer = Buffer::new(&bytes);
     let root = buffer.root(schema::IDENTIFIER, &FLAT_TENSOR)?;
+    if Table::root(&bytes).is_some_and(|root| root.has(schema::SEGMENTS_OF_0_6)) {
+        let message =
+            "a .ptd of ExecuTorch 0.6 or older, which has other tables; export the weights again with 0.7 or later";
+        return Err(wrong(0, message));
+    }
     read(root, FlatTensorHeader { metadata, base }, length).map_err(io::Error::from)
 }
 

@@ -1,5 +1,5 @@
 //! Reads of tensors without content, outputs that are never written, tensors without memory, and writes to constants and inputs
-//! (`X-1` to `X-3`, `X-7`, `X-8`, `X-19`).
+//! (`X-1` to `X-3`, `X-7`, `X-8`, `X-19`, `X-21`, `X-22`).
 //!
 //! Values other than tensors have content from the file. A planned tensor without data may be state: a method reads it, and
 //! writes it later for the next execution.
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::method::{Access, AccessKind, MethodAnalysis, PoolRange};
+use crate::diagnostics::counted;
 use crate::program::element::Part;
 use crate::program::{EValue, Instruction};
 
@@ -131,6 +132,7 @@ pub fn check(
     let overlaps = LazyCell::new(|| OverlapIndex::new(method));
     let mut is_uninitialised = vec![false; method.values().len()];
     uninitialised.iter().for_each(|value| is_uninitialised[*value] = true);
+    let mut undefined = Vec::new();
     for (value, facts) in method.facts.iter().enumerate().filter(|(_, facts)| facts.has_bytes) {
         if facts.has_data {
             if !facts.is_planned {
@@ -178,6 +180,10 @@ pub fn check(
                 });
                 continue;
             }
+            true if is_uninitialised[value] => {
+                undefined.push(first);
+                continue;
+            }
             _ => continue,
         };
         findings.add("X-1", || {
@@ -189,6 +195,46 @@ pub fn check(
             )
         });
     }
+    let what = "a read, before the first write, of";
+    report_first("X-21", method, &undefined, what, "initial data", findings, locate);
+    check_numbers(method, findings, locate);
+}
+
+/// Reports the first of several accesses of a method.
+fn report_first(
+    rule: &'static str,
+    method: &MethodAnalysis<'_>,
+    accesses: &[&Access],
+    what: &str,
+    expected: &str,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let Some((first, others)) = accesses.split_first() else { return };
+    findings.add(rule, || {
+        let others = match others.len() {
+            0 => String::new(),
+            count => format!(", and of {} more", counted(count as u64, "value")),
+        };
+        let found = format!("{what} values[{}]{others}", first.value);
+        (locate(&method.element_of(first)), found, expected.to_owned())
+    });
+}
+
+/// Reports numbers that are read before they are written: they keep their value from one execution to the next.
+fn check_numbers(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+    let mut kept = Vec::new();
+    for (value, kind) in method.values().iter().enumerate() {
+        if !matches!(kind, EValue::Int(_) | EValue::Double(_) | EValue::Bool(_)) || method.is_input[value] {
+            continue;
+        }
+        let first = method.value_accesses(value).next().filter(|first| first.kind.reads() && first.step < method.end());
+        let is_written = || method.value_accesses(value).any(|access| access.kind.may_write());
+        kept.extend(first.filter(|_| is_written()));
+    }
+    let (what, expected) =
+        ("a read, before the first write, of", "an instruction that sets it at the beginning, or back at the end");
+    report_first("X-22", method, &kept, what, expected, findings, locate);
 }
 
 /// Reports an output without content.

@@ -394,7 +394,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             call(p, "aten::copy_", &[state, 1, no, state]);
             call(p, "aten::relu.out", &[0, t, t]);
         },
-        &[("X-4", "instructions[4].args[1]")],
+        &[("X-21", "instructions[2].args[0]"), ("X-4", "instructions[4].args[1]")],
     ),
     (
         "a loop overwrites memory that its next iteration reads",
@@ -446,6 +446,26 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             call(p, "aten::relu.out", &[t, 1, 1]);
         },
         &[("X-19", "instructions[2].args[0]")],
+    ),
+    (
+        "state without initial data, that is read, then written",
+        |p| {
+            let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 512, 4));
+            for state in [t, u] {
+                call(p, "aten::relu.out", &[state, 1, 1]);
+                call(p, "aten::relu.out", &[0, state, state]);
+            }
+        },
+        &[("X-21", "instructions[2].args[0]")],
+    ),
+    (
+        "counters that are never set back",
+        |p| {
+            let (i, n, one) = (add(p, EValue::Int(0)), add(p, EValue::Int(0)), add(p, EValue::Int(1)));
+            call(p, "executorch_prim::add.Scalar", &[i, one, i]);
+            call(p, "executorch_prim::add.Scalar", &[n, one, n]);
+        },
+        &[("X-22", "instructions[2].args[0]")],
     ),
 ];
 
