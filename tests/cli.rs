@@ -315,14 +315,53 @@ fn standard_input_can_be_read_only_once() {
     folder.run_with_stdin(&["-", "-", "-o", "out"], RELU).exits(2);
 }
 
+/// As of `| head`: the output is incomplete, which is no success, but the reader knows it.
 #[test]
-fn a_closed_pipe_is_not_an_error() {
-    let folder = Folder::new(&[]);
-    let big = "named_data: {a: {fill: 0, size: 16M}}\n";
-    folder.write("big.yaml", big);
-    let mut child = folder.command(&["big.yaml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    Done::of(&["big.yaml | true"], child.wait_with_output().unwrap()).exits(0);
+fn a_closed_pipe_exits_with_3_without_a_message() {
+    let folder = Folder::new(&[("big.yaml", "named_data: {a: {fill: 0, size: 16M}}\n"), ("model.yaml", MODEL)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    for arguments in [
+        &["big.yaml"][..],
+        &["dump", "model.pte"],
+        &["annotate", "model.pte"],
+        &["annotate", "--json", "model.pte"],
+        &["check", "model.pte"],
+        &["check", "--json", "model.pte"],
+        &["model.pte", "--external-data", "w.ptd"],
+        &["schema"],
+        &["--help"],
+        &["--version"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = folder.command(arguments).stdout(writer).output().unwrap();
+        Done::of(arguments, output).exits(3).stderr_is_empty();
+    }
+    assert_eq!(folder.names(), ["big.yaml", "model.pte", "model.yaml"]);
+}
+
+/// Rust's runtime replaces a closed standard output by /dev/null, and ignores that a descriptor cannot be written.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_standard_output_that_is_closed_or_read_only_exits_with_3() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    let program = folder.command(&[]).get_program().to_owned();
+    for arguments in
+        ["model.yaml", "dump model.pte", "annotate model.pte", "check model.pte", "schema", "--help", "--version"]
+    {
+        for redirection in [">&-", "1</dev/null"] {
+            let line = format!("exec \"$0\" {arguments} {redirection}");
+            let output = Command::new("sh").args(["-c", &line]).arg(&program).current_dir(folder.path()).output();
+            Done::of(&[&line], output.unwrap())
+                .exits(3)
+                .stderr_contains("error: cannot write <stdout>: Bad file descriptor");
+        }
+    }
+    // Not used.
+    let line = "exec \"$0\" dump model.pte -o model.dump >&-";
+    let output = Command::new("sh").args(["-c", line]).arg(&program).current_dir(folder.path()).output();
+    Done::of(&[line], output.unwrap()).exits(0);
 }
 
 #[test]

@@ -361,9 +361,9 @@ fn assemble_document(
     let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
     let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
-    let outputs = write(&files, &bar);
+    let outputs = write(source.name(), &files, &bar);
     bar.finish_and_clear();
-    let outputs = outputs.map_err(failed)?;
+    let outputs = outputs?;
     let named = files.iter().map(|(target, content)| (target.as_deref(), content));
     let summary = if arguments.quiet { String::new() } else { summary::of(&assembly, named) };
     Ok(Written { outputs, summary })
@@ -397,8 +397,7 @@ fn strip_tests(input: &Path, arguments: &AssembleArguments) -> Result<Written, F
     let target = arguments.target(stem(input), program);
     arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
     let content = OutputContent::new(bundled.program.len, |out| out.blob(&bundled.program));
-    let written = write(&[(target, content)], &ProgressBar::hidden());
-    let outputs = written.map_err(|error| Failure::writing(source.name(), &error))?;
+    let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
     Ok(Written { outputs, summary: String::new() })
 }
 
@@ -461,16 +460,19 @@ fn default_data_file(arguments: &AssembleArguments, target: Option<&Path>) -> Re
     }
 }
 
-/// Writes all files to temporary files, and standard output directly.
-fn write(files: &[(Option<PathBuf>, OutputContent<'_>)], bar: &ProgressBar) -> std::io::Result<Outputs> {
+/// Writes all files of an input to temporary files, and standard output directly.
+fn write(input: &str, files: &[(Option<PathBuf>, OutputContent<'_>)], bar: &ProgressBar) -> Result<Outputs, Failure> {
     let mut outputs = Outputs::new();
     // Standard output last: it cannot be undone.
     let (named, streamed): (Vec<_>, Vec<_>) = files.iter().partition(|(target, _)| target.is_some());
     for (target, content) in named.into_iter().chain(streamed) {
         let progress = |bytes| bar.inc(bytes);
         match target {
-            Some(target) => outputs.write(target, content.size, &progress, |out| content.write(out))?,
-            None => io::write_to_stdout(|out| content.write(&mut Stream::new(out, &progress)))?,
+            Some(target) => {
+                let written = outputs.write(target, content.size, &progress, |out| content.write(out));
+                written.map_err(|error| Failure::writing(input, &error))?;
+            }
+            None => io::write_to_stdout(input, |out| content.write(&mut Stream::new(out, &progress)))?,
         }
     }
     Ok(outputs)

@@ -59,14 +59,15 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     let options = PrintOptions { explicit: arguments.explicit, large_data: arguments.large_data()?, file };
     let printed = crate::pipeline::print(&source, &arguments.yaml_folder(), &options)?;
     let text = printed.text.as_bytes();
-    let written = match arguments.file() {
+    match arguments.file() {
         Some(path) => {
             let mut outputs = Outputs::new();
-            outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text)).and_then(|()| outputs.commit())
+            let written = outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text));
+            let written = written.and_then(|()| outputs.commit());
+            written.map_err(|error| Failure::writing(source.name(), &error))?;
         }
-        None => io::write_to_stdout(|out| out.write_all(text)),
-    };
-    written.map_err(|error| Failure::writing(source.name(), &error))?;
+        None => io::write_to_stdout(source.name(), |out| out.write_all(text))?,
+    }
     match printed.difference {
         Some(why) if arguments.exact => {
             let message = format!("the YAML does not reproduce the file byte for byte: {why}");

@@ -23,6 +23,8 @@ pub enum Failure {
     Usage(String),
     /// Invalid input, or an I/O error.
     Error(Error),
+    /// The reader of standard output has closed it: the output is incomplete, but the reader knows.
+    ClosedPipe,
 }
 
 impl Failure {
@@ -45,16 +47,18 @@ impl Failure {
     pub fn exit(&self) -> Exit {
         match self {
             Failure::Usage(_) => Exit::Usage,
+            Failure::ClosedPipe => Exit::Io,
             Failure::Error(error) if error.io_kind().is_some() => Exit::Io,
             Failure::Error(_) => Exit::Input,
         }
     }
 
-    /// Prints the message, and returns the exit status.
+    /// Prints the message, if there is one, and returns the exit status.
     pub fn report(&self, messages: &Messages) -> Exit {
         match self {
             Failure::Usage(message) => messages.error(message),
             Failure::Error(error) => messages.report(error.report()),
+            Failure::ClosedPipe => {}
         }
         self.exit()
     }

@@ -40,7 +40,7 @@ Exit status:
   0    success: all outputs are written; `check` found no errors
   1    invalid input: none of its outputs are written; `check` found errors
   2    invalid command line
-  3    I/O error: an input, a data file or an output cannot be opened, read or written
+  3    I/O error: an input, data file or output cannot be opened, read or written; closed pipe
   130  interrupted: temporary files are removed, existing outputs are unchanged";
 
 /// Assembles YAML (or JSON) into ExecuTorch .pte programs and .ptd weights.
@@ -71,14 +71,25 @@ enum Command {
     Schema,
 }
 
+/// Prints the text of `--help` or `--version` to standard output.
+fn print_text(text: &clap::Error) -> Exit {
+    let color = ColorChoice::Auto;
+    let rendered = text.render();
+    let text = if io::colours(color, &std::io::stdout()) { rendered.ansi().to_string() } else { rendered.to_string() };
+    let written = io::write_to_stdout("", |out| out.write_all(text.as_bytes()));
+    written.map_or_else(|failure| failure.report(&io::Messages::new(color)), |()| Exit::Ok)
+}
+
 /// Runs the command.
 pub fn main() -> ExitCode {
     let matches = match Cli::command().try_get_matches() {
         Ok(matches) => matches,
-        Err(error) => {
+        Err(error) if error.use_stderr() => {
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { 0 });
+            return ExitCode::from(Exit::Usage as u8);
         }
+        // The text of `--help` or `--version`.
+        Err(text) => return ExitCode::from(print_text(&text) as u8),
     };
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
