@@ -95,6 +95,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
+    // With the signal blocked, writing beyond the limit of the file size (`ulimit -f`) fails, as on a full disk. Threads inherit the mask.
+    #[cfg(unix)]
+    let _ = nix::sys::signal::SigSet::from(nix::sys::signal::Signal::SIGXFSZ).thread_block();
     // An interrupted command leaves no temporary files.
     let _ = ctrlc::set_handler(|| {
         let _lock = outputs::remove_unfinished();
