@@ -374,6 +374,49 @@ fn several_inputs_need_a_folder() {
     assert_eq!(folder.names(), ["a.yaml", "b.yaml"]);
 }
 
+/// `-o FOLDER/` creates the folder, and names the files as in one that exists.
+#[test]
+fn an_output_folder_is_created() {
+    let folder = Folder::new(&[("model.yaml", MODEL), ("b.yaml", RELU), ("invalid.yaml", INVALID)]);
+    folder.run(&["model.yaml", "-o", "one/"]).exits(0);
+    folder.run(&["model.yaml", "b.yaml", "-o", "two/below/", "--external-data"]).exits(0);
+    folder.run(&["model.yaml", "invalid.yaml", "-o", "three/"]).exits(1);
+    let inputs = ["b.yaml", "invalid.yaml", "model.yaml"].map(str::to_owned);
+    let created = |names: Vec<String>| names.into_iter().filter(|name| !inputs.contains(name)).collect::<Vec<_>>();
+    assert_eq!(
+        created(folder.names()),
+        [
+            "one",
+            "one/model.pte",
+            "three",
+            "three/model.pte",
+            "two",
+            "two/below",
+            "two/below/b.pte",
+            "two/below/model.ptd",
+            "two/below/model.pte"
+        ]
+    );
+    // Nothing stays of a command without outputs.
+    let folder = Folder::new(&[("model.yaml", MODEL), ("invalid.yaml", INVALID), ("file", "")]);
+    let names = folder.names();
+    folder.run(&["invalid.yaml", "-o", "new/below/"]).exits(1);
+    folder.run(&["missing.yaml", "-o", "new/"]).exits(3);
+    folder.run(&["model.yaml", "-o", "new/", "--format", "ptd"]).exits(2);
+    folder.run(&["model.yaml", "-o", "file/"]).exits(3).stderr_contains("error: cannot create folder file/: ");
+    folder
+        .run(&["model.yaml", "-o", "file/below/"])
+        .exits(3)
+        .stderr_contains("error: cannot create folder file/below/: ");
+    if cfg!(target_os = "linux") {
+        folder
+            .run(&["model.yaml", "-o", "/proc/new/"])
+            .exits(3)
+            .stderr_contains("error: cannot create folder /proc/new/: ");
+    }
+    assert_eq!(folder.names(), names);
+}
+
 #[test]
 fn several_inputs_are_written_to_a_folder() {
     let folder =

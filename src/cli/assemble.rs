@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use super::exit::{Exit, Failure};
 use super::formats::{OutputContent, OutputFormat, OutputName};
 use super::io::{self, Definitions, Messages, STREAM};
-use super::outputs::{Outputs, Stream};
+use super::outputs::{NewFolder, Outputs, Stream};
 use super::summary;
 use crate::assembly::Assembly;
 use crate::check::{Findings, RuleSeverity, ValidatorOptions};
@@ -29,7 +29,7 @@ pub struct AssembleArguments {
     /// YAML or JSON to assemble, or .pte, .ptd, .bpte and .safetensors files to rewrite; - is standard input
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Output file, whose extension selects the format, or a folder for several inputs; - is standard output
+    /// Output file, whose extension selects the format, or a folder for several inputs (FOLDER/ is created); - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Output format; by default that of the extension of the output, without one .pte, or .ptd for an input without methods
@@ -110,6 +110,8 @@ impl FromArgMatches for LayoutArguments {
 /// # Errors
 /// Contradictory arguments. Errors of an input are reported here.
 pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit, Failure> {
+    // Dropped at the end: the folder stays if a file is in it.
+    let _folder = arguments.output_folder()?;
     arguments.check()?;
     let definitions = Definitions::new(&arguments.definitions);
     let mut taken = HashSet::new();
@@ -214,6 +216,13 @@ impl AssembleArguments {
         Ok(())
     }
 
+    /// Creates the folder `-o FOLDER/`; other outputs name a file, or a folder that exists.
+    fn output_folder(&self) -> Result<NewFolder, Failure> {
+        let Some(folder) = self.path().filter(|path| is_folder_name(path)) else { return Ok(NewFolder::default()) };
+        let name = folder.display().to_string();
+        NewFolder::create(folder).map_err(|error| Error::io(&name, "cannot create folder", &error).into())
+    }
+
     fn check(&mut self) -> Result<(), Failure> {
         self.reclaim_input()?;
         let usage = |message: &str| Err(Failure::usage(message));
@@ -227,7 +236,7 @@ impl AssembleArguments {
             Some(output) if self.inputs.len() > 1 && !output.is_dir() => {
                 let folder = output.display();
                 return usage(&format!(
-                    "several inputs need an output folder, but {folder} is not a folder; create it first"
+                    "several inputs need an output folder, but {folder} is not a folder; create it, or write `-o {folder}/`"
                 ));
             }
             None if self.inputs.len() > 1 => return usage("several inputs need an output folder; add `-o FOLDER`"),
@@ -319,6 +328,11 @@ impl AssembleArguments {
         }
         Ok(())
     }
+}
+
+/// Returns true for a path that ends with a separator.
+fn is_folder_name(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().last().is_some_and(|last| std::path::is_separator(char::from(*last)))
 }
 
 /// File name of an input without its extension.
