@@ -136,6 +136,39 @@ fn files_that_the_runtime_rejects_are_written_with_a_warning() {
 }
 
 #[test]
+fn denied_warnings_are_errors() {
+    let suspicious = RELU.replace("inputs: [x]", "inputs: [x, y]");
+    let folder = Folder::new(&[("model.yaml", RELU), ("x.yaml", &with_warning()), ("suspicious.yaml", &suspicious)]);
+    folder.run(&["x.yaml", "-o", "x.pte", "-q"]).exits(0);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    let names = folder.names();
+    let denied = "denied by `--deny-warnings`: no output is written";
+    for arguments in [
+        &["x.yaml", "-o", "out/y.pte"][..],
+        &["x.yaml"],
+        &["model.yaml", "-o", "out/y.pte", "--external-data"],
+        &["model.yaml", "-o", "out/y.pte", "-D", "N=1"],
+        &["model.yaml", "-D", "N=1"],
+        &["x.yaml", "model.yaml", "-o", "out", "-D", "N=1"],
+    ] {
+        let done = folder.run(&[arguments, &["--deny-warnings", "-q"]].concat()).exits(1);
+        assert!(done.stdout.is_empty(), "{arguments:?}");
+        done.stderr_contains("warning: ").stderr_contains(denied);
+        assert_eq!(folder.names(), names, "{arguments:?}");
+    }
+    for arguments in [&["check", "x.yaml"][..], &["check", "suspicious.yaml"], &["check", "model.yaml", "-D", "N=1"]] {
+        folder.run(arguments).exits(0);
+        folder.run(&[arguments, &["--deny-warnings"]].concat()).exits(1);
+    }
+    folder.run(&["check", "model.yaml", "--deny-warnings"]).exits(0);
+    folder
+        .run(&["model.yaml", "x.yaml", "-o", "out", "--deny-warnings"])
+        .exits(1)
+        .stderr_contains("error: 1 warning, ");
+    assert!(folder.names().contains(&"out/model.pte".to_owned()) && !folder.names().contains(&"out/x.pte".to_owned()));
+}
+
+#[test]
 fn an_invalid_command_line_exits_with_2() {
     let folder = Folder::new(&[("model.yaml", RELU)]);
     folder.run(&[]).exits(2);

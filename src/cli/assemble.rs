@@ -53,6 +53,9 @@ pub struct AssembleArguments {
     /// Print errors only
     #[arg(short, long)]
     quiet: bool,
+    /// Write no output and exit with status 1 if there is a warning
+    #[arg(long)]
+    deny_warnings: bool,
     /// Define the value of ${NAME} in the inputs
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
     definitions: Vec<(String, String)>,
@@ -116,7 +119,7 @@ pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit
     let definitions = Definitions::new(&arguments.definitions);
     let mut taken = HashSet::new();
     let exit = if let [input] = &*arguments.inputs {
-        let done = |written| finish(written, &mut taken, messages);
+        let done = |written| finish(written, &arguments, &definitions, &mut taken, messages);
         assemble_input(input, &arguments, &definitions, messages).map(done).fold(Exit::Ok, Exit::max)
     } else {
         let (cores, colours) = (workers::cores(), messages.colours());
@@ -128,10 +131,12 @@ pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit
         // In the order of the inputs: messages and outputs must not depend on which thread finishes first.
         jobs.into_iter().fold(Exit::Ok, |worst, (written, buffered)| {
             messages.append(buffered);
-            written.into_iter().fold(worst, |worst, written| worst.max(finish(written, &mut taken, messages)))
+            written.into_iter().fold(worst, |worst, written| {
+                worst.max(finish(written, &arguments, &definitions, &mut taken, messages))
+            })
         })
     };
-    if !arguments.quiet {
+    if arguments.shows_warnings() {
         definitions.warn_unused(messages);
     }
     Ok(exit)
@@ -141,18 +146,18 @@ pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit
 fn assemble_input<'a>(
     input: &'a Path,
     arguments: &'a AssembleArguments,
-    definitions: &Definitions,
+    definitions: &'a Definitions,
     messages: &'a Messages,
 ) -> Box<dyn Iterator<Item = Result<Written, Failure>> + 'a> {
     let failed = |failure: Failure| Box::new(std::iter::once(Err(failure)));
     if arguments.strip_tests {
-        return Box::new(std::iter::once_with(move || strip_tests(input, arguments)));
+        return Box::new(std::iter::once_with(move || strip_tests(input, arguments, definitions)));
     }
     let source = match io::open(input) {
         Ok(source) if source.is_text() => source,
         Ok(binary) => {
             return Box::new(std::iter::once_with(move || {
-                assemble_document(input, stem(input), binary, arguments, messages)
+                assemble_document(input, stem(input), binary, arguments, definitions, messages)
             }));
         }
         Err(error) => return failed(error.into()),
@@ -172,7 +177,7 @@ fn assemble_input<'a>(
         if count > 1 {
             name.push(format!("-{number}"));
         }
-        assemble_document(input, &name, source, arguments, messages)
+        assemble_document(input, &name, source, arguments, definitions, messages)
     }))
 }
 
@@ -183,9 +188,16 @@ struct Written {
     summary: String,
 }
 
-/// Commits the outputs of an input, unless another input has written the same paths (`taken`).
-fn finish(written: Result<Written, Failure>, taken: &mut HashSet<PathBuf>, messages: &Messages) -> Exit {
+/// Commits the outputs of an input, unless another input has written the same paths (`taken`). All inputs have been read.
+fn finish(
+    written: Result<Written, Failure>,
+    arguments: &AssembleArguments,
+    definitions: &Definitions,
+    taken: &mut HashSet<PathBuf>,
+    messages: &Messages,
+) -> Exit {
     let done = written.and_then(|Written { outputs, summary }| {
+        arguments.deny(definitions.unused().len() as u64)?;
         let paths: Vec<PathBuf> = outputs.targets().map(io::canonical).collect();
         if let Some(path) = paths.iter().find(|path| taken.contains(*path)) {
             let message = format!("several inputs have the output {}; assemble them one by one", path.display());
@@ -257,6 +269,23 @@ impl AssembleArguments {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if warnings are printed: those that are denied are the reason of an error.
+    fn shows_warnings(&self) -> bool {
+        !self.quiet || self.deny_warnings
+    }
+
+    /// Returns an error if there are warnings, and they are denied.
+    fn deny(&self, warnings: u64) -> Result<(), Failure> {
+        if self.deny_warnings && warnings > 0 { Err(Failure::DeniedWarnings(warnings)) } else { Ok(()) }
+    }
+
+    /// Does the same before an output is written, which matters for standard output. Of several inputs, which are written to a folder, the
+    /// others may not have been read yet: their unused definitions are known in [`finish`].
+    fn deny_before_writing(&self, warnings: u64, definitions: &Definitions) -> Result<(), Failure> {
+        let unused = if self.inputs.len() == 1 { definitions.unused().len() as u64 } else { 0 };
+        self.deny(warnings + unused)
     }
 
     /// Path of the option `-o`; `None` is standard output.
@@ -346,6 +375,7 @@ fn assemble_document(
     name: &OsStr,
     source: Source<'_>,
     arguments: &AssembleArguments,
+    definitions: &Definitions,
     messages: &Messages,
 ) -> Result<Written, Failure> {
     let options = Options {
@@ -358,20 +388,25 @@ fn assemble_document(
     };
     let assembly = crate::assemble(&source, &options)?;
     let name = assembly.name.as_ref().map_or(name, OsStr::new);
-    if arguments.external_data.is_some() && assembly.plan.external.is_empty() && !arguments.quiet {
+    let mut warnings = 0;
+    if arguments.external_data.is_some() && assembly.plan.external.is_empty() && arguments.shows_warnings() {
         messages.print("warning: `--external-data` writes no .ptd: the program has no constants of its own\n");
+        warnings += 1;
     }
     let format = format_of(&assembly, arguments)?;
     let failed = |error: std::io::Error| Failure::writing(source.name(), &error);
     let files = (format.files)(&assembly).map_err(failed)?;
     let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
-    if !arguments.quiet {
+    if arguments.shows_warnings() {
         messages.report(&assembly.warnings);
         let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, _>>()?;
         let options = ValidatorOptions { with, ..ValidatorOptions::default() };
         let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
-        messages.print(&warnings(input, &findings));
+        messages.print(&found_warnings(input, &findings));
+        warnings += assembly.warnings.diagnostics.len() as u64;
+        warnings += findings.iter().map(Findings::warnings).sum::<u64>();
     }
+    arguments.deny_before_writing(warnings, definitions)?;
     let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
     let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
@@ -384,7 +419,7 @@ fn assemble_document(
 }
 
 /// Formats findings as warnings. They are not errors: sources may describe malformed files on purpose, to test a loader.
-fn warnings(input: &Path, findings: &[Findings]) -> String {
+fn found_warnings(input: &Path, findings: &[Findings]) -> String {
     let mut out = String::new();
     for findings in findings {
         let shown = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
@@ -397,7 +432,7 @@ fn warnings(input: &Path, findings: &[Findings]) -> String {
 }
 
 /// Writes the program of a bundled program, unchanged.
-fn strip_tests(input: &Path, arguments: &AssembleArguments) -> Result<Written, Failure> {
+fn strip_tests(input: &Path, arguments: &AssembleArguments, definitions: &Definitions) -> Result<Written, Failure> {
     let program = OutputFormat::default_of(true);
     if let Some(other) = arguments.format()?.filter(|format| format.extension != program.extension) {
         let message = format!("`--strip-tests` writes a .{}, found .{}", program.extension, other.extension);
@@ -410,6 +445,7 @@ fn strip_tests(input: &Path, arguments: &AssembleArguments) -> Result<Written, F
     let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
     let target = arguments.target(stem(input), program);
     arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
+    arguments.deny_before_writing(0, definitions)?;
     let content = OutputContent::new(bundled.program.len, |out| out.blob(&bundled.program));
     let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
     Ok(Written { outputs, summary: String::new() })

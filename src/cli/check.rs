@@ -33,6 +33,9 @@ pub struct CheckArguments {
     /// Runtime build that the files are for
     #[arg(long, value_enum, default_value = "strict")]
     profile: ProfileName,
+    /// Exit with status 1 also for warnings
+    #[arg(long)]
+    deny_warnings: bool,
     /// Define the value of ${NAME} in the inputs
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
     definitions: Vec<(String, String)>,
@@ -114,6 +117,9 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
         }
     }
     definitions.warn_unused(messages);
+    if arguments.deny_warnings && (total.warnings > 0 || !definitions.unused().is_empty()) {
+        worst = worst.max(Exit::Input);
+    }
     for file in validated.iter().filter(|_| !arguments.json) {
         messages.report(&file.report);
     }

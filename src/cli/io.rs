@@ -120,10 +120,15 @@ impl Definitions {
         Ok(documents.sources)
     }
 
+    /// Returns the names of definitions that no input uses, of those read so far.
+    pub fn unused(&self) -> Vec<&str> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        self.values.keys().filter(|name| !used.contains(*name)).map(String::as_str).collect()
+    }
+
     /// Warns of definitions that no input uses.
     pub fn warn_unused(&self, messages: &Messages) {
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        for name in self.values.keys().filter(|name| !used.contains(*name)) {
+        for name in self.unused() {
             messages.print(&format!("warning: unused definition `-D {name}`: no input contains ${{{name}}}\n"));
         }
     }
