@@ -90,6 +90,8 @@ pub struct Resolved<'s> {
     origins: Origins<'s>,
     /// Warnings so far.
     pub(crate) messages: Vec<NodeDiagnostic>,
+    /// Names of unknown operators that a warning reports.
+    pub(crate) reported_operators: BTreeSet<String>,
 }
 
 /// Program with the offsets of all its data: the result of [`plan`]; [`parse`] has an example.
@@ -197,6 +199,7 @@ pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
         source,
         origins: resolved.origins,
         messages,
+        reported_operators: resolved.reported_operators,
     })
 }
 
@@ -262,6 +265,7 @@ impl From<Program> for Resolved<'_> {
             source: SourceText::default(),
             origins: Origins::default(),
             messages: Vec::new(),
+            reported_operators: BTreeSet::new(),
         }
     }
 }
@@ -371,6 +375,7 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     messages.sort_by_key(|message| message.at);
     assembly.warnings = resolved.source.report_nodes(messages);
     assembly.name = resolved.name;
+    assembly.reported_operators = resolved.reported_operators;
     Ok(assembly)
 }
 
@@ -519,7 +524,7 @@ pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings
     };
     let with = options.with.iter().map(open).collect::<Result<_, Error>>()?;
     let (profile, data, operators) = (options.profile, options.data, options.operators.clone());
-    let rules = check::ValidatorOptions { profile, with, data, operators };
+    let rules = check::ValidatorOptions { profile, with, data, operators, ..check::ValidatorOptions::default() };
     match source.content() {
         SourceContent::Binary(origin) => Ok(vec![check::file(origin, &rules).map_err(unreadable)?]),
         SourceContent::Text(_) => {

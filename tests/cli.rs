@@ -168,6 +168,31 @@ fn denied_warnings_are_errors() {
     assert!(folder.names().contains(&"out/model.pte".to_owned()) && !folder.names().contains(&"out/x.pte".to_owned()));
 }
 
+/// Once per operator, however many calls and methods there are; `--ops` declares it.
+#[test]
+fn an_unknown_operator_is_one_warning_of_every_command() {
+    let calls = RELU.replace("aten::relu.out", "mine::scale.out");
+    let twice = format!("{calls}{}", calls.replace("forward", "backward").replace("\nmethods:\n", ""));
+    let folder = Folder::new(&[("mine.yaml", &twice), ("typo.yaml", &twice.replace("mine::scale", "aten::rleu"))]);
+    folder.write("ops", "mine::scale.out self:T out:T!\n");
+    folder.run(&["mine.yaml", "-o", "mine.pte", "-q"]).exits(0);
+    let count = |done: Done| {
+        let all = format!("{}{}", String::from_utf8_lossy(&done.stdout), done.stderr);
+        ["unknown operator", "registers no operator"].map(|message| all.matches(message).count())
+    };
+    for (input, expected) in [("mine.yaml", [1, 0]), ("typo.yaml", [0, 1]), ("mine.pte", [1, 0])] {
+        for output in [&["-o", "out.pte"][..], &["-o", "out.bpte"]] {
+            assert_eq!(count(folder.run(&[&[input], output].concat()).exits(0)), expected, "{input} {output:?}");
+        }
+        let done = folder.run(&["check", input]).exits(0);
+        assert!(String::from_utf8_lossy(&done.stdout).contains("0 errors, 1 warning, 0 notes"), "{input}");
+        assert_eq!(count(done), expected, "{input}");
+    }
+    for arguments in [&["check", "mine.yaml"][..], &["check", "mine.pte"], &["mine.yaml", "-o", "out.pte"]] {
+        folder.run(&[arguments, &["--ops", "ops", "--deny-warnings"]].concat()).exits(0);
+    }
+}
+
 #[test]
 fn an_invalid_command_line_exits_with_2() {
     let folder = Folder::new(&[("model.yaml", RELU)]);

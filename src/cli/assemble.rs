@@ -47,6 +47,9 @@ pub struct AssembleArguments {
     /// .ptd with data that the program refers to; may be repeated
     #[arg(long, value_name = "FILE.ptd")]
     with: Vec<PathBuf>,
+    /// List of custom operators, as of check: calls of others cause a warning
+    #[arg(long, value_name = "FILE")]
+    ops: Vec<PathBuf>,
     /// Store the data of the --with files in the program
     #[arg(long, conflicts_with = "external_data")]
     internal_data: bool,
@@ -400,7 +403,9 @@ fn assemble_document(
     if arguments.shows_warnings() {
         messages.report(&assembly.warnings);
         let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, _>>()?;
-        let options = ValidatorOptions { with, ..ValidatorOptions::default() };
+        let operators = io::operators(&arguments.ops)?;
+        let reported = assembly.reported_operators.clone();
+        let options = ValidatorOptions { with, operators, reported, ..ValidatorOptions::default() };
         let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
         messages.print(&found_warnings(input, &findings));
         warnings += assembly.warnings.diagnostics.len() as u64;

@@ -135,14 +135,7 @@ impl CheckArguments {
         for path in &self.with {
             options.with.push(io::data_file(path)?);
         }
-        for path in &self.ops {
-            let name = path.display().to_string();
-            let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, "", &error))?;
-            options.operators.add(&text).map_err(|errors| {
-                let diagnostics = errors.iter().map(|error| Diagnostic::whole(error.to_string())).collect();
-                Error::new(Report::new(&name, "", diagnostics))
-            })?;
-        }
+        options.operators = io::operators(&self.ops)?;
         Ok(options)
     }
 }
@@ -178,7 +171,8 @@ fn validate_yaml(source: &Source<'_>, options: &ValidatorOptions) -> Result<Vali
     let name = source.name().to_owned();
     match crate::assemble(source, &AssembleOptions::default()) {
         Ok(assembly) => {
-            let findings = check::assembly(&assembly, options).map_err(|error| Error::io(&name, "", &error))?;
+            let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..options.clone() };
+            let findings = check::assembly(&assembly, &options).map_err(|error| Error::io(&name, "", &error))?;
             Ok(Validated { name, report: assembly.warnings, findings })
         }
         Err(error) if error.io_kind().is_some() => Err(error),

@@ -21,6 +21,7 @@ use crate::diagnostics::{Diagnostic, Report};
 use crate::error::Error;
 use crate::format::Format;
 use crate::ir::template;
+use crate::operators::OperatorSet;
 use crate::source::{Source, SourceContent};
 
 /// Name that stands for standard input or output.
@@ -67,6 +68,23 @@ pub fn open_binary(path: &Path) -> Result<Source<'static>, Error> {
 pub fn data_file(path: &Path) -> Result<DataFile, Error> {
     let name = path.display().to_string();
     DataFile::open(&name, &Origin::File(path.into())).map_err(|error| Error::io(&name, "", &error))
+}
+
+/// Reads the files of `--ops`: lists of custom operators.
+///
+/// # Errors
+/// A file that cannot be read; all malformed lines of the first file that has some.
+pub fn operators(files: &[PathBuf]) -> Result<OperatorSet, Error> {
+    let mut operators = OperatorSet::new();
+    for path in files {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, "", &error))?;
+        operators.add(&text).map_err(|errors| {
+            let diagnostics = errors.iter().map(|error| Diagnostic::whole(error.to_string())).collect();
+            Error::new(Report::new(&name, "", diagnostics))
+        })?;
+    }
+    Ok(operators)
 }
 
 /// Number of bytes by which text is recognized.

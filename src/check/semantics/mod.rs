@@ -16,21 +16,20 @@ mod unused;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
-
+use super::ValidatorOptions;
 use super::finding::{Findings, Locator};
 use super::operators;
-use crate::operators::OperatorSet;
 use crate::program::Program;
 use method::MethodAnalysis;
 
 /// Checks the calls and the semantics of a program. `locate` returns the location of an element in the file.
-pub fn check(program: &Program, set: &OperatorSet, findings: &mut Findings, locate: &Locator<'_>) {
-    let mut methods: Vec<MethodAnalysis<'_>> =
-        (0..program.plans().len()).filter_map(|index| MethodAnalysis::new(program, index, set)).collect();
+pub fn check(program: &Program, options: &ValidatorOptions, findings: &mut Findings, locate: &Locator<'_>) {
+    let mut methods: Vec<MethodAnalysis<'_>> = (0..program.plans().len())
+        .filter_map(|index| MethodAnalysis::new(program, index, &options.operators))
+        .collect();
     let uninitialised: Vec<_> = methods.iter_mut().map(initialisation::classify_accesses).collect();
     let states = initialisation::StateStarts::new(&methods);
-    let mut unknown = HashSet::new();
+    let mut unknown = options.reported.clone();
     for (method, uninitialised) in methods.iter().zip(&uninitialised) {
         operators::check(method, &mut unknown, findings, locate);
         let flow = control::ControlFlow::new(method);

@@ -235,7 +235,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// runtime registers: both are likely typos.
     pub(super) fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
         let Some((namespace, _)) = name.value.split_once("::") else {
-            if self.warned_operators.insert(&name.value) {
+            if self.reported_operators.insert(&name.value) {
                 let warning =
                     NodeDiagnostic::warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)));
                 self.diagnostics
@@ -245,7 +245,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         };
         let is_registered_namespace =
             matches!(namespace, "aten" | "executorch_prim" | "dim_order_ops" | "quantized_decomposed" | "et_copy");
-        if !is_registered_namespace || !self.warned_operators.insert(&name.value) {
+        if !is_registered_namespace || !self.reported_operators.insert(&name.value) {
             return;
         }
         let message = format!("the runtime registers no operator `{}`", clipped(&name.value));

@@ -36,7 +36,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) slots: Vec<(u32, NumberedValue)>,
     /// Value indices of the literal items of each declared list.
     pub(super) item_numbers: HashMap<usize, Vec<Option<i32>>>,
-    pub(super) warned_operators: HashSet<&'d str>,
+    /// Unknown operators of this method and of those before it that a warning reports.
+    pub(super) reported_operators: HashSet<&'d str>,
     /// Name and overload in the order of the file's table.
     pub(super) operators: IndexMap<(&'d str, &'d str), ()>,
     pub(super) op_indices: HashMap<&'d str, i32>,
@@ -76,7 +77,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             next: 0,
             slots: Vec::with_capacity(method.values.len()),
             item_numbers: HashMap::new(),
-            warned_operators: HashSet::new(),
+            reported_operators: HashSet::new(),
             operators: IndexMap::new(),
             op_indices: HashMap::new(),
             signatures: HashMap::new(),

@@ -12,6 +12,7 @@ pub mod origins;
 mod values;
 
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use self::method::MethodResolver;
@@ -45,6 +46,8 @@ pub struct ResolvedProgram<'a> {
     pub has_methods: bool,
     /// Warnings.
     pub diagnostics: Vec<NodeDiagnostic>,
+    /// Names of unknown operators that a warning reports.
+    pub reported_operators: BTreeSet<String>,
 }
 
 /// Resolves a document; paths of files are relative to `folder`.
@@ -56,12 +59,15 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, folder: &Path) -> Result<Resol
     let mut program = Program { version: document.version.unwrap_or(PROGRAM_VERSION), ..Program::default() };
     let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
     let mut all_tests = Vec::new();
+    let mut reported_operators = HashSet::new();
     let mut diagnostics = Vec::new();
     if let Some(methods) = &document.methods {
         let mut plans = Vec::with_capacity(methods.len());
         for method in methods {
             let mut resolver = MethodResolver::new(method, &mut program, &mut finder);
+            resolver.reported_operators = std::mem::take(&mut reported_operators);
             let plan = resolver.run();
+            reported_operators = resolver.reported_operators;
             diagnostics.append(&mut resolver.diagnostics);
             let origin = resolver.origins;
             all_tests.extend(method_tests::resolve(method, &plan, &origin.values, &mut finder));
@@ -102,6 +108,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, folder: &Path) -> Result<Resol
         origins,
         has_methods: document.methods.is_some(),
         diagnostics,
+        reported_operators: reported_operators.into_iter().map(str::to_owned).collect(),
     })
 }
 
