@@ -33,7 +33,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let kinds: Vec<ArgKind> = signature.map_or(Vec::new(), |s| s.args.iter().map(|arg| arg.kind).collect());
         if signature.is_some_and(|signature| signature.outs().next().is_none()) {
             // The index of a result, unlike that of an out, comes after those of the literals.
-            written.iter().for_each(|declaration| self.declared[*declaration].written = true);
+            written.iter().for_each(|declaration| self.declared[self.bases[*declaration]].written = true);
             return self.arguments_with_written(args, &kinds, Vec::new());
         }
         self.arguments_with_written(args, &kinds, written)
@@ -46,7 +46,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         written: Vec<usize>,
     ) -> Vec<i32> {
         for declaration in written {
-            self.declared[declaration].written = true;
+            let base = self.base_of(declaration);
+            self.declared[base].written = true;
             self.number(declaration);
         }
         let mut stack = Vec::with_capacity(args.len());

@@ -241,15 +241,30 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     .iter()
                     .enumerate()
                     .filter(|(position, _)| roles.get(*position).is_none_or(|r| *r == Role::Out));
-                outs.filter_map(|(_, arg)| self.declaration_of(arg)).collect()
+                outs.flat_map(|(_, arg)| self.with_items(arg)).collect()
             }
             None => self.unwritten_tensors(args),
         }
     }
 
+    /// Declared value of an argument, after the items of a list: a call that writes a list, such as a split, writes its tensors.
+    fn with_items(&self, arg: &At<Literal<'a>>) -> Vec<usize> {
+        let declaration = self.declaration_of(arg);
+        let list = match declaration.map(|declaration| &self.method.values[declaration].value) {
+            Some(Declared::Other(literal)) => &literal.value,
+            Some(Declared::Tensor(_)) => return declaration.into_iter().collect(),
+            None => &arg.value,
+        };
+        let items: &[At<Literal<'a>>] = match list {
+            Literal::List(items) | Literal::Typed(ListKind::Tensor | ListKind::OptionalTensor, items) => items,
+            _ => &[],
+        };
+        items.iter().filter_map(|item| self.declaration_of(item)).chain(declaration).collect()
+    }
+
     pub(super) fn unwritten_tensors(&self, args: &[At<Literal<'a>>]) -> Vec<usize> {
         let tensor = |declaration: &usize| matches!(self.method.values[*declaration].value, Declared::Tensor(_));
-        let found = args.iter().filter_map(|arg| self.declaration_of(arg));
+        let found = args.iter().flat_map(|arg| self.with_items(arg));
         found.filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written).collect()
     }
 
