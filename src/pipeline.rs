@@ -132,8 +132,10 @@ pub fn documents<'s>(source: Source<'s>, definitions: &BTreeMap<String, String>)
     let used = used.into_iter().map(str::to_owned).collect();
     let documents = ir::template::documents(&filled);
     let is_whole = matches!((&filled, &documents[..]), (Cow::Borrowed(_), [_]));
-    let parts = (!is_whole)
-        .then(|| documents.iter().map(|(lines, text)| source.document((*text).to_owned(), *lines)).collect());
+    let number = |index: usize| (documents.len() > 1).then_some(index + 1);
+    let part =
+        |(index, (lines, text)): (usize, &(usize, &str))| source.document((*text).to_owned(), *lines, number(index));
+    let parts = (!is_whole).then(|| documents.iter().enumerate().map(part).collect());
     Ok(Documents { sources: parts.unwrap_or_else(|| vec![source]), used })
 }
 
@@ -276,7 +278,7 @@ impl Resolved<'_> {
     }
 
     fn io(&self, error: &io::Error) -> Error {
-        Error::io(self.source.name, "", error)
+        Error::io(&self.source.label(), "", error)
     }
 
     /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source
@@ -435,7 +437,7 @@ impl Assembly {
 
     /// Returns an error about the source.
     fn error(&self, error: &io::Error) -> Error {
-        Error::io(&self.warnings.name, "", error)
+        Error::io(&self.warnings.label(), "", error)
     }
 }
 
@@ -517,7 +519,7 @@ pub struct CheckOptions {
 /// # Errors
 /// A file that cannot be read; invalid YAML. Findings are not errors.
 pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
-    let unreadable = |error: io::Error| Error::io(source.name(), "", &error);
+    let unreadable = |error: io::Error| Error::io(&source.label(), "", &error);
     let open = |path: &PathBuf| {
         let name = path.display().to_string();
         DataFile::open(&name, &Origin::File(path.as_path().into())).map_err(|error| Error::io(&name, "", &error))

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::data::Origin;
-use crate::diagnostics::{Diagnostic, Report};
+use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
 use crate::format::{Format, container};
 use crate::ir::{self, NodeDiagnostic};
@@ -37,6 +37,8 @@ pub struct Source<'a> {
     content: SourceContent<'a>,
     /// Lines of the file before the text, which is a later document of the file.
     lines_before: usize,
+    /// Number of the document in its file, from 1, if the file has several.
+    document: Option<usize>,
 }
 
 /// The text of a source, for messages about it.
@@ -45,9 +47,15 @@ pub(crate) struct SourceText<'s> {
     pub(crate) name: &'s str,
     text: &'s str,
     lines_before: usize,
+    document: Option<usize>,
 }
 
 impl SourceText<'_> {
+    /// Name of the source in a message about it as a whole.
+    pub(crate) fn label(self) -> String {
+        diagnostics::label(self.name, self.document)
+    }
+
     /// Creates an error of these messages.
     pub(crate) fn error(self, diagnostics: Vec<Diagnostic>) -> Error {
         Error::new(self.report(diagnostics))
@@ -55,7 +63,7 @@ impl SourceText<'_> {
 
     /// Creates a report of these messages.
     pub(crate) fn report(self, diagnostics: Vec<Diagnostic>) -> Report {
-        Report::new(self.name, self.text, diagnostics).after(self.lines_before)
+        Report::new(self.name, self.text, diagnostics).after(self.lines_before, self.document)
     }
 
     /// Creates a report of messages about nodes.
@@ -77,7 +85,8 @@ impl<'a> Source<'a> {
         text: impl Into<Cow<'a, str>>,
         folder: impl Into<PathBuf>,
     ) -> Source<'a> {
-        Source { name: name.into(), folder: folder.into(), content: SourceContent::Text(text.into()), lines_before: 0 }
+        let (name, folder, content) = (name.into(), folder.into(), SourceContent::Text(text.into()));
+        Source { name, folder, content, lines_before: 0, document: None }
     }
 
     /// Source of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
@@ -93,7 +102,8 @@ impl<'a> Source<'a> {
     }
 
     pub(crate) fn of_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
-        Source { name: name.into(), folder: PathBuf::new(), content: SourceContent::Binary(origin), lines_before: 0 }
+        let (name, folder, content) = (name.into(), PathBuf::new(), SourceContent::Binary(origin));
+        Source { name, folder, content, lines_before: 0, document: None }
     }
 
     /// Opens a file. Binary formats are recognized by their first bytes, and read lazily; all other files are read as YAML, with paths
@@ -152,15 +162,28 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns a source with the same name and folder: a document behind `lines_before` lines of the file.
-    pub(crate) fn document(&self, text: String, lines_before: usize) -> Source<'a> {
+    /// Returns a source with the same name and folder: a document behind `lines_before` lines of the file, with its number if the file
+    /// has several.
+    pub(crate) fn document(&self, text: String, lines_before: usize, document: Option<usize>) -> Source<'a> {
         let (name, folder) = (self.name.clone(), self.folder.clone());
-        Source { name, folder, content: SourceContent::Text(text.into()), lines_before }
+        Source { name, folder, content: SourceContent::Text(text.into()), lines_before, document }
+    }
+
+    /// Returns the number of the document in its file, from 1, if the file has several.
+    #[cfg(feature = "cli")]
+    pub(crate) fn document_number(&self) -> Option<usize> {
+        self.document
+    }
+
+    /// Returns the name in a message about the source as a whole: with the number of the document, if the file has several.
+    pub(crate) fn label(&self) -> String {
+        self.about().label()
     }
 
     /// Returns the text for messages; it is empty for a binary file.
     pub(crate) fn about(&self) -> SourceText<'_> {
-        SourceText { name: &self.name, text: self.text().unwrap_or_default(), lines_before: self.lines_before }
+        let (text, lines_before) = (self.text().unwrap_or_default(), self.lines_before);
+        SourceText { name: &self.name, text, lines_before, document: self.document }
     }
 
     pub(crate) fn content(&self) -> &SourceContent<'a> {

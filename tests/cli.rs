@@ -1066,6 +1066,37 @@ fn definitions_and_documents_yield_families_of_files() {
     }
 }
 
+/// Messages of a file with one document have no number.
+#[test]
+fn messages_name_the_document_of_a_file_with_several() {
+    let (relu, typo) = (RELU, with_warning());
+    let invalid = RELU.replace("args: [x], out: y", "args: [{index: 99}, y, y]");
+    let folder = Folder::new(&[
+        ("several.yaml", &format!("{relu}---{typo}---{invalid}---\nmethods: {{}}\nfoo: 1\n---\nnamed_data: {{}}\n")),
+        ("one.yaml", &invalid),
+    ]);
+    for (arguments, expected) in [
+        (&["several.yaml", "-o", "out/"][..], "warning: several.yaml: document 3: invalid[I-3]"),
+        (&["check", "several.yaml"], "several.yaml: document 3: invalid[I-3]"),
+    ] {
+        let done = folder.run(arguments).exits(1);
+        let all = format!("{}{}", String::from_utf8_lossy(&done.stdout), done.stderr);
+        for expected in [
+            expected,
+            "warning: document 2: the runtime registers no operator `aten::rleu.out`\n  --> several.yaml:20:",
+            "error: document 4: unknown key `foo`",
+            "error: document 5: nothing to emit",
+        ] {
+            assert!(all.contains(expected), "{expected}\n{all}");
+        }
+        assert!(!all.contains("document 1"), "{all}");
+    }
+    let json = folder.run(&["check", "--json", "several.yaml"]).exits(1).stdout;
+    assert!(String::from_utf8(json).unwrap().contains("\"document\": 3"));
+    let done = folder.run(&["one.yaml", "-o", "one.pte"]).exits(0).stderr_contains("warning: one.yaml: invalid[I-3]");
+    assert!(!done.stderr.contains("document"), "{}", done.stderr);
+}
+
 #[test]
 fn overrides_apply_to_every_kind_of_file() {
     let text = "methods: {forward: {values: {w: {tensor: float32, data: [1]}, x: {tensor: float32, sizes: [1]}}, inputs: [x], outputs: [w], \

@@ -160,7 +160,7 @@ fn assemble_input<'a>(
         Ok(source) if source.is_text() => source,
         Ok(binary) => {
             return Box::new(std::iter::once_with(move || {
-                assemble_document(input, stem(input), binary, arguments, definitions, messages)
+                assemble_document(stem(input), binary, arguments, definitions, messages)
             }));
         }
         Err(error) => return failed(error.into()),
@@ -180,7 +180,7 @@ fn assemble_input<'a>(
         if count > 1 {
             name.push(format!("-{number}"));
         }
-        assemble_document(input, &name, source, arguments, definitions, messages)
+        assemble_document(&name, source, arguments, definitions, messages)
     }))
 }
 
@@ -374,7 +374,6 @@ fn stem(input: &Path) -> &OsStr {
 
 /// Assembles a document. `name` is the default name of its outputs.
 fn assemble_document(
-    input: &Path,
     name: &OsStr,
     source: Source<'_>,
     arguments: &AssembleArguments,
@@ -397,7 +396,8 @@ fn assemble_document(
         warnings += 1;
     }
     let format = format_of(&assembly, arguments)?;
-    let failed = |error: std::io::Error| Failure::writing(source.name(), &error);
+    let label = source.label();
+    let failed = |error: std::io::Error| Failure::writing(&label, &error);
     let files = (format.files)(&assembly).map_err(failed)?;
     let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
     if arguments.shows_warnings() {
@@ -407,7 +407,7 @@ fn assemble_document(
         let reported = assembly.reported_operators.clone();
         let options = ValidatorOptions { with, operators, reported, ..ValidatorOptions::default() };
         let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
-        messages.print(&found_warnings(input, &findings));
+        messages.print(&found_warnings(&label, &findings));
         warnings += assembly.warnings.diagnostics.len() as u64;
         warnings += findings.iter().map(Findings::warnings).sum::<u64>();
     }
@@ -415,7 +415,7 @@ fn assemble_document(
     let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
     let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
-    let outputs = write(source.name(), &files, &bar);
+    let outputs = write(&label, &files, &bar);
     bar.finish_and_clear();
     let outputs = outputs?;
     let named = files.iter().map(|(target, content)| (target.as_deref(), content));
@@ -424,12 +424,12 @@ fn assemble_document(
 }
 
 /// Formats findings as warnings. They are not errors: sources may describe malformed files on purpose, to test a loader.
-fn found_warnings(input: &Path, findings: &[Findings]) -> String {
+fn found_warnings(label: &str, findings: &[Findings]) -> String {
     let mut out = String::new();
     for findings in findings {
         let shown = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
         for finding in shown {
-            out += &format!("warning: {}: {finding}\n", input.display());
+            out += &format!("warning: {label}: {finding}\n");
             out += &format!("    the runtime: {}\n", finding.rule.runtime);
         }
     }

@@ -75,6 +75,8 @@ impl ProfileName {
 #[derive(Default)]
 struct Validated {
     name: String,
+    /// Number of the document in its file, from 1, if the file has several.
+    document: Option<usize>,
     /// Messages of assembling YAML; empty for a binary file.
     report: Report,
     findings: Vec<Findings>,
@@ -168,19 +170,25 @@ fn one_line(error: &Error) -> String {
 
 /// Validates the files that YAML assembles to.
 fn validate_yaml(source: &Source<'_>, options: &ValidatorOptions) -> Result<Validated, Error> {
-    let name = source.name().to_owned();
+    let (name, document) = (source.name().to_owned(), source.document_number());
     match crate::assemble(source, &AssembleOptions::default()) {
         Ok(assembly) => {
             let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..options.clone() };
-            let findings = check::assembly(&assembly, &options).map_err(|error| Error::io(&name, "", &error))?;
-            Ok(Validated { name, report: assembly.warnings, findings })
+            let findings =
+                check::assembly(&assembly, &options).map_err(|error| Error::io(&source.label(), "", &error))?;
+            Ok(Validated { name, document, report: assembly.warnings, findings })
         }
         Err(error) if error.io_kind().is_some() => Err(error),
-        Err(error) => Ok(Validated { name, report: error.report().clone(), ..Validated::default() }),
+        Err(error) => Ok(Validated { name, document, report: error.report().clone(), ..Validated::default() }),
     }
 }
 
 impl Validated {
+    /// Name in front of a finding.
+    fn label(&self) -> String {
+        diagnostics::label(&self.name, self.document)
+    }
+
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for findings in &self.findings {
@@ -212,12 +220,13 @@ impl Counts {
 fn lines(validated: &[Validated], unread: usize, total: Counts) -> String {
     let mut out = String::new();
     for file in validated {
+        let label = file.label();
         for findings in &file.findings {
             for finding in findings.list() {
-                out += &format!("{}: {finding}\n    the runtime: {}\n", file.name, finding.rule.runtime);
+                out += &format!("{label}: {finding}\n    the runtime: {}\n", finding.rule.runtime);
             }
             for (rule, count) in findings.truncated() {
-                out += &format!("{}: {}[{}]: {count} of these in total\n", file.name, rule.severity, rule.id);
+                out += &format!("{label}: {}[{}]: {count} of these in total\n", rule.severity, rule.id);
             }
         }
     }
@@ -274,7 +283,7 @@ impl Validated {
         });
         let messages: Vec<Value> = messages.collect();
         let counts = self.counts();
-        json!({
+        let mut file = json!({
             "file": self.name,
             "errors": counts.errors,
             "warnings": counts.warnings,
@@ -282,6 +291,10 @@ impl Validated {
             "findings": findings,
             "truncated": truncated,
             "messages": messages,
-        })
+        });
+        if let Some(number) = self.document {
+            file["document"] = number.into();
+        }
+        file
     }
 }
