@@ -127,14 +127,21 @@ pub struct Documents<'s> {
 pub fn documents<'s>(source: Source<'s>, definitions: &BTreeMap<String, String>) -> Result<Documents<'s>, Error> {
     let text = source.text().unwrap_or_default();
     let filled = ir::template::fill(text, definitions);
-    let (filled, used) = filled
+    let ir::template::Expansion { text: filled, used, quoted_numbers } = filled
         .map_err(|errors| source.about().error(errors.into_iter().map(ir::tree::SyntaxError::diagnostic).collect()))?;
     let used = used.into_iter().map(str::to_owned).collect();
     let documents = ir::template::documents(&filled);
     let is_whole = matches!((&filled, &documents[..]), (Cow::Borrowed(_), [_]));
     let number = |index: usize| (documents.len() > 1).then_some(index + 1);
-    let part =
-        |(index, (lines, text)): (usize, &(usize, &str))| source.document((*text).to_owned(), *lines, number(index));
+    let mut start = 0;
+    let part = |(index, (lines, text)): (usize, &(usize, &str))| {
+        // The documents are adjacent.
+        let range = start..start + text.len();
+        start = range.end;
+        let quoted = quoted_numbers.iter().filter(|quoted| range.contains(&quoted.start));
+        let quoted = quoted.map(|quoted| quoted.start - range.start..quoted.end - range.start).collect();
+        source.document((*text).to_owned(), *lines, number(index), quoted)
+    };
     let parts = (!is_whole).then(|| documents.iter().enumerate().map(part).collect());
     Ok(Documents { sources: parts.unwrap_or_else(|| vec![source]), used })
 }
@@ -172,7 +179,9 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
         return Err(Error::input(source.name(), "expected YAML or JSON, found a binary file"));
     };
     let syntax = |error: ir::tree::SyntaxError| source.about().error(vec![error.diagnostic()]);
-    let (document, messages) = ir::decode::decode(ir::tree::parse(text).map_err(syntax)?);
+    let mut tree = ir::tree::parse(text).map_err(syntax)?;
+    let strings = ir::template::unquote(&mut tree, text, source.quoted_numbers());
+    let (document, messages) = ir::decode::decode(tree, strings);
     if messages.iter().any(|message| message.severity == Severity::Error) {
         // Resolving would report names of undecoded nodes as unknown.
         return Err(Error::new(source.about().report_nodes(messages)));

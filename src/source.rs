@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::data::Origin;
@@ -39,6 +40,8 @@ pub struct Source<'a> {
     lines_before: usize,
     /// Number of the document in its file, from 1, if the file has several.
     document: Option<usize>,
+    /// Byte ranges of numbers in quotes that were variables.
+    quoted_numbers: Vec<Range<usize>>,
 }
 
 /// The text of a source, for messages about it.
@@ -86,7 +89,7 @@ impl<'a> Source<'a> {
         folder: impl Into<PathBuf>,
     ) -> Source<'a> {
         let (name, folder, content) = (name.into(), folder.into(), SourceContent::Text(text.into()));
-        Source { name, folder, content, lines_before: 0, document: None }
+        Source { name, folder, content, lines_before: 0, document: None, quoted_numbers: Vec::new() }
     }
 
     /// Source of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
@@ -103,7 +106,7 @@ impl<'a> Source<'a> {
 
     pub(crate) fn of_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
         let (name, folder, content) = (name.into(), PathBuf::new(), SourceContent::Binary(origin));
-        Source { name, folder, content, lines_before: 0, document: None }
+        Source { name, folder, content, lines_before: 0, document: None, quoted_numbers: Vec::new() }
     }
 
     /// Opens a file. Binary formats are recognized by their first bytes, and read lazily; all other files are read as YAML, with paths
@@ -163,10 +166,21 @@ impl<'a> Source<'a> {
     }
 
     /// Returns a source with the same name and folder: a document behind `lines_before` lines of the file, with its number if the file
-    /// has several.
-    pub(crate) fn document(&self, text: String, lines_before: usize, document: Option<usize>) -> Source<'a> {
+    /// has several, and the ranges of [`Source::quoted_numbers`].
+    pub(crate) fn document(
+        &self,
+        text: String,
+        lines_before: usize,
+        document: Option<usize>,
+        quoted_numbers: Vec<Range<usize>>,
+    ) -> Source<'a> {
         let (name, folder) = (self.name.clone(), self.folder.clone());
-        Source { name, folder, content: SourceContent::Text(text.into()), lines_before, document }
+        Source { name, folder, content: SourceContent::Text(text.into()), lines_before, document, quoted_numbers }
+    }
+
+    /// Returns the byte ranges of numbers in quotes that were variables.
+    pub(crate) fn quoted_numbers(&self) -> &[Range<usize>] {
+        &self.quoted_numbers
     }
 
     /// Returns the number of the document in its file, from 1, if the file has several.

@@ -1066,6 +1066,24 @@ fn definitions_and_documents_yield_families_of_files() {
     }
 }
 
+/// `"${N}"` is YAML for formatters and other tools.
+#[test]
+fn a_variable_in_quotes_is_a_number() {
+    let text = RELU.replace("[2, 2]", "[\"${N:2}\", '${M:2}']").replace("args: [x]", "args: [\"x\"]");
+    let text = format!("name: '${{NAME:7}}'\n{}raw: {{fill: \"${{FILL:0}}\"}}\n", text.trim_start());
+    let folder = Folder::new(&[("model.yaml", RELU), ("quoted.yaml", &text)]);
+    assert!(serde_yaml::from_str::<serde_yaml::Value>(&text).is_ok());
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    folder.run(&["quoted.yaml", "-o", "out/"]).exits(0);
+    // Where a string is expected, it is one.
+    assert_eq!(folder.read("out/7.pte"), folder.read("model.pte"));
+    let text = text.replace("${M:2}", "${M:2}0").replace("'${NAME:7}'", "x");
+    folder.write("text.yaml", text);
+    folder.run(&["text.yaml", "-o", "out/"]).exits(1).stderr_contains("expected a size, found the string `20`");
+    folder.run(&["quoted.yaml", "-o", "out/", "-D", "N=x"]).exits(1).stderr_contains("found the string `x`");
+    folder.run(&["check", "quoted.yaml", "-D", "N=4"]).exits(0);
+}
+
 /// Messages of a file with one document have no number.
 #[test]
 fn messages_name_the_document_of_a_file_with_several() {

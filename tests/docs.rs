@@ -53,16 +53,15 @@ fn every_yaml_block_assembles() {
         let text = std::fs::read_to_string(&page).unwrap();
         for (line, block) in blocks(&text, "yaml") {
             let name = format!("{}:{line}", page.display());
-            let (block, _) = template::fill(&block, &Default::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
-            for (_, text) in template::documents(&block) {
-                let input = Source::yaml(&name, text, root());
-                let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+            let documents = pte_emit::documents(Source::yaml(&name, block, root()), &Default::default());
+            for source in documents.unwrap_or_else(|error| panic!("{error}")).sources {
+                let assembly = assemble(&source, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(assembly.warnings.to_string(), "", "{name}");
             }
             count += 1;
         }
     }
-    assert_eq!(count, 11);
+    assert_eq!(count, 12);
 }
 
 /// Runs the blocks in sequence in a folder with the examples, with the built binary for `pte-emit` and `cargo run --release --`.

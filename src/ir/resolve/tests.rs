@@ -58,7 +58,7 @@ pub(crate) fn tensors(yaml: &str) -> String {
 pub(crate) fn resolved(yaml: &str) -> Sample {
     let source = Source::yaml("test", yaml, ".");
     let resolved = parse(&source).and_then(resolve).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
-    let ir = super::super::decode::decode(super::super::tree::parse(yaml).unwrap()).0;
+    let ir = super::super::decode::decode(super::super::tree::parse(yaml).unwrap(), Default::default()).0;
     let names = super::resolve(&ir, std::path::Path::new(".")).unwrap().origins.values(0);
     Sample { program: resolved.program, names }
 }
