@@ -32,7 +32,7 @@ const COUNTS: [(&str, usize); 8] = [
     ("examples/malformed", 271),
     ("tests/golden/snapshots/annotate", 18),
     ("tests/golden/snapshots/commands", 9),
-    ("tests/golden/snapshots/errors", 363),
+    ("tests/golden/snapshots/errors", 364),
     ("tests/golden/upstream/bundled", 8),
     ("tests/golden/upstream/bytes", 28),
     ("tests/golden/upstream/serializer", 24),

@@ -164,14 +164,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             Action::JumpFalse { cond, to } => {
                 self.check_condition(cond);
-                let cond_value_index = self.argument(cond, None, "");
+                let cond_value_index = self.operand(cond);
                 let destination_instruction = match &to.value {
                     NameOrNumber::Number(number) => *number,
                     NameOrNumber::Name(name) => self.find_label(name, to.id, labels),
                 };
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction }
             }
-            Action::Free(value) => Instruction::FreeCall { value_index: self.argument(value, None, "") },
+            Action::Free(value) => Instruction::FreeCall { value_index: self.operand(value) },
         }
     }
 

@@ -332,12 +332,26 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value)),
             );
             let names = self.names.keys().copied();
-            let mut unknown =
-                unknown.label("expected a name under `values`").suggest_among(self.diagnostics.len(), name, names);
-            unknown.help.get_or_insert_with(|| format!("for a string, write {{string: {}}}", clipped(name)));
-            self.diagnostics.push(unknown);
+            let unknown = unknown.label("expected a name under `values`");
+            self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
         }
         found
+    }
+
+    /// Adds to the message about an unknown name, if it was just reported, that a string is written as a map. For a position where a
+    /// string is valid.
+    pub(super) fn suggest_string(&mut self, name: &str) {
+        if let Some(unknown) = self.diagnostics.last_mut().filter(|_| !self.names.contains_key(name)) {
+            unknown.help.get_or_insert_with(|| format!("for a string, write {{string: {}}}", clipped(name)));
+        }
+    }
+
+    /// Index of a value of which a string is none: the condition of a jump, or a value to release.
+    pub(super) fn operand(&mut self, literal: &At<Literal<'a>>) -> i32 {
+        match &literal.value {
+            Literal::Word(name) => self.read(name, literal.id),
+            _ => self.argument(literal, None, ""),
+        }
     }
 
     /// Index of a named value that an instruction reads.
@@ -469,7 +483,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     pub(super) fn output(&mut self, literal: &At<Literal<'a>>) -> i32 {
         let Literal::Word(name) = &literal.value else { return self.argument(literal, None, "") };
-        let Some(declaration) = self.find(name, literal.id) else { return 0 };
+        let Some(declaration) = self.find(name, literal.id) else {
+            self.suggest_string(name);
+            return 0;
+        };
         let base = self.base_of(declaration);
         let known = &mut self.declared[base];
         if !known.written && !known.reported && !self.wrong_outs {
