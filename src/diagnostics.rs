@@ -119,10 +119,13 @@ pub fn is_io(error: &io::Error) -> bool {
     !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge | UnexpectedEof)
 }
 
-/// Formats a count with a noun: `3 arguments`, `1 argument`.
-pub fn counted(count: impl Into<u64>, noun: &str) -> String {
-    let count = count.into();
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+/// Formats a count with a noun: `3 arguments`, `1 argument`, `0 entries`.
+pub fn counted(count: impl fmt::Display + PartialEq + From<u8>, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        _ if count == 1.into() => format!("{count} {noun}"),
+        Some(stem) => format!("{count} {stem}ies"),
+        None => format!("{count} {noun}s"),
+    }
 }
 
 /// Returns the name of a file in front of a message about it as a whole, with the number of a document, from 1, if the file has several.
@@ -320,6 +323,12 @@ mod tests {
         let expected =
             "m.yaml:2:5: error: unknown `x`: expected a number (help: did you mean `1`?)\nm.yaml: error: nothing fits";
         assert_eq!(report.to_string(), expected);
+    }
+
+    #[test]
+    fn one_is_singular() {
+        let all = [(0u64, "byte"), (1, "byte"), (2, "entry"), (1, "entry")].map(|(count, noun)| counted(count, noun));
+        assert_eq!(all, ["0 bytes", "1 byte", "2 entries", "1 entry"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::annotate::{self, AnnotateOptions};
 use crate::assembly::{self, Assembly, BundledFile};
 use crate::check::{self, DataFile, Findings, Profile};
 use crate::data::{BlobId, Origin, dedup};
+use crate::diagnostics::counted;
 use crate::diagnostics::{self, Severity};
 use crate::emitter::safetensors::{self, Safetensors};
 use crate::error::Error;
@@ -371,7 +372,8 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     errors.extend(assembly.patches_beyond_the_end().into_iter().map(|(number, patch, size)| {
         let patch =
             format!("patch of {} at offset {}", diagnostics::counted(patch.bytes.len() as u64, "byte"), patch.at);
-        let mut diagnostic = NodeDiagnostic::whole(format!("{patch} exceeds the file size of {size} bytes"));
+        let mut diagnostic =
+            NodeDiagnostic::whole(format!("{patch} exceeds the file size of {}", counted(size, "byte")));
         diagnostic.at = origins.patch(number);
         diagnostic
     }));
@@ -587,7 +589,8 @@ fn check_size(program: &Program, limit: u64) -> Result<(), Vec<LayoutError>> {
     }
     let largest = program.blob_references().max_by_key(|(_, blob)| program.blob(*blob).len);
     let message = format!(
-        "the data have {total} bytes in total, more than the limit of {limit}, which the option max-size raises"
+        "the data have {} in total, more than the limit of {limit}, which the option max-size raises",
+        counted(total, "byte")
     );
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
 }
@@ -605,7 +608,8 @@ fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), V
     let external = external.map(|(number, data)| (Element::ExternalData(number), data.alignment));
     let largest = named.chain(external).max_by_key(|(_, alignment)| *alignment).filter(|(_, alignment)| *alignment > 1);
     let message = format!(
-        "the data and their padding have {total} bytes in total, more than the limit of {limit}, which the option max-size raises"
+        "the data and their padding have {} in total, more than the limit of {limit}, which the option max-size raises",
+        counted(total, "byte")
     );
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
 }

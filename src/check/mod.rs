@@ -183,7 +183,7 @@ fn program_at(
         if let Ok(mut found) = model {
             external.set_data(&mut found.program);
             let locate = path::locator(bytes, prefix, start, &found.program);
-            semantics::check(&found.program, options, &mut findings, &locate);
+            semantics::check(&found.program, &options.operators, &options.reported, &mut findings, &locate);
             xnnpack::check(&found.program, len, external, &mut findings, &locate);
             if options.data {
                 let all = options.with.iter().fold(len, |sum, file| sum.saturating_add(file.len));

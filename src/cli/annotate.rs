@@ -7,6 +7,7 @@ use clap::{Args, ColorChoice, ValueEnum};
 
 use super::exit::{Exit, Failure};
 use super::io;
+use super::stdout;
 use crate::annotate::{AnnotateOptions, AnnotatePart};
 
 /// Arguments of `annotate`.
@@ -50,7 +51,7 @@ pub fn run(arguments: &AnnotateArguments, color: ColorChoice) -> Result<Exit, Fa
     let colours = io::colours(color, &std::io::stdout());
     let options = AnnotateOptions { range: arguments.range.clone(), only, json: arguments.json, colours };
     let mut failed = None;
-    let written = io::write_to_stdout(source.name(), |out| {
+    let written = stdout::write(source.name(), |out| {
         crate::annotate(&source, &options, out).map_err(|error| {
             let kind = error.io_kind().unwrap_or(std::io::ErrorKind::InvalidData);
             failed = Some(error);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::{IsTerminal, stdout};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches};
@@ -12,10 +12,12 @@ use super::exit::{Exit, Failure};
 use super::formats::{OutputContent, OutputFormat, OutputName};
 use super::io::{self, Definitions, Messages, STREAM};
 use super::outputs::{NewFolder, Outputs, Stream};
+use super::stdout;
 use super::summary;
 use crate::assembly::Assembly;
 use crate::check::{Findings, RuleSeverity, ValidatorOptions};
 use crate::data::workers;
+use crate::diagnostics::counted;
 use crate::error::Error;
 use crate::layout::Shards;
 use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue, parse_bytes};
@@ -171,8 +173,11 @@ fn assemble_input<'a>(
     };
     let count = documents.len();
     if count > 1 && !arguments.output.as_ref().is_some_and(|output| output.is_dir()) {
-        let message =
-            format!("{} has {count} documents, which need an output folder; add `-o FOLDER`", input.display());
+        let message = format!(
+            "{} has {}, which need an output folder; add `-o FOLDER`",
+            input.display(),
+            counted(count, "document")
+        );
         return failed(Failure::Usage(message));
     }
     Box::new(documents.into_iter().zip(1..).map(move |(source, number)| {
@@ -255,8 +260,10 @@ impl AssembleArguments {
                 ));
             }
             None if self.inputs.len() > 1 => return usage("several inputs need an output folder; add `-o FOLDER`"),
-            None if stdout().is_terminal() => return usage("cannot write a binary file to a terminal; add `-o FILE`"),
-            Some(output) if output.as_os_str() == STREAM && stdout().is_terminal() => {
+            None if std::io::stdout().is_terminal() => {
+                return usage("cannot write a binary file to a terminal; add `-o FILE`");
+            }
+            Some(output) if output.as_os_str() == STREAM && std::io::stdout().is_terminal() => {
                 return usage("cannot write a binary file to a terminal; redirect standard output, or use `-o FILE`");
             }
             Some(_) | None => {}
@@ -527,7 +534,7 @@ fn write(input: &str, files: &[(Option<PathBuf>, OutputContent<'_>)], bar: &Prog
                 let written = outputs.write(target, content.size, &progress, |out| content.write(out));
                 written.map_err(|error| Failure::writing(input, &error))?;
             }
-            None => io::write_to_stdout(input, |out| content.write(&mut Stream::new(out, &progress)))?,
+            None => stdout::write(input, |out| content.write(&mut Stream::new(out, &progress)))?,
         }
     }
     Ok(outputs)

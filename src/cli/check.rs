@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
+use super::stdout;
 use crate::check::{self, Findings, Profile, RuleSeverity, ValidatorOptions};
 use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
@@ -127,7 +128,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     }
     let out =
         if arguments.json { document(&validated, &unread, total) } else { lines(&validated, unread.len(), total) };
-    io::write_to_stdout("", |to| to.write_all(out.as_bytes())).map(|()| worst)
+    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
 impl CheckArguments {

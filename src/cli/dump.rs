@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::exit::{Exit, Failure};
 use super::io::{self, STREAM};
 use super::outputs::Outputs;
+use super::stdout;
 use crate::error::Error;
 use crate::printer::{LargeData, PrintOptions};
 
@@ -66,7 +67,7 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
             let written = written.and_then(|()| outputs.commit());
             written.map_err(|error| Failure::writing(source.name(), &error))?;
         }
-        None => io::write_to_stdout(source.name(), |out| out.write_all(text))?,
+        None => stdout::write(source.name(), |out| out.write_all(text))?,
     }
     match printed.difference {
         Some(why) if arguments.exact => {

@@ -12,6 +12,7 @@ mod io;
 pub mod outputs;
 pub mod render;
 mod schema;
+mod stdout;
 mod summary;
 
 use std::process::ExitCode;
@@ -76,7 +77,7 @@ fn print_text(text: &clap::Error) -> Exit {
     let color = ColorChoice::Auto;
     let rendered = text.render();
     let text = if io::colours(color, &std::io::stdout()) { rendered.ansi().to_string() } else { rendered.to_string() };
-    let written = io::write_to_stdout("", |out| out.write_all(text.as_bytes()));
+    let written = stdout::write("", |out| out.write_all(text.as_bytes()));
     written.map_or_else(|failure| failure.report(&io::Messages::new(color)), |()| Exit::Ok)
 }
 

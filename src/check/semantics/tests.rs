@@ -9,9 +9,9 @@ use std::sync::Arc;
 use super::super::finding::{Findings, Location};
 use super::super::rules::{Profile, RULES, RuleSeverity};
 use super::check;
-use crate::check::ValidatorOptions;
 use crate::data::Origin;
 use crate::format::ScalarType;
+use crate::operators::OperatorSet;
 use crate::program::{
     Args, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, Program, Tensor, TensorData,
 };
@@ -29,11 +29,13 @@ fn program(method: &str) -> Program {
 
 fn found(program: &Program) -> Vec<(&'static str, String)> {
     let mut findings = Findings::new(Profile::Strict);
-    let mut options = ValidatorOptions::default();
-    let set = &mut options.operators;
+    let mut set = OperatorSet::new();
     set.add("mine::many.out self:T a:f[]? b:b[] c:T[] d:T?[] e:s f:m? out:T! more:T!\nmine::count self:T -> i")
         .unwrap();
-    check(program, &options, &mut findings, &|element| Location { offset: None, path: element.path(program) });
+    check(program, &set, &BTreeSet::new(), &mut findings, &|element| Location {
+        offset: None,
+        path: element.path(program),
+    });
     findings.list().iter().map(|finding| (finding.rule.id, finding.location.path.clone())).collect()
 }
 
@@ -567,7 +569,7 @@ fn unusual_programs_are_accepted() {
     for (what, edit) in edits {
         let program = edited(&text, *edit);
         let mut findings = Findings::new(Profile::Strict);
-        check(&program, &ValidatorOptions::default(), &mut findings, &|element| Location {
+        check(&program, &OperatorSet::new(), &BTreeSet::new(), &mut findings, &|element| Location {
             offset: None,
             path: element.path(&program),
         });

@@ -25,7 +25,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let expected =
                 signature.args.len() + usize::from(signature.result.is_some() || signature.outs().next().is_some());
             if args.len() != expected {
-                let message = format!("the stack of {} has {expected} entries, {} are given", name.value, args.len());
+                let message =
+                    format!("the stack of {} has {}, found {}", name.value, counted(expected, "entry"), args.len());
                 let warning = NodeDiagnostic::warning(name.id, message).label("the runtime rejects this call");
                 self.diagnostics.push(warning.help("list the written values in `out:` to have the stack completed"));
             }
@@ -151,7 +152,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let takes = signature.ins().count();
         if let Some(extra) = args.get(takes) {
             let takes = counted(takes as u64, "argument");
-            let message = format!("{} takes {takes}, {} are given", name.value, args.len());
+            let message = format!("{} takes {takes}, found {}", name.value, args.len());
             let help = "with `out`, the outs are not listed among the arguments";
             self.diagnostics.push(NodeDiagnostic::error(extra.id, message).label("one too many").help(help));
         }

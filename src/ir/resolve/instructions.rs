@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::literals::describe;
 use super::method::MethodResolver;
 use crate::diagnostics::clipped;
+use crate::diagnostics::counted;
 use crate::ir::NodeDiagnostic;
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use crate::ir::tree::NodeId;
@@ -54,7 +55,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let last = traces.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
             if !(last..=traces.len()).contains(&count) {
                 let expected = format!("expected {last} to {}", traces.len());
-                self.error(id, format!("{count} stack traces of {} instructions", traces.len()), expected);
+                self.error(id, format!("{count} stack traces of {}", counted(traces.len(), "instruction")), expected);
             }
             traces.truncate(count);
         }

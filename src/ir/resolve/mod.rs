@@ -21,6 +21,7 @@ use super::data::{self, DataRequest, Finder};
 use super::document::{self, At, ParsedDocument};
 use super::tree::NodeId;
 use crate::diagnostics::Severity;
+use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::format::serializer::PROGRAM_VERSION;
 use crate::ir::NodeDiagnostic;
@@ -239,9 +240,12 @@ fn named_data<'d, 'a>(
 
 fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> NodeDiagnostic {
     let expected = crate::program::nbytes(scalar_type, sizes)
-        .map_or("more bytes than can be counted".into(), |n| format!("{n} bytes"));
-    NodeDiagnostic::error(at, format!("the data have {found} bytes, {scalar_type} {sizes:?} has {expected}"))
-        .label(format!("expected {expected}"))
+        .map_or("more bytes than can be counted".into(), |n| format!("{}", counted(n, "byte")));
+    NodeDiagnostic::error(
+        at,
+        format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")),
+    )
+    .label(format!("expected {expected}"))
 }
 
 #[cfg(test)]
