@@ -491,7 +491,7 @@ impl<'p> MethodPrinter<'p> {
 
     fn chains(&self, out: &mut String) {
         let chains = self.plan.chains.as_deref().unwrap_or_default();
-        let empty = |list: &Option<Vec<i32>>| list.as_ref().is_some_and(Vec::is_empty);
+        let empty = |list: &Option<Vec<i32>>| list.as_ref().is_none_or(Vec::is_empty);
         if let [chain] = chains
             && empty(&chain.inputs)
             && empty(&chain.outputs)

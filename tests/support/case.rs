@@ -31,7 +31,7 @@ const COUNTS: [(&str, usize); 8] = [
     ("examples", 30),
     ("examples/malformed", 271),
     ("tests/golden/snapshots/annotate", 18),
-    ("tests/golden/snapshots/commands", 9),
+    ("tests/golden/snapshots/commands", 10),
     ("tests/golden/snapshots/errors", 364),
     ("tests/golden/upstream/bundled", 8),
     ("tests/golden/upstream/bytes", 28),
