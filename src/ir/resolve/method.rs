@@ -178,7 +178,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     let known = &mut self.declared[*declaration];
                     if input && known.is_input {
                         let duplicate = NodeDiagnostic::error(item.id, format!("duplicate input `{name}`"));
-                        self.diagnostics.push(duplicate.label("duplicate"));
+                        let duplicate = duplicate.label("duplicate: for the runtime both are one tensor, set twice");
+                        let help = "declare a value for each input, as the exporter does; {index: N} refers to one again on purpose";
+                        self.diagnostics.push(duplicate.help(help));
                     }
                     known.is_input |= input;
                     known.is_output |= !input;
