@@ -287,11 +287,7 @@ fn check_quantization(
         }
         if channels.is_some_and(|channels| tensor.shape_dynamism == 0 && count(sizes(tensor)) != channels) {
             let expected = channels.unwrap_or_default();
-            report(
-                position,
-                format!("{}", counted(count(sizes(tensor)), "element")),
-                format!("{expected}, one per channel"),
-            );
+            report(position, counted(count(sizes(tensor)), "element"), format!("{expected}, one per channel"));
         }
     }
 }

@@ -394,7 +394,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let available = length.checked_sub(offset);
         let len = size.or(available).filter(|len| Some(*len) <= available);
         let Some(len) = len else {
-            let requested = size.map_or("the rest".to_owned(), |size| format!("{}", counted(size, "byte")));
+            let requested = size.map_or("the rest".to_owned(), |size| counted(size, "byte"));
             let message = format!(
                 "{} has {}: too short for {requested} from byte {offset}",
                 path.display(),

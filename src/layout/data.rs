@@ -100,9 +100,8 @@ impl<'a> Collector<'a> {
                         nbytes => nbytes == Some(self.size(blob)),
                     };
                     if !fits {
-                        let expected = tensor
-                            .nbytes()
-                            .map_or("an unknown number of bytes".into(), |n| format!("{}", counted(n, "byte")));
+                        let expected =
+                            tensor.nbytes().map_or("an unknown number of bytes".into(), |n| counted(n, "byte"));
                         self.error(
                             at,
                             format!("the tensor has {expected}, its data have {}", counted(self.size(blob), "byte")),

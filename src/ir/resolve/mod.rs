@@ -240,7 +240,7 @@ fn named_data<'d, 'a>(
 
 fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> NodeDiagnostic {
     let expected = crate::program::nbytes(scalar_type, sizes)
-        .map_or("more bytes than can be counted".into(), |n| format!("{}", counted(n, "byte")));
+        .map_or("more bytes than can be counted".into(), |n| counted(n, "byte"));
     NodeDiagnostic::error(
         at,
         format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")),
