@@ -4,6 +4,7 @@
 mod input;
 mod verifier;
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{self, Read, Write};
@@ -32,7 +33,7 @@ fn pipeline(count: usize, rounds: usize) {
     let json = json(&yaml);
     let tree = || tree::parse(&yaml).expect("valid YAML");
     let parsed = tree();
-    let (document, _) = decode::decode(parsed.clone());
+    let (document, _) = decode::decode(parsed.clone(), HashMap::new());
     let resolved = resolve::resolve(&document, &FileAccess::default()).expect("valid names");
     let same = dedup::find(&resolved.program.blobs).expect("no data files");
     let options = layout::LayoutConfig::default();
@@ -43,7 +44,10 @@ fn pipeline(count: usize, rounds: usize) {
         ("whole run from YAML", Box::new(|| drop(black_box(whole(&yaml))))),
         ("parse JSON", Box::new(|| drop(black_box(tree::parse(&json).expect("valid JSON"))))),
         ("whole run from JSON", Box::new(|| drop(black_box(whole(&json))))),
-        ("decode, from a copy of the tree", Box::new(|| drop(black_box(decode::decode(parsed.clone()))))),
+        (
+            "decode, from a copy of the tree",
+            Box::new(|| drop(black_box(decode::decode(parsed.clone(), HashMap::new())))),
+        ),
         ("copy of the tree", Box::new(|| drop(black_box(parsed.clone())))),
         ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, &FileAccess::default()))))),
         ("plan memory", Box::new(|| drop(black_box(memory::plan(0, execution_plan))))),

@@ -2,6 +2,7 @@
 //!
 //! Data are read when a file is written. Names and paths of the files are up to the caller.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use crate::data::Blob;
@@ -56,6 +57,8 @@ pub struct Assembly {
     pub name: Option<String>,
     /// Warnings about the source.
     pub warnings: Report,
+    /// Names of unknown operators that [`Assembly::warnings`] reports.
+    pub(crate) reported_operators: BTreeSet<String>,
     program_file: Option<EmittedFile>,
     data_files: Vec<EmittedFile>,
 }
@@ -225,8 +228,18 @@ pub fn emit(
         let place = |len| layout::file::flat_tensor(len, &file.segments, &options).ok_or_else(too_large);
         data_files.push(emit_file(overrides, values, &mut report, emit, place)?);
     }
-    let (name, warnings) = (None, Report::default());
-    let assembly = Assembly { program, plan, options, tests, overrides, name, warnings, program_file, data_files };
+    let assembly = Assembly {
+        program,
+        plan,
+        options,
+        tests,
+        overrides,
+        name: None,
+        warnings: Report::default(),
+        reported_operators: BTreeSet::new(),
+        program_file,
+        data_files,
+    };
     Ok((assembly, report))
 }
 

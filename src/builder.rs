@@ -580,8 +580,10 @@ impl Resolved<'_> {
         match resolved {
             Ok(resolved) => {
                 let messages = resolved.diagnostics.into_iter().map(|message| builder.describe(message)).collect();
+                let reported_operators = resolved.reported_operators;
                 let mut resolved = Resolved::from(resolved.program);
                 resolved.messages = messages;
+                resolved.reported_operators = reported_operators;
                 Ok(resolved)
             }
             Err(messages) => {

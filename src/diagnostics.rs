@@ -119,10 +119,18 @@ pub fn is_io(error: &io::Error) -> bool {
     !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge | UnexpectedEof)
 }
 
-/// Formats a count with a noun: `3 arguments`, `1 argument`.
-pub fn counted(count: impl Into<u64>, noun: &str) -> String {
-    let count = count.into();
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+/// Formats a count with a noun: `3 arguments`, `1 argument`, `0 entries`.
+pub fn counted(count: impl fmt::Display + PartialEq + From<u8>, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        _ if count == 1.into() => format!("{count} {noun}"),
+        Some(stem) => format!("{count} {stem}ies"),
+        None => format!("{count} {noun}s"),
+    }
+}
+
+/// Returns the name of a file in front of a message about it as a whole, with the number of a document, from 1, if the file has several.
+pub(crate) fn label(name: &str, document: Option<usize>) -> String {
+    document.map_or_else(|| name.to_owned(), |number| format!("{name}: document {number}"))
 }
 
 /// Returns true for a character that could forge or hide lines of a terminal or a log: control characters, line breaks, and characters
@@ -208,6 +216,8 @@ pub struct Report {
     pub text: String,
     /// Lines of the file before `text`.
     lines_before: usize,
+    /// Number of the document in its file, from 1, if the file has several.
+    document: Option<usize>,
 }
 
 impl Report {
@@ -219,12 +229,26 @@ impl Report {
             diagnostics,
             text: if has_position { text.to_owned() } else { String::new() },
             lines_before: 0,
+            document: None,
         }
     }
 
-    /// States that the text follows `lines` lines of its file.
-    pub(crate) fn after(self, lines: usize) -> Report {
-        Report { lines_before: lines, ..self }
+    /// States that the text follows `lines` lines of its file, and is its document of a number.
+    pub(crate) fn after(self, lines: usize, document: Option<usize>) -> Report {
+        Report { lines_before: lines, document, ..self }
+    }
+
+    /// Returns the name in front of messages about the source as a whole.
+    pub(crate) fn label(&self) -> String {
+        label(&self.name, self.document)
+    }
+
+    /// Returns a message, after the number of the document if the file has several.
+    pub(crate) fn message<'d>(&self, diagnostic: &'d Diagnostic) -> Cow<'d, str> {
+        match self.document {
+            Some(number) => Cow::Owned(format!("document {number}: {}", diagnostic.message)),
+            None => Cow::Borrowed(&diagnostic.message),
+        }
     }
 
     /// Returns true if a message is an error.
@@ -262,7 +286,7 @@ impl fmt::Display for Report {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
             };
-            write!(f, "{severity}: {}", escaped(&diagnostic.message))?;
+            write!(f, "{severity}: {}", escaped(&self.message(diagnostic)))?;
             if !diagnostic.label.is_empty() {
                 write!(f, ": {}", escaped(&diagnostic.label))?;
             }
@@ -299,6 +323,12 @@ mod tests {
         let expected =
             "m.yaml:2:5: error: unknown `x`: expected a number (help: did you mean `1`?)\nm.yaml: error: nothing fits";
         assert_eq!(report.to_string(), expected);
+    }
+
+    #[test]
+    fn one_is_singular() {
+        let all = [(0u64, "byte"), (1, "byte"), (2, "entry"), (1, "entry")].map(|(count, noun)| counted(count, noun));
+        assert_eq!(all, ["0 bytes", "1 byte", "2 entries", "1 entry"]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::annotate::{self, AnnotateOptions};
 use crate::assembly::{self, Assembly, BundledFile};
 use crate::check::{self, DataFile, Findings, Profile};
 use crate::data::{Blob, BlobId, Origin, dedup};
+use crate::diagnostics::counted;
 use crate::diagnostics::{self, Severity};
 use crate::emitter::safetensors::{self, Safetensors};
 use crate::error::Error;
@@ -92,6 +93,8 @@ pub struct Resolved<'s> {
     origins: Origins<'s>,
     /// Warnings so far.
     pub(crate) messages: Vec<NodeDiagnostic>,
+    /// Names of unknown operators that a warning reports.
+    pub(crate) reported_operators: BTreeSet<String>,
 }
 
 /// Program with the offsets of all its data: the result of [`plan`]; [`parse`] has an example.
@@ -127,13 +130,22 @@ pub struct Documents<'s> {
 pub fn documents<'s>(source: Source<'s>, definitions: &BTreeMap<String, String>) -> Result<Documents<'s>, Error> {
     let text = source.text().unwrap_or_default();
     let filled = ir::template::fill(text, definitions);
-    let (filled, used) = filled
+    let ir::template::Expansion { text: filled, used, quoted_numbers } = filled
         .map_err(|errors| source.about().error(errors.into_iter().map(ir::tree::SyntaxError::diagnostic).collect()))?;
     let used = used.into_iter().map(str::to_owned).collect();
     let documents = ir::template::documents(&filled);
     let is_whole = matches!((&filled, &documents[..]), (Cow::Borrowed(_), [_]));
-    let parts = (!is_whole)
-        .then(|| documents.iter().map(|(lines, text)| source.document((*text).to_owned(), *lines)).collect());
+    let number = |index: usize| (documents.len() > 1).then_some(index + 1);
+    let mut start = 0;
+    let part = |(index, (lines, text)): (usize, &(usize, &str))| {
+        // The documents are adjacent.
+        let range = start..start + text.len();
+        start = range.end;
+        let quoted = quoted_numbers.iter().filter(|quoted| range.contains(&quoted.start));
+        let quoted = quoted.map(|quoted| quoted.start - range.start..quoted.end - range.start).collect();
+        source.document((*text).to_owned(), *lines, number(index), quoted)
+    };
+    let parts = (!is_whole).then(|| documents.iter().enumerate().map(part).collect());
     Ok(Documents { sources: parts.unwrap_or_else(|| vec![source]), used })
 }
 
@@ -170,7 +182,9 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
         return Err(Error::input(source.name(), "expected YAML or JSON, found a binary file"));
     };
     let syntax = |error: ir::tree::SyntaxError| source.about().error(vec![error.diagnostic()]);
-    let (document, messages) = ir::decode::decode(ir::tree::parse(text).map_err(syntax)?);
+    let mut tree = ir::tree::parse(text).map_err(syntax)?;
+    let strings = ir::template::unquote(&mut tree, text, source.quoted_numbers());
+    let (document, messages) = ir::decode::decode(tree, strings);
     if messages.iter().any(|message| message.severity == Severity::Error) {
         // Resolving would report names of undecoded nodes as unknown.
         return Err(Error::new(source.about().report_nodes(messages)));
@@ -199,6 +213,7 @@ pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
         source,
         origins: resolved.origins,
         messages,
+        reported_operators: resolved.reported_operators,
     })
 }
 
@@ -266,6 +281,7 @@ impl From<Program> for Resolved<'_> {
             source: SourceText::default(),
             origins: Origins::default(),
             messages: Vec::new(),
+            reported_operators: BTreeSet::new(),
         }
     }
 }
@@ -276,7 +292,7 @@ impl Resolved<'_> {
     }
 
     fn io(&self, error: &io::Error) -> Error {
-        Error::io(self.source.name, "", error)
+        Error::io(&self.source.label(), "", error)
     }
 
     /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source
@@ -365,7 +381,8 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     errors.extend(assembly.patches_beyond_the_end().into_iter().map(|(number, patch, size)| {
         let patch =
             format!("patch of {} at offset {}", diagnostics::counted(patch.bytes.len() as u64, "byte"), patch.at);
-        let mut diagnostic = NodeDiagnostic::whole(format!("{patch} exceeds the file size of {size} bytes"));
+        let mut diagnostic =
+            NodeDiagnostic::whole(format!("{patch} exceeds the file size of {}", counted(size, "byte")));
         diagnostic.at = origins.patch(number);
         diagnostic
     }));
@@ -380,6 +397,7 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     messages.sort_by_key(|message| message.at);
     assembly.warnings = resolved.source.report_nodes(messages);
     assembly.name = resolved.name;
+    assembly.reported_operators = resolved.reported_operators;
     Ok(assembly)
 }
 
@@ -439,7 +457,7 @@ impl Assembly {
 
     /// Returns an error about the source.
     fn error(&self, error: &io::Error) -> Error {
-        Error::io(&self.warnings.name, "", error)
+        Error::io(&self.warnings.label(), "", error)
     }
 }
 
@@ -526,14 +544,14 @@ pub struct CheckOptions {
 /// # Errors
 /// A file that cannot be read; invalid YAML. Findings are not errors.
 pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
-    let unreadable = |error: io::Error| Error::io(source.name(), "", &error);
+    let unreadable = |error: io::Error| Error::io(&source.label(), "", &error);
     let open = |path: &PathBuf| {
         let name = path.display().to_string();
         DataFile::open(&name, &Origin::File(path.as_path().into())).map_err(|error| Error::io(&name, "", &error))
     };
     let with = options.with.iter().map(open).collect::<Result<_, Error>>()?;
     let (profile, data, operators) = (options.profile, options.data, options.operators.clone());
-    let rules = check::ValidatorOptions { profile, with, data, operators };
+    let rules = check::ValidatorOptions { profile, with, data, operators, ..check::ValidatorOptions::default() };
     match source.content() {
         SourceContent::Binary(origin) => Ok(vec![check::file(origin, &rules).map_err(unreadable)?]),
         SourceContent::Text(_) => {
@@ -591,7 +609,8 @@ fn check_size(resolved: &Resolved<'_>, limit: u64) -> Result<(), Vec<LayoutError
     let other = other.into_iter().map(|size| (size, Element::Program));
     let largest = references.chain(tests).chain(other).max_by_key(|(size, _)| *size);
     let message = format!(
-        "the data have {total} bytes in total, more than the limit of {limit}, which the option max-size raises"
+        "the data have {} in total, more than the limit of {limit}, which the option max-size raises",
+        counted(total, "byte")
     );
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(_, element)| element), message)])
 }
@@ -614,7 +633,8 @@ fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), V
     let external = external.map(|(number, data)| (Element::ExternalData(number), data.alignment));
     let largest = named.chain(external).max_by_key(|(_, alignment)| *alignment).filter(|(_, alignment)| *alignment > 1);
     let message = format!(
-        "the data and their padding have {total} bytes in total, more than the limit of {limit}, which the option max-size raises"
+        "the data and their padding have {} in total, more than the limit of {limit}, which the option max-size raises",
+        counted(total, "byte")
     );
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
 }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::data::{Blob, Origin};
-use crate::diagnostics::{Diagnostic, Report};
+use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
 use crate::format::{Format, container};
 use crate::ir::files::FileAccess;
@@ -40,6 +41,10 @@ pub struct Source<'a> {
     content: SourceContent<'a>,
     /// Lines of the file before the text, which is a later document of the file.
     lines_before: usize,
+    /// Number of the document in its file, from 1, if the file has several.
+    document: Option<usize>,
+    /// Byte ranges of numbers in quotes that were variables.
+    quoted_numbers: Vec<Range<usize>>,
 }
 
 /// The text of a source, for messages about it.
@@ -48,9 +53,15 @@ pub(crate) struct SourceText<'s> {
     pub(crate) name: &'s str,
     text: &'s str,
     lines_before: usize,
+    document: Option<usize>,
 }
 
 impl SourceText<'_> {
+    /// Name of the source in a message about it as a whole.
+    pub(crate) fn label(self) -> String {
+        diagnostics::label(self.name, self.document)
+    }
+
     /// Creates an error of these messages.
     pub(crate) fn error(self, diagnostics: Vec<Diagnostic>) -> Error {
         Error::new(self.report(diagnostics))
@@ -58,7 +69,7 @@ impl SourceText<'_> {
 
     /// Creates a report of these messages.
     pub(crate) fn report(self, diagnostics: Vec<Diagnostic>) -> Report {
-        Report::new(self.name, self.text, diagnostics).after(self.lines_before)
+        Report::new(self.name, self.text, diagnostics).after(self.lines_before, self.document)
     }
 
     /// Creates a report of messages about nodes.
@@ -80,8 +91,8 @@ impl<'a> Source<'a> {
         text: impl Into<Cow<'a, str>>,
         folder: impl Into<PathBuf>,
     ) -> Source<'a> {
-        let files = FileAccess::of_folder(folder);
-        Source { name: name.into(), files, content: SourceContent::Text(text.into()), lines_before: 0 }
+        let (name, files, content) = (name.into(), FileAccess::of_folder(folder), SourceContent::Text(text.into()));
+        Source { name, files, content, lines_before: 0, document: None, quoted_numbers: Vec::new() }
     }
 
     /// Source of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
@@ -97,8 +108,8 @@ impl<'a> Source<'a> {
     }
 
     pub(crate) fn of_origin(name: impl Into<Cow<'a, str>>, origin: Origin) -> Source<'a> {
-        let files = FileAccess::default();
-        Source { name: name.into(), files, content: SourceContent::Binary(origin), lines_before: 0 }
+        let (name, files, content) = (name.into(), FileAccess::default(), SourceContent::Binary(origin));
+        Source { name, files, content, lines_before: 0, document: None, quoted_numbers: Vec::new() }
     }
 
     /// Opens a file. Binary formats are recognized by their first bytes, and read lazily; all other files are read as YAML, with paths
@@ -186,15 +197,39 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns a source with the same name and folder: a document behind `lines_before` lines of the file.
-    pub(crate) fn document(&self, text: String, lines_before: usize) -> Source<'a> {
+    /// Returns a source with the same name and folder: a document behind `lines_before` lines of the file, with its number if the file
+    /// has several, and the ranges of [`Source::quoted_numbers`].
+    pub(crate) fn document(
+        &self,
+        text: String,
+        lines_before: usize,
+        document: Option<usize>,
+        quoted_numbers: Vec<Range<usize>>,
+    ) -> Source<'a> {
         let (name, files) = (self.name.clone(), self.files.clone());
-        Source { name, files, content: SourceContent::Text(text.into()), lines_before }
+        Source { name, files, content: SourceContent::Text(text.into()), lines_before, document, quoted_numbers }
+    }
+
+    /// Returns the byte ranges of numbers in quotes that were variables.
+    pub(crate) fn quoted_numbers(&self) -> &[Range<usize>] {
+        &self.quoted_numbers
+    }
+
+    /// Returns the number of the document in its file, from 1, if the file has several.
+    #[cfg(feature = "cli")]
+    pub(crate) fn document_number(&self) -> Option<usize> {
+        self.document
+    }
+
+    /// Returns the name in a message about the source as a whole: with the number of the document, if the file has several.
+    pub(crate) fn label(&self) -> String {
+        self.about().label()
     }
 
     /// Returns the text for messages; it is empty for a binary file.
     pub(crate) fn about(&self) -> SourceText<'_> {
-        SourceText { name: &self.name, text: self.text().unwrap_or_default(), lines_before: self.lines_before }
+        let (text, lines_before) = (self.text().unwrap_or_default(), self.lines_before);
+        SourceText { name: &self.name, text, lines_before, document: self.document }
     }
 
     pub(crate) fn content(&self) -> &SourceContent<'a> {

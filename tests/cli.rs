@@ -136,6 +136,64 @@ fn files_that_the_runtime_rejects_are_written_with_a_warning() {
 }
 
 #[test]
+fn denied_warnings_are_errors() {
+    let suspicious = RELU.replace("inputs: [x]", "inputs: [x, y]");
+    let folder = Folder::new(&[("model.yaml", RELU), ("x.yaml", &with_warning()), ("suspicious.yaml", &suspicious)]);
+    folder.run(&["x.yaml", "-o", "x.pte", "-q"]).exits(0);
+    fs::create_dir(folder.path().join("out")).unwrap();
+    let names = folder.names();
+    let denied = "denied by `--deny-warnings`: no output is written";
+    for arguments in [
+        &["x.yaml", "-o", "out/y.pte"][..],
+        &["x.yaml"],
+        &["model.yaml", "-o", "out/y.pte", "--external-data"],
+        &["model.yaml", "-o", "out/y.pte", "-D", "N=1"],
+        &["model.yaml", "-D", "N=1"],
+        &["x.yaml", "model.yaml", "-o", "out", "-D", "N=1"],
+    ] {
+        let done = folder.run(&[arguments, &["--deny-warnings", "-q"]].concat()).exits(1);
+        assert!(done.stdout.is_empty(), "{arguments:?}");
+        done.stderr_contains("warning: ").stderr_contains(denied);
+        assert_eq!(folder.names(), names, "{arguments:?}");
+    }
+    for arguments in [&["check", "x.yaml"][..], &["check", "suspicious.yaml"], &["check", "model.yaml", "-D", "N=1"]] {
+        folder.run(arguments).exits(0);
+        folder.run(&[arguments, &["--deny-warnings"]].concat()).exits(1);
+    }
+    folder.run(&["check", "model.yaml", "--deny-warnings"]).exits(0);
+    folder
+        .run(&["model.yaml", "x.yaml", "-o", "out", "--deny-warnings"])
+        .exits(1)
+        .stderr_contains("error: 1 warning, ");
+    assert!(folder.names().contains(&"out/model.pte".to_owned()) && !folder.names().contains(&"out/x.pte".to_owned()));
+}
+
+/// Once per operator, however many calls and methods there are; `--ops` declares it.
+#[test]
+fn an_unknown_operator_is_one_warning_of_every_command() {
+    let calls = RELU.replace("aten::relu.out", "mine::scale.out");
+    let twice = format!("{calls}{}", calls.replace("forward", "backward").replace("\nmethods:\n", ""));
+    let folder = Folder::new(&[("mine.yaml", &twice), ("typo.yaml", &twice.replace("mine::scale", "aten::rleu"))]);
+    folder.write("ops", "mine::scale.out self:T out:T!\n");
+    folder.run(&["mine.yaml", "-o", "mine.pte", "-q"]).exits(0);
+    let count = |done: Done| {
+        let all = format!("{}{}", String::from_utf8_lossy(&done.stdout), done.stderr);
+        ["unknown operator", "registers no operator"].map(|message| all.matches(message).count())
+    };
+    for (input, expected) in [("mine.yaml", [1, 0]), ("typo.yaml", [0, 1]), ("mine.pte", [1, 0])] {
+        for output in [&["-o", "out.pte"][..], &["-o", "out.bpte"]] {
+            assert_eq!(count(folder.run(&[&[input], output].concat()).exits(0)), expected, "{input} {output:?}");
+        }
+        let done = folder.run(&["check", input]).exits(0);
+        assert!(String::from_utf8_lossy(&done.stdout).contains("0 errors, 1 warning, 0 notes"), "{input}");
+        assert_eq!(count(done), expected, "{input}");
+    }
+    for arguments in [&["check", "mine.yaml"][..], &["check", "mine.pte"], &["mine.yaml", "-o", "out.pte"]] {
+        folder.run(&[arguments, &["--ops", "ops", "--deny-warnings"]].concat()).exits(0);
+    }
+}
+
+#[test]
 fn an_invalid_command_line_exits_with_2() {
     let folder = Folder::new(&[("model.yaml", RELU)]);
     folder.run(&[]).exits(2);
@@ -315,14 +373,46 @@ fn standard_input_can_be_read_only_once() {
     folder.run_with_stdin(&["-", "-", "-o", "out"], RELU).exits(2);
 }
 
+/// As of `| head`: the output is incomplete, which is no success, but the reader knows it.
 #[test]
-fn a_closed_pipe_is_not_an_error() {
-    let folder = Folder::new(&[]);
-    let big = "named_data: {a: {fill: 0, size: 16M}}\n";
-    folder.write("big.yaml", big);
-    let mut child = folder.command(&["big.yaml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    Done::of(&["big.yaml | true"], child.wait_with_output().unwrap()).exits(0);
+fn a_closed_pipe_exits_with_3_without_a_message() {
+    let folder = Folder::new(&[("big.yaml", "named_data: {a: {fill: 0, size: 16M}}\n"), ("model.yaml", MODEL)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    for arguments in [
+        &["big.yaml"][..],
+        &["dump", "model.pte"],
+        &["annotate", "model.pte"],
+        &["annotate", "--json", "model.pte"],
+        &["check", "model.pte"],
+        &["check", "--json", "model.pte"],
+        &["model.pte", "--external-data", "w.ptd"],
+        &["schema"],
+        &["--help"],
+        &["--version"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = folder.command(arguments).stdout(writer).output().unwrap();
+        Done::of(arguments, output).exits(3).stderr_is_empty();
+    }
+    assert_eq!(folder.names(), ["big.yaml", "model.pte", "model.yaml"]);
+}
+
+/// The standard library ignores that the descriptor cannot be written.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_only_standard_output_exits_with_3() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    let program = folder.command(&[]).get_program().to_owned();
+    for arguments in
+        ["model.yaml", "dump model.pte", "annotate model.pte", "check model.pte", "schema", "--help", "--version"]
+    {
+        let line = format!("exec \"$0\" {arguments} 1</dev/null");
+        let output = Command::new("sh").args(["-c", &line]).arg(&program).current_dir(folder.path()).output();
+        let done = Done::of(&[&line], output.unwrap()).exits(3);
+        done.stderr_contains("error: cannot write <stdout>: Bad file descriptor");
+    }
 }
 
 #[test]
@@ -333,6 +423,49 @@ fn several_inputs_need_a_folder() {
     folder.run(&["a.yaml", "b.yaml", "-o", "model.pte"]).exits(2).stderr_contains("folder");
     folder.run(&["a.yaml", "b.yaml", "-o", "missing"]).exits(2).stderr_contains("folder");
     assert_eq!(folder.names(), ["a.yaml", "b.yaml"]);
+}
+
+/// `-o FOLDER/` creates the folder, and names the files as in one that exists.
+#[test]
+fn an_output_folder_is_created() {
+    let folder = Folder::new(&[("model.yaml", MODEL), ("b.yaml", RELU), ("invalid.yaml", INVALID)]);
+    folder.run(&["model.yaml", "-o", "one/"]).exits(0);
+    folder.run(&["model.yaml", "b.yaml", "-o", "two/below/", "--external-data"]).exits(0);
+    folder.run(&["model.yaml", "invalid.yaml", "-o", "three/"]).exits(1);
+    let inputs = ["b.yaml", "invalid.yaml", "model.yaml"].map(str::to_owned);
+    let created = |names: Vec<String>| names.into_iter().filter(|name| !inputs.contains(name)).collect::<Vec<_>>();
+    assert_eq!(
+        created(folder.names()),
+        [
+            "one",
+            "one/model.pte",
+            "three",
+            "three/model.pte",
+            "two",
+            "two/below",
+            "two/below/b.pte",
+            "two/below/model.ptd",
+            "two/below/model.pte"
+        ]
+    );
+    // Nothing stays of a command without outputs.
+    let folder = Folder::new(&[("model.yaml", MODEL), ("invalid.yaml", INVALID), ("file", "")]);
+    let names = folder.names();
+    folder.run(&["invalid.yaml", "-o", "new/below/"]).exits(1);
+    folder.run(&["missing.yaml", "-o", "new/"]).exits(3);
+    folder.run(&["model.yaml", "-o", "new/", "--format", "ptd"]).exits(2);
+    folder.run(&["model.yaml", "-o", "file/"]).exits(3).stderr_contains("error: cannot create folder file/: ");
+    folder
+        .run(&["model.yaml", "-o", "file/below/"])
+        .exits(3)
+        .stderr_contains("error: cannot create folder file/below/: ");
+    if cfg!(target_os = "linux") {
+        folder
+            .run(&["model.yaml", "-o", "/proc/new/"])
+            .exits(3)
+            .stderr_contains("error: cannot create folder /proc/new/: ");
+    }
+    assert_eq!(folder.names(), names);
 }
 
 #[test]
@@ -993,6 +1126,55 @@ fn definitions_and_documents_yield_families_of_files() {
         folder.write("name.yaml", format!("name: '{name}'\nnamed_data: {{a: {{hex: ff}}}}\n"));
         folder.run(&["name.yaml", "-o", "out"]).exits(1).stderr_contains("expected a file name");
     }
+}
+
+/// `"${N}"` is YAML for formatters and other tools.
+#[test]
+fn a_variable_in_quotes_is_a_number() {
+    let text = RELU.replace("[2, 2]", "[\"${N:2}\", '${M:2}']").replace("args: [x]", "args: [\"x\"]");
+    let text = format!("name: '${{NAME:7}}'\n{}raw: {{fill: \"${{FILL:0}}\"}}\n", text.trim_start());
+    let folder = Folder::new(&[("model.yaml", RELU), ("quoted.yaml", &text)]);
+    assert!(serde_yaml::from_str::<serde_yaml::Value>(&text).is_ok());
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    folder.run(&["quoted.yaml", "-o", "out/"]).exits(0);
+    // Where a string is expected, it is one.
+    assert_eq!(folder.read("out/7.pte"), folder.read("model.pte"));
+    let text = text.replace("${M:2}", "${M:2}0").replace("'${NAME:7}'", "x");
+    folder.write("text.yaml", text);
+    folder.run(&["text.yaml", "-o", "out/"]).exits(1).stderr_contains("expected a size, found the string `20`");
+    folder.run(&["quoted.yaml", "-o", "out/", "-D", "N=x"]).exits(1).stderr_contains("found the string `x`");
+    folder.run(&["check", "quoted.yaml", "-D", "N=4"]).exits(0);
+}
+
+/// Messages of a file with one document have no number.
+#[test]
+fn messages_name_the_document_of_a_file_with_several() {
+    let (relu, typo) = (RELU, with_warning());
+    let invalid = RELU.replace("args: [x], out: y", "args: [{index: 99}, y, y]");
+    let folder = Folder::new(&[
+        ("several.yaml", &format!("{relu}---{typo}---{invalid}---\nmethods: {{}}\nfoo: 1\n---\nnamed_data: {{}}\n")),
+        ("one.yaml", &invalid),
+    ]);
+    for (arguments, expected) in [
+        (&["several.yaml", "-o", "out/"][..], "warning: several.yaml: document 3: invalid[I-3]"),
+        (&["check", "several.yaml"], "several.yaml: document 3: invalid[I-3]"),
+    ] {
+        let done = folder.run(arguments).exits(1);
+        let all = format!("{}{}", String::from_utf8_lossy(&done.stdout), done.stderr);
+        for expected in [
+            expected,
+            "warning: document 2: the runtime registers no operator `aten::rleu.out`\n  --> several.yaml:20:",
+            "error: document 4: unknown key `foo`",
+            "error: document 5: nothing to emit",
+        ] {
+            assert!(all.contains(expected), "{expected}\n{all}");
+        }
+        assert!(!all.contains("document 1"), "{all}");
+    }
+    let json = folder.run(&["check", "--json", "several.yaml"]).exits(1).stdout;
+    assert!(String::from_utf8(json).unwrap().contains("\"document\": 3"));
+    let done = folder.run(&["one.yaml", "-o", "one.pte"]).exits(0).stderr_contains("warning: one.yaml: invalid[I-3]");
+    assert!(!done.stderr.contains("document"), "{}", done.stderr);
 }
 
 #[test]

@@ -129,10 +129,40 @@ fn a_full_disk_behind_standard_output_is_reported_by_every_command() {
         &["annotate", "model.pte"],
         &["model.yaml"],
         &["model.pte", "--external-data", "w.ptd"],
+        &["--help"],
+        &["dump", "--help"],
+        &["--version"],
     ] {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let output = folder.command(arguments).stdout(full).output().unwrap();
         Done::of(arguments, output).exits(3).stderr_contains("error: cannot write <stdout>: No space left on device");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_output_is_named_instead_of_the_input() {
+    let folder = Folder::new(&[("model.yaml", LARGE)]);
+    folder.write("bundle.yaml", fs::read(support::root().join("tests/golden/upstream/bundled/multi.yaml")).unwrap());
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    folder.run(&["bundle.yaml", "-o", "bundle.bpte"]).exits(0);
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("full.ptd")).unwrap();
+    for (arguments, output) in [
+        (&["model.yaml", "-o", "/dev/full"][..], "/dev/full"),
+        (&["model.pte", "-o", "/dev/full", "--format", "pte"], "/dev/full"),
+        (&["model.yaml", "--external-data", "full.ptd", "-o", "out.pte"], "/dev/full"),
+        (&["bundle.yaml", "-o", "/dev/full", "--format", "bpte"], "/dev/full"),
+        (&["bundle.bpte", "-o", "/dev/full", "--strip-tests"], "/dev/full"),
+        (&["dump", "model.pte", "-o", "/dev/full"], "/dev/full"),
+        (&["dump", "model.pte", "-o", "/dev/full", "--exact"], "/dev/full"),
+    ] {
+        let done = folder.run(arguments).exits(3);
+        let first = done.stderr.lines().find(|line| line.starts_with("error")).unwrap();
+        assert!(
+            first.starts_with(&format!("error: cannot write {output}: No space left on device")),
+            "{}",
+            done.stderr
+        );
     }
 }
 
@@ -146,7 +176,7 @@ fn a_message_names_the_output_that_cannot_be_written() {
     };
     named(&["dump", "ok.pte", "-o", "missing/x.yaml"], "error: cannot write missing/x.yaml: No such file");
     let extract = ["dump", "ok.pte", "--data", "extract", "--folder"];
-    named(&[&extract[..], &["ok.yaml"]].concat(), "error: cannot create folder ok.yaml: File exists");
+    named(&[&extract[..], &["ok.yaml"]].concat(), "error: cannot create folder ok.yaml: it exists and is not a folder");
     fs::create_dir_all(folder.path().join("full/constant.bin")).unwrap();
     named(&[&extract[..], &["full"]].concat(), "full/constant.bin: it exists, and files of data are not overwritten");
     named(&["model.yaml", "-o", "missing/x.pte"], "error: cannot write missing/x.pte: folder missing does not exist");
@@ -189,6 +219,9 @@ fn extracted_data_are_new_files() {
     }
     // A second time they exist: nothing is written.
     extract("new.yaml", "one").exits(3).stderr_contains("it exists, and files of data are not overwritten");
+    extract("missing/new.yaml", "new/folder").exits(3);
+    extract("sub", "new/folder").exits(3);
+    assert!(!folder.path().join("new").exists());
     assert!(!folder.names().contains(&"new.yaml".to_owned()));
     #[cfg(unix)]
     {

@@ -5,23 +5,22 @@
 //! download the runtime from a package index: `cargo test --test conformance -- --ignored`; a name before `--` selects tests.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use libtest_mimic::Trial;
-use pte_emit::data::number::{self, NumericValue};
 use pte_emit::format::ScalarType;
 use pte_emit::program::test_cases::{TestCase, TestData};
-use pte_emit::program::{Memory, TensorData};
+use pte_emit::program::{ExecutionPlan, Memory, Program, TensorData};
 use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 
 mod support;
 
 use support::case::{Case, inputs};
+use support::execution::{self, compare, coordinates, methods, near};
 use support::runner::{self, Mode, Value};
-use support::{files, trial};
+use support::trial;
 
 /// Variants of each test: external constants or not, options of loading.
 const VARIANTS: [(bool, Mode); 5] = [
@@ -39,6 +38,8 @@ fn main() -> ExitCode {
     let ours = [
         trial("coordinates_depend_on_the_dim_order", coordinates_depend_on_the_dim_order),
         trial("differences_are_reported", differences_are_reported),
+        trial("a_default_method_is_loaded", a_default_method_is_loaded).with_ignored_flag(true),
+        trial("run_tests_runs_the_tests_of_a_file", run_tests_runs_the_tests_of_a_file).with_ignored_flag(true),
     ];
     support::run(examples.chain(upstream).chain(releases()).chain(ours).collect())
 }
@@ -79,16 +80,7 @@ fn compare_outputs(runner: &Path, path: &Path, external_data: bool, mode: Mode) 
     if external_data && let Some(left) = constant_inside(&assembly) {
         return Err(vec![left]);
     }
-    let folder = tempfile::tempdir().map_err(|error| vec![error.to_string()])?;
-    let (pte, ptds) = files::write(&assembly, folder.path()).map_err(|error| vec![error.to_string()])?;
-    let script = script(&assembly).map_err(|error| vec![error.to_string()])?;
-    let answers = runner::run(runner, &pte, &ptds, mode, &script).map_err(|failure| vec![failure])?;
-    let mut check = Check { answers: answers.into_iter(), failures: Vec::new(), compared: 0 };
-    // After a missing answer, all others are missing, too.
-    if let Err(missing) = check.program(&assembly) {
-        check.failures.push(missing);
-    }
-    if check.failures.is_empty() { Ok(check.compared) } else { Err(check.failures) }
+    execution::run_tests(runner, &assembly, mode)
 }
 
 /// Options that rewrite a file of an old release for the runtime of today (docs/releases.md).
@@ -145,188 +137,6 @@ fn constant_inside(assembly: &Assembly) -> Option<String> {
     })
 }
 
-/// Names of all methods, in the order of the program.
-fn methods(assembly: &Assembly) -> impl Iterator<Item = &str> {
-    assembly.program().plans().iter().map(|plan| plan.name.as_deref().unwrap_or_default())
-}
-
-fn cases<'a>(assembly: &'a Assembly, method: &str) -> &'a [TestCase] {
-    assembly.tests.iter().find(|tests| tests.method == method).map_or(&[], |tests| &tests.cases)
-}
-
-/// Script that loads every method and runs its tests. [`Check::program`] reads the answers in the same order.
-fn script(assembly: &Assembly) -> io::Result<String> {
-    let mut lines = vec!["methods".to_owned()];
-    for method in methods(assembly) {
-        lines.push(format!("load {}", runner::quote(method)));
-        for case in cases(assembly, method) {
-            for (number, input) in case.inputs.iter().enumerate() {
-                lines.push(format!("input {number} {}", runner::spell(input)?));
-            }
-            lines.push("execute".into());
-            lines.push("outputs".into());
-        }
-    }
-    lines.push(String::new());
-    Ok(lines.join("\n"))
-}
-
-/// Compares the answers of the runner with the expected ones.
-struct Check {
-    answers: std::vec::IntoIter<String>,
-    failures: Vec<String>,
-    compared: usize,
-}
-
-impl Check {
-    fn answer(&mut self) -> Result<String, String> {
-        self.answers.next().ok_or_else(|| "missing answer of the runner".to_owned())
-    }
-
-    /// Compares the next answer; adds a failure and returns false if it differs.
-    fn expect(&mut self, expected: &str, context: &str) -> Result<bool, String> {
-        let answer = self.answer()?;
-        if answer != expected {
-            self.failures.push(format!("{context}: expected `{expected}`, found `{answer}`"));
-        }
-        Ok(answer == expected)
-    }
-
-    fn program(&mut self, assembly: &Assembly) -> Result<(), String> {
-        if !self.expect("program ok", "the program")? {
-            return Ok(());
-        }
-        let names: Vec<String> = methods(assembly).map(runner::quote).collect();
-        self.expect(&format!("methods {}", names.join(" ")), "the program")?;
-        for method in methods(assembly) {
-            let loaded = self.expect("load ok", &format!("method `{method}`"))?;
-            for (number, case) in cases(assembly, method).iter().enumerate() {
-                let what = format!("method `{method}`, test {number}");
-                let before = self.failures.len();
-                self.case(case, &what)?;
-                if !loaded {
-                    // Failures of the tests follow from the failed load.
-                    self.failures.truncate(before);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn case(&mut self, case: &TestCase, what: &str) -> Result<(), String> {
-        for number in 0..case.inputs.len() {
-            self.expect("input ok", &format!("{what}, input {number}"))?;
-        }
-        let executed = self.expect("execute ok", what)?;
-        let answer = self.answer()?;
-        let count = answer.strip_prefix("outputs ").and_then(|count| count.parse::<usize>().ok());
-        let Some(count) = count else {
-            self.failures.push(format!("{what}: expected outputs, found `{answer}`"));
-            return Ok(());
-        };
-        let outputs = case.outputs.as_ref();
-        if let Some(outputs) = outputs.filter(|outputs| outputs.len() != count) {
-            self.failures.push(format!("{what}: expected {} outputs, found {count}", outputs.len()));
-        }
-        for number in 0..count {
-            let answer = self.answer()?;
-            let Some(value) = answer.strip_prefix(&format!("output {number} ")).and_then(runner::read) else {
-                self.failures.push(format!("{what}: `{answer}` is not an output"));
-                continue;
-            };
-            // Outputs of a failed execution are not compared.
-            let Some(expected) = outputs.and_then(|outputs| outputs.get(number)).filter(|_| executed) else { continue };
-            self.compared += 1;
-            if let Err(failure) = compare(expected, &value, case) {
-                self.failures.push(format!("{what}, output {number}: {failure}"));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn compare(expected: &TestData, found: &Value, case: &TestCase) -> Result<(), String> {
-    let same = match (expected, found) {
-        (TestData::Null, Value::Null) => true,
-        (TestData::Int(expected), Value::Int(found)) => expected == found,
-        (TestData::Bool(expected), Value::Bool(found)) => expected == found,
-        (TestData::String(expected), Value::String(found)) => expected.as_bytes() == found,
-        (TestData::Double(expected), Value::Double(found)) => near(*expected, *found, case),
-        (
-            TestData::Tensor { scalar_type, sizes, dim_order, data },
-            Value::Tensor { scalar_type: found_type, sizes: found_sizes, dim_order: found_order, bytes },
-        ) => {
-            if found_type != scalar_type {
-                return Err(format!("expected {scalar_type}, found {found_type}"));
-            }
-            if found_sizes != sizes {
-                return Err(format!("expected sizes {sizes:?}, found {found_sizes:?}"));
-            }
-            if found_order != dim_order {
-                return Err(format!("expected dim_order {dim_order:?}, found {found_order:?}"));
-            }
-            let data = data.to_vec().map_err(|error| error.to_string())?;
-            let bytes = bytes.as_ref().ok_or("the tensor has no memory")?;
-            return compare_elements(*scalar_type, sizes, dim_order, &data, bytes, case);
-        }
-        _ => false,
-    };
-    if same { Ok(()) } else { Err(format!("expected {expected:?}, found {found:?}")) }
-}
-
-/// Compares the elements of two tensors, both in memory order.
-fn compare_elements(
-    scalar_type: ScalarType,
-    sizes: &[i32],
-    dim_order: &[u8],
-    expected: &[u8],
-    found: &[u8],
-    case: &TestCase,
-) -> Result<(), String> {
-    if expected.len() != found.len() {
-        return Err(format!("expected {} bytes, found {}", expected.len(), found.len()));
-    }
-    let size = scalar_type.info().map_or(1, |info| info.size as usize);
-    for (position, (expected, found)) in expected.chunks(size).zip(found.chunks(size)).enumerate() {
-        let numbers = (number::decode(scalar_type, expected), number::decode(scalar_type, found));
-        let same = match numbers {
-            (Some(NumericValue::Float(expected)), Some(NumericValue::Float(found))) => near(expected, found, case),
-            (Some(NumericValue::Complex(re, im)), Some(NumericValue::Complex(found_re, found_im))) => {
-                near(re, found_re, case) && near(im, found_im, case)
-            }
-            _ => expected == found,
-        };
-        if !same {
-            let at = coordinates(position, sizes, dim_order);
-            return Err(match numbers {
-                (Some(expected), Some(found)) => format!("expected {expected} at {at:?}, found {found}"),
-                _ => format!("expected the bytes {expected:02x?} at {at:?}, found {found:02x?}"),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Returns true if two numbers are within the tolerance; equal infinities and two NaNs are.
-fn near(expected: f64, found: f64, case: &TestCase) -> bool {
-    let tolerance = case.atol + case.rtol * expected.abs();
-    expected == found
-        || (expected.is_nan() && found.is_nan())
-        || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
-}
-
-/// Coordinates of the element at `position` in memory.
-fn coordinates(mut position: usize, sizes: &[i32], dim_order: &[u8]) -> Vec<usize> {
-    let mut at = vec![0; sizes.len()];
-    for &dimension in dim_order.iter().rev() {
-        let dimension = usize::from(dimension);
-        let size = usize::try_from(sizes[dimension]).unwrap_or(1).max(1);
-        at[dimension] = position % size;
-        position /= size;
-    }
-    at
-}
-
 fn coordinates_depend_on_the_dim_order() {
     assert_eq!(coordinates(5, &[2, 3], &[0, 1]), [1, 2]);
     assert_eq!(coordinates(5, &[2, 3], &[1, 0]), [1, 2]);
@@ -358,4 +168,63 @@ fn differences_are_reported() {
     }
     assert!(compare(&expected, &Value::Other("ListInt".into()), &case).is_err());
     assert_eq!(runner::quote("a b%"), "a%20b%25");
+}
+
+/// As a user of the library may write it.
+fn a_default_method_is_loaded() {
+    let program = Program { execution_plan: Some(vec![ExecutionPlan::default()]), ..Program::default() };
+    let assembly = program.to_files(&AssembleOptions::default()).unwrap();
+    let path = tempfile::tempdir().unwrap();
+    let (pte, _) = support::files::write(&assembly, path.path()).unwrap();
+    for verify in ["full", "minimal"] {
+        let mode = Mode { verify, loader: "file" };
+        let answers = runner::run(&RUNNER, &pte, &[], mode, "methods\nload forward\nexecute\n").unwrap();
+        assert_eq!(answers, ["program ok", "methods forward", "load ok", "execute ok"]);
+    }
+}
+
+/// The command of docs/yaml-reference.md, on files of a user.
+fn run_tests_runs_the_tests_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let tests = |expected: &str| {
+        format!(
+            "methods:
+  forward:
+    values:
+      x: {{tensor: float32, sizes: [\"${{N:2}}\"]}}
+      y: {{tensor: float32, sizes: [\"${{N:2}}\"]}}
+    inputs: [x]
+    outputs: [y]
+    instructions: [{{kernel: aten::relu.out, args: [x], out: y}}]
+    tests: [{{inputs: [[-1, 2]], outputs: [{expected}]}}]
+"
+        )
+    };
+    fs::write(folder.path().join("good.yaml"), format!("{}---\n{}", tests("[0, 2]"), tests("[0, 2]"))).unwrap();
+    fs::write(folder.path().join("bad.yaml"), tests("[0, 3]")).unwrap();
+    fs::write(folder.path().join("none.yaml"), "methods: {f: {outputs: [1]}}\n").unwrap();
+    fs::write(folder.path().join("invalid.yaml"), "methods: {f: {outputs: [x]}}\n").unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO"));
+        command.args(["run", "--quiet", "--locked", "--example", "run_tests", "--manifest-path"]);
+        command.arg(support::root().join("Cargo.toml")).arg("--").args(arguments);
+        command.current_dir(folder.path()).env("PTE_EMIT_CONFORMANCE_RUNNER", &*RUNNER);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, text) = run(&["good.yaml"]);
+    assert_eq!(
+        (code, &*text),
+        (Some(0), "good.yaml: document 1: 1 output as expected\ngood.yaml: document 2: 1 output as expected\n")
+    );
+    for (name, expected) in [
+        ("bad.yaml", "bad.yaml: method `forward`, test 0, output 0: expected 3.0 at [1], found 2.0"),
+        ("none.yaml", "none.yaml: no test has expected outputs"),
+        ("invalid.yaml", "invalid.yaml:1:"),
+        ("missing.yaml", "cannot read missing.yaml"),
+    ] {
+        let (code, text) = run(&["good.yaml", name]);
+        assert!(code == Some(1) && text.contains(expected), "{name}: {code:?}\n{text}");
+    }
+    assert_eq!(run(&[]).0, Some(2));
 }

@@ -10,7 +10,6 @@ use std::process::Command;
 use pretty_assertions::assert_eq;
 use pte_emit::check::rules::{self, Rule};
 use pte_emit::ir::shape::{self, Form, Shape};
-use pte_emit::ir::template;
 use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 fn root() -> &'static Path {
@@ -53,16 +52,15 @@ fn every_yaml_block_assembles() {
         let text = std::fs::read_to_string(&page).unwrap();
         for (line, block) in blocks(&text, "yaml") {
             let name = format!("{}:{line}", page.display());
-            let (block, _) = template::fill(&block, &Default::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
-            for (_, text) in template::documents(&block) {
-                let input = Source::yaml(&name, text, root());
-                let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+            let documents = pte_emit::documents(Source::yaml(&name, block, root()), &Default::default());
+            for source in documents.unwrap_or_else(|error| panic!("{error}")).sources {
+                let assembly = assemble(&source, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(assembly.warnings.to_string(), "", "{name}");
             }
             count += 1;
         }
     }
-    assert_eq!(count, 11);
+    assert_eq!(count, 12);
 }
 
 /// Runs the blocks in sequence in a folder with the examples, with the built binary for `pte-emit` and `cargo run --release --`.
@@ -196,6 +194,65 @@ fn the_tables_of_keys_are_up_to_date() {
         return std::fs::write(path, updated).unwrap();
     }
     assert_eq!(text, updated, "`BLESS=1 cargo test` updates the tables");
+}
+
+/// Reasons why `dump` does not reproduce a malformed file: parts of messages, and what they mean.
+const NOT_REPRODUCED: [(&[&str], &str); 7] = [
+    (
+        &[
+            "points outside",
+            "points into",
+            "invalid vtable",
+            "exceeds the file",
+            "exceed the file",
+            "end of the file",
+            "no terminator",
+        ],
+        "cannot be read: an offset, a vtable, a list or a string leads out of the file, or the file ends too early",
+    ),
+    (
+        &["unknown kind", "unknown instruction", "unknown location", "missing "],
+        "cannot be read: a value, an instruction or data of an unknown kind, or without content",
+    ),
+    (&["out of range"], "cannot be read: a constant, a payload, a segment or data that do not exist"),
+    (&["exceed its data", "bytes, expected"], "cannot be read: a tensor is larger than its data"),
+    (&["invalid bool", "not UTF-8"], "cannot be read: a bool other than 0 and 1, a string that is not UTF-8"),
+    (&["file identifier", "0.6 or older"], "cannot be read: the file identifier or the tables of another version"),
+    (
+        &["cannot express", "differs outside"],
+        "is dumped, but YAML cannot express all of it: a .ptd without keys, a constant without a header, tests whose version, method, inputs or types do not match the program",
+    ),
+];
+
+/// The reasons are the snapshots of tests/malformed.rs, which verifies that all other files are reproduced.
+#[test]
+fn the_files_that_dump_does_not_reproduce_are_up_to_date() {
+    let folder = root().join("tests/golden/snapshots/malformed");
+    let mut names: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    let mut groups = vec![Vec::new(); NOT_REPRODUCED.len()];
+    for path in names {
+        let (name, message) = (path.file_stem().unwrap().display(), std::fs::read_to_string(&path).unwrap());
+        let group = NOT_REPRODUCED.iter().position(|(parts, _)| parts.iter().any(|part| message.contains(part)));
+        let group =
+            group.unwrap_or_else(|| panic!("{name}: NOT_REPRODUCED in {} has no reason for {message}", file!()));
+        groups[group].push(format!("[{name}](../examples/malformed/{name}.yaml)"));
+    }
+    let rows = NOT_REPRODUCED
+        .iter()
+        .zip(&groups)
+        .map(|((_, meaning), files)| format!("| {meaning} | {} |\n", files.join(", ")));
+    let table = format!("\n| reason | files |\n|---|---|\n{}\n", rows.collect::<String>());
+    assert!(groups.iter().all(|files| !files.is_empty()), "a reason without files");
+    let path = root().join("docs/dump.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- not reproduced -->\n").expect("docs/dump.md has the marker");
+    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
+    let updated = format!("{before}<!-- not reproduced -->\n{table}<!-- end -->{after}");
+    if std::env::var_os("BLESS").is_some() {
+        return std::fs::write(path, updated).unwrap();
+    }
+    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the table");
 }
 
 #[test]

@@ -39,10 +39,16 @@ fn limited(folder: &Folder, limit: &str, arguments: &str) -> Done {
 fn a_full_disk_is_reported_and_the_old_output_is_unchanged() {
     let folder = Folder::new(&[("model.pte", "old")]);
     model(&folder, 8 << 20);
-    // A limit of the file size in blocks; with the signal ignored, writing fails.
-    for limit in ["trap '' XFSZ; ulimit -f 1024", "trap '' XFSZ; ulimit -f 1"] {
+    // A limit of the file size in blocks.
+    for limit in ["ulimit -f 1024", "ulimit -f 1", "trap '' XFSZ; ulimit -f 1"] {
         limited(&folder, limit, "model.yaml -o model.pte").exits(3).stderr_contains("model.pte: File too large");
         assert_eq!(folder.read("model.pte"), b"old");
+        assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
+    }
+    // A file behind standard output stays, as of any command.
+    for arguments in ["model.yaml --external-data w.ptd -o new.pte", "model.yaml -q > new.pte"] {
+        limited(&folder, "ulimit -f 1024", arguments).exits(3).stderr_contains("File too large");
+        let _ = fs::remove_file(folder.path().join("new.pte"));
         assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
     }
     if cfg!(target_os = "linux") {
@@ -139,6 +145,7 @@ fn interrupted(signal: &str, leftovers: bool) {
 fn an_interrupted_command_leaves_no_files() {
     interrupted("-INT", false);
     interrupted("-TERM", false);
+    interrupted("-HUP", false);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::io;
 use super::part::FilePart;
 use super::source::{FileBytes, alignment};
 use crate::data::number;
+use crate::diagnostics::counted;
 use crate::format::Format;
 use crate::format::ScalarType;
 use crate::format::flat_tensor as ptd;
@@ -184,7 +185,8 @@ impl SegmentMap {
             let place = |offset: u64| base.checked_add(offset).map_or(part.len, |at| at.min(part.len));
             let (at, end) = (place(offset), place(offset.saturating_add(size)));
             let missing = size - (end - at).min(size);
-            let defect = (missing > 0).then(|| format!("{missing} of its {size} bytes are beyond the end of the file"));
+            let defect = (missing > 0)
+                .then(|| format!("{missing} of its {} are beyond the end of the file", counted(size, "byte")));
             // An empty segment may have any offset; after the FlatBuffer it overlaps nothing.
             let (at, end) =
                 if at == end { (at.max(bytes.len() as u64), at.max(bytes.len() as u64)) } else { (at, end) };

@@ -41,7 +41,13 @@ fn has(head: &[u8], at: usize, expected: &[u8]) -> bool {
 pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     let root = &Trail::ROOT;
     if len < HEAD || (head.len() as u64) < HEAD {
-        report.add("H-1", root, 0, format_args!("a file of {len} bytes"), format_args!("at least {HEAD} bytes"));
+        report.add(
+            "H-1",
+            root,
+            0,
+            format_args!("a file of {}", counted(len, "byte")),
+            format_args!("at least {HEAD} bytes"),
+        );
         return None;
     }
     let mut header = CheckedHeader { metadata_len: len, range: 8..8, segment_base: 0, segment_bytes: 0 };
@@ -131,12 +137,12 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
                 "H-7",
                 root,
                 32,
-                format_args!("{size} bytes of segment data at offset {base}"),
+                format_args!("{} of segment data at offset {base}", counted(size, "byte")),
                 format_args!("an end below 2^64"),
             );
         }
         Some(end) if size > 0 && end > len => {
-            let found = format_args!("{size} bytes of segment data at offset {base}");
+            let found = format_args!("{} of segment data at offset {base}", counted(size, "byte"));
             report.add("H-8", root, 32, found, format_args!("an end of at most {len}, the size of the file"));
         }
         Some(end) if base != 0 && size > 0 && end < len => {
@@ -168,7 +174,13 @@ fn identifier(rule: &str, expected: &str, head: &[u8], report: &mut Reporter<'_,
 pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     let root = &Trail::ROOT;
     if len < HEAD || (head.len() as u64) < HEAD {
-        report.add("H-20", root, 0, format_args!("a file of {len} bytes"), format_args!("at least {HEAD} bytes"));
+        report.add(
+            "H-20",
+            root,
+            0,
+            format_args!("a file of {}", counted(len, "byte")),
+            format_args!("at least {HEAD} bytes"),
+        );
         return None;
     }
     if !has(head, 8, b"FH01") {
@@ -186,12 +198,12 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
         report.add("G-7", root, 16, format_args!("flatbuffer offset {flatbuffer_offset}"), format_args!("at least 40"));
     }
     let Some(metadata_len) = flatbuffer_offset.checked_add(size).filter(|metadata_len| *metadata_len <= len) else {
-        let found = format_args!("{flatbuffer_offset} + {size} bytes of metadata");
+        let found = format_args!("{flatbuffer_offset} + {} of metadata", counted(size, "byte"));
         report.add("H-24", root, 24, found, format_args!("at most {len}, the size of the file"));
         return None;
     };
     if base.checked_add(data).is_none_or(|end| end > len) {
-        let found = format_args!("{data} bytes of segment data at offset {base}");
+        let found = format_args!("{} of segment data at offset {base}", counted(data, "byte"));
         report.add("H-23", root, 40, found, format_args!("an end of at most {len}, the size of the file"));
     }
     if base < metadata_len {
@@ -207,7 +219,13 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
 /// Validates the identifier of a `.bpte` of `len` bytes; `None` if the file cannot be read.
 pub fn bundled_program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     if len < 12 {
-        report.add("H-31", &Trail::ROOT, 0, format_args!("a file of {len} bytes"), format_args!("at least 12 bytes"));
+        report.add(
+            "H-31",
+            &Trail::ROOT,
+            0,
+            format_args!("a file of {}", counted(len, "byte")),
+            format_args!("at least 12 bytes"),
+        );
         return None;
     }
     identifier("H-30", bundled_program::IDENTIFIER, head, report)?;

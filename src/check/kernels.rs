@@ -5,6 +5,7 @@
 
 use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, KnownOperator, MethodAnalysis};
+use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::operators::kernels::{PROMOTED_TO_SELF, Quantization, UNPROMOTED};
 use crate::program::{EValue, Memory, Tensor, TensorData};
@@ -71,11 +72,11 @@ fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &
     let (length, room) = (((end - start) / step).ceil(), count(sizes(out)));
     if !(0.0..=room as f64).contains(&length) {
         findings.add("O-12", || {
-            let found = format!("a range of {length} elements, from {start} to {end} by {step}");
+            let found = format!("a range of {}, from {start} to {end} by {step}", counted(length, "element"));
             (
                 locate(&call.method.arg(call.step, position)),
                 found,
-                format!("at most {room} elements, the size of the out"),
+                format!("at most {}, the size of the out", counted(room, "element")),
             )
         });
     }
@@ -318,7 +319,7 @@ fn check_quantization(
         }
         if channels.is_some_and(|channels| tensor.shape_dynamism == 0 && count(sizes(tensor)) != channels) {
             let expected = channels.unwrap_or_default();
-            report(position, format!("{} elements", count(sizes(tensor))), format!("{expected}, one per channel"));
+            report(position, counted(count(sizes(tensor)), "element"), format!("{expected}, one per channel"));
         }
     }
 }

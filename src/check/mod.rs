@@ -19,7 +19,7 @@ pub mod rules;
 pub mod semantics;
 mod xnnpack;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io, thread};
@@ -44,7 +44,7 @@ use header::CheckedHeader;
 use path::Reporter;
 
 /// Options of the validator.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ValidatorOptions {
     /// Runtime that the file is validated for.
     pub profile: Profile,
@@ -54,6 +54,8 @@ pub struct ValidatorOptions {
     pub data: bool,
     /// Known operators: those of the runtime and added ones.
     pub operators: crate::operators::OperatorSet,
+    /// Names of unknown operators that warnings of the assembler report already.
+    pub reported: BTreeSet<String>,
 }
 
 /// A `.ptd` loaded with a program: its metadata, and access to its data.
@@ -177,7 +179,7 @@ fn program_at(
         if let Ok(mut found) = model {
             external.set_data(&mut found.program);
             let locate = path::locator(bytes, prefix, start, &found.program);
-            semantics::check(&found.program, &options.operators, &mut findings, &locate);
+            semantics::check(&found.program, &options.operators, &options.reported, &mut findings, &locate);
             releases::check(&found.program, &mut findings, &locate);
             xnnpack::check(&found.program, len, external, &mut findings, &locate);
             if options.data {
@@ -242,6 +244,7 @@ pub fn assembly(assembly: &Assembly, options: &ValidatorOptions) -> io::Result<V
             with,
             data: options.data,
             operators: options.operators.clone(),
+            reported: options.reported.clone(),
         };
         let head = if whole { file.to_vec()? } else { head_of(&file) };
         // `head` of a whole file contains all data.

@@ -3,7 +3,7 @@
 //! Results and moves replace values at run time, so the kinds of a value are all that it may have while the method runs. Sizes
 //! and element types are in [`super::kernels`].
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::finding::{Findings, Locator};
 use super::kernels::{self, KernelCall};
@@ -18,7 +18,7 @@ use crate::program::{EValue, Instruction};
 /// Checks the calls of a method. `unknown` contains the names of operators that were already reported as unknown.
 pub(super) fn check(
     method: &MethodAnalysis<'_>,
-    unknown: &mut HashSet<String>,
+    unknown: &mut BTreeSet<String>,
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
@@ -41,7 +41,7 @@ pub(super) fn check(
 /// Reports unknown operators that are called, once for each name.
 fn report_unknown(
     method: &MethodAnalysis<'_>,
-    unknown: &mut HashSet<String>,
+    unknown: &mut BTreeSet<String>,
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {

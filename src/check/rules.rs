@@ -1246,7 +1246,7 @@ pub static RULES: &[Rule] = rules! {
     "aborts when the call runs"
     "quantize_per_tensor.out from 0 to 255 into a tensor of int8"
 
-    "O-5" Note ALL
+    "O-5" Suspicious ALL
     "An operator is registered by the runtime."
     "Other operators need a custom build of the runtime, and their arguments cannot be checked."
     "rejects it with `OperatorMissing` when the method is loaded, unless such a kernel is registered"

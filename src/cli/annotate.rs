@@ -7,6 +7,7 @@ use clap::{Args, ColorChoice, ValueEnum};
 
 use super::exit::{Exit, Failure};
 use super::io;
+use super::stdout;
 use crate::annotate::{AnnotateOptions, AnnotatePart};
 
 /// Arguments of `annotate`.
@@ -50,15 +51,17 @@ pub fn run(arguments: &AnnotateArguments, color: ColorChoice) -> Result<Exit, Fa
     let colours = io::colours(color, &std::io::stdout());
     let options = AnnotateOptions { range: arguments.range.clone(), only, json: arguments.json, colours };
     let mut failed = None;
-    let written = io::write_to_stdout(|out| {
-        failed = crate::annotate(&source, &options, out).err();
-        Ok(())
+    let written = stdout::write(source.name(), |out| {
+        crate::annotate(&source, &options, out).map_err(|error| {
+            let kind = error.io_kind().unwrap_or(std::io::ErrorKind::InvalidData);
+            failed = Some(error);
+            kind.into()
+        })
     });
     match (failed, written) {
-        (None, Ok(())) => Ok(Exit::Ok),
-        (Some(error), _) if error.io_kind() == Some(std::io::ErrorKind::BrokenPipe) => Ok(Exit::Ok),
-        (Some(error), _) => Err(error.into()),
-        (None, Err(error)) => Err(Failure::writing(source.name(), &error)),
+        (_, Ok(())) => Ok(Exit::Ok),
+        (Some(error), Err(Failure::Error(_))) => Err(error.into()),
+        (_, Err(failure)) => Err(failure),
     }
 }
 

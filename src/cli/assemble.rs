@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::{IsTerminal, stdout};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches};
@@ -11,11 +11,13 @@ use indicatif::ProgressBar;
 use super::exit::{Exit, Failure};
 use super::formats::{OutputContent, OutputFormat, OutputName};
 use super::io::{self, Definitions, Messages, STREAM};
-use super::outputs::{Outputs, Stream};
+use super::outputs::{NewFolder, Outputs, Stream};
+use super::stdout;
 use super::summary;
 use crate::assembly::Assembly;
 use crate::check::{Findings, RuleSeverity, ValidatorOptions};
 use crate::data::workers;
+use crate::diagnostics::counted;
 use crate::error::Error;
 use crate::layout::Shards;
 use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue, parse_bytes};
@@ -29,7 +31,7 @@ pub struct AssembleArguments {
     /// YAML or JSON to assemble, or .pte, .ptd, .bpte and .safetensors files to rewrite; - is standard input
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Output file, whose extension selects the format, or a folder for several inputs; - is standard output
+    /// Output file, whose extension selects the format, or a folder for several inputs (FOLDER/ is created); - is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Output format; by default that of the extension of the output, without one .pte, or .ptd for an input without methods
@@ -47,12 +49,18 @@ pub struct AssembleArguments {
     /// .ptd with data that the program refers to; may be repeated
     #[arg(long, value_name = "FILE.ptd")]
     with: Vec<PathBuf>,
+    /// List of custom operators, as of check: calls of others cause a warning
+    #[arg(long, value_name = "FILE")]
+    ops: Vec<PathBuf>,
     /// Store the data of the --with files in the program
     #[arg(long, conflicts_with = "external_data")]
     internal_data: bool,
     /// Print errors only
     #[arg(short, long)]
     quiet: bool,
+    /// Write no output and exit with status 1 if there is a warning
+    #[arg(long)]
+    deny_warnings: bool,
     /// Define the value of ${NAME} in the inputs
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
     definitions: Vec<(String, String)>,
@@ -113,11 +121,13 @@ impl FromArgMatches for LayoutArguments {
 /// # Errors
 /// Contradictory arguments. Errors of an input are reported here.
 pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit, Failure> {
+    // Dropped at the end: the folder stays if a file is in it.
+    let _folder = arguments.output_folder()?;
     arguments.check()?;
     let definitions = Definitions::new(&arguments.definitions);
     let mut taken = HashSet::new();
     let exit = if let [input] = &*arguments.inputs {
-        let done = |written| finish(written, &mut taken, messages);
+        let done = |written| finish(written, &arguments, &definitions, &mut taken, messages);
         assemble_input(input, &arguments, &definitions, messages).map(done).fold(Exit::Ok, Exit::max)
     } else {
         let (cores, colours) = (workers::cores(), messages.colours());
@@ -129,10 +139,12 @@ pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit
         // In the order of the inputs: messages and outputs must not depend on which thread finishes first.
         jobs.into_iter().fold(Exit::Ok, |worst, (written, buffered)| {
             messages.append(buffered);
-            written.into_iter().fold(worst, |worst, written| worst.max(finish(written, &mut taken, messages)))
+            written.into_iter().fold(worst, |worst, written| {
+                worst.max(finish(written, &arguments, &definitions, &mut taken, messages))
+            })
         })
     };
-    if !arguments.quiet {
+    if arguments.shows_warnings() {
         definitions.warn_unused(messages);
     }
     Ok(exit)
@@ -142,18 +154,18 @@ pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit
 fn assemble_input<'a>(
     input: &'a Path,
     arguments: &'a AssembleArguments,
-    definitions: &Definitions,
+    definitions: &'a Definitions,
     messages: &'a Messages,
 ) -> Box<dyn Iterator<Item = Result<Written, Failure>> + 'a> {
     let failed = |failure: Failure| Box::new(std::iter::once(Err(failure)));
     if arguments.strip_tests {
-        return Box::new(std::iter::once_with(move || strip_tests(input, arguments)));
+        return Box::new(std::iter::once_with(move || strip_tests(input, arguments, definitions)));
     }
     let source = match io::open(input) {
         Ok(source) if source.is_text() => io::confined(source, arguments.confine.as_deref()),
         Ok(binary) => {
             return Box::new(std::iter::once_with(move || {
-                assemble_document(input, stem(input), binary, arguments, messages)
+                assemble_document(stem(input), binary, arguments, definitions, messages)
             }));
         }
         Err(error) => return failed(error.into()),
@@ -164,8 +176,11 @@ fn assemble_input<'a>(
     };
     let count = documents.len();
     if count > 1 && !arguments.output.as_ref().is_some_and(|output| output.is_dir()) {
-        let message =
-            format!("{} has {count} documents, which need an output folder; add `-o FOLDER`", input.display());
+        let message = format!(
+            "{} has {}, which need an output folder; add `-o FOLDER`",
+            input.display(),
+            counted(count, "document")
+        );
         return failed(Failure::Usage(message));
     }
     Box::new(documents.into_iter().zip(1..).map(move |(source, number)| {
@@ -173,7 +188,7 @@ fn assemble_input<'a>(
         if count > 1 {
             name.push(format!("-{number}"));
         }
-        assemble_document(input, &name, source, arguments, messages)
+        assemble_document(&name, source, arguments, definitions, messages)
     }))
 }
 
@@ -184,9 +199,16 @@ struct Written {
     summary: String,
 }
 
-/// Commits the outputs of an input, unless another input has written the same paths (`taken`).
-fn finish(written: Result<Written, Failure>, taken: &mut HashSet<PathBuf>, messages: &Messages) -> Exit {
+/// Commits the outputs of an input, unless another input has written the same paths (`taken`). All inputs have been read.
+fn finish(
+    written: Result<Written, Failure>,
+    arguments: &AssembleArguments,
+    definitions: &Definitions,
+    taken: &mut HashSet<PathBuf>,
+    messages: &Messages,
+) -> Exit {
     let done = written.and_then(|Written { outputs, summary }| {
+        arguments.deny(definitions.unused().len() as u64)?;
         let paths: Vec<PathBuf> = outputs.targets().map(io::canonical).collect();
         if let Some(path) = paths.iter().find(|path| taken.contains(*path)) {
             let message = format!("several inputs have the output {}; assemble them one by one", path.display());
@@ -217,6 +239,13 @@ impl AssembleArguments {
         Ok(())
     }
 
+    /// Creates the folder `-o FOLDER/`; other outputs name a file, or a folder that exists.
+    fn output_folder(&self) -> Result<NewFolder, Failure> {
+        let Some(folder) = self.path().filter(|path| is_folder_name(path)) else { return Ok(NewFolder::default()) };
+        let name = folder.display().to_string();
+        NewFolder::create(folder).map_err(|error| Error::io(&name, "cannot create folder", &error).into())
+    }
+
     fn check(&mut self) -> Result<(), Failure> {
         self.reclaim_input()?;
         let usage = |message: &str| Err(Failure::usage(message));
@@ -230,12 +259,14 @@ impl AssembleArguments {
             Some(output) if self.inputs.len() > 1 && !output.is_dir() => {
                 let folder = output.display();
                 return usage(&format!(
-                    "several inputs need an output folder, but {folder} is not a folder; create it first"
+                    "several inputs need an output folder, but {folder} is not a folder; create it, or write `-o {folder}/`"
                 ));
             }
             None if self.inputs.len() > 1 => return usage("several inputs need an output folder; add `-o FOLDER`"),
-            None if stdout().is_terminal() => return usage("cannot write a binary file to a terminal; add `-o FILE`"),
-            Some(output) if output.as_os_str() == STREAM && stdout().is_terminal() => {
+            None if std::io::stdout().is_terminal() => {
+                return usage("cannot write a binary file to a terminal; add `-o FILE`");
+            }
+            Some(output) if output.as_os_str() == STREAM && std::io::stdout().is_terminal() => {
                 return usage("cannot write a binary file to a terminal; redirect standard output, or use `-o FILE`");
             }
             Some(_) | None => {}
@@ -251,6 +282,23 @@ impl AssembleArguments {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if warnings are printed: those that are denied are the reason of an error.
+    fn shows_warnings(&self) -> bool {
+        !self.quiet || self.deny_warnings
+    }
+
+    /// Returns an error if there are warnings, and they are denied.
+    fn deny(&self, warnings: u64) -> Result<(), Failure> {
+        if self.deny_warnings && warnings > 0 { Err(Failure::DeniedWarnings(warnings)) } else { Ok(()) }
+    }
+
+    /// Does the same before an output is written, which matters for standard output. Of several inputs, which are written to a folder, the
+    /// others may not have been read yet: their unused definitions are known in [`finish`].
+    fn deny_before_writing(&self, warnings: u64, definitions: &Definitions) -> Result<(), Failure> {
+        let unused = if self.inputs.len() == 1 { definitions.unused().len() as u64 } else { 0 };
+        self.deny(warnings + unused)
     }
 
     /// Path of the option `-o`; `None` is standard output.
@@ -324,6 +372,11 @@ impl AssembleArguments {
     }
 }
 
+/// Returns true for a path that ends with a separator.
+fn is_folder_name(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().last().is_some_and(|last| std::path::is_separator(char::from(*last)))
+}
+
 /// File name of an input without its extension.
 fn stem(input: &Path) -> &OsStr {
     if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
@@ -331,10 +384,10 @@ fn stem(input: &Path) -> &OsStr {
 
 /// Assembles a document. `name` is the default name of its outputs.
 fn assemble_document(
-    input: &Path,
     name: &OsStr,
     source: Source<'_>,
     arguments: &AssembleArguments,
+    definitions: &Definitions,
     messages: &Messages,
 ) -> Result<Written, Failure> {
     let options = Options {
@@ -347,42 +400,50 @@ fn assemble_document(
     };
     let assembly = crate::assemble(&source, &options)?;
     let name = assembly.name.as_ref().map_or(name, OsStr::new);
-    if arguments.external_data.is_some() && assembly.plan.external.is_empty() && !arguments.quiet {
+    let mut warnings = 0;
+    if arguments.external_data.is_some() && assembly.plan.external.is_empty() && arguments.shows_warnings() {
         messages.print("warning: `--external-data` writes no .ptd: the program has no constants of its own\n");
+        warnings += 1;
     }
     let format = format_of(&assembly, arguments)?;
-    let failed = |error: std::io::Error| Failure::writing(source.name(), &error);
+    let label = source.label();
+    let failed = |error: std::io::Error| Failure::writing(&label, &error);
     let files = (format.files)(&assembly).map_err(failed)?;
     if files.is_empty() {
         let message = format!("nothing to write: a .{} needs a tensor or a blob, the input has none", format.extension);
         return Err(Error::input(source.name(), message).into());
     }
     let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
-    if !arguments.quiet {
+    if arguments.shows_warnings() {
         messages.report(&assembly.warnings);
         let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, _>>()?;
-        let options = ValidatorOptions { with, ..ValidatorOptions::default() };
+        let operators = io::operators(&arguments.ops)?;
+        let reported = assembly.reported_operators.clone();
+        let options = ValidatorOptions { with, operators, reported, ..ValidatorOptions::default() };
         let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
-        messages.print(&warnings(input, &findings));
+        messages.print(&found_warnings(&label, &findings));
+        warnings += assembly.warnings.diagnostics.len() as u64;
+        warnings += findings.iter().map(Findings::warnings).sum::<u64>();
     }
+    arguments.deny_before_writing(warnings, definitions)?;
     let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
     let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
     let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
-    let outputs = write(&files, &bar);
+    let outputs = write(&label, &files, &bar);
     bar.finish_and_clear();
-    let outputs = outputs.map_err(failed)?;
+    let outputs = outputs?;
     let named = files.iter().map(|(target, content)| (target.as_deref(), content));
     let summary = if arguments.quiet { String::new() } else { summary::of(&assembly, named) };
     Ok(Written { outputs, summary })
 }
 
 /// Formats findings as warnings. They are not errors: sources may describe malformed files on purpose, to test a loader.
-fn warnings(input: &Path, findings: &[Findings]) -> String {
+fn found_warnings(label: &str, findings: &[Findings]) -> String {
     let mut out = String::new();
     for findings in findings {
         let shown = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
         for finding in shown {
-            out += &format!("warning: {}: {finding}\n", input.display());
+            out += &format!("warning: {label}: {finding}\n");
             out += &format!("    the runtime: {}\n", finding.rule.runtime);
         }
     }
@@ -390,7 +451,7 @@ fn warnings(input: &Path, findings: &[Findings]) -> String {
 }
 
 /// Writes the program of a bundled program, unchanged.
-fn strip_tests(input: &Path, arguments: &AssembleArguments) -> Result<Written, Failure> {
+fn strip_tests(input: &Path, arguments: &AssembleArguments, definitions: &Definitions) -> Result<Written, Failure> {
     let program = OutputFormat::default_of(true);
     if let Some(other) = arguments.format()?.filter(|format| format.extension != program.extension) {
         let message = format!("`--strip-tests` writes a .{}, found .{}", program.extension, other.extension);
@@ -403,9 +464,9 @@ fn strip_tests(input: &Path, arguments: &AssembleArguments) -> Result<Written, F
     let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
     let target = arguments.target(stem(input), program);
     arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
+    arguments.deny_before_writing(0, definitions)?;
     let content = OutputContent::new(bundled.program.len, |out| out.blob(&bundled.program));
-    let written = write(&[(target, content)], &ProgressBar::hidden());
-    let outputs = written.map_err(|error| Failure::writing(source.name(), &error))?;
+    let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
     Ok(Written { outputs, summary: String::new() })
 }
 
@@ -468,16 +529,19 @@ fn default_data_file(arguments: &AssembleArguments, target: Option<&Path>) -> Re
     }
 }
 
-/// Writes all files to temporary files, and standard output directly.
-fn write(files: &[(Option<PathBuf>, OutputContent<'_>)], bar: &ProgressBar) -> std::io::Result<Outputs> {
+/// Writes all files of an input to temporary files, and standard output directly.
+fn write(input: &str, files: &[(Option<PathBuf>, OutputContent<'_>)], bar: &ProgressBar) -> Result<Outputs, Failure> {
     let mut outputs = Outputs::new();
     // Standard output last: it cannot be undone.
     let (named, streamed): (Vec<_>, Vec<_>) = files.iter().partition(|(target, _)| target.is_some());
     for (target, content) in named.into_iter().chain(streamed) {
         let progress = |bytes| bar.inc(bytes);
         match target {
-            Some(target) => outputs.write(target, content.size, &progress, |out| content.write(out))?,
-            None => io::write_to_stdout(|out| content.write(&mut Stream::new(out, &progress)))?,
+            Some(target) => {
+                let written = outputs.write(target, content.size, &progress, |out| content.write(out));
+                written.map_err(|error| Failure::writing(input, &error))?;
+            }
+            None => stdout::write(input, |out| content.write(&mut Stream::new(out, &progress)))?,
         }
     }
     Ok(outputs)

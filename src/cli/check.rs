@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
+use super::stdout;
 use crate::check::{self, Findings, Profile, RuleSeverity, ValidatorOptions};
 use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
@@ -33,6 +34,9 @@ pub struct CheckArguments {
     /// Runtime build that the files are for
     #[arg(long, value_enum, default_value = "strict")]
     profile: ProfileName,
+    /// Exit with status 1 also for warnings
+    #[arg(long)]
+    deny_warnings: bool,
     /// Define the value of ${NAME} in the inputs
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
     definitions: Vec<(String, String)>,
@@ -75,6 +79,8 @@ impl ProfileName {
 #[derive(Default)]
 struct Validated {
     name: String,
+    /// Number of the document in its file, from 1, if the file has several.
+    document: Option<usize>,
     /// Messages of assembling YAML; empty for a binary file.
     report: Report,
     findings: Vec<Findings>,
@@ -117,13 +123,15 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
         }
     }
     definitions.warn_unused(messages);
+    if arguments.deny_warnings && (total.warnings > 0 || !definitions.unused().is_empty()) {
+        worst = worst.max(Exit::Input);
+    }
     for file in validated.iter().filter(|_| !arguments.json) {
         messages.report(&file.report);
     }
     let out =
         if arguments.json { document(&validated, &unread, total) } else { lines(&validated, unread.len(), total) };
-    let written = io::write_to_stdout(|to| to.write_all(out.as_bytes()));
-    written.map(|()| worst).map_err(|error| Failure::writing("<stdout>", &error))
+    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
 impl CheckArguments {
@@ -133,14 +141,7 @@ impl CheckArguments {
         for path in &self.with {
             options.with.push(io::data_file(path)?);
         }
-        for path in &self.ops {
-            let name = path.display().to_string();
-            let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, "", &error))?;
-            options.operators.add(&text).map_err(|errors| {
-                let diagnostics = errors.iter().map(|error| Diagnostic::whole(error.to_string())).collect();
-                Error::new(Report::new(&name, "", diagnostics))
-            })?;
-        }
+        options.operators = io::operators(&self.ops)?;
         Ok(options)
     }
 }
@@ -178,18 +179,25 @@ fn one_line(error: &Error) -> String {
 
 /// Validates the files that YAML assembles to.
 fn validate_yaml(source: &Source<'_>, options: &ValidatorOptions) -> Result<Validated, Error> {
-    let name = source.name().to_owned();
+    let (name, document) = (source.name().to_owned(), source.document_number());
     match crate::assemble(source, &AssembleOptions::default()) {
         Ok(assembly) => {
-            let findings = check::assembly(&assembly, options).map_err(|error| Error::io(&name, "", &error))?;
-            Ok(Validated { name, report: assembly.warnings, findings })
+            let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..options.clone() };
+            let findings =
+                check::assembly(&assembly, &options).map_err(|error| Error::io(&source.label(), "", &error))?;
+            Ok(Validated { name, document, report: assembly.warnings, findings })
         }
         Err(error) if error.io_kind().is_some() => Err(error),
-        Err(error) => Ok(Validated { name, report: error.report().clone(), ..Validated::default() }),
+        Err(error) => Ok(Validated { name, document, report: error.report().clone(), ..Validated::default() }),
     }
 }
 
 impl Validated {
+    /// Name in front of a finding.
+    fn label(&self) -> String {
+        diagnostics::label(&self.name, self.document)
+    }
+
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for findings in &self.findings {
@@ -221,12 +229,13 @@ impl Counts {
 fn lines(validated: &[Validated], unread: usize, total: Counts) -> String {
     let mut out = String::new();
     for file in validated {
+        let label = file.label();
         for findings in &file.findings {
             for finding in findings.list() {
-                out += &format!("{}: {finding}\n    the runtime: {}\n", file.name, finding.rule.runtime);
+                out += &format!("{label}: {finding}\n    the runtime: {}\n", finding.rule.runtime);
             }
             for (rule, count) in findings.truncated() {
-                out += &format!("{}: {}[{}]: {count} of these in total\n", file.name, rule.severity, rule.id);
+                out += &format!("{label}: {}[{}]: {count} of these in total\n", rule.severity, rule.id);
             }
         }
     }
@@ -283,7 +292,7 @@ impl Validated {
         });
         let messages: Vec<Value> = messages.collect();
         let counts = self.counts();
-        json!({
+        let mut file = json!({
             "file": self.name,
             "errors": counts.errors,
             "warnings": counts.warnings,
@@ -291,6 +300,10 @@ impl Validated {
             "findings": findings,
             "truncated": truncated,
             "messages": messages,
-        })
+        });
+        if let Some(number) = self.document {
+            file["document"] = number.into();
+        }
+        file
     }
 }

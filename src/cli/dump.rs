@@ -6,7 +6,8 @@ use clap::{Args, ValueEnum};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, STREAM};
-use super::outputs::Outputs;
+use super::outputs::{NewFolder, Outputs};
+use super::stdout;
 use crate::error::Error;
 use crate::printer::{ExtractedFile, LargeData, PrintOptions, Printed};
 
@@ -56,10 +57,10 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
         return Err(Failure::usage(message));
     }
     let file = arguments.reference()?;
-    let options = PrintOptions { explicit: arguments.explicit, large_data: arguments.large_data()?, file };
+    let (large_data, _new_folder) = arguments.large_data()?;
+    let options = PrintOptions { explicit: arguments.explicit, large_data, file };
     let printed = crate::pipeline::print(&source, &arguments.yaml_folder(), &options)?;
-    let written = arguments.write(&printed);
-    written.map_err(|error| Failure::writing(source.name(), &error))?;
+    arguments.write(&printed, source.name())?;
     match printed.difference {
         Some(why) if arguments.exact => {
             let message = format!("the YAML does not reproduce the file byte for byte: {why}");
@@ -92,36 +93,42 @@ impl DumpArguments {
     }
 
     /// Writes the YAML and the files that it refers to: all or none.
-    fn write(&self, printed: &Printed) -> std::io::Result<()> {
+    fn write(&self, printed: &Printed, source: &str) -> Result<(), Failure> {
+        let failed = |error: std::io::Error| Failure::writing(source, &error);
         let mut outputs = Outputs::new();
         let folder = self.yaml_folder();
         for ExtractedFile { path, data, .. } in &printed.files {
-            outputs.write_new(&folder.join(path), data.len(), &|_| (), |out| out.blob(data))?;
+            let written = outputs.write_new(&folder.join(path), data.len(), &|_| (), |out| out.blob(data));
+            written.map_err(failed)?;
         }
         let text = printed.text.as_bytes();
         match self.file() {
-            Some(path) => outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text))?,
-            None => io::write_to_stdout(|out| out.write_all(text))?,
+            Some(path) => {
+                let written = outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text));
+                written.map_err(failed)?;
+            }
+            None => stdout::write(source, |out| out.write_all(text))?,
         }
-        outputs.commit()
+        outputs.commit().map_err(failed)
     }
 
-    /// Placement of large data. Creates the folder of extracted data.
-    fn large_data(&self) -> Result<LargeData, Failure> {
+    /// Placement of large data. Creates the folder of extracted data, which stays if it has files when the second value is dropped.
+    fn large_data(&self) -> Result<(LargeData, NewFolder), Failure> {
+        let without = |data| Ok((data, NewFolder::default()));
         match (self.data, &self.folder) {
             (Some(DataMode::Refer), _) if self.is_stdin() => {
                 let message = "standard input has no name to refer to; expected `--data inline` or `--data extract`";
                 Err(Failure::usage(message))
             }
-            (Some(DataMode::Inline), _) => Ok(LargeData::Inline),
-            (None, _) if self.is_stdin() => Ok(LargeData::Inline),
+            (Some(DataMode::Inline), _) => without(LargeData::Inline),
+            (None, _) if self.is_stdin() => without(LargeData::Inline),
             (Some(DataMode::Extract), Some(folder)) => {
-                let created = std::fs::create_dir_all(folder).and_then(|()| folder.canonicalize());
+                let created = NewFolder::create(folder).and_then(|new| Ok((new, folder.canonicalize()?)));
                 let name = folder.display().to_string();
-                let created = created.map_err(|error| Error::io(&name, "cannot create folder", &error))?;
-                Ok(LargeData::Extract(relative(&self.canonical_yaml_folder()?, &created)))
+                let (new, path) = created.map_err(|error| Error::io(&name, "cannot create folder", &error))?;
+                Ok((LargeData::Extract(relative(&self.canonical_yaml_folder()?, &path)), new))
             }
-            (Some(DataMode::Refer | DataMode::Extract) | None, _) => Ok(LargeData::Refer),
+            (Some(DataMode::Refer | DataMode::Extract) | None, _) => without(LargeData::Refer),
         }
     }
 

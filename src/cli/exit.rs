@@ -1,6 +1,7 @@
 //! Exit statuses, and the only mapping of errors to them.
 
 use super::io::Messages;
+use crate::diagnostics::counted;
 use crate::error::Error;
 
 /// Exit status of a command, in increasing order of severity; documented in `--help` and README.md.
@@ -23,6 +24,10 @@ pub enum Failure {
     Usage(String),
     /// Invalid input, or an I/O error.
     Error(Error),
+    /// Number of warnings, which `--deny-warnings` makes errors.
+    DeniedWarnings(u64),
+    /// The reader of standard output has closed it: the output is incomplete, but the reader knows.
+    ClosedPipe,
 }
 
 impl Failure {
@@ -45,16 +50,22 @@ impl Failure {
     pub fn exit(&self) -> Exit {
         match self {
             Failure::Usage(_) => Exit::Usage,
+            Failure::ClosedPipe => Exit::Io,
             Failure::Error(error) if error.io_kind().is_some() => Exit::Io,
-            Failure::Error(_) => Exit::Input,
+            Failure::Error(_) | Failure::DeniedWarnings(_) => Exit::Input,
         }
     }
 
-    /// Prints the message, and returns the exit status.
+    /// Prints the message, if there is one, and returns the exit status.
     pub fn report(&self, messages: &Messages) -> Exit {
         match self {
             Failure::Usage(message) => messages.error(message),
             Failure::Error(error) => messages.report(error.report()),
+            Failure::DeniedWarnings(count) => {
+                let count = counted(*count, "warning");
+                messages.error(&format!("{count}, denied by `--deny-warnings`: no output is written"));
+            }
+            Failure::ClosedPipe => {}
         }
         self.exit()
     }

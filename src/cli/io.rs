@@ -11,7 +11,6 @@ use clap::ColorChoice;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::outputs::unwritable;
 use super::render;
 use crate::check::DataFile;
 use crate::data::Origin;
@@ -19,6 +18,7 @@ use crate::diagnostics::{Diagnostic, Report};
 use crate::error::Error;
 use crate::format::Format;
 use crate::ir::template;
+use crate::operators::OperatorSet;
 use crate::source::{Source, SourceContent};
 
 /// Name that stands for standard input or output.
@@ -84,6 +84,23 @@ pub fn data_file(path: &Path) -> Result<DataFile, Error> {
     DataFile::open(&name, &Origin::File(path.into())).map_err(|error| Error::io(&name, "", &error))
 }
 
+/// Reads the files of `--ops`: lists of custom operators.
+///
+/// # Errors
+/// A file that cannot be read; all malformed lines of the first file that has some.
+pub fn operators(files: &[PathBuf]) -> Result<OperatorSet, Error> {
+    let mut operators = OperatorSet::new();
+    for path in files {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, "", &error))?;
+        operators.add(&text).map_err(|errors| {
+            let diagnostics = errors.iter().map(|error| Diagnostic::whole(error.to_string())).collect();
+            Error::new(Report::new(&name, "", diagnostics))
+        })?;
+    }
+    Ok(operators)
+}
+
 /// Number of bytes by which text is recognized.
 const TEXT_PROBE: u64 = 4096;
 
@@ -135,10 +152,15 @@ impl Definitions {
         Ok(documents.sources)
     }
 
+    /// Returns the names of definitions that no input uses, of those read so far.
+    pub fn unused(&self) -> Vec<&str> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        self.values.keys().filter(|name| !used.contains(*name)).map(String::as_str).collect()
+    }
+
     /// Warns of definitions that no input uses.
     pub fn warn_unused(&self, messages: &Messages) {
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        for name in self.values.keys().filter(|name| !used.contains(*name)) {
+        for name in self.unused() {
             messages.print(&format!("warning: unused definition `-D {name}`: no input contains ${{{name}}}\n"));
         }
     }
@@ -229,32 +251,6 @@ impl Messages {
     pub fn error(&self, message: &str) {
         self.print(&format!("error: {message}\n"));
     }
-}
-
-/// Standard output, which errors name.
-struct StandardOutput(io::StdoutLock<'static>);
-
-impl Write for StandardOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(|error| unwritable("<stdout>".as_ref(), error))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(|error| unwritable("<stdout>".as_ref(), error))
-    }
-}
-
-/// Writes to standard output; a closed pipe is not an error. The caller rejects terminals for binary output.
-///
-/// # Errors
-/// Errors of `write`, and of standard output, which they name.
-pub fn write_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut out = io::BufWriter::with_capacity(1 << 18, StandardOutput(io::stdout().lock()));
-    write(&mut out).and_then(|()| out.flush()).or_else(|error| match error.kind() {
-        // The reader has closed the pipe, such as `head`.
-        io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(error),
-    })
 }
 
 /// Returns the canonical form of a path, of its folder if the file does not exist yet.

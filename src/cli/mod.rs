@@ -12,6 +12,7 @@ mod io;
 pub mod outputs;
 pub mod render;
 mod schema;
+mod stdout;
 mod summary;
 
 use std::process::ExitCode;
@@ -40,7 +41,7 @@ Exit status:
   0    success: all outputs are written; `check` found no errors
   1    invalid input: none of its outputs are written; `check` found errors
   2    invalid command line
-  3    I/O error: an input, a data file or an output cannot be opened, read or written
+  3    I/O error: an input, data file or output cannot be opened, read or written; closed pipe
   130  interrupted: temporary files are removed, existing outputs are unchanged";
 
 /// Assembles YAML (or JSON) into ExecuTorch .pte programs and .ptd weights.
@@ -71,19 +72,33 @@ enum Command {
     Schema,
 }
 
+/// Prints the text of `--help` or `--version` to standard output.
+fn print_text(text: &clap::Error) -> Exit {
+    let color = ColorChoice::Auto;
+    let rendered = text.render();
+    let text = if io::colours(color, &std::io::stdout()) { rendered.ansi().to_string() } else { rendered.to_string() };
+    let written = stdout::write("", |out| out.write_all(text.as_bytes()));
+    written.map_or_else(|failure| failure.report(&io::Messages::new(color)), |()| Exit::Ok)
+}
+
 /// Runs the command.
 pub fn main() -> ExitCode {
     let matches = match Cli::command().try_get_matches() {
         Ok(matches) => matches,
-        Err(error) => {
+        Err(error) if error.use_stderr() => {
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Exit::Usage as u8 } else { 0 });
+            return ExitCode::from(Exit::Usage as u8);
         }
+        // The text of `--help` or `--version`.
+        Err(text) => return ExitCode::from(print_text(&text) as u8),
     };
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
+    // With the signal blocked, writing beyond the limit of the file size (`ulimit -f`) fails, as on a full disk. Threads inherit the mask.
+    #[cfg(unix)]
+    let _ = nix::sys::signal::SigSet::from(nix::sys::signal::Signal::SIGXFSZ).thread_block();
     // An interrupted command leaves no temporary files.
     let _ = ctrlc::set_handler(|| {
         let _lock = outputs::remove_unfinished();

@@ -267,6 +267,54 @@ impl Drop for Unfinished {
     }
 }
 
+/// Created folder, with the folders above it that did not exist either. Dropping it removes those that are empty.
+#[derive(Default)]
+pub struct NewFolder(Vec<PathBuf>);
+
+impl NewFolder {
+    /// Creates a folder, unless it exists.
+    ///
+    /// # Errors
+    /// I/O errors of creating it; a path that exists and is not a folder.
+    pub fn create(path: &Path) -> io::Result<NewFolder> {
+        if path.exists() && !path.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists and is not a folder"));
+        }
+        let missing: Vec<&Path> =
+            path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
+        let mut created = NewFolder::default();
+        for folder in missing.into_iter().rev() {
+            // The lock delays the handler of SIGINT until the folder is registered.
+            let mut registered = NEW_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+            match fs::create_dir(folder) {
+                // Another process was faster.
+                Err(_) if folder.is_dir() => continue,
+                done => done?,
+            }
+            registered.push(folder.to_owned());
+            created.0.push(folder.to_owned());
+        }
+        Ok(created)
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        remove_empty(&mut self.0);
+    }
+}
+
+/// Removes the folders that are empty, the last ones first.
+fn remove_empty(folders: &mut Vec<PathBuf>) {
+    while let Some(folder) = folders.pop() {
+        // One with an output stays.
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+/// Folders that this process has created.
+static NEW_FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 /// Paths of all temporary files.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -274,7 +322,7 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of all threads. No file is created or renamed as long as the returned lock is held; the caller ends the
+/// Removes the temporary files of all threads, and the new folders without files. No file is created or renamed as long as the returned lock is held; the caller ends the
 /// process.
 pub fn remove_unfinished() -> impl Sized {
     let mut unfinished = unfinished();
@@ -282,6 +330,7 @@ pub fn remove_unfinished() -> impl Sized {
         // Best effort: the process ends.
         let _ = fs::remove_file(name);
     }
+    remove_empty(&mut NEW_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner));
     unfinished
 }
 

@@ -35,8 +35,10 @@ impl SourceView<'_> {
         let window = diagnostic.at.as_ref().map(|span| self.window(span));
         // A message about no position names its source itself.
         let title = match diagnostic.at {
-            None if !self.report.name.is_empty() => format!("{}: {}", self.report.name, diagnostic.message),
-            _ => diagnostic.message.clone(),
+            None if !self.report.name.is_empty() => {
+                format!("{}: {}", self.report.name, self.report.message(diagnostic))
+            }
+            _ => self.report.message(diagnostic).into_owned(),
         };
         let mut group: Group<'_> =
             level.primary_title(escaped(&title)).elements(None::<Snippet<'_, annotate_snippets::Annotation<'_>>>);

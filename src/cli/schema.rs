@@ -1,10 +1,9 @@
 //! `pte-emit schema`: prints the JSON Schema of the YAML.
 
 use super::exit::{Exit, Failure};
-use super::io;
+use super::stdout;
 
 /// Prints the schema to standard output.
 pub fn run() -> Result<Exit, Failure> {
-    let written = io::write_to_stdout(|out| out.write_all(crate::json_schema().as_bytes()));
-    written.map(|()| Exit::Ok).map_err(|error| Failure::writing("<stdout>", &error))
+    stdout::write("", |out| out.write_all(crate::json_schema().as_bytes())).map(|()| Exit::Ok)
 }

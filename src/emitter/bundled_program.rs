@@ -6,6 +6,7 @@ use std::io;
 
 use super::encoding::FieldEncodings;
 use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
+use crate::diagnostics::counted;
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
 use crate::format::serializer::{BUNDLED_PROGRAM_VERSION, Serializer};
@@ -116,8 +117,12 @@ fn check_value(value: &TestData, is_input: bool) -> Result<(), String> {
     let kind = match value {
         TestData::Tensor { scalar_type, sizes, data, .. } => {
             let expected = program::nbytes(*scalar_type, sizes);
-            let message =
-                || format!("the data have {} bytes, which does not match {scalar_type} of sizes {sizes:?}", data.len);
+            let message = || {
+                format!(
+                    "the data have {}, which does not match {scalar_type} of sizes {sizes:?}",
+                    counted(data.len, "byte")
+                )
+            };
             return if expected == Some(data.len) { Ok(()) } else { Err(message()) };
         }
         TestData::Int(_) | TestData::Bool(_) | TestData::Double(_) if is_input => return Ok(()),

@@ -426,9 +426,12 @@ impl<'d, 'a> Finder<'d, 'a> {
         let available = length.checked_sub(offset);
         let len = size.or(available).filter(|len| Some(*len) <= available);
         let Some(len) = len else {
-            let requested = size.map_or("the rest".to_owned(), |size| format!("{size} bytes"));
-            let message =
-                format!("{} has {length} bytes: too short for {requested} from byte {offset}", path.display());
+            let requested = size.map_or("the rest".to_owned(), |size| counted(size, "byte"));
+            let message = format!(
+                "{} has {}: too short for {requested} from byte {offset}",
+                path.display(),
+                counted(length, "byte")
+            );
             return self.fail(NodeDiagnostic::error(at, message));
         };
         Some(Blob::new(len, BlobSource::File { path: path.into(), offset }))
@@ -492,7 +495,11 @@ impl<'d, 'a> Finder<'d, 'a> {
         let sizes: Option<Vec<i32>> = npy.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
         let len = sizes.as_ref().and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
         let (Some(sizes), Some(len)) = (sizes, len.filter(|len| header.checked_add(*len) == Some(length))) else {
-            return self.malformed(at, &path, format!("its length of {length} bytes does not agree with its header"));
+            return self.malformed(
+                at,
+                &path,
+                format!("its length of {} does not agree with its header", counted(length, "byte")),
+            );
         };
         self.check_tensor(at, &path.display().to_string(), (scalar_type, &sizes), expected)?;
         let mut order = contiguous(sizes.len()).into_owned();
@@ -642,7 +649,8 @@ impl NumberListEncoder {
             Some(expected) if *expected == length => {}
             Some(expected) => {
                 let message = format!("a list of {length} beside lists of {expected}");
-                self.diagnostics.push(NodeDiagnostic::error(at, message).label(format!("expected {expected} items")));
+                self.diagnostics
+                    .push(NodeDiagnostic::error(at, message).label(format!("expected {}", counted(*expected, "item"))));
                 return;
             }
         }
@@ -709,7 +717,7 @@ pub fn check_dim_order(order: &At<Vec<u8>>, rank: usize) -> Result<(), NodeDiagn
     if is_dim_order(order.value.iter().copied(), rank) {
         return Ok(());
     }
-    let message = format!("{:?} is not an order of {rank} dimensions", order.value);
+    let message = format!("{:?} is not an order of {}", order.value, counted(rank, "dimension"));
     let all: Vec<Cow<'_, str>> = (0..rank).map(|d| Cow::Owned(d.to_string())).collect();
     Err(NodeDiagnostic::error(order.id, message).label(format!("expected each of {} once", all.join(", "))))
 }

@@ -26,9 +26,10 @@ use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::instruction::INSTRUCTION_KEYS;
 use crate::program::{ContainerMetadata, NonConstBufferDevice, StackFrame};
 
-/// Builds a document from a tree, as far as possible, and returns the errors of the rest.
-pub fn decode(node: SourceNode<'_>) -> (ParsedDocument<'_>, Vec<NodeDiagnostic>) {
-    let mut decoder = Decoder { diagnostics: Vec::new() };
+/// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are
+/// in quotes ([`super::template::unquote`]).
+pub fn decode(node: SourceNode<'_>, strings: HashMap<NodeId, String>) -> (ParsedDocument<'_>, Vec<NodeDiagnostic>) {
+    let mut decoder = Decoder { diagnostics: Vec::new(), strings };
     let document = decoder.document(node).unwrap_or_default();
     decoder.diagnostics.sort_by_key(|diagnostic| diagnostic.at);
     (document, decoder.diagnostics)
@@ -50,6 +51,8 @@ ranged! { i8 u8 i32 u32 i64 u64 }
 
 struct Decoder {
     diagnostics: Vec<NodeDiagnostic>,
+    /// Strings of numbers that are in quotes.
+    strings: HashMap<NodeId, String>,
 }
 
 /// The entries of a map whose keys are known.
@@ -164,7 +167,16 @@ impl Decoder {
         }
     }
 
+    /// The string of a number that is in quotes; other nodes are unchanged.
+    fn quoted<'a>(&mut self, node: SourceNode<'a>) -> SourceNode<'a> {
+        match self.strings.remove(&node.id) {
+            Some(string) => SourceNode { value: NodeValue::Text(Cow::Owned(string)), ..node },
+            None => node,
+        }
+    }
+
     fn text<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Option<Word<'a>> {
+        let node = self.quoted(node);
         match node.value {
             NodeValue::Text(value) => Some(At { id: node.id, value }),
             _ => {
@@ -388,6 +400,7 @@ impl Decoder {
 
     /// A file name without a folder.
     fn name<'a>(&mut self, node: SourceNode<'a>) -> Option<Word<'a>> {
+        let node = self.quoted(node);
         match node.value {
             NodeValue::Text(name)
                 if !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']) =>
@@ -721,6 +734,7 @@ impl Decoder {
 
     /// `external: true` or a tag; `false` is equal to an absent key.
     fn external<'a>(&mut self, node: SourceNode<'a>) -> Option<At<Option<Cow<'a, str>>>> {
+        let node = self.quoted(node);
         match node.value {
             NodeValue::Bool(false) => None,
             NodeValue::Bool(true) => Some(At { id: node.id, value: None }),

@@ -3,13 +3,21 @@
 //! The content of a document is not parsed here.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use super::tree::SyntaxError;
+use super::tree::{self, NodeId, NodeValue, SourceNode, SyntaxError};
 
-/// A source with its variables expanded, and the names of the variables that it uses.
-pub type Expansion<'t> = (Cow<'t, str>, BTreeSet<&'t str>);
+/// A source with its variables expanded.
+#[derive(Debug)]
+pub struct Expansion<'t> {
+    /// The expanded source.
+    pub text: Cow<'t, str>,
+    /// Names of the variables that it uses.
+    pub used: BTreeSet<&'t str>,
+    /// Byte ranges in `text` of numbers in quotes that contained nothing but a variable, with the quotes, in ascending order.
+    pub quoted_numbers: Vec<Range<usize>>,
+}
 
 /// Maximum length in bytes of a name and its default.
 const WINDOW: usize = 4096;
@@ -23,7 +31,7 @@ const MAX_FILLED: usize = 256 << 20;
 /// Names that are not defined and have no default, each with its byte range.
 pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result<Expansion<'t>, Vec<SyntaxError>> {
     let mut used = BTreeSet::new();
-    let (mut out, mut errors) = (String::new(), Vec::new());
+    let (mut out, mut errors, mut quoted_numbers) = (String::new(), Vec::new(), Vec::new());
     let mut rest = 0;
     while let Some(found) = text[rest..].find("${").filter(|_| out.len() <= MAX_FILLED) {
         let start = rest + found;
@@ -53,7 +61,13 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
         }
         used.insert(name);
         match definitions.get(name).map(String::as_str).or(default) {
-            Some(value) => out.push_str(value),
+            Some(value) => {
+                let before = out.as_bytes().last().filter(|quote| matches!(quote, b'"' | b'\''));
+                if before.is_some() && before == text.as_bytes().get(rest) && is_number(value) {
+                    quoted_numbers.push(out.len() - 1..out.len() + value.len() + 1);
+                }
+                out.push_str(value);
+            }
             None => errors.push(error(
                 start..rest,
                 &format!(
@@ -69,10 +83,61 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
         return Err(errors);
     }
     if rest == 0 {
-        return Ok((Cow::Borrowed(text), used));
+        return Ok(Expansion { text: Cow::Borrowed(text), used, quoted_numbers });
     }
     out.push_str(&text[rest..]);
-    Ok((Cow::Owned(out), used))
+    Ok(Expansion { text: Cow::Owned(out), used, quoted_numbers })
+}
+
+/// Returns true for a string that is a number without quotes.
+fn is_number(value: &str) -> bool {
+    number(value).is_some()
+}
+
+fn number(value: &str) -> Option<NodeValue<'static>> {
+    // The other characters of YAML could make it more than a scalar.
+    if !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte)) {
+        return None;
+    }
+    match tree::parse(value).ok()?.value {
+        NodeValue::Int(n) => Some(NodeValue::Int(n)),
+        NodeValue::UInt(n) => Some(NodeValue::UInt(n)),
+        NodeValue::Float(x) => Some(NodeValue::Float(x)),
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Text(_) | NodeValue::List(_) | NodeValue::Map(_) => None,
+    }
+}
+
+/// Replaces the strings at these byte ranges ([`Expansion::quoted_numbers`]) by numbers, unless they are keys or parts of other strings.
+/// Returns the strings: where a string is expected, the number is one.
+pub fn unquote(root: &mut SourceNode<'_>, text: &str, ranges: &[Range<usize>]) -> HashMap<NodeId, String> {
+    let mut strings = HashMap::new();
+    if ranges.is_empty() {
+        return strings;
+    }
+    let spans = tree::spans(text);
+    let mut nodes = vec![root];
+    while let Some(node) = nodes.pop() {
+        let span = spans.get(node.id.0 as usize);
+        let range = span.and_then(|span| ranges.binary_search_by_key(&span.start, |range| range.start).ok());
+        let is_quoted = range.is_some_and(|range| span == Some(&ranges[range]));
+        if let NodeValue::Text(string) = &node.value
+            && let Some(value) = number(string).filter(|_| is_quoted)
+        {
+            strings.insert(node.id, string.clone().into_owned());
+            node.value = value;
+        }
+        match &mut node.value {
+            NodeValue::List(items) => nodes.extend(items),
+            NodeValue::Map(entries) => nodes.extend(entries.iter_mut().map(|(_, value)| value)),
+            NodeValue::Text(_)
+            | NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Int(_)
+            | NodeValue::UInt(_)
+            | NodeValue::Float(_) => {}
+        }
+    }
+    strings
 }
 
 /// Returns true for a valid name of a variable.
@@ -115,7 +180,7 @@ mod tests {
     fn filled(text: &str) -> Result<String, Vec<String>> {
         let definitions = [("A", "1"), ("EMPTY", ""), ("NESTED", "${A}")];
         let definitions = definitions.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let filled = fill(text, &definitions).map(|(text, _)| text.into_owned());
+        let filled = fill(text, &definitions).map(|expansion| expansion.text.into_owned());
         filled.map_err(|errors| errors.iter().map(|error| text[error.span.clone()].to_owned()).collect())
     }
 
@@ -138,6 +203,29 @@ mod tests {
         assert_eq!(filled("${").unwrap_err(), ["${"]);
         assert_eq!(filled("${A\n}").unwrap_err(), ["${"]);
         assert_eq!(filled("${1}${}").unwrap_err(), ["${1}", "${}"]);
+    }
+
+    #[test]
+    fn numbers_in_quotes_are_found() {
+        let definitions = [("A", "1"), ("B", "a"), ("C", "1, 2"), ("D", "017")];
+        let definitions = definitions.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let text = r#"["${A}", '${A}', "x${A}", "${A}${A}", "${B}", "${C}", "${D}", "${E:-0.5e3}", "${A}']"#;
+        let Expansion { text, quoted_numbers, .. } = fill(text, &definitions).unwrap();
+        let found: Vec<&str> = quoted_numbers.into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, ["\"1\"", "'1'", "\"-0.5e3\""]);
+    }
+
+    /// The quotes of other strings, comments and keys stay.
+    #[test]
+    fn only_whole_values_become_numbers() {
+        let text = "a: \"${A}\" # \"${A}\"\nb: |\n  \"${A}\"\n\"${A}\": 'it ''${A}'' is'\nc: [ '${A}' ,'${A:2}']\nd: x \"${A}\"\n";
+        let definitions = [("A".to_owned(), "7".to_owned())].into();
+        let Expansion { text, quoted_numbers, .. } = fill(text, &definitions).unwrap();
+        let mut root = tree::parse(&text).unwrap();
+        let strings = unquote(&mut root, &text, &quoted_numbers);
+        assert_eq!(strings.len(), 3);
+        let plain = "a: 7\nb: |\n  \"7\"\n\"7\": 'it ''7'' is'\nc: [7, 7]\nd: x \"7\"\n";
+        assert_eq!(root, tree::parse(plain).unwrap());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::external::{ExternalFiles, ExternalItem};
 use super::segments::{self, Segment};
 use super::{DelegateData, HeaderMode, LayoutConfig, LayoutError, MemoryPlan, Plan, Storage};
 use crate::data::BlobId;
+use crate::diagnostics::counted;
 use crate::format::serializer::SegmentGroup;
 use crate::program::element::{Element, Part};
 use crate::program::{ExecutionPlan, Memory, Program, Tensor, TensorData, TensorLayout};
@@ -100,8 +101,11 @@ impl<'a> Collector<'a> {
                     };
                     if !fits {
                         let expected =
-                            tensor.nbytes().map_or("an unknown number of bytes".into(), |n| format!("{n} bytes"));
-                        self.error(at, format!("the tensor has {expected}, its data have {} bytes", self.size(blob)));
+                            tensor.nbytes().map_or("an unknown number of bytes".into(), |n| counted(n, "byte"));
+                        self.error(
+                            at,
+                            format!("the tensor has {expected}, its data have {}", counted(self.size(blob), "byte")),
+                        );
                         continue;
                     }
                     indices[value] = self.collect_tensor(at, tensor, self.same[blob.0 as usize]);

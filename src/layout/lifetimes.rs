@@ -42,9 +42,8 @@ impl Lifetimes {
     /// Extends the lifetimes of the items of each list to that of the list.
     fn touch_items(&mut self, plan: &ExecutionPlan) {
         for (list, value) in plan.values().iter().enumerate() {
-            let (EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items))) = value else { continue };
             let Some((start, end)) = self.spans[list] else { continue };
-            for item in items {
+            for item in value.as_tensors() {
                 self.touch(*item, start);
                 self.touch(*item, end);
             }
@@ -80,6 +79,9 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
             for (position, arg) in instruction.args().iter().enumerate() {
                 let role = operator.and_then(|operator| roles.role(operator, position));
                 pass.record(*arg, role);
+                for item in value_at(plan, *arg).map_or(&[][..], EValue::as_tensors) {
+                    pass.record(*item, role);
+                }
                 lifetimes.touch(*arg, time);
                 let returned = operator.is_some_and(|operator| roles.returns(operator));
                 if role == Some(Role::InPlace) && returned && pass.first(*arg) != FirstUse::Written {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::greedy::{self, PlanRequest};
 use super::lifetimes::{Lifetimes, instructions, lifetimes, value_at};
 use super::{LayoutError, align_up};
+use crate::diagnostics::counted;
 use crate::program::element::{Element, Part};
 use crate::program::{
     EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
@@ -153,7 +154,7 @@ impl<'a> MemoryPlanner<'a> {
             let Memory::At { pool, offset } = self.requested[value] else { continue };
             let size = self.nbytes(value, tensor);
             let Some(end) = offset.checked_add(size) else {
-                self.error(value, format!("offset {offset} plus {size} bytes exceeds 64 bits"));
+                self.error(value, format!("offset {offset} plus {} exceeds 64 bits", counted(size, "byte")));
                 continue;
             };
             let end = align_up(end, self.alignment).unwrap_or(u64::MAX);
@@ -251,7 +252,14 @@ impl<'a> MemoryPlanner<'a> {
             let room = base.and_then(Tensor::nbytes);
             let needed = self.nbytes(value, tensor);
             if room.is_none_or(|room| room < needed) {
-                self.error(value, format!("a view of {needed} bytes exceeds its base of {} bytes", room.unwrap_or(0)));
+                self.error(
+                    value,
+                    format!(
+                        "a view of {} exceeds its base of {}",
+                        counted(needed, "byte"),
+                        counted(room.unwrap_or(0), "byte")
+                    ),
+                );
             }
         }
     }
@@ -331,7 +339,7 @@ impl<'a> MemoryPlanner<'a> {
         let mut sizes = Vec::with_capacity(self.sizes.len());
         for (pool, size) in self.sizes.iter().enumerate() {
             sizes.push(i64::try_from(*size).unwrap_or_else(|_| {
-                let message = format!("the size of pool {pool}, {size} bytes, exceeds 63 bits");
+                let message = format!("the size of pool {pool}, {}, exceeds 63 bits", counted(*size, "byte"));
                 self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message));
                 0
             }));
@@ -352,10 +360,16 @@ impl<'a> MemoryPlanner<'a> {
                 _ if pool == 0 => self.error(value, "pool 0 is reserved".into()),
                 None => self.error(
                     value,
-                    format!("pool {pool} is out of range: `non_const_buffer_sizes` has {} entries", given.len()),
+                    format!(
+                        "pool {pool} is out of range: `non_const_buffer_sizes` has {}",
+                        counted(given.len(), "entry")
+                    ),
                 ),
                 Some(size) if i128::from(end) > i128::from(*size) => {
-                    self.error(value, format!("the tensor ends at byte {end} of pool {pool}, which has {size} bytes"));
+                    self.error(
+                        value,
+                        format!("the tensor ends at byte {end} of pool {pool}, which has {}", counted(*size, "byte")),
+                    );
                 }
                 Some(_) => {}
             }

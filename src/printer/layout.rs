@@ -9,6 +9,7 @@ use crate::assembly::OutputFile;
 use crate::data::Origin;
 use crate::data::number;
 use crate::data::{Blob, BlobSource};
+use crate::diagnostics::counted;
 use crate::layout::LayoutConfig;
 use crate::layout::options::OPTIONS;
 use crate::raw::residue::gaps;
@@ -103,7 +104,8 @@ pub fn difference(origin: &Origin, file: &OutputFile<'_>) -> io::Result<Option<S
     let length = origin.len()?;
     if Some(length) != file.size() {
         return Ok(Some(format!(
-            "expected {length} bytes, the assembled file has {}",
+            "expected {}, the assembled file has {}",
+            counted(length, "byte"),
             file.size().unwrap_or(u64::MAX)
         )));
     }

@@ -187,7 +187,10 @@ impl<'p> MethodPrinter<'p> {
             let known = operator.map(|signature| &signature.args);
             for (position, arg) in instruction.args().iter().enumerate() {
                 let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
-                visit(*arg, role.is_none_or(|role| role == Role::Out));
+                let written = role.is_none_or(|role| role == Role::Out);
+                visit(*arg, written);
+                let items = self.value(*arg).map_or(&[][..], EValue::as_tensors);
+                items.iter().for_each(|item| visit(*item, written));
             }
             let written = instruction.operands().filter(|(_, _, access)| *access == OperandAccess::Write);
             written.for_each(|(_, value, _)| visit(value, true));
@@ -313,8 +316,11 @@ impl<'p> MethodPrinter<'p> {
         self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, "x"));
         for instruction in self.instructions() {
             let name = instruction.operator().map_or("part", |operator| self.short_name(operator));
-            let produced = instruction.args().iter().filter(|arg| self.is_produced(**arg));
-            produced.for_each(|arg| suggest(*arg, name));
+            for arg in instruction.args().iter().filter(|arg| self.is_produced(**arg)) {
+                let items = self.value(*arg).map_or(&[][..], EValue::as_tensors);
+                items.iter().filter(|item| self.is_produced(**item)).for_each(|item| suggest(*item, name));
+                suggest(*arg, name);
+            }
             let written = instruction.operands().filter(|(_, _, access)| *access == OperandAccess::Write);
             written.for_each(|(_, value, _)| suggest(value, "merged"));
         }
@@ -485,7 +491,7 @@ impl<'p> MethodPrinter<'p> {
 
     fn chains(&self, out: &mut String) {
         let chains = self.plan.chains.as_deref().unwrap_or_default();
-        let empty = |list: &Option<Vec<i32>>| list.as_ref().is_some_and(Vec::is_empty);
+        let empty = |list: &Option<Vec<i32>>| list.as_ref().is_none_or(Vec::is_empty);
         if let [chain] = chains
             && empty(&chain.inputs)
             && empty(&chain.outputs)

@@ -93,7 +93,7 @@ pub struct Program {
 /// assert!(forward.delegates().is_empty());
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ExecutionPlan {
     /// Name the runtime looks the method up by.
     pub name: Option<String>,
@@ -113,6 +113,28 @@ pub struct ExecutionPlan {
     pub delegates: Option<Vec<BackendDelegate>>,
     /// Options of the memory planner.
     pub memory: MemoryRequest,
+}
+
+impl Default for ExecutionPlan {
+    /// Returns a method `forward` without values and instructions, which the runtime loads: it rejects one without these lists.
+    fn default() -> ExecutionPlan {
+        ExecutionPlan {
+            name: Some("forward".to_owned()),
+            container_meta_type: Some(ContainerMetadata::flat(0, 0, true)),
+            values: Some(Vec::new()),
+            inputs: Some(Vec::new()),
+            outputs: Some(Vec::new()),
+            chains: Some(vec![Chain {
+                inputs: Some(Vec::new()),
+                outputs: Some(Vec::new()),
+                instructions: Some(Vec::new()),
+                stacktrace: None,
+            }]),
+            operators: Some(Vec::new()),
+            delegates: Some(Vec::new()),
+            memory: MemoryRequest::default(),
+        }
+    }
 }
 
 /// Options of the memory planner for a method; the result is an item of [`Plan::memory`](crate::Plan::memory).
@@ -229,6 +251,22 @@ impl EValue {
     /// The tag in the union `KernelTypes`.
     pub fn tag(&self) -> u8 {
         self.member().tag()
+    }
+
+    /// Returns the items of a list of tensors, in which -1 is None; empty for a value of another kind.
+    pub(crate) fn as_tensors(&self) -> &[i32] {
+        match self {
+            EValue::TensorList(items) | EValue::OptionalTensorList(items) => items.as_deref().unwrap_or_default(),
+            EValue::Null
+            | EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::Tensor(_)
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_) => &[],
+        }
     }
 
     /// Returns the tensor; `None` for a value of another kind.

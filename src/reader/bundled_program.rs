@@ -7,6 +7,7 @@ use std::io;
 
 use crate::data::Origin;
 use crate::data::{Blob, BlobSource};
+use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
@@ -108,14 +109,14 @@ impl BundledProgramReader<'_> {
         let sizes: Vec<i32> = t.i32s(tensor::sizes)?.unwrap_or_default();
         let dim_order: Vec<u8> = t.u8s(tensor::dim_order)?.unwrap_or_default();
         if !is_dim_order(dim_order.iter().copied(), sizes.len()) {
-            return t.wrong(tensor::dim_order, format!("not a permutation of {} dimensions", sizes.len()));
+            return t.wrong(tensor::dim_order, format!("not a permutation of {}", counted(sizes.len(), "dimension")));
         }
         let Some(expected) = nbytes(scalar_type, &sizes) else {
             return t.wrong(tensor::sizes, format!("invalid sizes for a tensor of element type {scalar_type}"));
         };
         let data = self.blob(&t, tensor::data)?.unwrap_or_else(|| Blob::bytes([]));
         if data.len != expected {
-            return t.wrong(tensor::data, format!("found {} bytes, expected {expected}", data.len));
+            return t.wrong(tensor::data, format!("found {}, expected {expected}", counted(data.len, "byte")));
         }
         Ok(TestData::Tensor { scalar_type, sizes, dim_order, data })
     }

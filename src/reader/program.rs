@@ -10,6 +10,7 @@ use std::{io, vec};
 use crate::data::workers;
 use crate::data::{Blob, BlobId};
 use crate::data::{Head, Origin};
+use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::format::container::{
     ExtendedHeader, HEAD, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE,
@@ -135,7 +136,8 @@ pub fn header(head: &[u8]) -> Result<Option<ProgramHeader>> {
     let length = ExtendedHeader::stated_length(head).unwrap_or(0);
     let required = (field(PROGRAM_SIZE), field(SEGMENT_BASE_OFFSET), length >= shape.minimum);
     let (Some(program_size), Some(segment_base_offset), true) = required else {
-        let message = format!("the extended header has {length} bytes, expected {} or more", shape.minimum);
+        let message =
+            format!("the extended header has {}, expected {} or more", counted(length, "byte"), shape.minimum);
         return Err(Box::new(ReadError { offset: ExtendedHeader::LENGTH as u64, field: String::new(), message }));
     };
     let segment_data_size = if length >= shape.length { field(SEGMENT_DATA_SIZE) } else { None };

@@ -3,6 +3,7 @@
 
 pub mod bundles;
 pub mod case;
+pub mod execution;
 pub mod fields;
 pub mod files;
 pub mod folder;

@@ -9,7 +9,7 @@ use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
 /// Reads the YAML of a file, with the defaults of its variables.
 pub fn read(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let (filled, _) = template::fill(&text, &Default::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let filled = template::fill(&text, &Default::default()).unwrap_or_else(|errors| panic!("{errors:?}")).text;
     filled.into_owned()
 }
 

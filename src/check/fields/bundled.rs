@@ -182,7 +182,7 @@ fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         return report.add("B-9", path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
     };
     if sizes.len() > 16 || !is_dim_order(order.iter(), sizes.len()) {
-        let found = format_args!("dim_order {} of {} sizes", listed(order.iter()), sizes.len());
+        let found = format_args!("dim_order {} of {}", listed(order.iter()), counted(sizes.len(), "size"));
         report.add(
             "B-9",
             &path.field("dim_order"),
@@ -196,7 +196,7 @@ fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         Some(bytes) if bytes == data.len() as u64 => {}
         Some(bytes) => {
             let expected = format_args!("{bytes}, the size of the tensor");
-            report.add("B-9", &path.field("data"), data.at, format_args!("{} bytes", data.len()), expected);
+            report.add("B-9", &path.field("data"), data.at, format_args!("{}", counted(data.len(), "byte")), expected);
         }
         None => {
             let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));

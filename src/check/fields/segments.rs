@@ -49,7 +49,7 @@ pub fn check(segments: Tables<'_>, header: &CheckedHeader, path: &Trail<'_>, rep
         let (offset, size) = (segment.u64(data_segment::offset), segment.u64(data_segment::size));
         let at = segment.near(data_segment::offset);
         let segment_end = offset.checked_add(size);
-        let found = format_args!("{size} bytes at offset {offset}");
+        let found = format_args!("{} at offset {offset}", counted(size, "byte"));
         if header.segment_base == 0 && size > 0 {
             report.add("G-2", &path, at, found, format_args!("0 bytes without a segment base offset in the header"));
         } else if segment_end.and_then(|end| header.segment_base.checked_add(end)).is_none() {
@@ -86,7 +86,7 @@ impl<'a> ProgramData<'a> {
         if count > 1 {
             let path = Trail::ROOT.field("mutable_data_segments");
             let at = root.near(program::mutable_data_segments);
-            report.add("S-18", &path, at, format_args!("{count} entries"), format_args!("one"));
+            report.add("S-18", &path, at, format_args!("{}", counted(count, "entry")), format_args!("one"));
         }
         data
     }

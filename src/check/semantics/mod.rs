@@ -16,7 +16,7 @@ mod unused;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::finding::{Findings, Locator};
 use super::operators;
@@ -24,13 +24,20 @@ use crate::operators::OperatorSet;
 use crate::program::Program;
 use method::MethodAnalysis;
 
-/// Checks the calls and the semantics of a program. `locate` returns the location of an element in the file.
-pub fn check(program: &Program, set: &OperatorSet, findings: &mut Findings, locate: &Locator<'_>) {
+/// Checks the calls and the semantics of a program. `reported` has the unknown operators that other messages name; `locate` returns the
+/// location of an element in the file.
+pub fn check(
+    program: &Program,
+    set: &OperatorSet,
+    reported: &BTreeSet<String>,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
     let mut methods: Vec<MethodAnalysis<'_>> =
         (0..program.plans().len()).filter_map(|index| MethodAnalysis::new(program, index, set)).collect();
     let uninitialised: Vec<_> = methods.iter_mut().map(initialisation::classify_accesses).collect();
     let states = initialisation::StateStarts::new(&methods);
-    let mut unknown = HashSet::new();
+    let mut unknown = reported.clone();
     for (method, uninitialised) in methods.iter().zip(&uninitialised) {
         operators::check(method, &mut unknown, findings, locate);
         let flow = control::ControlFlow::new(method);

@@ -32,7 +32,10 @@ fn found(program: &Program) -> Vec<(&'static str, String)> {
     let mut set = OperatorSet::new();
     set.add("mine::many.out self:T a:f[]? b:b[] c:T[] d:T?[] e:s f:m? out:T! more:T!\nmine::count self:T -> i")
         .unwrap();
-    check(program, &set, &mut findings, &|element| Location { offset: None, path: element.path(program) });
+    check(program, &set, &BTreeSet::new(), &mut findings, &|element| Location {
+        offset: None,
+        path: element.path(program),
+    });
     findings.list().iter().map(|finding| (finding.rule.id, finding.location.path.clone())).collect()
 }
 
@@ -586,7 +589,7 @@ fn unusual_programs_are_accepted() {
     for (what, edit) in edits {
         let program = edited(&text, *edit);
         let mut findings = Findings::new(Profile::Strict);
-        check(&program, &OperatorSet::new(), &mut findings, &|element| Location {
+        check(&program, &OperatorSet::new(), &BTreeSet::new(), &mut findings, &|element| Location {
             offset: None,
             path: element.path(&program),
         });

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::delegate::xnnpack::*;
+use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{Result, TableRef};
 use crate::format::{Kind, TableSchema};
 
@@ -230,7 +231,10 @@ impl Graph {
             let (outputs, inputs) = match *filter {
                 [inputs, outputs] if transposed => (outputs, inputs),
                 [outputs, inputs] => (outputs, inputs),
-                _ => return t.wrong(filter_id, format!("a filter of {} dimensions, expected 2", filter.len())),
+                _ => {
+                    return t
+                        .wrong(filter_id, format!("a filter of {}, expected 2", counted(filter.len(), "dimension")));
+                }
             };
             if input.last() != Some(&inputs) || self.required_dims(t, output_id)?.last() != Some(&outputs) {
                 return disagree(filter_id);
@@ -366,7 +370,7 @@ impl Graph {
     fn check_bias(&self, t: &TableRef<'_, '_>, slot: u16, outputs: u64) -> Result<()> {
         match self.dims(t, slot)? {
             Some(dims) if count(dims) != Some(outputs) => {
-                t.wrong(slot, format!("expected a bias of {outputs} elements"))
+                t.wrong(slot, format!("expected a bias of {}", counted(outputs, "element")))
             }
             Some(_) | None => Ok(()),
         }

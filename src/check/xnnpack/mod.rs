@@ -85,7 +85,7 @@ fn check_payload(
     };
     let defect = graph.constants.iter().find_map(|constant| Some((constant, named_data.defect(constant, &payload)?)));
     if let Some((constant, found)) = defect {
-        findings.add("D-13", || (at(), found, format!("at least {} bytes", constant.needed)));
+        findings.add("D-13", || (at(), found, format!("at least {}", counted(constant.needed, "byte"))));
     }
     Some(graph)
 }
@@ -110,7 +110,7 @@ impl Payload {
         };
         let header = head.get(4..8) == Some(b"XH00");
         if head.len() < 30 {
-            return Err(format!("a payload of {} bytes, smaller than its header", head.len()));
+            return Err(format!("a payload of {}, smaller than its header", counted(head.len(), "byte")));
         }
         let (Some(start), Some(size), Some(data), Some(low), Some(high)) =
             (word(10), word(14), word(18), word(22), word(26))
@@ -119,8 +119,12 @@ impl Payload {
         };
         let (start, size, constants) = if header { (start, size, low | high << 32) } else { (0, blob.len, 0) };
         if start + size > blob.len || (header && data.checked_add(constants).is_none_or(|end| end > blob.len)) {
-            let parts = format!("a graph at {start}..{} and {constants} bytes of constants at {data}", start + size);
-            return Err(format!("a payload of {} bytes, with {parts}", blob.len));
+            let parts = format!(
+                "a graph at {start}..{} and {} of constants at {data}",
+                start + size,
+                counted(constants, "byte")
+            );
+            return Err(format!("a payload of {}, with {parts}", counted(blob.len, "byte")));
         }
         if size > MAX_GRAPH {
             return Ok(None);
@@ -158,15 +162,18 @@ impl<'p> NamedDataSizes<'p> {
             let beyond = constant.offset.checked_add(constant.size).is_none_or(|end| end > inside) && inside > 0;
             return match beyond {
                 true if constant.size > 0 && constant.offset != u64::MAX => Some(format!(
-                    "a constant of {} bytes at offset {} in {inside} bytes of constants",
-                    constant.size, constant.offset
+                    "a constant of {} at offset {} in {} of constants",
+                    counted(constant.size, "byte"),
+                    constant.offset,
+                    counted(inside, "byte")
                 )),
-                _ => (constant.needed > constant.size).then(|| format!("a constant of {} bytes", constant.size)),
+                _ => (constant.needed > constant.size)
+                    .then(|| format!("a constant of {}", counted(constant.size, "byte"))),
             };
         };
         let external = || self.external.entries.get(key.as_bytes()).map(|entry| entry.size);
         match self.named.get(key.as_str()).copied().or_else(external) {
-            Some(size) => (size < constant.needed).then(|| format!("data `{key}` of {size} bytes")),
+            Some(size) => (size < constant.needed).then(|| format!("data `{key}` of {}", counted(size, "byte"))),
             None => Some(format!("data `{key}`, neither in the program nor in a given .ptd")),
         }
     }

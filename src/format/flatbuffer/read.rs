@@ -97,7 +97,7 @@ impl<'a> Buffer<'a> {
 
     #[cold]
     fn behind_the_end<T>(&self, at: usize, count: usize) -> Result<T> {
-        self.error(at, format!("expected {count} bytes, found the end of the file"))
+        self.error(at, format!("expected {count} byte{}, found the end of the file", if count == 1 { "" } else { "s" }))
     }
 
     #[inline(always)]
@@ -333,7 +333,10 @@ impl<'b, 'a> TableRef<'b, 'a> {
             let items = target + 4;
             let end = count.checked_mul(item).and_then(|size| items.checked_add(size));
             let Some(bytes) = end.and_then(|end| self.buffer.bytes.get(items..end)) else {
-                return self.buffer.error(target, format!("a vector of {count} items exceeds the file"));
+                return self.buffer.error(
+                    target,
+                    format!("a vector of {count} item{} exceeds the file", if count == 1 { "" } else { "s" }),
+                );
             };
             self.buffer.spend(target, bytes.len() as u64)?;
             Ok((items, bytes))

@@ -25,7 +25,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let expected =
                 signature.args.len() + usize::from(signature.result.is_some() || signature.outs().next().is_some());
             if args.len() != expected {
-                let message = format!("the stack of {} has {expected} entries, {} are given", name.value, args.len());
+                let message =
+                    format!("the stack of {} has {}, found {}", name.value, counted(expected, "entry"), args.len());
                 let warning = NodeDiagnostic::warning(name.id, message).label("the runtime rejects this call");
                 self.diagnostics.push(warning.help("list the written values in `out:` to have the stack completed"));
             }
@@ -33,7 +34,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let kinds: Vec<ArgKind> = signature.map_or(Vec::new(), |s| s.args.iter().map(|arg| arg.kind).collect());
         if signature.is_some_and(|signature| signature.outs().next().is_none()) {
             // The index of a result, unlike that of an out, comes after those of the literals.
-            written.iter().for_each(|declaration| self.declared[*declaration].written = true);
+            written.iter().for_each(|declaration| self.declared[self.bases[*declaration]].written = true);
             return self.arguments_with_written(args, &kinds, Vec::new());
         }
         self.arguments_with_written(args, &kinds, written)
@@ -46,7 +47,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         written: Vec<usize>,
     ) -> Vec<i32> {
         for declaration in written {
-            self.declared[declaration].written = true;
+            let base = self.base_of(declaration);
+            self.declared[base].written = true;
             self.number(declaration);
         }
         let mut stack = Vec::with_capacity(args.len());
@@ -150,7 +152,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let takes = signature.ins().count();
         if let Some(extra) = args.get(takes) {
             let takes = counted(takes as u64, "argument");
-            let message = format!("{} takes {takes}, {} are given", name.value, args.len());
+            let message = format!("{} takes {takes}, found {}", name.value, args.len());
             let help = "with `out`, the outs are not listed among the arguments";
             self.diagnostics.push(NodeDiagnostic::error(extra.id, message).label("one too many").help(help));
         }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::literals::describe;
 use super::method::MethodResolver;
 use crate::diagnostics::clipped;
+use crate::diagnostics::counted;
 use crate::ir::NodeDiagnostic;
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use crate::ir::tree::NodeId;
@@ -54,7 +55,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let last = traces.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
             if !(last..=traces.len()).contains(&count) {
                 let expected = format!("expected {last} to {}", traces.len());
-                self.error(id, format!("{count} stack traces of {} instructions", traces.len()), expected);
+                self.error(id, format!("{count} stack traces of {}", counted(traces.len(), "instruction")), expected);
             }
             traces.truncate(count);
         }
@@ -164,14 +165,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             Action::JumpFalse { cond, to } => {
                 self.check_condition(cond);
-                let cond_value_index = self.argument(cond, None, "");
+                let cond_value_index = self.operand(cond);
                 let destination_instruction = match &to.value {
                     NameOrNumber::Number(number) => *number,
                     NameOrNumber::Name(name) => self.find_label(name, to.id, labels),
                 };
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction }
             }
-            Action::Free(value) => Instruction::FreeCall { value_index: self.argument(value, None, "") },
+            Action::Free(value) => Instruction::FreeCall { value_index: self.operand(value) },
         }
     }
 
@@ -235,7 +236,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// runtime registers: both are likely typos.
     pub(super) fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
         let Some((namespace, _)) = name.value.split_once("::") else {
-            if self.warned_operators.insert(&name.value) {
+            if self.reported_operators.insert(&name.value) {
                 let warning =
                     NodeDiagnostic::warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)));
                 self.diagnostics
@@ -245,7 +246,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         };
         let is_registered_namespace =
             matches!(namespace, "aten" | "executorch_prim" | "dim_order_ops" | "quantized_decomposed" | "et_copy");
-        if !is_registered_namespace || !self.warned_operators.insert(&name.value) {
+        if !is_registered_namespace || !self.reported_operators.insert(&name.value) {
             return;
         }
         let message = format!("the runtime registers no operator `{}`", clipped(&name.value));

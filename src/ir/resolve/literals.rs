@@ -37,6 +37,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                         None => self.read(word, at),
                     }
                 }
+                // An argument of an unknown operator or of a delegate may be a string.
+                _ if kind.is_none() => {
+                    let number = self.read(word, at);
+                    self.suggest_string(word);
+                    number
+                }
                 _ => self.read(word, at),
             },
             Literal::Null => self.push(EValue::Null, at),

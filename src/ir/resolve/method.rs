@@ -36,7 +36,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) slots: Vec<(u32, NumberedValue)>,
     /// Value indices of the literal items of each declared list.
     pub(super) item_numbers: HashMap<usize, Vec<Option<i32>>>,
-    pub(super) warned_operators: HashSet<&'d str>,
+    /// Unknown operators of this method and of those before it that a warning reports.
+    pub(super) reported_operators: HashSet<&'d str>,
     /// Name and overload in the order of the file's table.
     pub(super) operators: IndexMap<(&'d str, &'d str), ()>,
     pub(super) op_indices: HashMap<&'d str, i32>,
@@ -76,7 +77,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             next: 0,
             slots: Vec::with_capacity(method.values.len()),
             item_numbers: HashMap::new(),
-            warned_operators: HashSet::new(),
+            reported_operators: HashSet::new(),
             operators: IndexMap::new(),
             op_indices: HashMap::new(),
             signatures: HashMap::new(),
@@ -177,7 +178,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     let known = &mut self.declared[*declaration];
                     if input && known.is_input {
                         let duplicate = NodeDiagnostic::error(item.id, format!("duplicate input `{name}`"));
-                        self.diagnostics.push(duplicate.label("duplicate"));
+                        let duplicate = duplicate.label("duplicate: for the runtime both are one tensor, set twice");
+                        let help = "declare a value for each input, as the exporter does; {index: N} refers to one again on purpose";
+                        self.diagnostics.push(duplicate.help(help));
                     }
                     known.is_input |= input;
                     known.is_output |= !input;
@@ -240,15 +243,30 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     .iter()
                     .enumerate()
                     .filter(|(position, _)| roles.get(*position).is_none_or(|r| *r == Role::Out));
-                outs.filter_map(|(_, arg)| self.declaration_of(arg)).collect()
+                outs.flat_map(|(_, arg)| self.with_items(arg)).collect()
             }
             None => self.unwritten_tensors(args),
         }
     }
 
+    /// Declared value of an argument, after the items of a list: a call that writes a list, such as a split, writes its tensors.
+    fn with_items(&self, arg: &At<Literal<'a>>) -> Vec<usize> {
+        let declaration = self.declaration_of(arg);
+        let list = match declaration.map(|declaration| &self.method.values[declaration].value) {
+            Some(Declared::Other(literal)) => &literal.value,
+            Some(Declared::Tensor(_)) => return declaration.into_iter().collect(),
+            None => &arg.value,
+        };
+        let items: &[At<Literal<'a>>] = match list {
+            Literal::List(items) | Literal::Typed(ListKind::Tensor | ListKind::OptionalTensor, items) => items,
+            _ => &[],
+        };
+        items.iter().filter_map(|item| self.declaration_of(item)).chain(declaration).collect()
+    }
+
     pub(super) fn unwritten_tensors(&self, args: &[At<Literal<'a>>]) -> Vec<usize> {
         let tensor = |declaration: &usize| matches!(self.method.values[*declaration].value, Declared::Tensor(_));
-        let found = args.iter().filter_map(|arg| self.declaration_of(arg));
+        let found = args.iter().flat_map(|arg| self.with_items(arg));
         found.filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written).collect()
     }
 
@@ -316,12 +334,26 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value)),
             );
             let names = self.names.keys().copied();
-            let mut unknown =
-                unknown.label("expected a name under `values`").suggest_among(self.diagnostics.len(), name, names);
-            unknown.help.get_or_insert_with(|| format!("for a string, write {{string: {}}}", clipped(name)));
-            self.diagnostics.push(unknown);
+            let unknown = unknown.label("expected a name under `values`");
+            self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
         }
         found
+    }
+
+    /// Adds to the message about an unknown name, if it was just reported, that a string is written as a map. For a position where a
+    /// string is valid.
+    pub(super) fn suggest_string(&mut self, name: &str) {
+        if let Some(unknown) = self.diagnostics.last_mut().filter(|_| !self.names.contains_key(name)) {
+            unknown.help.get_or_insert_with(|| format!("for a string, write {{string: {}}}", clipped(name)));
+        }
+    }
+
+    /// Index of a value of which a string is none: the condition of a jump, or a value to release.
+    pub(super) fn operand(&mut self, literal: &At<Literal<'a>>) -> i32 {
+        match &literal.value {
+            Literal::Word(name) => self.read(name, literal.id),
+            _ => self.argument(literal, None, ""),
+        }
     }
 
     /// Index of a named value that an instruction reads.
@@ -453,7 +485,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     pub(super) fn output(&mut self, literal: &At<Literal<'a>>) -> i32 {
         let Literal::Word(name) = &literal.value else { return self.argument(literal, None, "") };
-        let Some(declaration) = self.find(name, literal.id) else { return 0 };
+        let Some(declaration) = self.find(name, literal.id) else {
+            self.suggest_string(name);
+            return 0;
+        };
         let base = self.base_of(declaration);
         let known = &mut self.declared[base];
         if !known.written && !known.reported && !self.wrong_outs {

@@ -12,7 +12,7 @@ pub mod origins;
 mod values;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 
@@ -24,6 +24,7 @@ use super::files::FileAccess;
 use super::tree::NodeId;
 use crate::data::Blob;
 use crate::diagnostics::Severity;
+use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::format::safetensors::{METADATA, SafetensorsMetadata, key_of};
 use crate::format::serializer::PROGRAM_VERSION;
@@ -51,6 +52,8 @@ pub struct ResolvedProgram<'a> {
     pub has_methods: bool,
     /// Warnings.
     pub diagnostics: Vec<NodeDiagnostic>,
+    /// Names of unknown operators that a warning reports.
+    pub reported_operators: BTreeSet<String>,
 }
 
 /// Resolves a document that refers to `files`.
@@ -65,12 +68,15 @@ pub fn resolve<'a>(
     let mut program = Program { version: document.version.unwrap_or(PROGRAM_VERSION), ..Program::default() };
     let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
     let mut all_tests = Vec::new();
+    let mut reported_operators = HashSet::new();
     let mut diagnostics = Vec::new();
     if let Some(methods) = &document.methods {
         let mut plans = Vec::with_capacity(methods.len());
         for method in methods {
             let mut resolver = MethodResolver::new(method, &mut program, &mut finder);
+            resolver.reported_operators = std::mem::take(&mut reported_operators);
             let plan = resolver.run();
+            reported_operators = resolver.reported_operators;
             diagnostics.append(&mut resolver.diagnostics);
             let origin = resolver.origins;
             all_tests.extend(method_tests::resolve(method, &plan, &origin.values, &mut finder));
@@ -103,6 +109,7 @@ pub fn resolve<'a>(
         origins,
         has_methods: document.methods.is_some(),
         diagnostics,
+        reported_operators: reported_operators.into_iter().map(str::to_owned).collect(),
     })
 }
 
@@ -253,9 +260,12 @@ fn checkpoints<'d, 'a>(
 
 fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> NodeDiagnostic {
     let expected = crate::program::nbytes(scalar_type, sizes)
-        .map_or("more bytes than can be counted".into(), |n| format!("{n} bytes"));
-    NodeDiagnostic::error(at, format!("the data have {found} bytes, {scalar_type} {sizes:?} has {expected}"))
-        .label(format!("expected {expected}"))
+        .map_or("more bytes than can be counted".into(), |n| counted(n, "byte"));
+    NodeDiagnostic::error(
+        at,
+        format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")),
+    )
+    .label(format!("expected {expected}"))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(crate) fn tensors(yaml: &str) -> String {
 pub(crate) fn resolved(yaml: &str) -> Sample {
     let source = Source::yaml("test", yaml, ".");
     let resolved = parse(&source).and_then(resolve).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
-    let ir = super::super::decode::decode(super::super::tree::parse(yaml).unwrap()).0;
+    let ir = super::super::decode::decode(super::super::tree::parse(yaml).unwrap(), Default::default()).0;
     let names = super::resolve(&ir, &crate::ir::files::FileAccess::default()).unwrap().origins.values(0);
     Sample { program: resolved.program, names }
 }
@@ -284,6 +284,30 @@ fn a_stack_without_out_stays_as_it_is() {
     let parts = "values: {x: f32[2], y: f32[2]}, inputs: [x], outputs: [y],
         instructions: [{kernel: aten::relu.out, args: [x, y, {index: 77}]}]";
     assert_eq!(stack(parts), [0, 1, 77]);
+}
+
+/// The tensors of an explicit list of outs are written, and numbered as with `out`.
+#[test]
+fn the_items_of_an_out_list_are_written() {
+    let parts = |lists: &str, call: &str| {
+        format!(
+            "values: {{x: f32[4], a: f32[2], b: f32[2], y: f32[2]{lists}}}, inputs: [x], outputs: [y], instructions: [
+            {{kernel: {call}}}, {{kernel: aten::add.out, args: [a, b], out: y}}]"
+        )
+    };
+    let implicit = parts("", "aten::split_copy.Tensor_out, args: [x, 2], out: [a, b]");
+    let explicit = parts("", "aten::split_copy.Tensor_out, args: [x, 2, 0, [a, b], [a, b]]");
+    assert_eq!(resolved(&forward(&explicit)).plan(), resolved(&forward(&implicit)).plan());
+    for call in [
+        "aten::split_copy.Tensor_out, args: [x, 2, 0, l, l]",
+        "aten::split_with_sizes_copy.out, args: [x, [2, 2], 0, l, l]",
+        "aten::unbind_copy.int_out, args: [x, 0, l, l]",
+        "mine::split.out, args: [x, l]",
+    ] {
+        let sample = resolved(&forward(&parts(", l: {tensor_list: [a, b]}", call)));
+        let [a, b, y] = ["a", "b", "y"].map(|name| sample.index(name));
+        assert!(a < b && b < y, "{call}: {a}, {b}, {y}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use super::bytes_disagree;
 use super::method::{DeclarationState, MethodResolver, NumberedValue};
+use crate::diagnostics::counted;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{self, DataRequest};
 use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement, Word};
@@ -60,7 +61,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 && let Some(index) = declaration.and_then(|d| self.method.values[d].index.as_ref())
                 && number as usize >= count
             {
-                let message = format!("value index {number} leaves a gap: the method has {count} values");
+                let message = format!("value index {number} leaves a gap: the method has {}", counted(count, "value"));
                 self.error(index.id, message, format!("expected an index below {count}"));
             }
             self.origins.values.push((at, declaration.map(|d| self.method.values[d].name.value.clone())));
@@ -233,8 +234,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (order, sizes) = (of.dim_order.as_ref().map(|o| &*o.value), of.sizes.as_ref().map(|s| &*s.value));
             let Some(found) = self.finder.find(data, DataRequest::Tensor(of.scalar_type, sizes, order)) else { return };
             if tensor.nbytes().is_none_or(|nbytes| nbytes > found.blob.len) {
-                let message =
-                    format!("a view of {} bytes of a constant of {}", tensor.nbytes().unwrap_or(0), found.blob.len);
+                let message = format!(
+                    "a view of {} of a constant of {}",
+                    counted(tensor.nbytes().unwrap_or(0), "byte"),
+                    found.blob.len
+                );
                 return self.error(view_of.id, message, "expected at most that many");
             }
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));

@@ -41,6 +41,25 @@ fn an_output_lives_to_the_end() {
     assert_eq!(spans(CHAIN, ["y"]), [(3, 4)]);
 }
 
+/// The tensors of a split or an unbind live from the call that writes the list to their own last use.
+#[test]
+fn the_items_of_a_written_list_live_from_the_call() {
+    let values = "x: f32[4], a: f32[2], b: f32[2], c: f32[2], y: f32[2]";
+    let after = "{kernel: aten::relu.out, args: [b], out: c}, {kernel: aten::add.out, args: [a, c], out: y}";
+    for (lists, split) in [
+        ("", "args: [x, 2], out: [a, b]"),
+        ("", "args: [x, 2, 0, [a, b], [a, b]]"),
+        (", l: {tensor_list: [a, b]}", "args: [x, 2, 0, l, l]"),
+        (", l: {tensor_list: [a, b]}, r: {tensor_list: [a, b]}", "args: [x, 2, 0, l, r]"),
+    ] {
+        let parts = format!(
+            "values: {{{values}{lists}}}, inputs: [x], outputs: [y],
+            instructions: [{{kernel: aten::split_copy.Tensor_out, {split}}}, {after}]"
+        );
+        assert_eq!(spans(&parts, ["x", "a", "b", "c"]), [(0, 1), (1, 3), (1, 2), (2, 3)], "{split}");
+    }
+}
+
 #[test]
 fn a_value_without_mention_lives_at_the_start_only() {
     assert_eq!(spans(CHAIN, ["unused"]), [(0, 0)]);
