@@ -70,6 +70,13 @@ struct EmittedFile {
     overrides: Option<FileOverrides>,
 }
 
+/// Returns the total size in bytes of the data of a program, of tests, and of overrides.
+pub fn data_size(program: &Program, tests: &[MethodTests], overrides: &Overrides) -> u64 {
+    let blobs = program.blobs.iter().map(|blob| blob.len);
+    let tests = tests.iter().map(MethodTests::size);
+    blobs.chain(tests).chain([overrides.size(), program.compile_spec_size()]).fold(0, u64::saturating_add)
+}
+
 impl EmittedFile {
     /// Returns the file, with `segments` of `blobs` after the metadata.
     fn file<'a>(&'a self, segments: &'a [Segment], blobs: &'a [Blob]) -> OutputFile<'a> {
@@ -265,6 +272,12 @@ fn emit_file(
 }
 
 impl Assembly {
+    /// Returns the total size in bytes of all data.
+    #[cfg(feature = "cli")]
+    pub(crate) fn data_size(&self) -> u64 {
+        data_size(&self.program, &self.tests, &self.overrides)
+    }
+
     /// Returns the program.
     pub fn program(&self) -> &Program {
         &self.program

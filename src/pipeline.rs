@@ -598,18 +598,16 @@ fn check_blobs(program: &Program) -> Result<(), Vec<LayoutError>> {
 /// Returns an error at the largest data if the total exceeds `limit` bytes: data of the program, of tests, and of field overrides.
 fn check_size(resolved: &Resolved<'_>, limit: u64) -> Result<(), Vec<LayoutError>> {
     let Resolved { program, tests, overrides, .. } = resolved;
-    let blobs = program.blobs.iter().map(|blob| blob.len);
-    let tests: Vec<(u64, Element)> = tests.iter().map(|tests| (tests.size(), method(program, &tests.method))).collect();
-    let other = [overrides.size(), program.compile_spec_size()];
-    let total = blobs.chain(tests.iter().map(|(size, _)| *size)).chain(other).fold(0, u64::saturating_add);
+    let total = assembly::data_size(program, tests, overrides);
     if total <= limit {
         return Ok(());
     }
     let references = program.blob_references().map(|(element, blob)| (program.blob(blob).len, element));
-    let other = other.into_iter().map(|size| (size, Element::Program));
+    let tests = tests.iter().map(|tests| (tests.size(), method(program, &tests.method)));
+    let other = [overrides.size(), program.compile_spec_size()].map(|size| (size, Element::Program));
     let largest = references.chain(tests).chain(other).max_by_key(|(size, _)| *size);
     let message = format!(
-        "the data have {} in total, more than the limit of {limit}, which the option max-size raises",
+        "the data have {} in total, more than the limit of {limit}, which the option `max-size` raises",
         counted(total, "byte")
     );
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(_, element)| element), message)])
@@ -633,7 +631,7 @@ fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), V
     let external = external.map(|(number, data)| (Element::ExternalData(number), data.alignment));
     let largest = named.chain(external).max_by_key(|(_, alignment)| *alignment).filter(|(_, alignment)| *alignment > 1);
     let message = format!(
-        "the data and their padding have {} in total, more than the limit of {limit}, which the option max-size raises",
+        "the data and their padding have {} in total, more than the limit of {limit}, which the option `max-size` raises",
         counted(total, "byte")
     );
     Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])

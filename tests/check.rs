@@ -148,7 +148,9 @@ fn exit_statuses() {
     let wrong = file("wrong.yaml", b"methods: {f: {outputs: [x]}}");
     let operators = file("operators", b"no operator\n");
 
-    assert_eq!(run(&[&good, "--with", &weights]), (0, "1 file: 0 errors, 0 warnings, 0 notes\n".into(), "".into()));
+    let (status, stdout, stderr) = run(&[&good, "--with", &weights]);
+    assert_eq!((status, &*stderr), (0, ""));
+    assert!(stdout.contains("note[G-32]") && stdout.ends_with("1 file: 0 errors, 0 warnings, 1 note\n"), "{stdout}");
     assert_eq!(run(&[&text]).0, 0);
     assert_eq!(run(&[&wrong]).0, 1);
     assert_eq!(run(&[]).0, 2);

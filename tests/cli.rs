@@ -914,7 +914,10 @@ fn colours_are_as_requested() {
 fn data_larger_than_max_size_are_an_error() {
     let folder = Folder::new(&[("big.yaml", "named_data: {a: {fill: 0, size: 64K}}\n")]);
     folder.run(&["big.yaml", "-o", "big.ptd", "--max-size", "64K"]).exits(0);
-    folder.run(&["big.yaml", "-o", "big2.ptd", "--max-size", "65535"]).exits(1).stderr_contains("the option max-size");
+    folder
+        .run(&["big.yaml", "-o", "big2.ptd", "--max-size", "65535"])
+        .exits(1)
+        .stderr_contains("the option `max-size`");
     assert_eq!(folder.names(), ["big.ptd", "big.yaml"]);
 }
 
@@ -933,7 +936,7 @@ fn all_data_count_for_max_size() {
     let folder = Folder::new(&sources);
     for (name, text) in sources {
         let out = name.replace("yaml", "pte");
-        folder.run(&[name, "-o", &out, "--max-size", "99999"]).exits(1).stderr_contains("the option max-size raises");
+        folder.run(&[name, "-o", &out, "--max-size", "99999"]).exits(1).stderr_contains("the option `max-size` raises");
         folder.write("huge.yaml", text.replace("100000", "2000000000000"));
         folder.run(&["huge.yaml", "-o", &out]).exits(1);
     }
@@ -942,6 +945,27 @@ fn all_data_count_for_max_size() {
     folder.write("many.yaml", format!("methods: {{}}\nraw: {{patch: [{}]}}\n", [patch; 50].join(", ")));
     folder.run(&["many.yaml", "-o", "many.pte"]).exits(1).stderr_contains("expected 67108864 in total at most");
     assert!(!folder.names().iter().any(|name| name.ends_with(".pte")), "{:?}", folder.names());
+}
+
+/// Of a file with several documents all outputs are written, or none; the size limit is that of all of them.
+#[test]
+fn the_documents_of_a_file_are_written_together() {
+    let document = "named_data: {a: {fill: 0, size: 1000}}\n";
+    let folder = Folder::new(&[
+        ("good.yaml", &[document; 3].join("---\n")),
+        ("bad.yaml", &[document, "methods: {f: {outputs: [x]}}\n", document].join("---\n")),
+        ("same.yaml", &["name: a\n".to_owned() + document, "name: a\n".to_owned() + document].join("---\n")),
+        ("warns.yaml", &[document, "methods: {f: {outputs: [1]}}\ndata: {unused: [1]}\n"].join("---\n")),
+    ]);
+    folder.run(&["bad.yaml", "-o", "out/"]).exits(1).stderr_contains("document 2");
+    folder.run(&["same.yaml", "-o", "out/"]).exits(2).stderr_contains("two documents have the output out/a.ptd");
+    folder.run(&["warns.yaml", "--deny-warnings", "-o", "out/"]).exits(1).stderr_contains("denied");
+    folder.run(&["good.yaml", "--max-size", "2999", "-o", "out/"]).exits(1).stderr_contains("exceed the limit of 2999");
+    folder.run(&["good.yaml", "-o", "out"]).exits(2).stderr_contains("write `-o out/` to create it");
+    assert!(!folder.path().join("out").exists());
+    folder.run(&["good.yaml", "--max-size", "3000", "-o", "out/"]).exits(0);
+    assert_eq!(std::fs::read_dir(folder.path().join("out")).unwrap().count(), 3);
+    folder.run(&["check", "good.yaml", "--max-size", "999"]).exits(1);
 }
 
 /// YAML from strangers reads no file outside of the folder of `--confine`, and an index none outside of its own.
@@ -1110,7 +1134,7 @@ fn definitions_and_documents_yield_families_of_files() {
         .exits(2)
         .stderr_contains("has 2 documents, which need an output folder");
     folder.run(&["family.yaml", "-o", "out", "-D", "A"]).exits(2).stderr_contains("expected NAME=VALUE");
-    // An error in one document does not stop the others; lines are those of the file.
+    // The errors of all documents are reported, with lines of the file, and nothing is written.
     folder.write(
         "mixed.yaml",
         "named_data: {a: {hex: zz}}\n---\nnamed_data: {a: {hex: zz}}\n---\nname: c\nnamed_data: {a: {hex: ff}}\n",
@@ -1120,7 +1144,7 @@ fn definitions_and_documents_yield_families_of_files() {
         .exits(1)
         .stderr_contains("mixed.yaml:1:")
         .stderr_contains("mixed.yaml:3:");
-    assert_eq!(last("out/c.ptd"), Some(0xff));
+    assert!(!folder.path().join("out/c.ptd").exists());
     folder.run(&["check", "family.yaml", "-D", "A=01"]).exits(0);
     for name in ["../x", ".x", "a/b", ""] {
         folder.write("name.yaml", format!("name: '{name}'\nnamed_data: {{a: {{hex: ff}}}}\n"));

@@ -56,7 +56,7 @@ fn report_unknown(
         let Some(name) = operator.and_then(full_name) else { continue };
         if unknown.insert(name.clone()) {
             findings.add("O-5", || {
-                let expected = "an operator of the runtime, or a custom operator that is declared".into();
+                let expected = "an operator of the runtime, or a custom one that `--ops FILE` declares".into();
                 (locate(&method.element(Part::Operator(index))), format!("unknown operator `{name}`"), expected)
             });
         }

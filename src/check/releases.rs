@@ -12,6 +12,7 @@ type Find = fn(&Program) -> Option<Element>;
 const FEATURES: &[(&str, &str, Find)] = &[
     ("memory on another device than the CPU", "1.3", device),
     ("named data", "0.6", |program| program.named_data.as_ref().map(|_| Element::Program)),
+    ("a tensor whose data are in a .ptd", "0.5", |program| tensor(program, Tensor::is_external)),
     ("an unsigned or float8 element type", "0.5", |program| tensor(program, |tensor| is_recent(tensor.scalar_type))),
     ("an initial state of a tensor", "0.4", |program| tensor(program, has_state)),
 ];

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, FromArgMatches};
 use indicatif::ProgressBar;
@@ -20,8 +21,8 @@ use crate::data::workers;
 use crate::diagnostics::counted;
 use crate::error::Error;
 use crate::layout::Shards;
-use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue, parse_bytes};
-use crate::pipeline::Options;
+use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue};
+use crate::pipeline::{DEFAULT_MAX_SIZE, Options};
 use crate::reader::bundled_program;
 use crate::source::{Source, SourceContent};
 
@@ -41,7 +42,7 @@ pub struct AssembleArguments {
     #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "", value_parser = data_file)]
     external_data: Option<PathBuf>,
     /// Split the .ptd into files with at most this many bytes of data: model-00001-of-00003.ptd and so on
-    #[arg(long, value_name = "BYTES", value_parser = size)]
+    #[arg(long, value_name = "BYTES", value_parser = io::size)]
     max_shard_size: Option<u64>,
     /// Write the program of a .bpte unchanged, without its tests
     #[arg(long, conflicts_with_all = ["external_data", "with"])]
@@ -64,8 +65,8 @@ pub struct AssembleArguments {
     /// Define the value of ${NAME} in the inputs
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
     definitions: Vec<(String, String)>,
-    /// Fail if the data exceed this total size; 64 GiB by default
-    #[arg(long, value_name = "BYTES", value_parser = size)]
+    /// Fail if the data of all inputs exceed this total size; 64 GiB by default
+    #[arg(long, value_name = "BYTES", value_parser = io::size)]
     max_size: Option<u64>,
     /// Folder that contains all files that the YAML refers to; others are errors. For YAML from strangers
     #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
@@ -116,6 +117,14 @@ impl FromArgMatches for LayoutArguments {
     }
 }
 
+/// What all inputs share.
+struct Command {
+    arguments: AssembleArguments,
+    definitions: Definitions,
+    /// Size in bytes of the data of the inputs so far.
+    size: AtomicU64,
+}
+
 /// Assembles all inputs in parallel; one that fails does not stop the others. Messages are in the order of the inputs.
 ///
 /// # Errors
@@ -125,71 +134,26 @@ pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit
     let _folder = arguments.output_folder()?;
     arguments.check()?;
     let definitions = Definitions::new(&arguments.definitions);
+    let command = Command { arguments, definitions, size: AtomicU64::new(0) };
     let mut taken = HashSet::new();
-    let exit = if let [input] = &*arguments.inputs {
-        let done = |written| finish(written, &arguments, &definitions, &mut taken, messages);
-        assemble_input(input, &arguments, &definitions, messages).map(done).fold(Exit::Ok, Exit::max)
+    let exit = if let [input] = &*command.arguments.inputs {
+        command.finish(command.assemble(input, messages), &mut taken, messages)
     } else {
         let (cores, colours) = (workers::cores(), messages.colours());
-        let jobs = workers::map(arguments.inputs.iter().collect(), cores, |input| {
+        let jobs = workers::map(command.arguments.inputs.iter().collect(), cores, |input| {
             let messages = Messages::buffered(colours);
-            let written: Vec<_> = assemble_input(input, &arguments, &definitions, &messages).collect();
-            (written, messages)
+            (command.assemble(input, &messages), messages)
         });
         // In the order of the inputs: messages and outputs must not depend on which thread finishes first.
         jobs.into_iter().fold(Exit::Ok, |worst, (written, buffered)| {
             messages.append(buffered);
-            written.into_iter().fold(worst, |worst, written| {
-                worst.max(finish(written, &arguments, &definitions, &mut taken, messages))
-            })
+            worst.max(command.finish(written, &mut taken, messages))
         })
     };
-    if arguments.shows_warnings() {
-        definitions.warn_unused(messages);
+    if command.arguments.shows_warnings() {
+        command.definitions.warn_unused(messages);
     }
     Ok(exit)
-}
-
-/// Assembles each document of an input; a binary file is one.
-fn assemble_input<'a>(
-    input: &'a Path,
-    arguments: &'a AssembleArguments,
-    definitions: &'a Definitions,
-    messages: &'a Messages,
-) -> Box<dyn Iterator<Item = Result<Written, Failure>> + 'a> {
-    let failed = |failure: Failure| Box::new(std::iter::once(Err(failure)));
-    if arguments.strip_tests {
-        return Box::new(std::iter::once_with(move || strip_tests(input, arguments, definitions)));
-    }
-    let source = match io::open(input) {
-        Ok(source) if source.is_text() => io::confined(source, arguments.confine.as_deref()),
-        Ok(binary) => {
-            return Box::new(std::iter::once_with(move || {
-                assemble_document(stem(input), binary, arguments, definitions, messages)
-            }));
-        }
-        Err(error) => return failed(error.into()),
-    };
-    let documents = match definitions.documents(source) {
-        Ok(documents) => documents,
-        Err(error) => return failed(error.into()),
-    };
-    let count = documents.len();
-    if count > 1 && !arguments.output.as_ref().is_some_and(|output| output.is_dir()) {
-        let message = format!(
-            "{} has {}, which need an output folder; add `-o FOLDER`",
-            input.display(),
-            counted(count, "document")
-        );
-        return failed(Failure::Usage(message));
-    }
-    Box::new(documents.into_iter().zip(1..).map(move |(source, number)| {
-        let mut name = stem(input).to_owned();
-        if count > 1 {
-            name.push(format!("-{number}"));
-        }
-        assemble_document(&name, source, arguments, definitions, messages)
-    }))
 }
 
 /// Outputs that are written, but not committed.
@@ -199,27 +163,89 @@ struct Written {
     summary: String,
 }
 
-/// Commits the outputs of an input, unless another input has written the same paths (`taken`). All inputs have been read.
-fn finish(
-    written: Result<Written, Failure>,
-    arguments: &AssembleArguments,
-    definitions: &Definitions,
-    taken: &mut HashSet<PathBuf>,
-    messages: &Messages,
-) -> Exit {
-    let done = written.and_then(|Written { outputs, summary }| {
-        arguments.deny(definitions.unused().len() as u64)?;
-        let paths: Vec<PathBuf> = outputs.targets().map(io::canonical).collect();
-        if let Some(path) = paths.iter().find(|path| taken.contains(*path)) {
-            let message = format!("several inputs have the output {}; assemble them one by one", path.display());
-            return Err(Failure::Usage(message));
+impl Command {
+    /// Assembles each document of an input; a binary file is one.
+    fn assemble(&self, input: &Path, messages: &Messages) -> Vec<Result<Written, Failure>> {
+        let Command { arguments, definitions, .. } = self;
+        if arguments.strip_tests {
+            return vec![self.strip_tests(input)];
         }
-        taken.extend(paths);
-        outputs.commit().map_err(|error| Failure::writing("", &error))?;
-        messages.print(&summary);
-        Ok(Exit::Ok)
-    });
-    done.unwrap_or_else(|failure| failure.report(messages))
+        let source = match io::open(input) {
+            Ok(source) if source.is_text() => io::confined(source, arguments.confine.as_deref()),
+            Ok(binary) => return vec![self.assemble_document(stem(input), binary, messages)],
+            Err(error) => return vec![Err(error.into())],
+        };
+        let documents = match definitions.documents(source) {
+            Ok(documents) => documents,
+            Err(error) => return vec![Err(error.into())],
+        };
+        let count = documents.len();
+        if count > 1 && !arguments.output.as_ref().is_some_and(|output| output.is_dir()) {
+            let advice = match arguments.path() {
+                Some(output) => format!("{0} is not a folder; write `-o {0}/` to create it", output.display()),
+                None => "add `-o FOLDER/`".to_owned(),
+            };
+            let documents = counted(count, "document");
+            let message = format!("{} has {documents}, which need an output folder; {advice}", input.display());
+            return vec![Err(Failure::Usage(message))];
+        }
+        let document = |(source, number)| {
+            let mut name = stem(input).to_owned();
+            if count > 1 {
+                name.push(format!("-{number}"));
+            }
+            self.assemble_document(&name, source, messages)
+        };
+        documents.into_iter().zip(1..).map(document).collect()
+    }
+
+    /// Commits the outputs of the documents of an input: all of them, or none if one failed or another input has written the same paths
+    /// (`taken`). All inputs have been read.
+    fn finish(
+        &self,
+        written: Vec<Result<Written, Failure>>,
+        taken: &mut HashSet<PathBuf>,
+        messages: &Messages,
+    ) -> Exit {
+        let (mut outputs, mut summary, mut worst) = (Outputs::new(), String::new(), Exit::Ok);
+        for written in written {
+            match written {
+                Ok(written) => {
+                    outputs.append(written.outputs);
+                    summary += &written.summary;
+                }
+                Err(failure) => worst = worst.max(failure.report(messages)),
+            }
+        }
+        if worst != Exit::Ok {
+            return worst;
+        }
+        let commit = || {
+            self.arguments.deny(self.definitions.unused().len() as u64)?;
+            let mut own = HashSet::new();
+            for target in outputs.targets() {
+                let (path, shown) = (io::canonical(target), target.display());
+                if taken.contains(&path) {
+                    let message = format!("several inputs have the output {shown}; assemble them one by one");
+                    return Err(Failure::Usage(message));
+                }
+                if own.contains(&path) {
+                    let message = format!("two documents have the output {shown}; give each its own `name`");
+                    return Err(Failure::Usage(message));
+                }
+                own.insert(path);
+            }
+            taken.extend(own);
+            outputs.commit().map_err(|error| Failure::writing("", &error))
+        };
+        match commit() {
+            Ok(()) => {
+                messages.print(&summary);
+                Exit::Ok
+            }
+            Err(failure) => failure.report(messages),
+        }
+    }
 }
 
 impl AssembleArguments {
@@ -382,59 +408,85 @@ fn stem(input: &Path) -> &OsStr {
     if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
 }
 
-/// Assembles a document. `name` is the default name of its outputs.
-fn assemble_document(
-    name: &OsStr,
-    source: Source<'_>,
-    arguments: &AssembleArguments,
-    definitions: &Definitions,
-    messages: &Messages,
-) -> Result<Written, Failure> {
-    let options = Options {
-        layout: arguments.layout.0.clone(),
-        external_data: arguments.external_data.is_some(),
-        internal_data: arguments.internal_data,
-        with: arguments.with.clone(),
-        max_size: arguments.max_size,
-        shards: arguments.shards(name),
-    };
-    let assembly = crate::assemble(&source, &options)?;
-    let name = assembly.name.as_ref().map_or(name, OsStr::new);
-    let mut warnings = 0;
-    if arguments.external_data.is_some() && assembly.plan.external.is_empty() && arguments.shows_warnings() {
-        messages.print("warning: `--external-data` writes no .ptd: the program has no constants of its own\n");
-        warnings += 1;
+impl Command {
+    /// Assembles a document. `name` is the default name of its outputs.
+    fn assemble_document(&self, name: &OsStr, source: Source<'_>, messages: &Messages) -> Result<Written, Failure> {
+        let Command { arguments, definitions, .. } = self;
+        let limit = arguments.max_size.unwrap_or(DEFAULT_MAX_SIZE);
+        let options = Options {
+            layout: arguments.layout.0.clone(),
+            external_data: arguments.external_data.is_some(),
+            internal_data: arguments.internal_data,
+            with: arguments.with.clone(),
+            max_size: Some(limit),
+            shards: arguments.shards(name),
+        };
+        let assembly = crate::assemble(&source, &options)?;
+        let before = self.size.fetch_add(assembly.data_size(), Ordering::Relaxed);
+        if before.saturating_add(assembly.data_size()) > limit {
+            let message =
+                format!("the data of all inputs exceed the limit of {limit} bytes, which `--max-size` raises");
+            return Err(Error::input(&source.label(), message).into());
+        }
+        let name = assembly.name.as_ref().map_or(name, OsStr::new);
+        let mut warnings = 0;
+        if arguments.external_data.is_some() && assembly.plan.external.is_empty() && arguments.shows_warnings() {
+            messages.print("warning: `--external-data` writes no .ptd: the program has no constants of its own\n");
+            warnings += 1;
+        }
+        let format = format_of(&assembly, arguments)?;
+        let label = source.label();
+        let failed = |error: std::io::Error| Failure::writing(&label, &error);
+        let files = (format.files)(&assembly).map_err(failed)?;
+        if files.is_empty() {
+            let message =
+                format!("nothing to write: a .{} needs a tensor or a blob, the input has none", format.extension);
+            return Err(Error::input(source.name(), message).into());
+        }
+        let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
+        if arguments.shows_warnings() {
+            messages.report(&assembly.warnings);
+            let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, _>>()?;
+            let operators = io::operators(&arguments.ops)?;
+            let reported = assembly.reported_operators.clone();
+            let options = ValidatorOptions { with, operators, reported, ..ValidatorOptions::default() };
+            let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
+            messages.print(&found_warnings(&label, &findings));
+            warnings += assembly.warnings.diagnostics.len() as u64;
+            warnings += findings.iter().map(Findings::warnings).sum::<u64>();
+        }
+        arguments.deny_before_writing(warnings, definitions)?;
+        let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
+        let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
+        let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
+        let outputs = write(&label, &files, &bar);
+        bar.finish_and_clear();
+        let outputs = outputs?;
+        let named = files.iter().map(|(target, content)| (target.as_deref(), content));
+        let summary = if arguments.quiet { String::new() } else { summary::of(&assembly, named) };
+        Ok(Written { outputs, summary })
     }
-    let format = format_of(&assembly, arguments)?;
-    let label = source.label();
-    let failed = |error: std::io::Error| Failure::writing(&label, &error);
-    let files = (format.files)(&assembly).map_err(failed)?;
-    if files.is_empty() {
-        let message = format!("nothing to write: a .{} needs a tensor or a blob, the input has none", format.extension);
-        return Err(Error::input(source.name(), message).into());
+
+    /// Writes the program of a bundled program, unchanged.
+    fn strip_tests(&self, input: &Path) -> Result<Written, Failure> {
+        let Command { arguments, definitions, .. } = self;
+        let program = OutputFormat::default_of(true);
+        if let Some(other) = arguments.format()?.filter(|format| format.extension != program.extension) {
+            let message = format!("`--strip-tests` writes a .{}, found .{}", program.extension, other.extension);
+            return Err(Failure::Usage(message));
+        }
+        let source = io::open_binary(input)?;
+        let SourceContent::Binary(origin) = source.content() else {
+            return Err(Error::input(source.name(), "expected a .bpte").into());
+        };
+        let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
+        let target = arguments.target(stem(input), program);
+        arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
+        arguments.deny_before_writing(0, definitions)?;
+        let content = OutputContent::new(bundled.program.len, |out| out.blob(&bundled.program));
+        let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
+        Ok(Written { outputs, summary: String::new() })
     }
-    let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
-    if arguments.shows_warnings() {
-        messages.report(&assembly.warnings);
-        let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, _>>()?;
-        let operators = io::operators(&arguments.ops)?;
-        let reported = assembly.reported_operators.clone();
-        let options = ValidatorOptions { with, operators, reported, ..ValidatorOptions::default() };
-        let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
-        messages.print(&found_warnings(&label, &findings));
-        warnings += assembly.warnings.diagnostics.len() as u64;
-        warnings += findings.iter().map(Findings::warnings).sum::<u64>();
-    }
-    arguments.deny_before_writing(warnings, definitions)?;
-    let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
-    let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
-    let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
-    let outputs = write(&label, &files, &bar);
-    bar.finish_and_clear();
-    let outputs = outputs?;
-    let named = files.iter().map(|(target, content)| (target.as_deref(), content));
-    let summary = if arguments.quiet { String::new() } else { summary::of(&assembly, named) };
-    Ok(Written { outputs, summary })
 }
 
 /// Formats findings as warnings. They are not errors: sources may describe malformed files on purpose, to test a loader.
@@ -448,26 +500,6 @@ fn found_warnings(label: &str, findings: &[Findings]) -> String {
         }
     }
     out
-}
-
-/// Writes the program of a bundled program, unchanged.
-fn strip_tests(input: &Path, arguments: &AssembleArguments, definitions: &Definitions) -> Result<Written, Failure> {
-    let program = OutputFormat::default_of(true);
-    if let Some(other) = arguments.format()?.filter(|format| format.extension != program.extension) {
-        let message = format!("`--strip-tests` writes a .{}, found .{}", program.extension, other.extension);
-        return Err(Failure::Usage(message));
-    }
-    let source = io::open_binary(input)?;
-    let SourceContent::Binary(origin) = source.content() else {
-        return Err(Error::input(source.name(), "expected a .bpte").into());
-    };
-    let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
-    let target = arguments.target(stem(input), program);
-    arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
-    arguments.deny_before_writing(0, definitions)?;
-    let content = OutputContent::new(bundled.program.len, |out| out.blob(&bundled.program));
-    let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
-    Ok(Written { outputs, summary: String::new() })
 }
 
 /// Returns the requested format, or the default one. An error if it cannot store the assembly.
@@ -550,8 +582,4 @@ fn write(input: &str, files: &[(Option<PathBuf>, OutputContent<'_>)], bar: &Prog
 /// Parses a path; an empty one stands for the option without a value, which clap's own parser rejects.
 fn data_file(text: &str) -> Result<PathBuf, String> {
     Ok(text.into())
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_bytes(text).ok_or_else(|| "expected a number of bytes, such as 4096, 16K or 8G".into())
 }

@@ -43,6 +43,9 @@ pub struct CheckArguments {
     /// Folder that contains all files that YAML refers to; others are errors. For YAML from strangers
     #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
     confine: Option<PathBuf>,
+    /// Fail if the data of YAML exceed this total size; 64 GiB by default
+    #[arg(long, value_name = "BYTES", value_parser = io::size)]
+    max_size: Option<u64>,
     /// List of custom operators, one per line: name, then name:kind of each argument
     #[arg(long, value_name = "FILE")]
     ops: Vec<PathBuf>,
@@ -106,7 +109,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let mut unread = Vec::new();
     let mut total = Counts::default();
     for input in &arguments.inputs {
-        match validate(input, &options, &definitions, arguments.confine.as_deref()) {
+        match validate(input, arguments, &options, &definitions) {
             Ok(documents) => {
                 for file in documents {
                     let counts = file.counts();
@@ -148,9 +151,9 @@ impl CheckArguments {
 
 fn validate(
     input: &Path,
+    arguments: &CheckArguments,
     options: &ValidatorOptions,
     definitions: &Definitions,
-    confine: Option<&Path>,
 ) -> Result<Vec<Validated>, Error> {
     // By extension: a file with a damaged identifier is not YAML.
     let source = if io::is_binary_name(input) { io::open_binary(input)? } else { io::open(input)? };
@@ -159,8 +162,11 @@ fn validate(
             let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;
             Ok(vec![Validated { name: source.name().to_owned(), findings: vec![findings], ..Validated::default() }])
         }
-        SourceContent::Text(_) => match definitions.documents(io::confined(source, confine)) {
-            Ok(documents) => documents.into_iter().map(|source| validate_yaml(&source, options)).collect(),
+        SourceContent::Text(_) => match definitions.documents(io::confined(source, arguments.confine.as_deref())) {
+            Ok(documents) => {
+                let assemble = AssembleOptions { max_size: arguments.max_size, ..AssembleOptions::default() };
+                documents.into_iter().map(|source| validate_yaml(&source, &assemble, options)).collect()
+            }
             Err(error) => Ok(vec![Validated {
                 name: input.display().to_string(),
                 report: error.report().clone(),
@@ -178,9 +184,13 @@ fn one_line(error: &Error) -> String {
 }
 
 /// Validates the files that YAML assembles to.
-fn validate_yaml(source: &Source<'_>, options: &ValidatorOptions) -> Result<Validated, Error> {
+fn validate_yaml(
+    source: &Source<'_>,
+    assemble: &AssembleOptions,
+    options: &ValidatorOptions,
+) -> Result<Validated, Error> {
     let (name, document) = (source.name().to_owned(), source.document_number());
-    match crate::assemble(source, &AssembleOptions::default()) {
+    match crate::assemble(source, assemble) {
         Ok(assembly) => {
             let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..options.clone() };
             let findings =

@@ -18,6 +18,7 @@ use crate::diagnostics::{Diagnostic, Report};
 use crate::error::Error;
 use crate::format::Format;
 use crate::ir::template;
+use crate::layout::options::parse_bytes;
 use crate::operators::OperatorSet;
 use crate::source::{Source, SourceContent};
 
@@ -44,6 +45,14 @@ pub fn confined<'s>(source: Source<'s>, folder: Option<&Path>) -> Source<'s> {
         Some(folder) => source.confined_to(folder),
         None => source,
     }
+}
+
+/// Parses a number of bytes.
+///
+/// # Errors
+/// A message with the expected form.
+pub fn size(text: &str) -> Result<u64, String> {
+    parse_bytes(text).ok_or_else(|| "expected a number of bytes, such as 4096, 16K or 8G".into())
 }
 
 /// Parses the path of a folder.

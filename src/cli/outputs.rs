@@ -97,6 +97,11 @@ impl Outputs {
         Ok(())
     }
 
+    /// Adds the files of other outputs, which are committed with these.
+    pub fn append(&mut self, mut other: Outputs) {
+        self.files.append(&mut other.files);
+    }
+
     /// Paths of the files after the commit.
     pub fn targets(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| &*file.target)

@@ -226,7 +226,9 @@ fn parse_arg<'t>(word: &'t str, keep: &impl Fn(&'t str) -> Cow<'static, str>) ->
         (_, Some(kind)) => (kind, Role::InPlace),
         _ => (kind, Role::In),
     };
-    let kind = arg_kind(kind).ok_or_else(|| format!("unknown argument type `{kind}`"))?;
+    let kind = arg_kind(kind).ok_or_else(|| {
+        format!("unknown argument type `{kind}`; expected a letter of docs/rules.md, such as T for Tensor")
+    })?;
     if role != Role::In && kind.base != Base::Tensor {
         return Err(format!("`{name}` is written, so its type must be `T`"));
     }
@@ -326,8 +328,8 @@ mod tests {
             ("scale self:T", "invalid operator name `scale`"),
             ("m::a self", "invalid argument `self`"),
             ("m::a :T", "invalid argument `:T`"),
-            ("m::a x:Q", "unknown argument type `Q`"),
-            ("m::a x:", "unknown argument type ``"),
+            ("m::a x:Q", "unknown argument type `Q`; expected a letter of docs/rules.md, such as T for Tensor"),
+            ("m::a x:", "unknown argument type ``; expected a letter of docs/rules.md, such as T for Tensor"),
             ("m::a x:é", "unknown argument type `é`"),
             ("m::a x:T[", "unknown argument type `T[`"),
             ("m::a x:i=two", "the default `two` of `x` is not valid JSON"),

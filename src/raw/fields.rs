@@ -246,7 +246,7 @@ fn text_of_length(text: &str, len: usize) -> Result<Vec<u8>, String> {
         return Ok(text.as_bytes().to_vec());
     }
     Err(format!(
-        "the text `{}` has {}, the field {len}: a text is overwritten in place, so expected {len}; use {{bytes: {{text: ...}}}} for the first bytes only, and `@length` for another length",
+        "the text `{}` has {}, the field {len}: a text is overwritten in place, so expected {len}; use {{bytes: ...}} for the first bytes only, and for a shorter text add a zero byte and override `@length`",
         clipped(text),
         counted(text.len() as u64, "byte"),
     ))
