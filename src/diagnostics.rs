@@ -130,7 +130,8 @@ pub fn counted(count: impl fmt::Display + PartialEq + From<u8>, noun: &str) -> S
 
 /// Returns the name of a file in front of a message about it as a whole, with the number of a document, from 1, if the file has several.
 pub(crate) fn label(name: &str, document: Option<usize>) -> String {
-    document.map_or_else(|| name.to_owned(), |number| format!("{name}: document {number}"))
+    let name = escaped(name);
+    document.map_or_else(|| name.to_string(), |number| format!("{name}: document {number}"))
 }
 
 /// Returns true for a character that could forge or hide lines of a terminal or a log: control characters, line breaks, and characters

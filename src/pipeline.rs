@@ -130,8 +130,19 @@ pub struct Documents<'s> {
 pub fn documents<'s>(source: Source<'s>, definitions: &BTreeMap<String, String>) -> Result<Documents<'s>, Error> {
     let text = source.text().unwrap_or_default();
     let filled = ir::template::fill(text, definitions);
-    let ir::template::Expansion { text: filled, used, quoted_numbers } = filled
-        .map_err(|errors| source.about().error(errors.into_iter().map(ir::tree::SyntaxError::diagnostic).collect()))?;
+    let undefined = |errors: Vec<ir::tree::SyntaxError>| {
+        let starts = ir::template::documents(text);
+        let message = |mut error: ir::tree::SyntaxError| {
+            if starts.len() > 1 {
+                let line = text[..error.span.start].matches('\n').count();
+                let number = starts.iter().filter(|(lines, _)| *lines <= line).count();
+                error.message = format!("document {number}: {}", error.message);
+            }
+            error.diagnostic()
+        };
+        source.about().error(errors.into_iter().map(message).collect())
+    };
+    let ir::template::Expansion { text: filled, used, quoted_numbers } = filled.map_err(undefined)?;
     let used = used.into_iter().map(str::to_owned).collect();
     let documents = ir::template::documents(&filled);
     let is_whole = matches!((&filled, &documents[..]), (Cow::Borrowed(_), [_]));

@@ -105,7 +105,7 @@ fn an_invalid_source_does_not_change_existing_outputs() {
 
 #[test]
 fn an_existing_output_is_replaced() {
-    let folder = Folder::new(&[("model.yaml", RELU), ("model.pte", "old")]);
+    let folder = Folder::new(&[("model.yaml", RELU), ("model.pte", "\0old")]);
     folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
     assert!(is_program(&folder.read("model.pte")));
     assert_eq!(folder.names(), ["model.pte", "model.yaml"]);
@@ -316,7 +316,7 @@ fn a_full_disk_behind_standard_output_exits_with_3() {
 #[cfg(unix)]
 #[test]
 fn a_symbolic_link_at_the_output_path_is_followed() {
-    let folder = Folder::new(&[("model.yaml", RELU), ("real.pte", "old")]);
+    let folder = Folder::new(&[("model.yaml", RELU), ("real.pte", "\0old")]);
     std::os::unix::fs::symlink("real.pte", folder.path().join("model.pte")).unwrap();
     folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
     assert!(fs::symlink_metadata(folder.path().join("model.pte")).unwrap().is_symlink());
@@ -764,7 +764,7 @@ fn a_format_does_not_allow_to_overwrite_sources() {
         folder
             .run(&["model.yaml", "-o", name, "--format", "pte"])
             .exits(2)
-            .stderr_contains("exists and has the extension of a YAML or JSON source");
+            .stderr_contains("exists and is text, or has the extension of a source");
     }
     folder.run(&["model.yaml", "-o", "model.yaml", "--format", "pte"]).exits(2).stderr_contains("is also an input");
     // Nor other inputs.
@@ -827,9 +827,9 @@ fn outputs_are_written_atomically() {
     fs::create_dir(folder.path().join("lora.ptd")).unwrap();
     folder.run(&["model.yaml", "-o", "model.pte"]).exits(3).stderr_contains("lora.ptd");
     assert_eq!(folder.names(), ["lora.ptd", "model.yaml"]);
-    folder.write("model.pte", "old");
+    folder.write("model.pte", "\0old");
     folder.run(&["model.yaml", "-o", "model.pte"]).exits(3);
-    assert_eq!(folder.read("model.pte"), b"old");
+    assert_eq!(folder.read("model.pte"), b"\0old");
     assert_eq!(folder.names(), ["lora.ptd", "model.pte", "model.yaml"]);
 }
 
@@ -945,6 +945,40 @@ fn all_data_count_for_max_size() {
     folder.write("many.yaml", format!("methods: {{}}\nraw: {{patch: [{}]}}\n", [patch; 50].join(", ")));
     folder.run(&["many.yaml", "-o", "many.pte"]).exits(1).stderr_contains("expected 67108864 in total at most");
     assert!(!folder.names().iter().any(|name| name.ends_with(".pte")), "{:?}", folder.names());
+}
+
+/// Files of weights are merged, shards too.
+#[test]
+fn files_of_weights_are_merged() {
+    let named = |key: &str| format!("named_data: {{{key}: {{tensor: float32, data: [1, 2]}}}}\n");
+    let all = "named_data: {a: {tensor: float32, data: [1, 2]}, b: {tensor: float32, data: [3, 4]}, c: {tensor: float32, data: [5, 6]}}\n";
+    let folder = Folder::new(&[("all.yaml", all), ("a.yaml", &named("a"))]);
+    folder.run(&["all.yaml", "-o", "all.ptd", "-q"]).exits(0);
+    folder.run(&["all.yaml", "-o", "s.ptd", "--max-shard-size", "8", "-q"]).exits(0);
+    let shard = |number: u32| format!("s-0000{number}-of-00003.ptd");
+    folder.run(&[&shard(1), "--with", &shard(2), "--with", &shard(3), "-o", "back.ptd"]).exits(0);
+    assert_eq!(folder.read("back.ptd"), folder.read("all.ptd"));
+    folder.run(&["a.yaml", "--with", "all.ptd", "-o", "x.ptd"]).exits(1).stderr_contains("duplicate key `a`");
+    folder
+        .run(&["a.yaml", "--with", &shard(2), "--internal-data", "-o", "x.ptd"])
+        .exits(1)
+        .stderr_contains("no methods");
+}
+
+/// A text file is never an output, whatever its extension; a YAML that `dump` prints replaces no binary file.
+#[test]
+fn outputs_do_not_replace_sources_and_models() {
+    let folder = Folder::new(&[("model.yaml", MODEL), ("text.pte", MODEL), ("script", "#!/bin/sh\n")]);
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    for output in ["text.pte", "script"] {
+        folder.run(&["model.yaml", "-o", output]).exits(2).stderr_contains("exists and is text");
+    }
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    folder.run(&["model.yaml", "-o", "other.pte"]).exits(0);
+    folder.run(&["dump", "model.pte", "-o", "other.pte"]).exits(2).stderr_contains("is a binary file");
+    folder.run(&["dump", "model.pte", "-o", "dumped.yaml"]).exits(0);
+    folder.run(&["dump", "model.pte", "-o", "dumped.yaml"]).exits(0);
+    folder.run(&["dump", "model.pte", "--folder", "x"]).exits(2).stderr_contains("is for `--data extract`");
 }
 
 /// Of a file with several documents all outputs are written, or none; the size limit is that of all of them.
@@ -1128,6 +1162,7 @@ fn definitions_and_documents_yield_families_of_files() {
         .run(&["family.yaml", "-o", "out"])
         .exits(1)
         .stderr_contains("family.yaml:2:24")
+        .stderr_contains("document 1: undefined variable")
         .stderr_contains("-D A=VALUE");
     folder
         .run(&["family.yaml", "-o", "x.ptd", "-D", "A=01"])

@@ -217,6 +217,9 @@ fn extracted_data_are_new_files() {
         folder.run(&[yaml, "-o", "back.ptd"]).exits(0);
         assert_eq!(folder.read("back.ptd"), folder.read("model.ptd"), "{yaml}");
     }
+    extract("big/w.bin", "big").exits(3);
+    fs::create_dir(folder.path().join("big")).unwrap();
+    extract("big/W_1.BIN", "big").exits(2).stderr_contains("has the name of a file of extracted data");
     // A second time they exist: nothing is written.
     extract("new.yaml", "one").exits(3).stderr_contains("it exists, and files of data are not overwritten");
     extract("missing/new.yaml", "new/folder").exits(3);

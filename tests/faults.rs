@@ -37,12 +37,12 @@ fn limited(folder: &Folder, limit: &str, arguments: &str) -> Done {
 
 #[test]
 fn a_full_disk_is_reported_and_the_old_output_is_unchanged() {
-    let folder = Folder::new(&[("model.pte", "old")]);
+    let folder = Folder::new(&[("model.pte", "\0old")]);
     model(&folder, 8 << 20);
     // A limit of the file size in blocks.
     for limit in ["ulimit -f 1024", "ulimit -f 1", "trap '' XFSZ; ulimit -f 1"] {
         limited(&folder, limit, "model.yaml -o model.pte").exits(3).stderr_contains("model.pte: File too large");
-        assert_eq!(folder.read("model.pte"), b"old");
+        assert_eq!(folder.read("model.pte"), b"\0old");
         assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
     }
     // A file behind standard output stays, as of any command.
@@ -96,7 +96,7 @@ fn an_output_folder_that_cannot_be_written_is_reported() {
 
 #[test]
 fn a_data_file_that_shrinks_is_reported() {
-    let folder = Folder::new(&[("model.pte", "old")]);
+    let folder = Folder::new(&[("model.pte", "\0old")]);
     model(&folder, 3 << 20);
     let text = String::from_utf8(folder.read("model.yaml")).unwrap();
     let input = Source::yaml("model.yaml", &text, folder.path());
@@ -108,7 +108,7 @@ fn a_data_file_that_shrinks_is_reported() {
     let error = outputs.write(&target, file.size().unwrap(), &|_| (), |out| file.write(out)).unwrap_err().to_string();
     assert!(error.contains("weights.bin: the file became shorter while it was read"), "{error}");
     drop(outputs);
-    assert_eq!(folder.read("model.pte"), b"old");
+    assert_eq!(folder.read("model.pte"), b"\0old");
     assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
 }
 
@@ -120,13 +120,13 @@ fn interrupted(signal: &str, leftovers: bool) {
     let whole = folder.read("whole.pte");
     let mut interrupted = 0;
     for moment in 0..24 {
-        folder.write("model.pte", "old");
+        folder.write("model.pte", "\0old");
         let mut child = folder.command(&["model.yaml", "-o", "model.pte"]).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(2 * moment));
         let kill = std::process::Command::new("kill").args([signal, &child.id().to_string()]).output().unwrap();
         let status = child.wait().unwrap();
         let found = folder.read("model.pte");
-        assert!(found == b"old" || found == whole, "{signal} after {} ms: {} bytes", 2 * moment, found.len());
+        assert!(found == b"\0old" || found == whole, "{signal} after {} ms: {} bytes", 2 * moment, found.len());
         assert!(found == whole || !status.success(), "{signal} after {} ms: {kill:?}", 2 * moment);
         interrupted += usize::from(!status.success());
         let mut names = folder.names();

@@ -69,7 +69,20 @@ fn no_command_prints_them() {
     let assembled = output(folder.path(), &["m.json", "-o", "m.pte", "--external-data"]);
     assert!(folder.path().join("m.pte").exists() && folder.path().join("m.ptd").exists(), "{assembled}");
     assert_safe(&assembled, &["m.json"]);
+    // The names of files are those of strangers, too, in an archive or a repository.
+    let hostile_file = format!("x{}.pte", HOSTILE.replace('/', ""));
+    std::fs::copy(folder.path().join("m.pte"), folder.path().join(&hostile_file)).unwrap();
+    let hostile_source = format!("y{}.json", HOSTILE.replace('/', ""));
+    std::fs::copy(folder.path().join("m.json"), folder.path().join(&hostile_source)).unwrap();
+    let hostile_output = format!("z{}.onnx", HOSTILE.replace('/', ""));
     let commands: &[&[&str]] = &[
+        &["check", &hostile_file],
+        &["check", &hostile_source],
+        &[&hostile_source, "-o", "of_source.pte", "--external-data"],
+        &[&hostile_file, "-o", "of_file.pte"],
+        &["dump", &hostile_file],
+        &["annotate", &hostile_file],
+        &["m.json", "-o", &hostile_output],
         &["check", "m.pte"],
         &["check", "--data", "m.pte", "--with", "m.ptd"],
         &["check", "m.json"],

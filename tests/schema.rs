@@ -50,6 +50,15 @@ fn every_definition_describes_a_value() {
     assert_eq!(empty.map(|(name, _)| name).collect::<Vec<_>>(), Vec::<&String>::new());
     assert!(properties::is_valid_by_schema("methods: {}\nraw: {truncate: 8}\n").unwrap());
     assert!(!properties::is_valid_by_schema("methods: {}\nraw: {truncates: 8}\n").unwrap());
+    assert!(properties::is_valid_by_schema("methods: {}\nraw: {ptd: {truncate: 8}}\n").unwrap());
+    assert!(!properties::is_valid_by_schema("methods: {}\nraw: {ptd: {bpte: {}}}\n").unwrap());
+    let sizes = |sizes: &str| {
+        format!(
+            "named_data: {{x: {{tensor: float32, sizes: [{sizes}], data: {{fill: 0}}}}}}\nlayout: {{segment_alignment: {sizes}}}\n"
+        )
+    };
+    assert!(properties::is_valid_by_schema(&sizes("\"${N:4}\"")).unwrap());
+    assert!(!properties::is_valid_by_schema(&sizes("\"x${N:4}\"")).unwrap());
 }
 
 /// Version of the second validator.

@@ -385,9 +385,9 @@ impl AssembleArguments {
                 let message = format!("output {shown} is also an input and would be overwritten; name another");
                 return Err(Failure::Usage(message));
             }
-            if io::is_source_name(&path) && path.is_file() {
+            if io::is_source_name(&path) && path.is_file() || io::is_text_file(&path) {
                 return Err(Failure::Usage(format!(
-                    "output {shown} exists and has the extension of a YAML or JSON source; name another, or remove it first"
+                    "output {shown} exists and is text, or has the extension of a source; name another, or remove it first"
                 )));
             }
             if !taken.insert(path) {

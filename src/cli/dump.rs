@@ -56,6 +56,14 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
         let message = format!("output {} is also the input and would be overwritten; name another", target.display());
         return Err(Failure::usage(message));
     }
+    if let Some(target) = arguments.file().filter(|target| io::is_binary_file(target)) {
+        let message =
+            format!("output {} exists and is a binary file; name another, or remove it first", target.display());
+        return Err(Failure::Usage(message));
+    }
+    if arguments.folder.is_some() && !matches!(arguments.data, Some(DataMode::Extract)) {
+        return Err(Failure::usage("`--folder` is for `--data extract`"));
+    }
     let file = arguments.reference()?;
     let (large_data, _new_folder) = arguments.large_data()?;
     let options = PrintOptions { explicit: arguments.explicit, large_data, file };
@@ -97,11 +105,17 @@ impl DumpArguments {
         let failed = |error: std::io::Error| Failure::writing(source, &error);
         let mut outputs = Outputs::new();
         let folder = self.yaml_folder();
+        let text = printed.text.as_bytes();
+        let lower = |path: &Path| io::canonical(path).as_os_str().to_ascii_lowercase();
+        let of_yaml = self.file().map(lower);
+        if let Some(own) = printed.files.iter().find(|file| Some(lower(&folder.join(&file.path))) == of_yaml) {
+            let message = format!("output {} has the name of a file of extracted data; rename it", own.path.display());
+            return Err(Failure::Usage(message));
+        }
         for ExtractedFile { path, data, .. } in &printed.files {
             let written = outputs.write_new(&folder.join(path), data.len(), &|_| (), |out| out.blob(data));
             written.map_err(failed)?;
         }
-        let text = printed.text.as_bytes();
         match self.file() {
             Some(path) => {
                 let written = outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text));

@@ -14,9 +14,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::render;
 use crate::check::DataFile;
 use crate::data::Origin;
-use crate::diagnostics::{Diagnostic, Report};
+use crate::diagnostics::{Diagnostic, Report, escaped};
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{Format, container};
 use crate::ir::template;
 use crate::layout::options::parse_bytes;
 use crate::operators::OperatorSet;
@@ -120,6 +120,18 @@ fn is_text(head: &[u8]) -> bool {
         Err(error) => error.error_len().is_none() && head.len() as u64 == TEXT_PROBE,
     };
     utf8 && !head.is_empty() && !head.contains(&0)
+}
+
+/// Returns true for an existing file of a binary format.
+pub fn is_binary_file(path: &Path) -> bool {
+    let origin = Origin::File(path.into());
+    let format = origin.head(container::IDENTIFYING).and_then(|head| Ok(Format::identify(&head, origin.len()?)));
+    path.is_file() && format.is_ok_and(|format| format.is_some())
+}
+
+/// Returns true for an existing file with text.
+pub fn is_text_file(path: &Path) -> bool {
+    path.is_file() && Origin::File(path.into()).head(TEXT_PROBE).is_ok_and(|head| is_text(&head))
 }
 
 /// Returns the extension of a file, also of one whose name is only an extension, such as `.yaml`.
@@ -258,7 +270,7 @@ impl Messages {
 
     /// Prints an error without a position in a source.
     pub fn error(&self, message: &str) {
-        self.print(&format!("error: {message}\n"));
+        self.print(&format!("error: {}\n", escaped(message)));
     }
 }
 

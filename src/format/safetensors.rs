@@ -63,27 +63,38 @@ impl Serialize for SafetensorsMetadata {
 
 impl<'de> Deserialize<'de> for SafetensorsMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SafetensorsMetadata, D::Error> {
-        struct Strings;
-        impl<'de> Visitor<'de> for Strings {
-            type Value = SafetensorsMetadata;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "an object of strings")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SafetensorsMetadata, A::Error> {
-                let (mut strings, mut names) = (Vec::new(), std::collections::HashSet::new());
-                while let Some(name) = map.next_key::<String>()? {
-                    if !names.insert(name.clone()) {
-                        return Err(duplicate_key(&format!("{METADATA}.{name}")));
-                    }
-                    strings.push((name, map.next_value()?));
-                }
-                Ok(SafetensorsMetadata(strings))
-            }
-        }
-        deserializer.deserialize_map(Strings)
+        unique_strings(deserializer, METADATA).map(SafetensorsMetadata)
     }
+}
+
+/// Reads an object of strings, in the order of the file. `field` is its name in messages.
+///
+/// # Errors
+/// Another value, a name that is there twice.
+pub fn unique_strings<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    field: &'static str,
+) -> Result<Vec<(String, String)>, D::Error> {
+    struct Strings(&'static str);
+    impl<'de> Visitor<'de> for Strings {
+        type Value = Vec<(String, String)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "an object of strings")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let (mut strings, mut names) = (Vec::new(), std::collections::HashSet::new());
+            while let Some(name) = map.next_key::<String>()? {
+                if !names.insert(name.clone()) {
+                    return Err(duplicate_key(&format!("{}.{name}", self.0)));
+                }
+                strings.push((name, map.next_value()?));
+            }
+            Ok(strings)
+        }
+    }
+    deserializer.deserialize_map(Strings(field))
 }
 
 /// Error about a name that a header has twice.

@@ -10,7 +10,7 @@ use super::document::{Checkpoint, Word};
 use super::files::stays_below;
 use crate::data::{Blob, BlobSource};
 use crate::diagnostics::clipped;
-use crate::format::safetensors::{MAX_HEADER, METADATA, SafetensorsMetadata};
+use crate::format::safetensors::{MAX_HEADER, METADATA, SafetensorsMetadata, unique_strings};
 use crate::ir::NodeDiagnostic;
 use crate::ir::tree::NodeId;
 use crate::program::{TensorLayout, contiguous};
@@ -19,7 +19,12 @@ use crate::reader::flat_tensor::FlatTensorEntry;
 /// Index of a set of files: file name by tensor name.
 #[derive(serde::Deserialize)]
 struct SafetensorsIndex {
-    weight_map: BTreeMap<String, String>,
+    #[serde(deserialize_with = "weight_map")]
+    weight_map: Vec<(String, String)>,
+}
+
+fn weight_map<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, String)>, D::Error> {
+    unique_strings(deserializer, "weight_map")
 }
 
 /// Maximum size of an index in bytes.

@@ -26,11 +26,13 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
     match form {
         Form::Null => json!({"type": "null"}),
         Form::Bool => json!({"type": "boolean"}),
-        Form::Int => json!({"type": "integer"}),
-        Form::UInt => json!({"type": "integer", "minimum": 0}),
-        Form::Number => json!({"type": ["number", "string"], "pattern": NUMBER_WORD}),
+        Form::Int | Form::WordOrInt([]) => json!({"type": ["integer", "string"], "pattern": whole(VARIABLE)}),
+        Form::UInt => json!({"type": ["integer", "string"], "minimum": 0, "pattern": whole(VARIABLE)}),
+        Form::Number => json!({"type": ["number", "string"], "pattern": whole(&format!("{NUMBER_WORD}|{VARIABLE}"))}),
         Form::Text => json!({"type": "string"}),
-        Form::Size => json!({"type": ["integer", "string"], "minimum": 0, "pattern": UNITS}),
+        Form::Size => {
+            json!({"type": ["integer", "string"], "minimum": 0, "pattern": whole(&format!("{UNITS}|{VARIABLE}"))})
+        }
         Form::Alignment => powers_of_two(30),
         Form::Dtype => json!({"anyOf": [
             {"enum": ScalarType::names().collect::<Vec<_>>()},
@@ -39,8 +41,9 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         ]}),
         Form::Option(option) => of_option(option),
         Form::OneOf(words) => json!({"enum": words}),
-        Form::WordOrInt([]) => json!({"type": "integer"}),
-        Form::WordOrInt(words) => json!({"anyOf": [{"enum": words}, {"type": "integer"}]}),
+        Form::WordOrInt(words) => {
+            json!({"anyOf": [{"enum": words}, {"type": ["integer", "string"], "pattern": whole(VARIABLE)}]})
+        }
         Form::List(item) => json!({"type": "array", "items": of(item, definitions)}),
         Form::Map(value) => json!({"type": "object", "additionalProperties": of(value, definitions)}),
         Form::Either(forms) => json!({"anyOf": forms.iter().map(|form| of(form, definitions)).collect::<Vec<_>>()}),
@@ -50,20 +53,28 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
 }
 
 /// Pattern of a number of bytes in a string, with or without a unit. The schema does not bound its value.
-const UNITS: &str = "^[0-9]+[KMGT]?$";
+const UNITS: &str = "[0-9]+[KMGT]?";
+
+/// Pattern of a variable in quotes, which counts as a number (docs/yaml-reference.md, "Variables and several documents").
+const VARIABLE: &str = r"\$\{[A-Za-z0-9_]+(:[^}]*)?\}";
+
+/// Anchors a pattern at both ends of a string.
+fn whole(pattern: &str) -> String {
+    format!("^({pattern})$")
+}
 
 /// The powers of two up to `1 << most`: as numbers, or in strings, with units or `page`.
 fn powers_of_two(most: u32) -> Value {
     let powers = |shift: u32| (shift..=most).map(move |power| (1u64 << power) >> shift);
     let units = [("", 0), ("K", 10), ("M", 20), ("G", 30)];
     let words = units.iter().flat_map(|(unit, shift)| powers(*shift).map(move |number| format!("{number}{unit}")));
-    let pattern = format!("^(0*({})|page)$", words.collect::<Vec<_>>().join("|"));
+    let pattern = whole(&format!("0*({})|page|{VARIABLE}", words.collect::<Vec<_>>().join("|")));
     json!({"anyOf": [{"enum": powers(0).collect::<Vec<_>>()}, {"type": "string", "pattern": pattern}]})
 }
 
 fn of_option(option: &OptionSpec) -> Value {
     let bytes = |least: u64, most: u64| json!({"type": "integer", "minimum": least, "maximum": most});
-    let unit = || json!({"type": "string", "pattern": UNITS});
+    let unit = || json!({"type": "string", "pattern": whole(&format!("{UNITS}|{VARIABLE}"))});
     let mut schema = match option.kind {
         OptionKind::Alignment => json!({"anyOf": [bytes(1, MAX_ALIGNMENT), unit(), {"const": "page"}]}),
         OptionKind::ForcedAlignment => powers_of_two(MAX_FORCED_ALIGNMENT.ilog2()),
@@ -81,7 +92,7 @@ fn of_option(option: &OptionSpec) -> Value {
 }
 
 /// Pattern of numbers that JSON stores as strings: complex numbers, infinity, NaN.
-const NUMBER_WORD: &str = r"^(-?\.?inf|\.?nan|[-+0-9.eE]+j)$";
+const NUMBER_WORD: &str = r"-?\.?inf|\.?nan|[-+0-9.eE]+j";
 
 /// A reference to a definition, which is built at its first use: forms may be recursive.
 fn reference(
@@ -99,9 +110,16 @@ fn reference(
 
 fn of_shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
     let mut properties = Map::new();
+    // A shape inside of itself has none of the keys that contain it.
+    let is_nested = |form: &Form| matches!(form, Form::Shape(inner) if inner.name == shape.name);
+    let nested: Vec<Value> =
+        shape.keys.iter().filter(|key| is_nested(&key.form)).map(|key| json!({"required": [key.name]})).collect();
     for key in shape.keys {
         let mut property = of(&key.form, definitions);
         if let Value::Object(property) = &mut property {
+            if is_nested(&key.form) {
+                property.insert("not".into(), json!({"anyOf": nested}));
+            }
             let doc = match &key.form {
                 Form::Option(option) => format!("{}; default: {}.", key.doc, option.default),
                 _ => key.doc.to_owned(),

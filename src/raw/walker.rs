@@ -3,6 +3,7 @@
 //! The FlatBuffer was written by the emitter and is well-formed, so an unresolved path is a mistake in the path; the error names the
 //! fields that exist.
 
+use crate::diagnostics::counted;
 use crate::format::container::CONTAINERS;
 use crate::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, member, u32_at};
 use crate::format::path::{FieldPath, PathStep};
@@ -194,7 +195,10 @@ impl Walker<'_> {
                 let at = self.target(location)?;
                 let count = self.u32(at).unwrap_or(0) as usize;
                 if *index >= count {
-                    return Err(format!("index {index} is out of range: the vector has {count} items"));
+                    return Err(format!(
+                        "index {index} is out of range: the vector has {}",
+                        counted(count as u64, "item")
+                    ));
                 }
                 Ok(FieldLocation { field: None, at: Some(at + 4 + index * size), content })
             }

@@ -15,12 +15,15 @@ use crate::reader;
 
 /// Finds the data of external tensors in `.ptd` files. With `inside` they become part of the program, and generated keys are removed.
 /// Metadata of a `.safetensors` in the files that tensors use stay external; with `inside` they are dropped, and returned by file and key.
+/// Weights without a program get the entries of the files.
 ///
 /// # Errors
 /// A file that cannot be read, a missing key, a duplicate key, a tensor whose type, sizes or dim_order differ from the file's.
 pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<Vec<(PathBuf, String)>> {
     let mut entries: HashMap<String, (BlobId, Option<TensorLayout>, usize)> = HashMap::new();
     let mut metadata: Vec<(usize, String, BlobId)> = Vec::new();
+    // Entries in the order of the files, for weights without a program.
+    let mut order = Vec::new();
     // Keys that share a segment share data; equal data in different segments stay separate.
     let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
     for (number, path) in files.iter().enumerate() {
@@ -36,6 +39,9 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                 | BlobSource::Reordered { .. } => (number, program.blobs.len() as u64, u64::MAX),
             };
             let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
+            if program.execution_plan.is_none() {
+                order.push((entry.key.clone(), blob, entry.tensor_layout.clone()));
+            }
             if entry.tensor_layout.is_none() && is_key_of(METADATA, &entry.key) {
                 metadata.push((number, entry.key.clone(), blob));
             }
@@ -54,6 +60,9 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
         let count = counts.entry(alike[blob]).or_default();
         program.blobs[blob].copy = *count;
         *count += 1;
+    }
+    if program.execution_plan.is_none() {
+        return merge(program, order, inside);
     }
     let mut used = HashSet::new();
     for plan in program.execution_plan.iter_mut().flatten() {
@@ -97,6 +106,25 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
     }
     for (_, key, data) in metadata {
         program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout: None });
+    }
+    Ok(Vec::new())
+}
+
+/// Adds the entries of `.ptd` files to weights without a program.
+fn merge(
+    program: &mut Program,
+    entries: Vec<(String, BlobId, Option<TensorLayout>)>,
+    inside: bool,
+) -> io::Result<Vec<(PathBuf, String)>> {
+    if inside {
+        return Err(io::Error::other("the input has no methods: `internal_data` stores data in a program"));
+    }
+    let mut keys: HashSet<String> = program.external_data.iter().map(|data| data.key.clone()).collect();
+    for (key, data, tensor_layout) in entries {
+        if !keys.insert(key.clone()) {
+            return Err(io::Error::other(format!("duplicate key `{key}`: the input and a file of `with` have it")));
+        }
+        program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout });
     }
     Ok(Vec::new())
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pte_emit::diagnostics::counted;
+use pte_emit::diagnostics::{counted, escaped};
 use pte_emit::{Options, Source, assemble, documents};
 
 fn main() -> ExitCode {
@@ -29,10 +29,15 @@ fn main() -> ExitCode {
     for file in &files {
         if let Err(messages) = run(&runner, file) {
             failed = true;
-            messages.iter().for_each(|message| eprintln!("{message}"));
+            messages.iter().for_each(|message| eprintln!("{}", escaped_lines(message)));
         }
     }
     ExitCode::from(u8::from(failed))
+}
+
+/// Escapes a message, whose own line breaks stay.
+fn escaped_lines(message: &str) -> String {
+    message.lines().map(escaped).collect::<Vec<_>>().join("\n")
 }
 
 /// Runs the tests of all documents of a file, with the defaults of its variables.
@@ -55,7 +60,7 @@ fn run(runner: &Path, file: &Path) -> Result<(), Vec<String>> {
         let mode = runner::Mode { verify: "full", loader: "file" };
         match execution::run_tests(runner, &assembly, mode) {
             Ok(0) => failures.push(format!("{name}: no test has expected outputs")),
-            Ok(compared) => println!("{name}: {} as expected", counted(compared as u64, "output")),
+            Ok(compared) => println!("{}: {} as expected", escaped(&name), counted(compared as u64, "output")),
             Err(messages) => failures.extend(messages.iter().map(|message| format!("{name}: {message}"))),
         }
     }

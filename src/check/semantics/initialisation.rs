@@ -197,7 +197,7 @@ pub fn check(
     }
     let what = "a read, before the first write, of";
     report_first("X-21", method, &undefined, what, "initial data", findings, locate);
-    check_numbers(method, findings, locate);
+    check_numbers(method, flow, findings, locate);
 }
 
 /// Reports the first of several accesses of a method.
@@ -221,16 +221,38 @@ fn report_first(
     });
 }
 
-/// Reports numbers that are read before they are written: they keep their value from one execution to the next.
-fn check_numbers(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+/// Returns for each step if it is in a loop.
+fn steps_in_loops(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<bool> {
+    let mut changes = vec![0i64; method.end() as usize + 2];
+    for (first, last) in flow.loops() {
+        changes[first as usize] += 1;
+        changes[last as usize + 1] -= 1;
+    }
+    let mut open = 0;
+    let depth = changes.into_iter().map(|change| {
+        open += change;
+        open > 0
+    });
+    depth.collect()
+}
+
+/// Reports numbers that are read before they are written, and not set back after all other uses: they keep their value from one execution to
+/// the next.
+fn check_numbers(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
+    let in_loop = steps_in_loops(method, flow);
     let mut kept = Vec::new();
     for (value, kind) in method.values().iter().enumerate() {
         if !matches!(kind, EValue::Int(_) | EValue::Double(_) | EValue::Bool(_)) || method.is_input[value] {
             continue;
         }
         let first = method.value_accesses(value).next().filter(|first| first.kind.reads() && first.step < method.end());
-        let is_written = || method.value_accesses(value).any(|access| access.kind.may_write());
-        kept.extend(first.filter(|_| is_written()));
+        let is_changed = || {
+            let writes = || method.value_accesses(value).filter(|access| access.kind.may_write());
+            let is_after_loops = |last: &Access| writes().count() > 1 && !in_loop[last.step as usize];
+            let last = method.value_accesses(value).next_back().filter(|last| last.kind.may_write());
+            writes().next().is_some() && !last.is_some_and(is_after_loops)
+        };
+        kept.extend(first.filter(|_| is_changed()));
     }
     let (what, expected) =
         ("a read, before the first write, of", "an instruction that sets it at the beginning, or back at the end");

@@ -470,6 +470,19 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         },
         &[("X-22", "instructions[2].args[0]")],
     ),
+    (
+        "a counter of a loop that is set back at the end, and one that is not",
+        |p| {
+            let (i, n, one) = (add(p, EValue::Int(0)), add(p, EValue::Int(0)), add(p, EValue::Int(1)));
+            let more = add(p, EValue::Bool(false));
+            call(p, "executorch_prim::add.Scalar", &[i, one, i]);
+            call(p, "executorch_prim::add.Scalar", &[n, one, n]);
+            call(p, "executorch_prim::eq.Scalar", &[i, one, more]);
+            jump(p, 5, more, 2);
+            call(p, "executorch_prim::sub.Scalar", &[i, one, i]);
+        },
+        &[("X-22", "instructions[3].args[0]")],
+    ),
 ];
 
 #[test]
