@@ -496,6 +496,12 @@ pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Resu
     let SourceContent::Binary(origin) = source.content() else {
         return Err(Error::input(source.name(), "expected a .pte, .ptd or .bpte file, found YAML"));
     };
+    let identified = origin.head(container::IDENTIFYING).and_then(|head| Ok(Format::identify(&head, origin.len()?)));
+    if let Ok(Some(Format::Safetensors)) = identified {
+        let message =
+            "expected a .pte, .ptd or .bpte file, found a .safetensors; convert it with `-o FILE.ptd`, and print that";
+        return Err(Error::input(source.name(), message));
+    }
     printer::print(origin, folder, options, &assemble_printed).map_err(|error| Error::io(source.name(), "", &error))
 }
 

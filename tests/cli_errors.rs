@@ -248,6 +248,8 @@ fn dump_and_annotate_of_yaml_say_that_it_is_yaml() {
         folder.run(&[command, "notes.txt"]).exits(1).stderr_contains("found text");
         folder.run_with_stdin(&[command, "-"], RELU).exits(1).stderr_contains("<stdin>: expected a .pte");
     }
+    fs::copy(support::root().join("examples/data/linear.safetensors"), folder.path().join("w.safetensors")).unwrap();
+    folder.run(&["dump", "w.safetensors"]).exits(1).stderr_contains("found a .safetensors; convert it");
     // By its extension it is a malformed program.
     folder.run(&["dump", "junk.pte"]).exits(1).stderr_contains("junk.pte: ").stderr_contains("identifier");
     folder.run(&["annotate", "junk.pte"]).exits(0);

@@ -108,6 +108,8 @@ pub struct KernelConstraints {
     pub range: Option<[Option<usize>; 4]>,
     /// Copies tensor 0 to its out, argument 3, in the dim_order of argument 2, by default in that of tensor 0; argument 1 is false.
     pub copies_dim_order: bool,
+    /// Replaces the content of argument 0 without reading it.
+    pub overwrites_self: bool,
 }
 
 impl KernelConstraints {
@@ -121,6 +123,7 @@ impl KernelConstraints {
             divisors: rows(DIVISORS, name).collect(),
             dimension: (name == "aten::sym_size.int").then_some(1),
             copies_dim_order: DIM_ORDER_COPIES.contains(&name),
+            overwrites_self: ["aten::copy.out", "aten::copy_"].contains(&name),
             types: TYPES.iter().filter(|(other, ..)| *other == name).map(|(_, at, types)| (*at, *types)).collect(),
             promoted: rows(PROMOTING, name).next(),
             promotes: name.strip_prefix("aten::").is_some_and(|name| !copies(name)),

@@ -74,6 +74,7 @@ pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: 
     let mut printed = match Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?) {
         Some(Format::FlatTensor) => print_flat_tensor(origin, printer),
         Some(Format::BundledProgram) => print_bundled(origin, printer),
+        // The caller rejects a .safetensors.
         Some(Format::Program | Format::Safetensors) | None => print_program(origin, printer),
     }?;
     // Texts that were tried and rejected may refer to other files.

@@ -20,7 +20,7 @@ use pte_emit::{Options, Source, assemble, documents};
 
 fn main() -> ExitCode {
     let files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    if files.is_empty() {
+    if files.is_empty() || files.iter().any(|file| file.as_os_str() == "--help") {
         eprintln!("usage: run_tests FILE.yaml...");
         return ExitCode::from(2);
     }

@@ -181,7 +181,7 @@ pub fn check(
                 continue;
             }
             true if is_uninitialised[value] => {
-                undefined.push(first);
+                undefined.extend(Some(first).filter(|first| !is_overwritten(method, first)));
                 continue;
             }
             _ => continue,
@@ -198,6 +198,12 @@ pub fn check(
     let what = "a read, before the first write, of";
     report_first("X-21", method, &undefined, what, "initial data", findings, locate);
     check_numbers(method, flow, findings, locate);
+}
+
+/// Returns true for an argument whose content the kernel replaces without reading it.
+fn is_overwritten(method: &MethodAnalysis<'_>, access: &Access) -> bool {
+    let call = method.steps.get(access.step as usize).and_then(|step| method.call(step));
+    access.arg == 0 && call.is_some_and(|(known, _)| known.kernel.overwrites_self)
 }
 
 /// Reports the first of several accesses of a method.

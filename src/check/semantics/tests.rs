@@ -462,6 +462,17 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[("X-21", "instructions[2].args[0]")],
     ),
     (
+        "state without initial data, that a copy overwrites, and one that it is copied to",
+        |p| {
+            let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 512, 4));
+            let no = add(p, EValue::Bool(false));
+            call(p, "aten::copy_", &[t, 0, no, t]);
+            call(p, "aten::relu.out", &[u, t, t]);
+            call(p, "aten::copy_", &[u, t, no, u]);
+        },
+        &[("X-21", "instructions[3].args[0]")],
+    ),
+    (
         "counters that are never set back",
         |p| {
             let (i, n, one) = (add(p, EValue::Int(0)), add(p, EValue::Int(0)), add(p, EValue::Int(1)));
