@@ -119,13 +119,24 @@ pub fn is_io(error: &io::Error) -> bool {
     !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge | UnexpectedEof)
 }
 
-/// Formats a count with a noun: `3 arguments`, `1 argument`, `0 entries`.
-pub fn counted(count: impl fmt::Display + PartialEq + From<u8>, noun: &str) -> String {
-    match noun.strip_suffix('y') {
-        _ if count == 1.into() => format!("{count} {noun}"),
-        Some(stem) => format!("{count} {stem}ies"),
-        None => format!("{count} {noun}s"),
+/// A count with a noun, formatted when it is displayed: `3 arguments`, `1 argument`, `0 entries`.
+#[derive(Debug, Clone, Copy)]
+pub struct Counted<'n, N>(pub N, pub &'n str);
+
+impl<N: fmt::Display + PartialEq + From<u8>> fmt::Display for Counted<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counted(count, noun) = self;
+        match noun.strip_suffix('y') {
+            _ if *count == 1.into() => write!(f, "{count} {noun}"),
+            Some(stem) => write!(f, "{count} {stem}ies"),
+            None => write!(f, "{count} {noun}s"),
+        }
     }
+}
+
+/// Formats a count with a noun, as [`Counted`].
+pub fn counted(count: impl fmt::Display + PartialEq + From<u8>, noun: &str) -> String {
+    Counted(count, noun).to_string()
 }
 
 /// Returns the name of a file in front of a message about it as a whole, with the number of a document, from 1, if the file has several.

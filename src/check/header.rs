@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::path::Reporter;
-use crate::diagnostics::counted;
+use crate::diagnostics::Counted;
 use crate::format::container::HEAD;
 use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::path::Trail;
@@ -45,7 +45,7 @@ pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<C
             "H-1",
             root,
             0,
-            format_args!("a file of {}", counted(len, "byte")),
+            format_args!("a file of {}", Counted(len, "byte")),
             format_args!("at least {HEAD} bytes"),
         );
         return None;
@@ -137,16 +137,16 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
                 "H-7",
                 root,
                 32,
-                format_args!("{} of segment data at offset {base}", counted(size, "byte")),
+                format_args!("{} of segment data at offset {base}", Counted(size, "byte")),
                 format_args!("an end below 2^64"),
             );
         }
         Some(end) if size > 0 && end > len => {
-            let found = format_args!("{} of segment data at offset {base}", counted(size, "byte"));
+            let found = format_args!("{} of segment data at offset {base}", Counted(size, "byte"));
             report.add("H-8", root, 32, found, format_args!("an end of at most {len}, the size of the file"));
         }
         Some(end) if base != 0 && size > 0 && end < len => {
-            let found = format_args!("{} after the segment data", counted(len - end, "byte"));
+            let found = format_args!("{} after the segment data", Counted(len - end, "byte"));
             report.add("G-3", root, end as usize, found, format_args!("none"));
         }
         _ => {}
@@ -178,7 +178,7 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
             "H-20",
             root,
             0,
-            format_args!("a file of {}", counted(len, "byte")),
+            format_args!("a file of {}", Counted(len, "byte")),
             format_args!("at least {HEAD} bytes"),
         );
         return None;
@@ -198,12 +198,12 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
         report.add("G-7", root, 16, format_args!("flatbuffer offset {flatbuffer_offset}"), format_args!("at least 40"));
     }
     let Some(metadata_len) = flatbuffer_offset.checked_add(size).filter(|metadata_len| *metadata_len <= len) else {
-        let found = format_args!("{flatbuffer_offset} + {} of metadata", counted(size, "byte"));
+        let found = format_args!("{flatbuffer_offset} + {} of metadata", Counted(size, "byte"));
         report.add("H-24", root, 24, found, format_args!("at most {len}, the size of the file"));
         return None;
     };
     if base.checked_add(data).is_none_or(|end| end > len) {
-        let found = format_args!("{} of segment data at offset {base}", counted(data, "byte"));
+        let found = format_args!("{} of segment data at offset {base}", Counted(data, "byte"));
         report.add("H-23", root, 40, found, format_args!("an end of at most {len}, the size of the file"));
     }
     if base < metadata_len {
@@ -223,7 +223,7 @@ pub fn bundled_program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> 
             "H-31",
             &Trail::ROOT,
             0,
-            format_args!("a file of {}", counted(len, "byte")),
+            format_args!("a file of {}", Counted(len, "byte")),
             format_args!("at least 12 bytes"),
         );
         return None;

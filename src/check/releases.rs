@@ -46,9 +46,28 @@ fn has_state(tensor: &Tensor) -> bool {
     tensor.memory != Memory::None && matches!(tensor.data, TensorData::Blob(_))
 }
 
-/// Returns true for the element types that the schema of 0.5 added.
+/// Returns true for the element types that the schema of 0.5 added: bits16, the float8 types, and uint16 to uint64.
 fn is_recent(scalar_type: ScalarType) -> bool {
-    const ADDED: [&str; 8] =
-        ["bits16", "uint16", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz"];
-    scalar_type.info().is_some_and(|info| ADDED.contains(&info.name))
+    (22..=29).contains(&scalar_type.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recent_element_types_have_consecutive_codes() {
+        let recent = ScalarType::names().filter(|name| ScalarType::parse(name).is_some_and(is_recent));
+        let expected = [
+            "bits16",
+            "float8_e5m2",
+            "float8_e4m3fn",
+            "float8_e5m2fnuz",
+            "float8_e4m3fnuz",
+            "uint16",
+            "uint32",
+            "uint64",
+        ];
+        assert_eq!(recent.collect::<Vec<_>>(), expected);
+    }
 }

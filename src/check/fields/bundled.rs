@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::super::finding::shown;
 use super::super::path::Reporter;
 use super::{FirstByName, is_index, listed};
-use crate::diagnostics::counted;
+use crate::diagnostics::Counted;
 use crate::format::ScalarType;
 use crate::format::bundled_program::{
     ValueType, bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
@@ -104,7 +104,7 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
             && !(outputs && list.len() == 0)
         {
             let rule = if outputs { "B-10" } else { "B-6" };
-            let found = format_args!("{}", counted(list.len() as u64, "value"));
+            let found = format_args!("{}", Counted(list.len() as u64, "value"));
             report.add(
                 rule,
                 &path,
@@ -182,7 +182,7 @@ fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         return report.add("B-9", path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
     };
     if sizes.len() > 16 || !is_dim_order(order.iter(), sizes.len()) {
-        let found = format_args!("dim_order {} of {}", listed(order.iter()), counted(sizes.len(), "size"));
+        let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
         report.add(
             "B-9",
             &path.field("dim_order"),
@@ -196,7 +196,7 @@ fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         Some(bytes) if bytes == data.len() as u64 => {}
         Some(bytes) => {
             let expected = format_args!("{bytes}, the size of the tensor");
-            report.add("B-9", &path.field("data"), data.at, format_args!("{}", counted(data.len(), "byte")), expected);
+            report.add("B-9", &path.field("data"), data.at, format_args!("{}", Counted(data.len(), "byte")), expected);
         }
         None => {
             let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));

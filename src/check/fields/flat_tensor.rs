@@ -7,7 +7,7 @@ use super::super::header::CheckedHeader;
 use super::super::path::Reporter;
 use super::{FirstByName, listed};
 use crate::data::{Blob, BlobId};
-use crate::diagnostics::counted;
+use crate::diagnostics::Counted;
 use crate::format::ScalarType;
 use crate::format::container::{FLAT_TENSOR_HEADER, SEGMENT_BASE_OFFSET};
 use crate::format::flat_tensor::{flat_tensor, named_data, tensor_layout};
@@ -127,7 +127,7 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
         return report.add("N-18", path, t.at, found, format_args!("both (empty for rank 0)"));
     };
     if sizes.len() > 16 || !is_dim_order(order.iter(), sizes.len()) {
-        let found = format_args!("dim_order {} of {}", listed(order.iter()), counted(sizes.len(), "size"));
+        let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
         let expected = format_args!("each dimension once, and at most 16");
         report.add("N-18", &path.field("dim_order"), order.at, found, expected);
     }
@@ -145,7 +145,7 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
             );
         }
         Some(bytes) if size.is_some_and(|size| size < bytes) => {
-            let found = format_args!("a segment of {}", counted(size.unwrap_or(0), "byte"));
+            let found = format_args!("a segment of {}", Counted(size.unwrap_or(0), "byte"));
             report.add("N-19", path, t.at, found, format_args!("at least {bytes}, the size of the layout"));
         }
         _ => {}

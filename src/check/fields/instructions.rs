@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use super::super::path::Reporter;
 use super::is_index;
 use super::values;
-use crate::diagnostics::counted;
+use crate::diagnostics::Counted;
 use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables, Vector};
 use crate::format::path::Trail;
@@ -209,7 +209,7 @@ impl InstructionContext<'_> {
                 report.add("I-5", &op, at, found, format_args!("an overload (may be empty)"));
             }
             Some(Some(OperatorDefect::TooLong(length))) => {
-                let found = format_args!("operator {index} with a name of {}", counted(length, "byte"));
+                let found = format_args!("operator {index} with a name of {}", Counted(length, "byte"));
                 report.add("I-6", &op, at, found, format_args!("at most {MAX_NAME}"));
             }
         }
@@ -217,7 +217,7 @@ impl InstructionContext<'_> {
         if args.len() > MAX_ARGS_OF_SHORT_KEY {
             let length = self.key_length(args);
             if length > MAX_KEY {
-                let found = format_args!("tensors with a kernel key of {}", counted(length, "byte"));
+                let found = format_args!("tensors with a kernel key of {}", Counted(length, "byte"));
                 report.add("I-7b", &path.field("args"), args.at, found, format_args!("at most {MAX_KEY}"));
             }
         }

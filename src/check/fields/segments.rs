@@ -2,7 +2,7 @@
 
 use super::super::header::CheckedHeader;
 use super::super::path::Reporter;
-use crate::diagnostics::counted;
+use crate::diagnostics::Counted;
 use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables, Vector};
 use crate::format::path::Trail;
@@ -49,7 +49,7 @@ pub fn check(segments: Tables<'_>, header: &CheckedHeader, path: &Trail<'_>, rep
         let (offset, size) = (segment.u64(data_segment::offset), segment.u64(data_segment::size));
         let at = segment.near(data_segment::offset);
         let segment_end = offset.checked_add(size);
-        let found = format_args!("{} at offset {offset}", counted(size, "byte"));
+        let found = format_args!("{} at offset {offset}", Counted(size, "byte"));
         if header.segment_base == 0 && size > 0 {
             report.add("G-2", &path, at, found, format_args!("0 bytes without a segment base offset in the header"));
         } else if segment_end.and_then(|end| header.segment_base.checked_add(end)).is_none() {
@@ -86,7 +86,7 @@ impl<'a> ProgramData<'a> {
         if count > 1 {
             let path = Trail::ROOT.field("mutable_data_segments");
             let at = root.near(program::mutable_data_segments);
-            report.add("S-18", &path, at, format_args!("{}", counted(count, "entry")), format_args!("one"));
+            report.add("S-18", &path, at, format_args!("{}", Counted(count, "entry")), format_args!("one"));
         }
         data
     }
@@ -103,13 +103,13 @@ impl<'a> ProgramData<'a> {
         };
         if offsets.len() == 1 {
             let Some(buffers) = buffers else { return ConstantStorage::None };
-            let found = format_args!("{} beside a constant_segment", counted(buffers.len() as u64, "inline constant"));
+            let found = format_args!("{} beside a constant_segment", Counted(buffers.len() as u64, "inline constant"));
             report.add("P-K5", &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
             return ConstantStorage::Buffers(buffers);
         }
         if let Some(buffers) = buffers {
             let found =
-                format_args!("{} beside constants in a segment", counted(buffers.len() as u64, "inline constant"));
+                format_args!("{} beside constants in a segment", Counted(buffers.len() as u64, "inline constant"));
             report.add("P-C3", &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
         }
         let Some(segments) = self.segments else {

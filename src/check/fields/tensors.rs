@@ -5,7 +5,7 @@ use super::super::path::Reporter;
 use super::flat_tensor::ExternalKeys;
 use super::listed;
 use super::segments::{ConstantStorage, ProgramData};
-use crate::diagnostics::counted;
+use crate::diagnostics::Counted;
 use crate::format::ScalarType;
 use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Vector};
@@ -86,7 +86,7 @@ impl TensorContext<'_, '_> {
             let at = a.near(allocation_details::memory_id);
             return report.add("T-21", &path.field("memory_id"), at, format_args!("buffer {id}"), expected);
         };
-        let found = format_args!("{} at offset {offset}", counted(size.bytes, "byte"));
+        let found = format_args!("{} at offset {offset}", Counted(size.bytes, "byte"));
         match offset.checked_add(size.bytes) {
             None => report.add("T-22", path, at, found, format_args!("an end below 2^64")),
             // A negative size was reported by G-23.
@@ -128,8 +128,8 @@ impl TensorContext<'_, '_> {
                 };
                 let found = entry.u8s(buffer::storage).map_or(0, |storage| storage.len() as u64);
                 if !entry.has(buffer::storage) || found < size.bytes {
-                    let found = format_args!("constant {index} of {}", counted(found, "byte"));
-                    report.add("P-K3", &path, at, found, format_args!("at least {}", counted(size.bytes, "byte")));
+                    let found = format_args!("constant {index} of {}", Counted(found, "byte"));
+                    report.add("P-K3", &path, at, found, format_args!("at least {}", Counted(size.bytes, "byte")));
                 }
             }
             ConstantStorage::Segment { offsets, segment_size } => {
@@ -146,7 +146,7 @@ impl TensorContext<'_, '_> {
                     );
                 }
                 if segment_size.checked_sub(offset).is_none_or(|rest| rest < size.bytes) {
-                    let found = format_args!("{} at offset {offset}", counted(size.bytes, "byte"));
+                    let found = format_args!("{} at offset {offset}", Counted(size.bytes, "byte"));
                     let expected = format_args!("an end of at most {segment_size}, the size of the segment");
                     return report.add("P-K2", &path, at, found, expected);
                 }
@@ -157,7 +157,7 @@ impl TensorContext<'_, '_> {
                 // Empty constants share their offset with the next one; the bound keeps many of them cheap.
                 let next = offsets.iter().skip(index as usize + 1).take(64).find(|next| *next > offset);
                 if let Some(next) = next.filter(|next| next - offset < size.bytes) {
-                    let found = format_args!("{} at offset {offset}", counted(size.bytes, "byte"));
+                    let found = format_args!("{} at offset {offset}", Counted(size.bytes, "byte"));
                     report.add(
                         "G-20",
                         &path,
@@ -193,7 +193,7 @@ impl TensorContext<'_, '_> {
             return report.out_of_range("S-13", &path, at, "segment", segment, count);
         };
         let size = segments.get(segment as usize).map_or(0, |s| s.u64(crate::format::program::data_segment::size));
-        let found = format_args!("{} at offset {offset}", counted(bytes, "byte"));
+        let found = format_args!("{} at offset {offset}", Counted(bytes, "byte"));
         match offset.checked_add(bytes) {
             None => report.add("S-14", &path, at, found, format_args!("an end below 2^64")),
             Some(end) if end > size => {
@@ -245,8 +245,8 @@ impl TensorContext<'_, '_> {
                 format_args!("{scalar_type} {sizes} with dim_order {order}, the layout of {shown:?} in {file}");
             report.add("T-33", &path, at, found, expected);
         } else if entry.size < size.bytes {
-            let found = format_args!("{} of {shown:?} in {file}", counted(entry.size, "byte"));
-            report.add("T-34", &path, at, found, format_args!("at least {}", counted(size.bytes, "byte")));
+            let found = format_args!("{} of {shown:?} in {file}", Counted(entry.size, "byte"));
+            report.add("T-34", &path, at, found, format_args!("at least {}", Counted(size.bytes, "byte")));
         }
     }
 }
@@ -298,7 +298,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     let rank = sizes.len();
     if rank > MAX_RANK {
         let expected = format_args!("at most {MAX_RANK}");
-        report.add("T-6", &path.field("sizes"), sizes.at, format_args!("{}", counted(rank, "dimension")), expected);
+        report.add("T-6", &path.field("sizes"), sizes.at, format_args!("{}", Counted(rank, "dimension")), expected);
         return None;
     }
     if let Some(wrong) = sizes.iter().position(|size| size < 0) {
@@ -350,7 +350,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
             "G-5",
             &path.field("sizes"),
             sizes.at,
-            format_args!("{}", counted(bytes, "byte")),
+            format_args!("{}", Counted(bytes, "byte")),
             format_args!("less than 2^32"),
         );
     }
