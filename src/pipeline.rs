@@ -257,9 +257,8 @@ pub fn read<'s>(source: &'s Source<'_>) -> Result<Resolved<'s>, Error> {
 }
 
 fn read_origin<'s>(origin: &Origin) -> io::Result<Resolved<'s>> {
-    let format = Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?);
     let by_name = || origin.format_by_name().filter(|format| *format == Format::Safetensors);
-    Ok(match format.or_else(by_name) {
+    Ok(match origin.format()?.or_else(by_name) {
         Some(Format::BundledProgram) => {
             let bundled = reader::bundled_program::read(origin)?;
             let (program, layout) = recover::layout::program_with_layout(&bundled.program_origin()?)?;
@@ -496,12 +495,6 @@ pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Resu
     let SourceContent::Binary(origin) = source.content() else {
         return Err(Error::input(source.name(), "expected a .pte, .ptd or .bpte file, found YAML"));
     };
-    let identified = origin.head(container::IDENTIFYING).and_then(|head| Ok(Format::identify(&head, origin.len()?)));
-    if let Ok(Some(Format::Safetensors)) = identified {
-        let message =
-            "expected a .pte, .ptd or .bpte file, found a .safetensors; convert it with `-o FILE.ptd`, and print that";
-        return Err(Error::input(source.name(), message));
-    }
     printer::print(origin, folder, options, &assemble_printed).map_err(|error| Error::io(source.name(), "", &error))
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::data::{Blob, Origin};
 use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
-use crate::format::{Format, container};
+use crate::format::Format;
 use crate::ir::files::FileAccess;
 use crate::ir::{self, NodeDiagnostic};
 
@@ -121,8 +121,7 @@ impl<'a> Source<'a> {
         let name = path.display().to_string();
         let unreadable = |error: io::Error| Error::io(&name, "", &error);
         let origin = Origin::File(path.into());
-        let head = origin.head(container::IDENTIFYING).map_err(unreadable)?;
-        let is_binary = Format::identify(&head, origin.len().map_err(unreadable)?).is_some();
+        let is_binary = origin.format().map_err(unreadable)?.is_some();
         // A `.safetensors` with a broken header has an error about the header.
         if is_binary || origin.format_by_name() == Some(Format::Safetensors) {
             return Ok(Source::of_origin(name, origin));

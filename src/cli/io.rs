@@ -16,7 +16,7 @@ use crate::check::DataFile;
 use crate::data::Origin;
 use crate::diagnostics::{Diagnostic, Report, escaped};
 use crate::error::Error;
-use crate::format::{Format, container};
+use crate::format::Format;
 use crate::ir::template;
 use crate::layout::options::parse_bytes;
 use crate::operators::OperatorSet;
@@ -124,9 +124,7 @@ fn is_text(head: &[u8]) -> bool {
 
 /// Returns true for an existing file of a binary format.
 pub fn is_binary_file(path: &Path) -> bool {
-    let origin = Origin::File(path.into());
-    let format = origin.head(container::IDENTIFYING).and_then(|head| Ok(Format::identify(&head, origin.len()?)));
-    path.is_file() && format.is_ok_and(|format| format.is_some())
+    path.is_file() && Origin::File(path.into()).format().is_ok_and(|format| format.is_some())
 }
 
 /// Returns true for an existing file with text.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Blob, BlobSource};
-use crate::format::Format;
+use crate::format::{Format, container};
 
 /// Binary input.
 #[derive(Debug, Clone)]
@@ -66,6 +66,14 @@ impl Origin {
             Origin::Part { len, .. } => Ok(*len),
             Origin::Bytes(bytes) => Ok(bytes.len() as u64),
         }
+    }
+
+    /// Format by the content.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn format(&self) -> io::Result<Option<Format>> {
+        Ok(Format::identify(&self.head(container::IDENTIFYING)?, self.len()?))
     }
 
     /// Format by the extension of the file's name.

@@ -1,6 +1,7 @@
 //! Names for the files of extracted data, and their content. Nothing is written here.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -87,6 +88,14 @@ impl ExtractedFiles {
         path
     }
 
+    /// Returns the files that a text refers to: texts that were tried and rejected may refer to others.
+    pub fn used_by(&self, text: &str) -> Vec<ExtractedFile> {
+        let names: HashSet<&str> = text.split(|c| !is_name_char(c)).collect();
+        let is_used = |path: &Path| path.file_name().and_then(OsStr::to_str).is_some_and(|name| names.contains(name));
+        let used = self.files.iter().filter(|(path, _)| is_used(path));
+        used.map(|(path, data)| ExtractedFile { path: path.clone(), data: data.clone() }).collect()
+    }
+
     /// Returns the content of all files by path.
     pub fn files(&self) -> Arc<BTreeMap<PathBuf, Blob>> {
         self.files.clone()
@@ -100,9 +109,14 @@ fn numbered(base: &str, number: u32) -> String {
     }
 }
 
+/// Returns true for the characters of file names.
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-".contains(c)
+}
+
 /// Returns a file name without extension that all file systems accept.
 fn file_name(name: &str) -> String {
-    let safe = name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' });
+    let safe = name.chars().map(|c| if is_name_char(c) { c } else { '_' });
     let safe: String = safe.skip_while(|c| *c == '.').take(MAX_NAME).collect();
     let stem = safe.split('.').next().unwrap_or_default().to_ascii_lowercase();
     let is_reserved = RESERVED.contains(&stem.trim_end_matches(|c: char| c.is_ascii_digit()));
@@ -147,6 +161,17 @@ mod tests {
         // Printed again.
         assert_eq!(files.add(folder, "A", &blobs[1]), "w/A_1.bin");
         assert_eq!(files.files().len(), 4);
+    }
+
+    #[test]
+    fn only_files_of_the_text_are_used() {
+        let mut files = ExtractedFiles::default();
+        let text = files.add(Path::new("w"), "xa", &Blob::bytes([1]))
+            + "\n"
+            + &files.add(Path::new("w"), "b", &Blob::bytes([2]));
+        files.add(Path::new("w"), "a", &Blob::bytes([3]));
+        let used: Vec<PathBuf> = files.used_by(&text).into_iter().map(|file| file.path).collect();
+        assert_eq!(used, [PathBuf::from("w/b.bin"), PathBuf::from("w/xa.bin")]);
     }
 
     #[test]

@@ -33,7 +33,6 @@ use crate::data::workers;
 use crate::diagnostics::escaped;
 use crate::emitter;
 use crate::format::Format;
-use crate::format::container;
 use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
 use crate::format::serializer::{PROGRAM_VERSION, Serializer};
@@ -71,17 +70,16 @@ impl Printed {
 pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: &Assembler<'_>) -> io::Result<Printed> {
     let extracted = RefCell::new(ExtractedFiles::default());
     let printer = Printer { folder, options, assembler, extracted: &extracted };
-    let mut printed = match Format::identify(&origin.head(container::IDENTIFYING)?, origin.len()?) {
+    let mut printed = match origin.format()? {
         Some(Format::FlatTensor) => print_flat_tensor(origin, printer),
         Some(Format::BundledProgram) => print_bundled(origin, printer),
-        // The caller rejects a .safetensors.
-        Some(Format::Program | Format::Safetensors) | None => print_program(origin, printer),
+        Some(Format::Safetensors) => {
+            let message = "expected a .pte, .ptd or .bpte file, found a .safetensors; convert it with `-o FILE.ptd`, and print that";
+            Err(io::Error::other(message))
+        }
+        Some(Format::Program) | None => print_program(origin, printer),
     }?;
-    // Texts that were tried and rejected may refer to other files.
-    let files = extracted.into_inner().files();
-    let files = files.iter().map(|(path, data)| ExtractedFile { path: path.clone(), data: data.clone() });
-    let name = |file: &ExtractedFile| file.path.file_name().unwrap_or_default().display().to_string();
-    printed.files = files.filter(|file| printed.text.contains(&name(file))).collect();
+    printed.files = extracted.into_inner().used_by(&printed.text);
     Ok(printed)
 }
 
