@@ -3,9 +3,11 @@
 //! Content that the program model cannot represent (a delegate without a payload, an unknown instruction) is an error; a violated rule
 //! of the runtime is not.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{io, vec};
+
+use indexmap::IndexSet;
 
 use crate::data::workers;
 use crate::data::{Blob, BlobId};
@@ -75,9 +77,8 @@ pub enum DataEntry {
 /// The entries of the lists of data that a program has, and those that it uses.
 #[derive(Debug, Default)]
 pub struct DataEntries {
-    /// Entries that tensors, delegates, named data and lists of offsets use, in the order of the first use.
-    used: Vec<DataEntry>,
-    seen: HashSet<DataEntry>,
+    /// Entries that tensors, delegates, named data and lists of offsets use, in the order of their uses.
+    uses: Vec<DataEntry>,
     /// Number of constants, with the reserved entry.
     constants: usize,
     /// Number of initial states, with the reserved entry.
@@ -87,22 +88,17 @@ pub struct DataEntries {
 }
 
 impl DataEntries {
-    fn push(&mut self, entry: DataEntry) {
-        if self.seen.insert(entry) {
-            self.used.push(entry);
-        }
-    }
-
     /// Returns what the YAML does not state: data that nothing uses, and data in another order than that of their first use. `segments` is
     /// the number of segments.
     pub fn irregularity(&self, segments: usize) -> Option<String> {
+        let used: IndexSet<DataEntry> = self.uses.iter().copied().collect();
         let list = |first: u32, count: usize, what: &str, entry: fn(u32) -> DataEntry| {
             let all = first..count as u32;
-            if let Some(unused) = all.clone().find(|n| !self.seen.contains(&entry(*n))) {
+            if let Some(unused) = all.clone().find(|n| !used.contains(&entry(*n))) {
                 return Some(format!("{what} {unused} is not used"));
             }
             let kind = std::mem::discriminant(&entry(0));
-            let order = self.used.iter().filter(|used| std::mem::discriminant(*used) == kind);
+            let order = used.iter().filter(|used| std::mem::discriminant(*used) == kind);
             let misplaced = all.zip(order).find(|(expected, used)| entry(*expected) != **used);
             misplaced
                 .map(|(expected, _)| format!("{what} {expected} is not at its place in the order of the first use"))
@@ -111,7 +107,7 @@ impl DataEntries {
             .or_else(|| list(1, self.states, "initial state", DataEntry::InitialState))
             .or_else(|| list(0, self.inline, "inline payload", DataEntry::Inline))
             .or_else(|| {
-                let unused = (0..segments as u32).find(|n| !self.seen.contains(&DataEntry::Segment(*n)));
+                let unused = (0..segments as u32).find(|n| !used.contains(&DataEntry::Segment(*n)));
                 unused.map(|n| format!("segment {n} is not used"))
             })
     }
@@ -205,7 +201,7 @@ fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length:
         constant_offsets: Vec::new(),
         inline_constants: false,
         named_segments: Vec::new(),
-        uses: DataEntries::default(),
+        data_entries: DataEntries::default(),
         empty: HashMap::new(),
         ranges: HashMap::new(),
         lists: Vec::new().into_iter(),
@@ -251,7 +247,7 @@ fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length:
         constant_offsets: reader.constant_offsets,
         inline_constants: reader.inline_constants,
         named_segments: reader.named_segments,
-        data: reader.uses,
+        data: reader.data_entries,
         metadata: Head::Read(Vec::new()),
     })
 }
@@ -277,7 +273,7 @@ struct ProgramReader<'d> {
     constant_offsets: Vec<u64>,
     inline_constants: bool,
     named_segments: Vec<u32>,
-    uses: DataEntries,
+    data_entries: DataEntries,
     /// Blobs of entries without bytes.
     empty: HashMap<DataEntry, BlobId>,
     /// Blobs by range, so that shared data stay shared.
@@ -438,7 +434,7 @@ impl ProgramReader<'_> {
         self.program.execution_plan = plans;
         let named = t.children(program::named_data, &NAMED_DATA, |t| {
             let index = t.u32(named_data::segment_index)?;
-            self.uses.push(DataEntry::Segment(index));
+            self.data_entries.uses.push(DataEntry::Segment(index));
             self.named_segments.push(index);
             let key = t.text(named_data::key)?;
             let place = self.segment(index).and_then(|(offset, size)| self.blob(offset, size));
@@ -457,7 +453,7 @@ impl ProgramReader<'_> {
         let inline = t.children(program::backend_delegate_data, &BACKEND_DELEGATE_INLINE_DATA, |t| {
             t.range(backend_delegate_inline_data::data)
         })?;
-        self.uses.inline = inline.as_ref().map_or(0, Vec::len);
+        self.data_entries.inline = inline.as_ref().map_or(0, Vec::len);
         places.inline = inline.unwrap_or_default().into_iter().map(Option::unwrap_or_default).collect();
         if let Some(t) = t.child(program::constant_segment, &SUBSEGMENT_OFFSETS)? {
             places.constants = self.subsegments(&t)?;
@@ -475,14 +471,14 @@ impl ProgramReader<'_> {
         let mutable = t.children(program::mutable_data_segments, &SUBSEGMENT_OFFSETS, |t| self.subsegments(&t))?;
         // Only entry 0 is ever used (docs/format.md, "Location of tensor data").
         places.mutable = mutable.unwrap_or_default().into_iter().next().unwrap_or_default();
-        (self.uses.constants, self.uses.states) = (places.constants.len(), places.mutable.len());
+        (self.data_entries.constants, self.data_entries.states) = (places.constants.len(), places.mutable.len());
         Ok(places)
     }
 
     /// Returns the start of each range and the end of the segment, since ranges may overlap.
     fn subsegments(&mut self, t: &TableRef<'_, '_>) -> Result<Vec<(u64, u64)>> {
         let index = t.u32(subsegment_offsets::segment_index)?;
-        self.uses.push(DataEntry::Segment(index));
+        self.data_entries.uses.push(DataEntry::Segment(index));
         let offsets: Vec<u64> = t.u64s(subsegment_offsets::offsets)?.unwrap_or_default();
         if offsets.len() <= 1 {
             return Ok(vec![(0, 0); offsets.len()]);
@@ -539,7 +535,7 @@ impl ProgramReader<'_> {
                 0 => Some(self.empty_blob(constant.entry)),
                 len => self.blob(constant.offset, len),
             };
-            self.uses.push(constant.entry);
+            self.data_entries.uses.push(constant.entry);
             match found {
                 Some(blob) => tensor.data = TensorData::Blob(blob),
                 None => return values.tables.wrong("the data of a tensor exceed the file"),
@@ -563,7 +559,7 @@ impl ProgramReader<'_> {
             }
         };
         let entry = if inline { DataEntry::Inline(index) } else { DataEntry::Segment(index) };
-        self.uses.push(entry);
+        self.data_entries.uses.push(entry);
         let found = range.and_then(|(offset, len)| match (inline, len) {
             (true, 0) => Some(self.empty_blob(entry)),
             _ => self.blob(offset, len),
