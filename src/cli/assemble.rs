@@ -22,6 +22,7 @@ use crate::diagnostics::counted;
 use crate::error::Error;
 use crate::layout::Shards;
 use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue};
+use crate::operators::OperatorSet;
 use crate::pipeline::{DEFAULT_MAX_SIZE, Options};
 use crate::reader::bundled_program;
 use crate::source::{Source, SourceContent};
@@ -121,6 +122,8 @@ impl FromArgMatches for LayoutArguments {
 struct Command {
     arguments: AssembleArguments,
     definitions: Definitions,
+    /// Custom operators, for warnings.
+    operators: OperatorSet,
     /// Size in bytes of the data of the inputs so far.
     size: AtomicU64,
 }
@@ -134,7 +137,8 @@ pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit
     let _folder = arguments.output_folder()?;
     arguments.check()?;
     let definitions = Definitions::new(&arguments.definitions);
-    let command = Command { arguments, definitions, size: AtomicU64::new(0) };
+    let operators = if arguments.shows_warnings() { io::operators(&arguments.ops)? } else { OperatorSet::new() };
+    let command = Command { arguments, definitions, operators, size: AtomicU64::new(0) };
     let mut taken = HashSet::new();
     let exit = if let [input] = &*command.arguments.inputs {
         command.finish(command.assemble(input, messages), &mut taken, messages)
@@ -422,8 +426,8 @@ impl Command {
             shards: arguments.shards(name),
         };
         let assembly = crate::assemble(&source, &options)?;
-        let before = self.size.fetch_add(assembly.data_size(), Ordering::Relaxed);
-        if before.saturating_add(assembly.data_size()) > limit {
+        let size = assembly.data_size();
+        if self.size.fetch_add(size, Ordering::Relaxed).saturating_add(size) > limit {
             let message =
                 format!("the data of all inputs exceed the limit of {limit} bytes, which `--max-size` raises");
             return Err(Error::input(&source.label(), message).into());
@@ -447,8 +451,7 @@ impl Command {
         if arguments.shows_warnings() {
             messages.report(&assembly.warnings);
             let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, _>>()?;
-            let operators = io::operators(&arguments.ops)?;
-            let reported = assembly.reported_operators.clone();
+            let (operators, reported) = (self.operators.clone(), assembly.reported_operators.clone());
             let options = ValidatorOptions { with, operators, reported, ..ValidatorOptions::default() };
             let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
             messages.print(&found_warnings(&label, &findings));

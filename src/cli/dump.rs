@@ -105,7 +105,6 @@ impl DumpArguments {
         let failed = |error: std::io::Error| Failure::writing(source, &error);
         let mut outputs = Outputs::new();
         let folder = self.yaml_folder();
-        let text = printed.text.as_bytes();
         let lower = |path: &Path| io::canonical(path).as_os_str().to_ascii_lowercase();
         let of_yaml = self.file().map(lower);
         if let Some(own) = printed.files.iter().find(|file| Some(lower(&folder.join(&file.path))) == of_yaml) {
@@ -113,9 +112,9 @@ impl DumpArguments {
             return Err(Failure::Usage(message));
         }
         for ExtractedFile { path, data, .. } in &printed.files {
-            let written = outputs.write_new(&folder.join(path), data.len(), &|_| (), |out| out.blob(data));
-            written.map_err(failed)?;
+            outputs.write_new(&folder.join(path), data).map_err(failed)?;
         }
+        let text = printed.text.as_bytes();
         match self.file() {
             Some(path) => {
                 let written = outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text));

@@ -75,25 +75,17 @@ impl Outputs {
         Ok(())
     }
 
-    /// Does the same as [`Outputs::write`] for a target that must not exist, not even as a symbolic link.
+    /// Writes data to a target that must not exist, not even as a symbolic link.
     ///
     /// # Errors
-    /// An existing target; I/O errors, with the path of the file; invalid data.
-    pub fn write_new(
-        &mut self,
-        target: &Path,
-        size: u64,
-        progress: &(dyn Fn(u64) + Sync),
-        write: impl FnOnce(&mut dyn ByteSink) -> io::Result<()>,
-    ) -> io::Result<()> {
+    /// An existing target; I/O errors, with the path of the file; data that cannot be read.
+    pub fn write_new(&mut self, target: &Path, data: &Blob) -> io::Result<()> {
         if target.symlink_metadata().is_ok() {
             let message = "it exists, and files of data are not overwritten; remove it, or name another folder";
             return Err(unwritable(target, io::Error::new(io::ErrorKind::AlreadyExists, message)));
         }
-        self.write(target, size, progress, write)?;
-        if let Some(file) = self.files.last_mut() {
-            file.is_new = true;
-        }
+        self.write(target, data.len, &|_| (), |out| out.blob(data))?;
+        self.files.last_mut().into_iter().for_each(|file| file.is_new = true);
         Ok(())
     }
 
@@ -327,8 +319,8 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of all threads, and the new folders without files. No file is created or renamed as long as the returned lock is held; the caller ends the
-/// process.
+/// Removes the temporary files of all threads, and the new folders without files. No file is created or renamed as long as the returned
+/// lock is held; the caller ends the process.
 pub fn remove_unfinished() -> impl Sized {
     let mut unfinished = unfinished();
     for name in unfinished.drain(..) {

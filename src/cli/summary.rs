@@ -16,19 +16,15 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
         let _ = write!(out, "{name}: {}", bytes(file.size));
         if let Some((count, placement)) = file.segments.filter(|(_, placement)| placement.segment_data_size > 0) {
             let data = bytes(placement.segment_data_size);
-            let _ = write!(
-                out,
-                "; {} with {data} from byte {}",
-                counted(count as u64, "segment"),
-                placement.segment_base_offset
-            );
+            let _ =
+                write!(out, "; {} with {data} from byte {}", counted(count, "segment"), placement.segment_base_offset);
         }
         out.push('\n');
     }
     for (plan, memory) in assembly.program.plans().iter().zip(&assembly.plan.memory) {
         let name = escaped(plan.name.as_deref().unwrap_or("(no name)"));
-        let instructions = counted(instructions(plan) as u64, "instruction");
-        let _ = write!(out, "  {name}: {}, {instructions}", counted(plan.values().len() as u64, "value"));
+        let instructions = counted(instructions(plan), "instruction");
+        let _ = write!(out, "  {name}: {}, {instructions}", counted(plan.values().len(), "value"));
         let used: u64 = memory.sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).sum();
         if used > 0 {
             let pools = memory.sizes.iter().skip(1).map(i64::to_string).collect::<Vec<_>>().join(" + ");

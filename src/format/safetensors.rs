@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for SafetensorsMetadata {
 /// Reads an object of strings, in the order of the file. `field` is its name in messages.
 ///
 /// # Errors
-/// Another value, a name that is there twice.
+/// A value that is not an object of strings; a duplicate name.
 pub fn unique_strings<'de, D: Deserializer<'de>>(
     deserializer: D,
     field: &'static str,

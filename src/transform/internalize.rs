@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 
+use indexmap::IndexMap;
+
 use super::externalize::generated_key;
 use crate::data::Origin;
 use crate::data::produce::{cannot, named};
@@ -13,6 +15,21 @@ use crate::format::safetensors::{METADATA, is_key_of};
 use crate::program::{EValue, ExternalData, ExtraTensorInfo, Memory, Program, TensorData, TensorLayout};
 use crate::reader;
 
+/// The data of a key of a `.ptd`.
+struct FileEntry {
+    data: BlobId,
+    tensor_layout: Option<TensorLayout>,
+    /// Index of the file.
+    file: usize,
+}
+
+impl FileEntry {
+    fn with_key(self, key: String) -> ExternalData {
+        let FileEntry { data, tensor_layout, .. } = self;
+        ExternalData { key, tag: None, data, alignment: 1, tensor_layout }
+    }
+}
+
 /// Finds the data of external tensors in `.ptd` files. With `inside` they become part of the program, and generated keys are removed.
 /// Metadata of a `.safetensors` in the files that tensors use stay external; with `inside` they are dropped, and returned by file and key.
 /// Weights without a program get the entries of the files.
@@ -20,10 +37,7 @@ use crate::reader;
 /// # Errors
 /// A file that cannot be read, a missing key, a duplicate key, a tensor whose type, sizes or dim_order differ from the file's.
 pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<Vec<(PathBuf, String)>> {
-    let mut entries: HashMap<String, (BlobId, Option<TensorLayout>, usize)> = HashMap::new();
-    let mut metadata: Vec<(usize, String, BlobId)> = Vec::new();
-    // Entries in the order of the files, for weights without a program.
-    let mut order = Vec::new();
+    let mut entries: IndexMap<String, FileEntry> = IndexMap::new();
     // Keys that share a segment share data; equal data in different segments stay separate.
     let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
     for (number, path) in files.iter().enumerate() {
@@ -39,13 +53,8 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                 | BlobSource::Reordered { .. } => (number, program.blobs.len() as u64, u64::MAX),
             };
             let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
-            if program.execution_plan.is_none() {
-                order.push((entry.key.clone(), blob, entry.tensor_layout.clone()));
-            }
-            if entry.tensor_layout.is_none() && is_key_of(METADATA, &entry.key) {
-                metadata.push((number, entry.key.clone(), blob));
-            }
-            if entries.insert(entry.key.clone(), (blob, entry.tensor_layout, number)).is_some() {
+            let found = FileEntry { data: blob, tensor_layout: entry.tensor_layout, file: number };
+            if entries.insert(entry.key.clone(), found).is_some() {
                 let message =
                     format!("{}: duplicate key `{}`, defined in another .ptd file", path.display(), entry.key);
                 return Err(io::Error::other(message));
@@ -62,7 +71,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
         *count += 1;
     }
     if program.execution_plan.is_none() {
-        return merge(program, order, inside);
+        return merge(program, entries, inside);
     }
     let mut used = HashSet::new();
     for plan in program.execution_plan.iter_mut().flatten() {
@@ -72,7 +81,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
             let Some(extra) = tensor.extra_tensor_info.as_mut().filter(|extra| extra.location == 1) else { continue };
             let key = extra.fully_qualified_name.clone().unwrap_or_default();
             if let TensorData::Elsewhere(_) = tensor.data {
-                let Some((blob, layout, file)) = entries.get(&key) else {
+                let Some(entry) = entries.get(&key) else {
                     return Err(io::Error::other(format!(
                         "unknown key `{key}`: it is in none of the .ptd files; add one to `with`"
                     )));
@@ -82,12 +91,12 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                     sizes: tensor.sizes.as_deref().unwrap_or_default().to_vec(),
                     dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
                 };
-                if layout.as_ref() != Some(&expected) {
+                if entry.tensor_layout.as_ref() != Some(&expected) {
                     let message = format!("the type, sizes or dim_order of `{key}` differ from those in the .ptd file");
                     return Err(io::Error::other(message));
                 }
-                tensor.data = TensorData::Blob(*blob);
-                used.insert(*file);
+                tensor.data = TensorData::Blob(entry.data);
+                used.insert(entry.file);
             }
             if inside {
                 extra.location = 0;
@@ -100,31 +109,30 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
             }
         }
     }
-    metadata.retain(|(file, ..)| used.contains(file));
+    let is_metadata = |key: &str, entry: &FileEntry| entry.tensor_layout.is_none() && is_key_of(METADATA, key);
+    let metadata = entries.into_iter().filter(|(key, entry)| is_metadata(key, entry) && used.contains(&entry.file));
     if inside {
-        return Ok(metadata.into_iter().map(|(file, key, _)| (files[file].clone(), key)).collect());
+        return Ok(metadata.map(|(key, entry)| (files[entry.file].clone(), key)).collect());
     }
-    for (_, key, data) in metadata {
-        program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout: None });
-    }
+    program.external_data.extend(metadata.map(|(key, entry)| entry.with_key(key)));
     Ok(Vec::new())
 }
 
 /// Adds the entries of `.ptd` files to weights without a program.
 fn merge(
     program: &mut Program,
-    entries: Vec<(String, BlobId, Option<TensorLayout>)>,
+    entries: IndexMap<String, FileEntry>,
     inside: bool,
 ) -> io::Result<Vec<(PathBuf, String)>> {
     if inside {
         return Err(io::Error::other("the input has no methods: `internal_data` stores data in a program"));
     }
     let mut keys: HashSet<String> = program.external_data.iter().map(|data| data.key.clone()).collect();
-    for (key, data, tensor_layout) in entries {
+    for (key, entry) in entries {
         if !keys.insert(key.clone()) {
             return Err(io::Error::other(format!("duplicate key `{key}`: the input and a file of `with` have it")));
         }
-        program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout });
+        program.external_data.push(entry.with_key(key));
     }
     Ok(Vec::new())
 }

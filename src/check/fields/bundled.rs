@@ -16,7 +16,7 @@ use crate::format::path::Trail;
 use crate::format::program::{self as schema, KernelType};
 use crate::format::serializer::BUNDLED_PROGRAM_VERSION;
 use crate::format::table::Union;
-use crate::program::{is_dim_order, nbytes};
+use crate::program::{MAX_DIMENSIONS, is_dim_order, nbytes};
 
 /// Alignment in bytes that the runtime requires of a program in memory.
 const PROGRAM_ALIGNMENT: usize = 16;
@@ -181,7 +181,7 @@ fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let expected = format_args!("all three (may be empty)");
         return report.add("B-9", path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
     };
-    if sizes.len() > 16 || !is_dim_order(order.iter(), sizes.len()) {
+    if sizes.len() > MAX_DIMENSIONS || !is_dim_order(order.iter(), sizes.len()) {
         let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
         report.add(
             "B-9",

@@ -15,7 +15,7 @@ use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::Table;
 use crate::format::path::Trail;
 use crate::format::program::data_segment;
-use crate::program::{EValue, Program, TensorData, is_dim_order, nbytes};
+use crate::program::{EValue, MAX_DIMENSIONS, Program, TensorData, is_dim_order, nbytes};
 use crate::reader::program::Ranges;
 
 /// The data of a key.
@@ -126,7 +126,7 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
         let found = format_args!("a layout without sizes or dim_order");
         return report.add("N-18", path, t.at, found, format_args!("both (empty for rank 0)"));
     };
-    if sizes.len() > 16 || !is_dim_order(order.iter(), sizes.len()) {
+    if sizes.len() > MAX_DIMENSIONS || !is_dim_order(order.iter(), sizes.len()) {
         let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
         let expected = format_args!("each dimension once, and at most 16");
         report.add("N-18", &path.field("dim_order"), order.at, found, expected);

@@ -11,10 +11,7 @@ use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Vector};
 use crate::format::path::Trail;
 use crate::format::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
-use crate::program::is_dim_order;
-
-/// Limit of the runtime.
-const MAX_RANK: usize = 16;
+use crate::program::{MAX_DIMENSIONS, is_dim_order};
 
 /// Limit of the runtime, whose strides have 31 bits.
 const MAX_STRIDE: u64 = 0x7fff_ffff;
@@ -296,8 +293,8 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
         return None;
     };
     let rank = sizes.len();
-    if rank > MAX_RANK {
-        let expected = format_args!("at most {MAX_RANK}");
+    if rank > MAX_DIMENSIONS {
+        let expected = format_args!("at most {MAX_DIMENSIONS}");
         report.add("T-6", &path.field("sizes"), sizes.at, format_args!("{}", Counted(rank, "dimension")), expected);
         return None;
     }
