@@ -6,6 +6,7 @@
 //! `&` an argument that is written in place. `->` precedes the result of an operator without outs. [`OperatorSet`] adds custom
 //! operators in the same form.
 
+pub mod inference;
 pub mod kernels;
 pub mod kinds;
 

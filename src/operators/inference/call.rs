@@ -1,0 +1,270 @@
+//! The arguments of a call, by position and type: what rules read. No rules.
+
+use super::{Argument, InferenceError, IntMeta, InvalidArgument, TensorMeta};
+use crate::format::ScalarType;
+use crate::operators::Signature;
+
+/// A call of an operator: its signature and arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    signature: &'a Signature,
+    args: &'a [Argument<'a>],
+}
+
+/// A number argument, as far as type promotion reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScalarCategory {
+    /// A truth value.
+    Bool,
+    /// An integer.
+    Integer,
+    /// A floating point number.
+    Floating,
+}
+
+type Result<T> = std::result::Result<T, InferenceError>;
+
+impl<'a> Call<'a> {
+    /// Returns a call with arguments in the order of the schema; those that are missing at the end have their defaults.
+    pub fn new(signature: &'a Signature, args: &'a [Argument<'a>]) -> Call<'a> {
+        Call { signature, args }
+    }
+
+    /// Returns an error about an argument.
+    pub fn invalid<T>(&self, argument: usize, found: impl Into<String>, expected: impl Into<String>) -> Result<T> {
+        Err(InferenceError::Invalid(InvalidArgument { argument, found: found.into(), expected: expected.into() }))
+    }
+
+    /// Returns an error about an argument of the wrong kind.
+    fn wrong_kind<T>(&self, argument: usize, found: &Argument<'_>) -> Result<T> {
+        let expected = self.signature.args.get(argument).map_or_else(String::new, |arg| arg.kind.to_string());
+        self.invalid(argument, found.kind(), expected)
+    }
+
+    /// Returns an argument, if it is given; `None` for one with its default.
+    fn arg(&self, at: usize) -> Option<&'a Argument<'a>> {
+        self.args.get(at)
+    }
+
+    /// Returns the default of an argument.
+    fn default(&self, at: usize) -> serde_json::Value {
+        let text = self.signature.args.get(at).and_then(|arg| arg.default.as_deref());
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// Returns a tensor.
+    ///
+    /// # Errors
+    /// None, another kind, or a tensor of unknown properties.
+    pub fn tensor(&self, at: usize) -> Result<&'a TensorMeta> {
+        match self.optional_tensor(at)? {
+            Some(tensor) => Ok(tensor),
+            None => self.wrong_kind(at, &Argument::Null),
+        }
+    }
+
+    /// Returns a tensor, or `None` for None.
+    ///
+    /// # Errors
+    /// Another kind, or a tensor of unknown properties.
+    pub fn optional_tensor(&self, at: usize) -> Result<Option<&'a TensorMeta>> {
+        match self.arg(at) {
+            None | Some(Argument::Null) => Ok(None),
+            Some(Argument::Tensor(tensor)) => Ok(Some(tensor)),
+            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
+    /// Returns the tensors of a list, with `None` for None.
+    ///
+    /// # Errors
+    /// Another kind, or tensors of unknown properties.
+    pub fn tensors(&self, at: usize) -> Result<Vec<Option<&'a TensorMeta>>> {
+        match self.arg(at) {
+            Some(Argument::Tensors(items)) => Ok(items.iter().map(Option::as_deref).collect()),
+            None | Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
+    /// Returns an integer, or `None` for None.
+    ///
+    /// # Errors
+    /// Another kind.
+    pub fn optional_int(&self, at: usize) -> Result<Option<IntMeta>> {
+        match self.arg(at) {
+            None => Ok(self.default(at).as_i64().map(IntMeta::Exact)),
+            Some(Argument::Null) => Ok(None),
+            Some(Argument::Int(int)) => Ok(Some(*int)),
+            Some(Argument::Bool(value)) => Ok(Some(IntMeta::Exact((*value).into()))),
+            Some(Argument::Unknown) => Ok(Some(IntMeta::Unknown)),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
+    /// Returns an integer.
+    ///
+    /// # Errors
+    /// None, or another kind.
+    pub fn int(&self, at: usize) -> Result<IntMeta> {
+        match self.optional_int(at)? {
+            Some(int) => Ok(int),
+            None => self.wrong_kind(at, &Argument::Null),
+        }
+    }
+
+    /// Returns an integer that is known.
+    ///
+    /// # Errors
+    /// None, another kind, or an integer that is not known.
+    pub fn exact(&self, at: usize) -> Result<i64> {
+        match self.int(at)? {
+            IntMeta::Exact(int) => Ok(int),
+            IntMeta::AtMost(_) | IntMeta::Unknown => {
+                Err(InferenceError::Undetermined("an integer is known at run time only"))
+            }
+        }
+    }
+
+    /// Returns the integers of a list, or `None` for None. A single integer is a list of one.
+    ///
+    /// # Errors
+    /// Another kind, or a list of unknown length.
+    pub fn optional_ints(&self, at: usize) -> Result<Option<Vec<IntMeta>>> {
+        match self.arg(at) {
+            None => match self.default(at) {
+                serde_json::Value::Array(items) => {
+                    Ok(Some(items.iter().filter_map(serde_json::Value::as_i64).map(IntMeta::Exact).collect()))
+                }
+                other => Ok(other.as_i64().map(|int| vec![IntMeta::Exact(int)])),
+            },
+            Some(Argument::Null) => Ok(None),
+            Some(Argument::Ints(items)) => Ok(Some(items.clone())),
+            Some(Argument::Int(int)) => Ok(Some(vec![*int])),
+            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
+    /// Returns the integers of a list.
+    ///
+    /// # Errors
+    /// None, another kind, or a list of unknown length.
+    pub fn ints(&self, at: usize) -> Result<Vec<IntMeta>> {
+        match self.optional_ints(at)? {
+            Some(ints) => Ok(ints),
+            None => self.wrong_kind(at, &Argument::Null),
+        }
+    }
+
+    /// Returns the integers of a list that are all known.
+    ///
+    /// # Errors
+    /// None, another kind, or an integer that is not known.
+    pub fn exact_ints(&self, at: usize) -> Result<Vec<i64>> {
+        let known = self.ints(at)?.into_iter().map(|int| match int {
+            IntMeta::Exact(int) => Ok(int),
+            IntMeta::AtMost(_) | IntMeta::Unknown => {
+                Err(InferenceError::Undetermined("an integer is known at run time only"))
+            }
+        });
+        known.collect()
+    }
+
+    /// Returns a truth value.
+    ///
+    /// # Errors
+    /// Another kind, or an unknown value.
+    pub fn bool(&self, at: usize) -> Result<bool> {
+        match self.arg(at) {
+            None => Ok(self.default(at).as_bool().unwrap_or_default()),
+            Some(Argument::Null) => Ok(false),
+            Some(Argument::Bool(value)) => Ok(*value),
+            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
+    /// Returns the numbers of a list of floating point numbers, or `None` for None.
+    ///
+    /// # Errors
+    /// Another kind, or an unknown value.
+    pub fn optional_doubles(&self, at: usize) -> Result<Option<&'a [f64]>> {
+        match self.arg(at) {
+            None | Some(Argument::Null) => Ok(None),
+            Some(Argument::Doubles(items)) => Ok(Some(items)),
+            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
+    /// Returns a number as floating point, or `None` for None or an integer that is not known.
+    ///
+    /// # Errors
+    /// Another kind, or an unknown value.
+    pub fn optional_double(&self, at: usize) -> Result<Option<f64>> {
+        match self.arg(at) {
+            None => Ok(self.default(at).as_f64()),
+            Some(Argument::Null) => Ok(None),
+            Some(Argument::Double(value)) => Ok(Some(*value)),
+            Some(Argument::Int(IntMeta::Exact(int))) => Ok(Some(*int as f64)),
+            Some(Argument::Bool(value)) => Ok(Some(f64::from(u8::from(*value)))),
+            Some(Argument::Unknown | Argument::Int(_)) => {
+                Err(InferenceError::Undetermined("a number is known at run time only"))
+            }
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
+    /// Returns the category of a Scalar.
+    ///
+    /// # Errors
+    /// Another kind, or an unknown value.
+    pub fn scalar(&self, at: usize) -> Result<ScalarCategory> {
+        match self.arg(at) {
+            None => Ok(match self.default(at) {
+                serde_json::Value::Bool(_) => ScalarCategory::Bool,
+                serde_json::Value::Number(number) if number.is_f64() => ScalarCategory::Floating,
+                _ => ScalarCategory::Integer,
+            }),
+            Some(Argument::Bool(_)) => Ok(ScalarCategory::Bool),
+            Some(Argument::Int(_)) => Ok(ScalarCategory::Integer),
+            Some(Argument::Double(_)) => Ok(ScalarCategory::Floating),
+            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
+    /// Returns an element type, or `None` for None.
+    ///
+    /// # Errors
+    /// Another kind, or an integer that is no element type.
+    pub fn dtype(&self, at: usize) -> Result<Option<ScalarType>> {
+        let Some(int) = self.optional_int(at)? else { return Ok(None) };
+        let IntMeta::Exact(int) = int else { return Err(InferenceError::Undetermined("an element type is unknown")) };
+        match i8::try_from(int).map(ScalarType) {
+            Ok(scalar_type) if scalar_type.info().is_some() => Ok(Some(scalar_type)),
+            Ok(_) | Err(_) => self.invalid(at, int.to_string(), "an element type"),
+        }
+    }
+}
+
+impl Argument<'_> {
+    /// Returns the kind in words.
+    fn kind(&self) -> &'static str {
+        match self {
+            Argument::Null => "None",
+            Argument::Int(_) => "an int",
+            Argument::Bool(_) => "a bool",
+            Argument::Double(_) => "a float",
+            Argument::Str(_) => "a str",
+            Argument::Tensor(_) => "a Tensor",
+            Argument::Ints(_) => "a list of ints",
+            Argument::Doubles(_) => "a list of floats",
+            Argument::Bools(_) => "a list of bools",
+            Argument::Tensors(_) => "a list of Tensors",
+            Argument::Unknown => "an unknown value",
+        }
+    }
+}
