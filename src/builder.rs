@@ -508,6 +508,7 @@ impl DocumentBuilder {
             delegates,
             operators: Vec::new(),
             memory: MethodMemory::default(),
+            requires_grad: false,
             container_meta: None,
             tests: Vec::new(),
         }
@@ -537,7 +538,7 @@ impl TensorRecord {
         let dynamism = TENSOR_ATTRIBUTES.iter().position(|attribute| attribute.slot == tensor::shape_dynamism);
         let tensor = ParsedTensor {
             extra_tensor_info: false,
-            scalar_type: self.scalar_type,
+            scalar_type: Some(At { id, value: self.scalar_type }),
             sizes: Some(At { id, value: self.sizes }),
             dim_order: None,
             attributes: dynamism.filter(|_| self.dynamic).map(|attribute| (attribute, 1)).into_iter().collect(),

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use super::finding::{Findings, Locator};
 use super::kernels::{self, KernelCall};
-use super::semantics::method::{InstructionRef, MethodAnalysis, full_name, kinds_of, list};
+use super::semantics::method::{InstructionRef, MethodAnalysis, kinds_of, list};
 use crate::diagnostics::counted;
 use crate::format::program::KERNEL_TYPES;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Arg, ArgKind, Base};
 use crate::program::element::Part;
-use crate::program::{EValue, Instruction};
+use crate::program::{EValue, Instruction, Operator};
 
 /// Checks the calls of a method. `unknown` contains the names of operators that were already reported as unknown.
 pub(super) fn check(
@@ -53,7 +53,7 @@ fn report_unknown(
             continue;
         }
         let operator = method.plan.operators.as_ref().and_then(|operators| operators.get(index));
-        let Some(name) = operator.and_then(full_name) else { continue };
+        let Some(name) = operator.and_then(Operator::full_name) else { continue };
         if unknown.insert(name.clone()) {
             findings.add("O-5", || {
                 let expected = "an operator of the runtime, or a custom one that `--ops FILE` declares".into();

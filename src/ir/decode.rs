@@ -574,6 +574,7 @@ impl Decoder {
                 .take(method::operators)
                 .map_or(Vec::new(), |node| self.words(node, "a list of operators")),
             memory: fields.take(method::memory).and_then(|node| self.method_memory(node)).unwrap_or_default(),
+            requires_grad: fields.take(method::requires_grad).and_then(|node| self.bool(node)).unwrap_or(false),
             container_meta: fields.take(method::container_meta).map(|node| self.container_meta(node)),
             tests: fields.take(method::tests).map_or(Vec::new(), |node| {
                 let tests = self.list(node, "a list of tests");
@@ -646,7 +647,10 @@ impl Decoder {
             let value = Declared::Other(self.literal(node)?);
             return Some(Declaration { name, index: None, value });
         };
-        if entries.iter().any(|(key, _)| key.text == tensor::tensor) {
+        let is_literal = entries.iter().any(|(key, _)| shape::LITERAL_MAP.one_of.contains(&&*key.text));
+        let is_tensor = |key: &MapKey<'_>| shape::TENSOR.key(&key.text).is_some();
+        // A map without a kind is a tensor that an instruction writes.
+        if !is_literal && (entries.is_empty() || entries.iter().any(|(key, _)| is_tensor(key))) {
             return self.tensor(name, node);
         }
         // A typo of `tensor` is more likely than one of the other kinds.
@@ -668,7 +672,10 @@ impl Decoder {
 
     fn tensor<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Declaration<'a>> {
         let mut fields = self.fields(node, &shape::TENSOR)?;
-        let scalar_type = fields.take(tensor::tensor).and_then(|node| self.dtype(&node));
+        let scalar_type = match fields.take(tensor::tensor) {
+            Some(node) => Some(At { id: node.id, value: self.dtype(&node)? }),
+            None => None,
+        };
         let index = fields
             .take(tensor::index)
             .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the index of a value")? }));
@@ -707,7 +714,7 @@ impl Decoder {
             data_buffer_idx: fields
                 .take(tensor::data_buffer_idx)
                 .and_then(|node| Some(At { id: node.id, value: self.int(&node, "a number")? })),
-            scalar_type: scalar_type?,
+            scalar_type,
         };
         Some(Declaration { name, index, value: Declared::Tensor(Box::new(tensor)) })
     }
@@ -861,15 +868,35 @@ impl Decoder {
         let id = node.id;
         let mut fields = self.fields(node, &shape::INSTRUCTION)?;
         let label = fields.take(instruction::label).and_then(|node| self.text(node, "a name"));
-        let stacktrace = fields.take(instruction::stacktrace).map(|node| {
+        let stacktrace = fields.take(instruction::stacktrace);
+        let stacktrace_at = stacktrace.as_ref().map(|node| node.id);
+        let stacktrace = stacktrace.map(|node| {
             let frames = self.list(node, "a list of frames");
             frames.into_iter().filter_map(|frame| self.frame(frame)).collect()
         });
         let args = fields.take(instruction::args);
         let out = fields.take(instruction::out);
+        let sizes = fields.take(instruction::sizes);
         let action = match fields.alternatives()[..] {
-            [] if label.is_some() && args.is_none() && out.is_none() => None,
+            [] if label.is_some() && args.is_none() && out.is_none() && sizes.is_none() => None,
+            [instruction::view] => {
+                for (what, node) in [("args", args.as_ref().map(|node| node.id)), ("stacktrace", stacktrace_at)] {
+                    if let Some(at) = node {
+                        self.error(at, format!("`{what}` belong to an instruction, and a view is none"), "remove it");
+                    }
+                }
+                let base = fields.take(instruction::view).and_then(|node| self.text(node, "the name of a tensor"));
+                let Some(out) = out else {
+                    self.error(id, "a view needs a name", "expected `out`");
+                    return None;
+                };
+                let out = self.text(out, "a name")?;
+                Some(Action::View { base: base?, out, sizes: sizes.map(|node| self.ints(node, "a size")) })
+            }
             [key] => {
+                if let Some(sizes) = &sizes {
+                    self.error(sizes.id, format!("`sizes` belongs to a view, not to `{key}`"), "remove it");
+                }
                 let kind = instruction_type(key);
                 if let Some(out) = out.as_ref().filter(|_| kind != InstructionType::KernelCall) {
                     self.error(out.id, format!("`out` belongs to a kernel, not to `{key}`"), "remove it");

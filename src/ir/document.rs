@@ -122,6 +122,8 @@ pub struct Method<'a> {
     pub operators: Vec<Word<'a>>,
     /// Planned memory.
     pub memory: MethodMemory,
+    /// `requires_grad` of the tensors that do not state it.
+    pub requires_grad: bool,
     /// Container metadata: `None` to compute it, `Some(None)` to leave it out.
     pub container_meta: Option<Option<ContainerMetadata>>,
     /// Tests.
@@ -149,10 +151,10 @@ pub enum Declared<'a> {
 }
 
 /// A tensor as parsed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ParsedTensor<'a> {
-    /// Element type.
-    pub scalar_type: ScalarType,
+    /// Element type; `None` to infer it.
+    pub scalar_type: Option<At<ScalarType>>,
     /// Sizes.
     pub sizes: Option<At<Vec<i32>>>,
     /// Dimension order.
@@ -296,6 +298,29 @@ pub enum Action<'a> {
     },
     /// Frees a tensor.
     Free(At<Literal<'a>>),
+    /// Fixes the position of a view; emits nothing.
+    View {
+        /// The tensor whose memory the view shares.
+        base: Word<'a>,
+        /// The view.
+        out: Word<'a>,
+        /// Sizes, unless they are declared.
+        sizes: Option<At<Vec<i32>>>,
+    },
+}
+
+impl Action<'_> {
+    /// Returns true if the action is an instruction of the program.
+    pub fn emits(&self) -> bool {
+        match self {
+            Action::Kernel { .. }
+            | Action::Delegate { .. }
+            | Action::Move { .. }
+            | Action::JumpFalse { .. }
+            | Action::Free(_) => true,
+            Action::View { .. } => false,
+        }
+    }
 }
 
 /// A name, which is checked, or a number, which is not.

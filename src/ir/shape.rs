@@ -181,12 +181,13 @@ shapes! {
         delegates: Map(&Form::Shape(&DELEGATE)), "Delegates, by name.";
         operators: NAMES, "The operators in the order of the file's table; computed from the instructions.";
         memory: Form::Shape(&METHOD_MEMORY), "Planned memory; computed.";
+        requires_grad: Bool, "`requires_grad` of the tensors that do not state it; false.";
         container_meta: Either(&[Form::Shape(&CONTAINER_META), Null]), "How containers were flattened; computed for inputs and outputs without containers, null omits it.";
         tests: List(&Form::Shape(&TEST)), "Inputs and expected outputs.";
     }
-    TENSOR_BASE = tensor "A tensor." required [tensor] one of [] {
-        tensor: Dtype, "Element type.";
-        sizes: SIZES, "Size of each dimension; for a dynamic tensor the upper bound. Taken from nested data if left out.";
+    TENSOR_BASE = tensor "A tensor." required [] one of [] {
+        tensor: Dtype, "Element type; inferred if left out of what an instruction writes or a view.";
+        sizes: INTS, "Size of each dimension; for a dynamic tensor the upper bound. Taken from nested data, or inferred with dim_order and dynamism, if left out. A view may have one -1.";
         dim_order: SIZES, "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
         data: SOURCE, "Constant content, or the initial state of a mutable tensor.";
         mutable: Bool, "The tensor keeps its content from one execution to the next.";
@@ -218,14 +219,16 @@ shapes! {
         optional_tensor_list: LITERALS, "An OptionalTensorList of names and null.";
         index: Int, "In `values`: the number of the value. Alone, in `args`: the value of that number, unchecked.";
     }
-    INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free] or [label] {
+    INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a view, which emits nothing; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free view] or [label] {
         kernel: Text, "Operator with overload: aten::add.out.";
         args: LITERALS, "Arguments: names, literals, {index: 3}.";
-        out: Either(&[Text, NAMES]), "What the operator writes; with it the stack is completed by the operator's schema.";
+        out: Either(&[Text, NAMES]), "What the operator writes, or the view; with it the stack is completed by the operator's schema. Names that are not declared become tensors.";
         delegate: Either(&[Text, Int]), "Name of a delegate.";
         move_ ("move"): Form::Shape(&MOVE), "Copies a value into another.";
         jump_false: Form::Shape(&JUMP_FALSE), "Jumps if a value is false.";
         free: LITERAL, "Frees a tensor's memory.";
+        view: Text, "The tensor whose memory `out` shares from here on, with other sizes.";
+        sizes: INTS, "With view: size of each dimension, of which one may be -1.";
         label: Text, "Name of this position, for jumps.";
         stacktrace: FRAMES, "Source of the instruction.";
     }
@@ -353,9 +356,9 @@ shapes! {
     }
 }
 
-// The alternatives of an instruction are the keys of the table of instructions.
+// The alternatives of an instruction are the keys of the table of instructions, and `view`.
 const _: () = {
-    assert!(INSTRUCTION.one_of.len() == INSTRUCTION_KEYS.len());
+    assert!(INSTRUCTION.one_of.len() == INSTRUCTION_KEYS.len() + 1);
     let mut row = 0;
     while row < INSTRUCTION_KEYS.len() {
         let (mut position, mut found) = (0, false);
@@ -380,8 +383,7 @@ const fn same_text(a: &str, b: &str) -> bool {
 /// A tensor: the keys of [`TENSOR_BASE`], and the rows of the table of attributes.
 pub static TENSOR: Shape = Shape { keys: &TENSOR_KEYS, ..TENSOR_SHAPE };
 
-const TENSOR_SHAPE: Shape =
-    Shape { name: "tensor", doc: "A tensor.", keys: &[], required: &[tensor::tensor], one_of: &[], or: &[] };
+const TENSOR_SHAPE: Shape = Shape { name: "tensor", doc: "A tensor.", keys: &[], required: &[], one_of: &[], or: &[] };
 
 static TENSOR_KEYS: [KeySpec; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()] = {
     let mut keys = [const { key("", Form::Null, "") }; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()];

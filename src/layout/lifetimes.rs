@@ -120,6 +120,13 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
         }
     }
     lifetimes.touch_items(plan);
+    // A view may be of a view that comes before it.
+    for Alias { result, base } in aliases(plan).into_iter().rev() {
+        if let Some((start, end)) = lifetimes.spans[result] {
+            lifetimes.touch(base as i32, start);
+            lifetimes.touch(base as i32, end);
+        }
+    }
     lifetimes.touch_bases(requested);
     for (value, memory) in requested.iter().enumerate() {
         if let Memory::Auto { persistent: true, .. } = memory {
@@ -128,6 +135,32 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
     }
     lifetimes.carry_around_loops(pass);
     lifetimes
+}
+
+/// A call whose result is the memory of an argument.
+pub(super) struct Alias {
+    /// Value of the result.
+    pub result: usize,
+    /// Value of the argument.
+    pub base: usize,
+}
+
+/// Returns the calls of a method whose results are the memory of an argument, in order.
+pub(super) fn aliases(plan: &ExecutionPlan) -> Vec<Alias> {
+    let position = |operator: &Operator| operators::aliased(&operator.full_name()?);
+    let positions: Vec<Option<usize>> = plan.operators.iter().flatten().map(position).collect();
+    if positions.iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < plan.values().len());
+    let alias = |instruction: &Instruction| {
+        let operator = usize::try_from(instruction.operator()?).ok()?;
+        let position = (*positions.get(operator)?)?;
+        let args = instruction.args();
+        let (result, base) = (index(*args.last()?)?, index(*args.get(position)?)?);
+        (result != base).then_some(Alias { result, base })
+    };
+    instructions(plan).filter_map(alias).collect()
 }
 
 /// State of the pass over the instructions.
@@ -282,11 +315,7 @@ struct OperatorRoles(Vec<Option<(Vec<Role>, bool)>>);
 impl OperatorRoles {
     fn new(plan: &ExecutionPlan) -> OperatorRoles {
         let of = |operator: &Operator| {
-            let name = operator.name.as_deref()?;
-            let signature = match operator.overload.as_deref() {
-                None | Some("") => operators::find(name),
-                Some(overload) => operators::find(&format!("{name}.{overload}")),
-            }?;
+            let signature = operators::find(&operator.full_name()?)?;
             Some((signature.args.iter().map(|arg| arg.role).collect(), signature.result.is_some()))
         };
         OperatorRoles(plan.operators.iter().flatten().map(of).collect())

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::greedy::{self, PlanRequest};
-use super::lifetimes::{Lifetimes, instructions, lifetimes, value_at};
+use super::lifetimes::{Alias, Lifetimes, aliases, instructions, lifetimes, value_at};
 use super::{LayoutError, align_up};
 use crate::diagnostics::counted;
 use crate::program::element::{Element, Part};
@@ -62,21 +62,9 @@ type Device = (i8, i8);
 /// All of: sizes that are unknown or exceed 64 bits, explicit offsets that overlap or exceed their pool, memory requests that the
 /// exporter's planner rejects.
 pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {
-    plan_as(method, plan, &requests(plan), &plan.memory)
-}
-
-/// Plans the memory of a method with these requests in place of its own.
-///
-/// # Errors
-/// As [`plan`].
-pub fn plan_as(
-    method: usize,
-    plan: &ExecutionPlan,
-    requested: &[Memory],
-    request: &MemoryRequest,
-) -> Result<MemoryPlan, Vec<LayoutError>> {
-    let lifetimes = lifetimes(plan, requested);
-    let mut planning = MemoryPlanner::new(method, plan, requested, request, &lifetimes);
+    let requested = requests(plan);
+    let lifetimes = lifetimes(plan, &requested);
+    let mut planning = MemoryPlanner::new(method, plan, &requested, &lifetimes);
     planning.place_explicit();
     for (device, group) in planning.automatic() {
         planning.place_automatic(device, group);
@@ -85,10 +73,22 @@ pub fn plan_as(
     planning.finish()
 }
 
-/// Returns the memory request of each value; [`Memory::None`] unless it is a tensor.
+/// Returns the memory request of each value; [`Memory::None`] unless it is a tensor. The result of an operator that returns the memory of an
+/// argument is a view of it, unless its memory is explicit.
 fn requests(plan: &ExecutionPlan) -> Vec<Memory> {
     let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
-    plan.values().iter().map(memory_of).collect()
+    let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();
+    for Alias { result, base } in aliases(plan) {
+        if requested[result] != (Memory::Auto { pool: None, persistent: false }) {
+            continue;
+        }
+        requested[result] = match requested[base] {
+            Memory::None => Memory::None,
+            Memory::View { base } => Memory::View { base },
+            Memory::Auto { .. } | Memory::At { .. } => Memory::View { base: base as u32 },
+        };
+    }
+    requested
 }
 
 struct MemoryPlanner<'a> {
@@ -114,9 +114,9 @@ impl<'a> MemoryPlanner<'a> {
         method: usize,
         plan: &'a ExecutionPlan,
         requested: &'a [Memory],
-        request: &'a MemoryRequest,
         lifetimes: &'a Lifetimes,
     ) -> MemoryPlanner<'a> {
+        let request = &plan.memory;
         MemoryPlanner {
             method,
             plan,

@@ -107,6 +107,15 @@ pub fn find(name: &str) -> Option<Signature> {
     parse(lines[at].1, Cow::Borrowed).ok()
 }
 
+/// Operators whose result is the memory of an argument, and the position of that argument. The kernels of the default runtime copy, but
+/// for this one.
+const ALIASES: &[(&str, usize)] = &[("executorch_prim::et_view.default", 0)];
+
+/// Returns the position of the argument whose memory the result of an operator is.
+pub fn aliased(name: &str) -> Option<usize> {
+    ALIASES.iter().find(|(other, _)| *other == name).map(|(_, position)| *position)
+}
+
 /// Returns all names in ascending order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     LINES.iter().map(|(name, _)| *name)

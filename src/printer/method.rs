@@ -3,27 +3,28 @@
 //! Computed properties (indices, memory offsets) are printed only if [`Hints`] requests them.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use super::data::DataPrinter;
+use super::views::{self, Uses, View};
 use super::yaml::{self, FlowMap};
 use crate::data::{BlobId, number};
 use crate::format::ScalarType;
+use crate::operators::inference::{InferenceError, TensorMeta};
 use crate::operators::{self, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference, Instruction, InstructionField,
     Memory, OperandAccess, Program, StackFrame, Tensor, TensorData, contiguous,
 };
+use crate::transform::inference::{self, Inference};
 
 /// Properties of a method that the YAML states because assembling would compute different ones.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Indices of values that no instruction produces, but that come after a produced one.
-    pub late_numbers: bool,
-    /// Indices of all declared values.
-    pub numbers: bool,
+    /// Indices of these values.
+    pub numbers: BTreeSet<usize>,
     /// Memory offsets of tensors and sizes of pools.
     pub memory: bool,
     /// Table of operators.
@@ -43,11 +44,14 @@ pub struct MethodPrinter<'p> {
     delegates_inline: bool,
     names: Vec<Option<Cow<'p, str>>>,
     inlined: Vec<bool>,
-    is_input: Vec<bool>,
-    /// `true` for values that an instruction produces.
-    produced: Vec<bool>,
-    /// Smallest index of a produced value.
-    first_produced: Option<usize>,
+    uses: Uses,
+    views: Vec<Option<View>>,
+    /// Properties of results that assembling infers.
+    inferred: Vec<Option<TensorMeta>>,
+    /// Arguments of calls whose results or arguments contradict the inference: these calls are printed as they stand.
+    contradictory: HashSet<&'p [i32]>,
+    /// `requires_grad` of most tensors.
+    requires_grad: bool,
     /// Constants that have their data as a whole, if others have the first bytes only.
     bases: HashMap<BlobId, usize>,
     signatures: Vec<Option<Signature>>,
@@ -62,20 +66,11 @@ impl<'p> MethodPrinter<'p> {
         hints: Hints,
         delegates_inline: bool,
     ) -> MethodPrinter<'p> {
-        let operators: Vec<String> = plan
-            .operators
-            .iter()
-            .flatten()
-            .map(|operator| {
-                let name = operator.name.clone().unwrap_or_default();
-                match operator.overload.as_deref() {
-                    None | Some("") => name,
-                    Some(overload) => format!("{name}.{overload}"),
-                }
-            })
-            .collect();
-        let signatures = operators.iter().map(|name| operators::find(name)).collect();
         let count = plan.values().len();
+        let operators: Vec<String> =
+            plan.operators.iter().flatten().map(|operator| operator.full_name().unwrap_or_default()).collect();
+        let signatures = operators.iter().map(|name| operators::find(name)).collect();
+        let with_grad = plan.tensors().filter(|(_, tensor)| tensor.requires_grad).count();
         let mut printer = MethodPrinter {
             plan,
             program,
@@ -83,21 +78,33 @@ impl<'p> MethodPrinter<'p> {
             delegates_inline,
             names: vec![None; count],
             inlined: vec![false; count],
-            is_input: vec![false; count],
-            produced: vec![false; count],
-            first_produced: None,
+            uses: Uses {
+                first: vec![None; count],
+                owned: Vec::new(),
+                produced: vec![false; count],
+                is_input: vec![false; count],
+            },
+            views: vec![None; count],
+            inferred: vec![None; count],
+            contradictory: HashSet::new(),
+            requires_grad: 2 * with_grad > plan.tensors().count(),
             bases: bases(program, plan),
             signatures,
             operators,
         };
         for input in plan.inputs.iter().flatten() {
-            if let Some(is_input) = usize::try_from(*input).ok().and_then(|input| printer.is_input.get_mut(input)) {
+            if let Some(is_input) = usize::try_from(*input).ok().and_then(|input| printer.uses.is_input.get_mut(input))
+            {
                 *is_input = true;
             }
         }
         printer.find_produced();
-        printer.first_produced = printer.produced.iter().position(|produced| *produced);
-        printer.find_literals();
+        if !printer.hints.everything {
+            printer.infer();
+            printer.find_literals();
+            printer.find_owned();
+            printer.views = views::find(plan, &printer.uses);
+        }
         printer.find_names();
         printer
     }
@@ -118,7 +125,7 @@ impl<'p> MethodPrinter<'p> {
 
     /// Returns `true` if an instruction produces the value.
     pub(super) fn is_produced(&self, index: i32) -> bool {
-        usize::try_from(index).is_ok_and(|index| self.produced.get(index) == Some(&true))
+        usize::try_from(index).is_ok_and(|index| self.uses.produced.get(index) == Some(&true))
     }
 
     /// Returns the schema of the operator with this index, if it is known.
@@ -135,7 +142,7 @@ impl<'p> MethodPrinter<'p> {
     pub(super) fn call<'c>(&self, op_index: i32, args: &'c [i32]) -> CallForm<'c> {
         let signature = self.signature(op_index);
         let whole = CallForm { ins: args, outs: &[], list: None };
-        if self.hints.everything {
+        if self.hints.everything || self.contradictory.contains(args) {
             return whole;
         }
         let Some(signature) = signature else {
@@ -171,31 +178,97 @@ impl<'p> MethodPrinter<'p> {
 
     /// Finds the values that an instruction produces: the first instruction that uses them writes them.
     fn find_produced(&mut self) {
-        let mut produced = std::mem::take(&mut self.produced);
-        let mut seen = vec![false; produced.len()];
-        let mut visit = |index: i32, written: bool| {
+        let mut produced = std::mem::take(&mut self.uses.produced);
+        let mut first = std::mem::take(&mut self.uses.first);
+        let mut seen = self.uses.is_input.clone();
+        let mut visit = |index: i32, number: usize, written: bool| {
             let entry = usize::try_from(index).ok().and_then(|index| Some((seen.get_mut(index)?, index)));
-            if let Some((seen, index)) = entry
-                && !std::mem::replace(seen, true)
-            {
-                produced[index] = written;
+            if let Some((seen, index)) = entry {
+                first[index].get_or_insert(number);
+                if !std::mem::replace(seen, true) {
+                    produced[index] = written;
+                }
             }
         };
-        self.plan.inputs.iter().flatten().for_each(|input| visit(*input, false));
-        for instruction in self.instructions() {
+        for (number, instruction) in self.instructions().enumerate() {
             let operator = instruction.operator().and_then(|operator| self.signature(operator));
             let known = operator.map(|signature| &signature.args);
             for (position, arg) in instruction.args().iter().enumerate() {
                 let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
                 let written = role.is_none_or(|role| role == Role::Out);
-                visit(*arg, written);
+                visit(*arg, number, written);
                 let items = self.value(*arg).map_or(&[][..], EValue::as_tensors);
-                items.iter().for_each(|item| visit(*item, written));
+                items.iter().for_each(|item| visit(*item, number, written));
             }
-            let written = instruction.operands().filter(|(_, _, access)| *access == OperandAccess::Write);
-            written.for_each(|(_, value, _)| visit(value, true));
+            for (_, value, access) in instruction.operands() {
+                visit(value, number, access == OperandAccess::Write);
+            }
         }
-        self.produced = produced;
+        (self.uses.produced, self.uses.first) = (produced, first);
+    }
+
+    /// Infers the properties of the results, as assembling does.
+    fn infer(&mut self) {
+        let operators = inference::operators(self.plan);
+        let mut inference = Inference::new(self.plan, &operators);
+        let values = self.plan.values();
+        for instruction in self.instructions() {
+            match instruction {
+                Instruction::KernelCall { op_index, args } => {
+                    let args = args.as_deref().unwrap_or_default();
+                    let Some(operator) = inference::find(&operators, *op_index) else { continue };
+                    match inference.call(values, operator, args) {
+                        Ok(results) => {
+                            let metas = inference::tensors(values, operator, args, &results);
+                            let contradicts = |(value, meta): &(usize, &TensorMeta)| {
+                                let tensor = values[*value].as_tensor();
+                                tensor.is_some_and(|tensor| inference::mismatch(tensor, meta, &operator.name).is_some())
+                            };
+                            if metas.iter().any(contradicts) {
+                                self.contradictory.insert(args);
+                            } else {
+                                for (value, meta) in metas {
+                                    self.inferred[value].get_or_insert_with(|| meta.clone());
+                                }
+                            }
+                            inference.record_results(values, operator, args, &results);
+                        }
+                        Err(InferenceError::Invalid(_)) => _ = self.contradictory.insert(args),
+                        Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
+                    }
+                }
+                Instruction::MoveCall { move_from, move_to } => {
+                    let meta = inference.tensor(values, *move_from).map(Cow::into_owned);
+                    let to = usize::try_from(*move_to).ok().and_then(|to| self.inferred.get_mut(to));
+                    if let (Some(meta), Some(to)) = (meta, to) {
+                        to.get_or_insert(meta);
+                    }
+                }
+                Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                }
+            }
+        }
+    }
+
+    /// Finds the values that are numbered at each instruction: those that it produces, and literals.
+    fn find_owned(&mut self) {
+        self.uses.owned = vec![Vec::new(); self.instructions().count()];
+        for (index, first) in self.uses.first.iter().enumerate() {
+            if let Some(first) = first
+                && (self.uses.produced[index] || self.inlined[index])
+            {
+                self.uses.owned[*first].push(index);
+            }
+        }
+        // Items of a list of integers are used by the list only.
+        for (number, instruction) in self.instructions().enumerate() {
+            for arg in instruction.args() {
+                let Some(EValue::IntList(Some(items))) = self.value(*arg) else { continue };
+                let items = items.iter().filter_map(|item| usize::try_from(*item).ok());
+                let literals = items.filter(|item| self.inlined.get(*item) == Some(&true));
+                self.uses.owned[number].extend(literals);
+            }
+        }
     }
 
     /// Finds the literals with a single use, as an argument, which are printed there.
@@ -259,11 +332,12 @@ impl<'p> MethodPrinter<'p> {
             }
         }
         for (index, value) in self.plan.values().iter().enumerate() {
-            if implied[index] && uses[index] == 1 {
+            if implied[index] && uses[index] == 1 && !self.hints.numbers.contains(&index) {
                 self.inlined[index] = true;
                 continue;
             }
-            let alone = uses[index] == 1 && as_argument[index] && !self.produced[index];
+            let is_pinned = self.hints.numbers.contains(&index);
+            let alone = uses[index] == 1 && as_argument[index] && !self.uses.produced[index] && !is_pinned;
             if !alone {
                 continue;
             }
@@ -274,8 +348,11 @@ impl<'p> MethodPrinter<'p> {
                     let is_int = |item: &usize| matches!(self.plan.values().get(*item), Some(EValue::Int(_)));
                     let items: Option<Vec<usize>> = items.map(|item| item.filter(is_int)).collect();
                     if let Some(items) = items {
-                        let own = items.into_iter().filter(|item| uses[*item] == 1 && !self.produced[*item]);
-                        own.for_each(|item| self.inlined[item] = true);
+                        let is_own = |item: &usize| {
+                            uses[*item] == 1 && !self.uses.produced[*item] && !self.hints.numbers.contains(item)
+                        };
+                        let own: Vec<usize> = items.into_iter().filter(is_own).collect();
+                        own.into_iter().for_each(|item| self.inlined[item] = true);
                         self.inlined[index] = true;
                     }
                 }
@@ -314,6 +391,11 @@ impl<'p> MethodPrinter<'p> {
             }
         }
         self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, "x"));
+        for (index, view) in self.views.iter().enumerate() {
+            if view.is_some() {
+                suggest(index as i32, "view");
+            }
+        }
         for instruction in self.instructions() {
             let name = instruction.operator().map_or("part", |operator| self.short_name(operator));
             for arg in instruction.args().iter().filter(|arg| self.is_produced(**arg)) {
@@ -361,14 +443,9 @@ impl<'p> MethodPrinter<'p> {
     /// # Errors
     /// Data that cannot be read or written.
     pub fn print(&self, out: &mut String, data: &mut DataPrinter<'_>) -> std::io::Result<()> {
-        if self.names.iter().any(Option::is_some) {
-            out.push_str("    values:\n");
-        }
+        let mut heading = "    values:\n";
         for (index, value) in self.plan.values().iter().enumerate() {
             let Some(name) = &self.names[index] else { continue };
-            out.push_str("      ");
-            out.push_str(&yaml::text(name));
-            out.push_str(": ");
             let is_scalar = match value {
                 EValue::Double(x) => !number::has_nan_payload(*x),
                 EValue::Int(_) | EValue::Bool(_) | EValue::Null => true,
@@ -380,14 +457,15 @@ impl<'p> MethodPrinter<'p> {
                 | EValue::TensorList(_)
                 | EValue::OptionalTensorList(_) => false,
             };
-            let late = self.hints.late_numbers
-                && !self.produced[index]
-                && self.first_produced.is_some_and(|first| first < index);
-            let numbered = late || self.hints.numbers || self.hints.everything;
+            let numbered = self.hints.everything || self.hints.numbers.contains(&index);
+            if !numbered && self.is_implied(index, value) {
+                continue;
+            }
+            let mut text = String::new();
             if is_scalar && !numbered {
-                self.literal(index, None, out);
+                self.literal(index, None, &mut text);
             } else {
-                let mut fields = FlowMap::new(out);
+                let mut fields = FlowMap::new(&mut text);
                 match value {
                     EValue::Tensor(tensor) => self.tensor(index, name, tensor, &mut fields, data)?,
                     value => self.declared(value, &mut fields),
@@ -397,7 +475,12 @@ impl<'p> MethodPrinter<'p> {
                 }
                 fields.end();
             }
-            out.push('\n');
+            // An instruction declares it.
+            if text == "{}" {
+                continue;
+            }
+            out.push_str(std::mem::take(&mut heading));
+            let _ = writeln!(out, "      {}: {text}", yaml::text(name));
         }
         self.delegates(out, data)?;
         let inputs = self.plan.inputs.as_deref().unwrap_or_default();
@@ -409,6 +492,9 @@ impl<'p> MethodPrinter<'p> {
         out.push_str("    outputs: ");
         self.references(self.plan.outputs.as_deref().unwrap_or_default(), out);
         out.push('\n');
+        if self.requires_grad {
+            out.push_str("    requires_grad: true\n");
+        }
         self.container_meta(out);
         self.memory(out);
         if self.hints.operators || self.hints.everything {
@@ -497,9 +583,11 @@ impl<'p> MethodPrinter<'p> {
             && empty(&chain.outputs)
             && stacktraces(chain).is_none()
         {
-            if chain.instructions.as_ref().is_some_and(|list| !list.is_empty()) {
+            if chain.instructions.as_ref().is_some_and(|list| !list.is_empty())
+                || self.views.iter().any(Option::is_some)
+            {
                 out.push_str("    instructions:\n");
-                self.chain(chain, "      ", out);
+                self.chain(chain, 0, true, "      ", out);
             }
             return;
         }
@@ -507,7 +595,8 @@ impl<'p> MethodPrinter<'p> {
         let numbers = |items: &Option<Vec<i32>>, out: &mut String| {
             yaml::list(out, items.iter().flatten(), |item, out| _ = write!(out, "{{index: {item}}}"));
         };
-        for chain in chains {
+        let mut number = 0;
+        for (index, chain) in chains.iter().enumerate() {
             out.push_str("      - inputs: ");
             numbers(&chain.inputs, out);
             out.push_str("\n        outputs: ");
@@ -517,11 +606,33 @@ impl<'p> MethodPrinter<'p> {
             }
             let none = chain.instructions.as_ref().is_none_or(Vec::is_empty);
             let _ = writeln!(out, "\n        instructions:{}", if none { " []" } else { "" });
-            self.chain(chain, "          ", out);
+            self.chain(chain, number, index + 1 == chains.len(), "          ", out);
+            number += chain.instructions.as_ref().map_or(0, Vec::len);
         }
     }
 
-    fn chain(&self, chain: &Chain, indent: &str, out: &mut String) {
+    /// Appends the views in front of an instruction of the method, or behind the last one.
+    fn views_before(&self, position: usize, indent: &str, out: &mut String) {
+        for (index, view) in self.views.iter().enumerate() {
+            let (Some(View { base, position: of }), Some(name)) = (view, &self.names[index]) else { continue };
+            if *of != position {
+                continue;
+            }
+            let Some(tensor) = self.plan.values()[index].as_tensor() else { continue };
+            let _ = write!(out, "{indent}- ");
+            let mut fields = FlowMap::new(out);
+            self.reference(*base as i32, fields.key("view"));
+            if !self.declares_view(index) {
+                yaml::list(fields.key("sizes"), tensor.sizes.as_deref().unwrap_or_default(), yaml::number);
+            }
+            fields.key("out").push_str(&yaml::text(name));
+            fields.end();
+            out.push('\n');
+        }
+    }
+
+    /// Appends a chain whose first instruction is number `first` of the method.
+    fn chain(&self, chain: &Chain, first: usize, is_last: bool, indent: &str, out: &mut String) {
         let instructions = chain.instructions.as_deref().unwrap_or_default();
         let mut targets: Vec<i32> = instructions
             .iter()
@@ -532,6 +643,7 @@ impl<'p> MethodPrinter<'p> {
         targets.dedup();
         let label = |position: usize| targets.binary_search(&(position as i32)).ok().map(|number| format!("L{number}"));
         for (position, instruction) in instructions.iter().enumerate() {
+            self.views_before(first + position, indent, out);
             out.push_str(indent);
             out.push_str("- ");
             let mut fields = FlowMap::new(out);
@@ -549,6 +661,9 @@ impl<'p> MethodPrinter<'p> {
             }
             fields.end();
             out.push('\n');
+        }
+        if is_last {
+            self.views_before(first + instructions.len(), indent, out);
         }
         if let Some(label) = label(instructions.len()) {
             let _ = writeln!(out, "{indent}- {{label: {label}}}");
@@ -723,20 +838,41 @@ impl<'p> MethodPrinter<'p> {
         data: &mut DataPrinter<'_>,
     ) -> std::io::Result<()> {
         let sizes = tensor.sizes.as_deref().unwrap_or_default();
-        let _ = write!(fields.key("tensor"), "{}", tensor.scalar_type);
-        yaml::list(fields.key("sizes"), sizes, yaml::number);
         let order = tensor.dim_order.as_deref().unwrap_or_default();
-        if *order != *contiguous(sizes.len()) {
+        let inferred = self.inferred[index].as_ref().filter(|_| self.uses.produced[index]);
+        let view = self.views[index].filter(|_| self.declares_view(index));
+        if self.views[index].is_some() && view.is_none() {
+            return Ok(());
+        }
+        if inferred.is_none_or(|meta| meta.scalar_type != tensor.scalar_type) {
+            let _ = write!(fields.key("tensor"), "{}", tensor.scalar_type);
+        }
+        let has_sizes = |meta: &&TensorMeta| {
+            let dims = meta.sizes.iter().map(|dim| dim.size);
+            tensor.sizes.is_some() && dims.eq(sizes.iter().map(|size| i64::from(*size)))
+        };
+        let meta = inferred.filter(has_sizes);
+        if meta.is_none() {
+            yaml::list(fields.key("sizes"), sizes, yaml::number);
+        }
+        let computed_order = meta.map_or_else(|| contiguous(sizes.len()), |meta| meta.dim_order.clone().into());
+        if *order != *computed_order {
             yaml::list(fields.key("dim_order"), order, yaml::number);
         }
+        let is_dynamic = meta.is_some_and(|meta| meta.sizes.iter().any(|dim| dim.dynamic));
         for attribute in TENSOR_ATTRIBUTES {
             let value = (attribute.get)(tensor);
-            if value == 0 {
+            let default = match attribute.key {
+                "dynamism" => i32::from(is_dynamic),
+                "requires_grad" => i32::from(self.requires_grad),
+                _ => 0,
+            };
+            if value == default {
                 continue;
             }
             let out = fields.key(attribute.key);
             match attribute.kind {
-                AttributeKind::Bool => out.push_str("true"),
+                AttributeKind::Bool => yaml::number(value != 0, out),
                 AttributeKind::Int => yaml::number(value, out),
                 AttributeKind::Byte(words) => match usize::try_from(value).ok().and_then(|number| words.get(number)) {
                     Some(word) => out.push_str(word),
@@ -744,9 +880,16 @@ impl<'p> MethodPrinter<'p> {
                 },
             }
         }
+        if let Some(View { base, .. }) = view {
+            if let Some(base) = self.name(base as i32) {
+                fields.key("view_of").push_str(&yaml::text(base));
+            }
+            self.extra_info(tensor, name, fields);
+            return Ok(());
+        }
         let planned = tensor.memory != Memory::None;
         let has_data = matches!(tensor.data, TensorData::Blob(_));
-        if planned && (has_data || (!self.is_input[index] && !self.produced[index])) {
+        if planned && (has_data || (!self.uses.is_input[index] && !self.uses.produced[index])) {
             fields.key("mutable").push_str("true");
         }
         match tensor.memory {
@@ -762,6 +905,26 @@ impl<'p> MethodPrinter<'p> {
             }
             Memory::None | Memory::Auto { .. } | Memory::At { .. } | Memory::View { .. } => {}
         }
+        self.extra_info(tensor, name, fields);
+        if let TensorData::Elsewhere(Some(number)) = tensor.data
+            && (self.hints.external || self.hints.everything)
+        {
+            yaml::number(number, fields.key("data_buffer_idx"));
+        }
+        if let TensorData::Blob(blob) = tensor.data {
+            let base = self.bases.get(&blob).filter(|_| tensor.nbytes() != Some(self.program.blob(blob).len));
+            if let Some(name) = base.and_then(|base| self.names[*base].as_deref()) {
+                fields.key("view_of").push_str(&yaml::text(name));
+                return Ok(());
+            }
+            let printed = data.tensor(self.program.blob(blob), tensor, name)?;
+            fields.key("data").push_str(&printed);
+        }
+        Ok(())
+    }
+
+    /// Appends the optional properties of a tensor.
+    fn extra_info(&self, tensor: &Tensor, name: &str, fields: &mut FlowMap<'_>) {
         if let Some(extra) = &tensor.extra_tensor_info {
             if extra.location == 1 {
                 fields.key("external").push_str("true");
@@ -778,21 +941,47 @@ impl<'p> MethodPrinter<'p> {
                 fields.key("device").push_str(&device(extra.device_type, extra.device_index));
             }
         }
-        if let TensorData::Elsewhere(Some(number)) = tensor.data
-            && (self.hints.external || self.hints.everything)
-        {
-            yaml::number(number, fields.key("data_buffer_idx"));
-        }
-        if let TensorData::Blob(blob) = tensor.data {
-            let base = self.bases.get(&blob).filter(|_| tensor.nbytes() != Some(self.program.blob(blob).len));
-            if let Some(name) = base.and_then(|base| self.names[*base].as_deref()) {
-                fields.key("view_of").push_str(&yaml::text(name));
-                return Ok(());
+    }
+
+    /// Returns `true` if instructions declare the value as it is: a view, or a number that an operator returns.
+    fn is_implied(&self, index: usize, value: &EValue) -> bool {
+        let written = || {
+            let instruction = self.instructions().nth(self.uses.first[index]?)?;
+            let Instruction::KernelCall { op_index, args } = instruction else { return None };
+            let call = self.call(*op_index, args.as_deref().unwrap_or_default());
+            call.outs.contains(&(index as i32)).then(|| self.signature(*op_index)?.result).flatten()
+        };
+        match value {
+            EValue::Tensor(_) => self.views[index].is_some() && !self.declares_view(index),
+            EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) if self.uses.produced[index] => {
+                written().and_then(inference::placeholder).as_ref() == Some(value)
             }
-            let printed = data.tensor(self.program.blob(blob), tensor, name)?;
-            fields.key("data").push_str(&printed);
+            EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::Null
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_) => false,
         }
-        Ok(())
+    }
+
+    /// Returns `true` if a view is declared with other properties than its sizes.
+    fn declares_view(&self, index: usize) -> bool {
+        let (Some(View { base, .. }), Some(tensor)) = (self.views[index], self.plan.values()[index].as_tensor()) else {
+            return false;
+        };
+        let base = self.plan.values()[base].as_tensor();
+        let rank = tensor.sizes.as_deref().map_or(0, <[i32]>::len);
+        base.is_none_or(|base| base.scalar_type != tensor.scalar_type)
+            || tensor.dim_order.as_deref() != Some(&*contiguous(rank))
+            || tensor.extra_tensor_info.is_some()
+            || tensor.requires_grad != self.requires_grad
+            || tensor.shape_dynamism != 0
+            || self.hints.numbers.contains(&index)
     }
 }
 

@@ -8,9 +8,11 @@ mod extracted;
 mod layout;
 mod method;
 mod nearest;
+mod numbering;
 mod options;
 mod overrides;
 mod test_cases;
+mod views;
 pub(crate) mod yaml;
 
 use std::cell::RefCell;
@@ -273,7 +275,7 @@ fn finish(text: String, difference: Option<String>) -> Printed {
 /// Returns the printers of all methods.
 fn printers<'p>(program: &'p Program, delegates_inline: bool, hints: &[Hints]) -> Vec<MethodPrinter<'p>> {
     let plans = program.plans().iter().zip(hints);
-    plans.map(|(plan, hints)| MethodPrinter::new(program, plan, *hints, delegates_inline)).collect()
+    plans.map(|(plan, hints)| MethodPrinter::new(program, plan, hints.clone(), delegates_inline)).collect()
 }
 
 /// Prints methods, tests and named data.
@@ -319,7 +321,7 @@ fn print_layout(layout: &LayoutConfig, raw: &FileOverrides, printer: Printer<'_>
 fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &ExecutionPlan) -> bool {
     let Some(assembled) = assembly.program.plans().get(method) else { return false };
     let memory = &assembly.plan.memory[method];
-    let before = *hint;
+    let before = hint.clone();
     let same_values = assembled.values().len() == original.values().len()
         && assembled.values().iter().zip(original.values()).all(|(a, b)| same_value(a, b, &assembly.program));
     if !same_values
@@ -329,9 +331,10 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &Exe
     {
         match () {
             () if assembled.operators != original.operators && !hint.operators => hint.operators = true,
-            () if !hint.late_numbers => hint.late_numbers = true,
-            () if !hint.numbers => hint.numbers = true,
-            () => hint.everything = true,
+            () => match numbering::pins(assembled, original, &hint.numbers) {
+                Some(pins) if pins != hint.numbers => hint.numbers = pins,
+                Some(_) | None => hint.everything = true,
+            },
         }
     } else if assembled.operators != original.operators {
         hint.operators = true;

@@ -537,6 +537,17 @@ pub struct Operator {
     pub overload: Option<String>,
 }
 
+impl Operator {
+    /// Returns the name with the overload, as YAML states it: `aten::add.out`. `None` if the name is absent.
+    pub(crate) fn full_name(&self) -> Option<String> {
+        let name = self.name.as_deref()?;
+        Some(match self.overload.as_deref() {
+            None | Some("") => name.to_owned(),
+            Some(overload) => format!("{name}.{overload}"),
+        })
+    }
+}
+
 /// A list of instructions (table `Chain`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chain {

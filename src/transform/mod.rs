@@ -1,4 +1,5 @@
-//! Transforms programs: moves constants to `.ptd` files, and back.
+//! Transforms programs: moves constants to `.ptd` files, and back; infers the properties of results.
 
 pub mod externalize;
+pub mod inference;
 pub mod internalize;

@@ -12,10 +12,7 @@ use crate::operators::kinds::{Kinds, narrower};
 use crate::operators::{Base, OperatorSet, Role, Signature};
 use crate::program::OperandAccess;
 use crate::program::element::{Element, Part};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData};
-
-/// Operators whose result is a view of their first argument: they write no bytes.
-const VIEWS: &[&str] = &["executorch_prim::et_view.default"];
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, TensorData};
 
 /// Bound on the accesses that are searched for the next read of a value.
 const MAX_SEARCHED: usize = 64;
@@ -534,7 +531,7 @@ impl KnownOperator {
             outs,
             narrower: narrower(name),
             kernel: KernelConstraints::new(name),
-            is_view: VIEWS.contains(&name),
+            is_view: crate::operators::aliased(name).is_some(),
             signature,
         }
     }
@@ -544,7 +541,7 @@ fn known_operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<Kno
     let mut found: HashMap<String, Option<Rc<KnownOperator>>> = HashMap::new();
     let list = plan.operators.iter().flatten();
     list.map(|operator| {
-        let name = full_name(operator)?;
+        let name = operator.full_name()?;
         if let Some(known) = found.get(&name) {
             return known.clone();
         }
@@ -553,15 +550,6 @@ fn known_operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<Kno
         known
     })
     .collect()
-}
-
-/// Returns the name with the overload: `aten::add.out`.
-pub fn full_name(operator: &Operator) -> Option<String> {
-    let name = operator.name.as_deref()?;
-    Some(match operator.overload.as_deref() {
-        None | Some("") => name.to_owned(),
-        Some(overload) => format!("{name}.{overload}"),
-    })
 }
 
 fn planned_range(value: &EValue) -> Option<PoolRange> {

@@ -25,6 +25,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         for instruction in &chain.instructions {
             let Some(action) = &instruction.action else { continue };
             let position = instructions.len();
+            if let Action::View { base, out, .. } = action {
+                self.view(base, out);
+                continue;
+            }
             self.number_late(late_conditions.remove(&position), &mut instructions);
             for declaration in merged.get(&position).into_iter().flatten() {
                 self.number(*declaration);
@@ -97,7 +101,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     ) -> HashMap<usize, Vec<usize>> {
         let mut merged: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut open: Vec<(usize, usize)> = Vec::new();
-        for (position, action) in chain.instructions.iter().filter_map(|i| i.action.as_ref()).enumerate() {
+        let actions = chain.instructions.iter().filter_map(|instruction| instruction.action.as_ref());
+        for (position, action) in actions.filter(|action| action.emits()).enumerate() {
             while open.last().is_some_and(|(_, end)| *end <= position) {
                 open.pop();
             }
@@ -124,7 +129,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let duplicate = NodeDiagnostic::error(label.id, format!("duplicate label `{}`", label.value));
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
-            position += i32::from(instruction.action.is_some());
+            position += i32::from(instruction.action.as_ref().is_some_and(Action::emits));
         }
         labels
     }
@@ -173,15 +178,19 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction }
             }
             Action::Free(value) => Instruction::FreeCall { value_index: self.operand(value) },
+            Action::View { .. } => unreachable!("a view is no instruction"),
         }
     }
 
     /// Rule I-23: a condition is a Bool or a tensor of bools.
     pub(super) fn check_condition(&mut self, cond: &At<Literal<'a>>) {
-        let declared = self.declaration_of(cond).map(|declaration| &self.method.values[declaration].value);
+        let declared = self.declaration_of(cond).map(|declaration| &self.values[declaration].value);
         let wrong = match (declared, &cond.value) {
-            (Some(Declared::Tensor(tensor)), _) => (tensor.scalar_type != crate::format::ScalarType::BOOL)
-                .then(|| format!("a tensor of {}", tensor.scalar_type)),
+            (Some(Declared::Tensor(tensor)), _) => tensor
+                .scalar_type
+                .as_ref()
+                .filter(|stated| stated.value != crate::format::ScalarType::BOOL)
+                .map(|stated| format!("a tensor of {}", stated.value)),
             (Some(Declared::Other(literal)), _) => match &literal.value {
                 Literal::Bool(_) => None,
                 other => Some(describe(other)),

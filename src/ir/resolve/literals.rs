@@ -62,7 +62,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     pub(super) fn is_declared_string(&self, name: &str) -> bool {
-        let declared = self.names.get(name).map(|declaration| &self.method.values[*declaration].value);
+        let declared = self.names.get(name).map(|declaration| &self.values[*declaration].value);
         matches!(declared, Some(Declared::Other(At { value: Literal::Word(_) | Literal::String(_), .. })))
     }
 
@@ -88,7 +88,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     pub(super) fn mismatch_of_named(&self, name: &str, kind: ArgKind) -> Option<String> {
-        let declared = &self.method.values[*self.names.get(name)?].value;
+        let declared = &self.values[*self.names.get(name)?].value;
         let wrong = match declared {
             Declared::Tensor(_) => kind.list || kind.base != Base::Tensor,
             // A move may have changed the kind of a number, so only kinds that never fit are reported.
@@ -121,7 +121,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 Literal::Double(_) => Some(ListKind::Double),
                 Literal::Bool(_) => Some(ListKind::Bool),
                 Literal::Null => Some(ListKind::OptionalTensor),
-                Literal::Word(name) => match self.names.get(&**name).map(|d| &self.method.values[*d].value) {
+                Literal::Word(name) => match self.names.get(&**name).map(|d| &self.values[*d].value) {
                     Some(Declared::Tensor(_)) => Some(ListKind::Tensor),
                     Some(Declared::Other(_)) => Some(ListKind::Int),
                     None => None,
@@ -243,7 +243,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Returns true if a name may be an item of an IntList; unknown names are reported by the look-up.
     pub(super) fn can_be_int(&self, name: &str) -> bool {
-        match self.names.get(name).map(|declaration| &self.method.values[*declaration].value) {
+        match self.names.get(name).map(|declaration| &self.values[*declaration].value) {
             None => true,
             Some(Declared::Tensor(_)) => false,
             Some(Declared::Other(literal)) => {
@@ -257,14 +257,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Returns true if a name may be an item of a list of tensors.
     pub(super) fn can_be_tensor(&self, name: &str, kind: ListKind) -> bool {
-        match self.names.get(name).map(|declaration| &self.method.values[*declaration].value) {
+        match self.names.get(name).map(|declaration| &self.values[*declaration].value) {
             None | Some(Declared::Tensor(_)) => true,
             Some(Declared::Other(literal)) => kind == ListKind::OptionalTensor && literal.value == Literal::Null,
         }
     }
 
     pub(super) fn is_tensor(&self, name: &str) -> bool {
-        let declared = self.names.get(name).map(|declaration| &self.method.values[*declaration].value);
+        let declared = self.names.get(name).map(|declaration| &self.values[*declaration].value);
         matches!(declared, Some(Declared::Tensor(_)))
     }
 }

@@ -12,7 +12,7 @@ use super::origins::MethodOrigins;
 use crate::diagnostics::clipped;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
-use crate::ir::document::{Action, At, Declared, ListKind, Literal, Method, Word};
+use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, Method, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{self, Base, Role, Signature};
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
@@ -20,6 +20,8 @@ use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequ
 /// State of the resolution of one method.
 pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) method: &'d Method<'a>,
+    /// The declared values, then those that an instruction declares.
+    pub(super) values: Vec<&'d Declaration<'a>>,
     pub(super) program: &'f mut Program,
     pub(super) finder: &'f mut Finder<'d, 'a>,
     /// Declared values by name.
@@ -41,6 +43,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     /// Name and overload in the order of the file's table.
     pub(super) operators: IndexMap<(&'d str, &'d str), ()>,
     pub(super) op_indices: HashMap<&'d str, i32>,
+    /// Declared tensors whose properties are not all stated, by value.
+    pub(super) unfinished: BTreeMap<u32, usize>,
     pub(super) signatures: HashMap<&'d str, Option<Rc<Signature>>>,
     pub(super) origins: MethodOrigins<'a>,
     /// A call has invalid outs: a value without a writer may be one that this call was meant to write.
@@ -67,24 +71,33 @@ pub(super) enum NumberedValue {
     Anonymous(EValue, NodeId),
 }
 impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
-    pub(super) fn new(method: &'d Method<'a>, program: &'f mut Program, finder: &'f mut Finder<'d, 'a>) -> Self {
+    /// Begins the resolution of a method; `implied` are the values that its instructions declare ([`implied::declarations`]).
+    pub(super) fn new(
+        method: &'d Method<'a>,
+        implied: &'d [Declaration<'a>],
+        program: &'f mut Program,
+        finder: &'f mut Finder<'d, 'a>,
+    ) -> Self {
+        let values: Vec<&'d Declaration<'a>> = method.values.iter().chain(implied).collect();
         MethodResolver {
-            names: HashMap::with_capacity(method.values.len()),
+            names: HashMap::with_capacity(values.len()),
             delegates: method.delegates.iter().enumerate().map(|(i, d)| (&*d.name.value, i)).collect(),
             bases: Vec::new(),
-            declared: vec![DeclarationState::default(); method.values.len()],
+            declared: vec![DeclarationState::default(); values.len()],
             requested: BTreeMap::new(),
             next: 0,
-            slots: Vec::with_capacity(method.values.len()),
+            slots: Vec::with_capacity(values.len()),
             item_numbers: HashMap::new(),
             reported_operators: HashSet::new(),
             operators: IndexMap::new(),
             op_indices: HashMap::new(),
+            unfinished: BTreeMap::new(),
             signatures: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
             wrong_outs: false,
             diagnostics: Vec::new(),
             method,
+            values,
             program,
             finder,
         }
@@ -109,7 +122,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 self.warn_unknown_operator(operator);
             }
         }
-        for declaration in 0..method.values.len() {
+        for declaration in 0..self.values.len() {
             if !self.declared[declaration].produced {
                 self.number(declaration);
             }
@@ -118,14 +131,14 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let chains: Vec<Chain> = method.chains.iter().map(|chain| self.chain(chain)).collect();
         let outputs: Vec<i32> = method.outputs.iter().map(|output| self.output(output)).collect();
         // Values whose producing call was invalid still need an index.
-        for declaration in 0..method.values.len() {
+        for declaration in 0..self.values.len() {
             self.number(declaration);
         }
         let getter =
             inputs.is_empty() && chains.iter().all(|chain| chain.instructions.as_ref().is_none_or(Vec::is_empty));
         let delegates = self.delegates();
         let values = self.values();
-        ExecutionPlan {
+        let mut plan = ExecutionPlan {
             name: Some(method.name.value.clone().into_owned()),
             container_meta_type: match &method.container_meta {
                 Some(given) => given.clone(),
@@ -144,24 +157,26 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 padding: method.memory.padding,
                 reserved: std::iter::once(0).chain(method.memory.reserved.iter().copied()).collect(),
             },
-        }
+        };
+        self.infer(&mut plan);
+        plan
     }
 
     pub(super) fn note_names(&mut self) {
-        for (declaration, value) in self.method.values.iter().enumerate() {
+        for (declaration, value) in self.values.iter().enumerate() {
             if let Some(first) = self.names.insert(&value.name.value, declaration) {
                 let duplicate = NodeDiagnostic::error(value.name.id, format!("duplicate key `{}`", value.name.value));
-                let first = self.method.values[first].name.id;
+                let first = self.values[first].name.id;
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
         }
     }
 
     pub(super) fn note_requested_numbers(&mut self) {
-        for (declaration, value) in self.method.values.iter().enumerate() {
+        for (declaration, value) in self.values.iter().enumerate() {
             let Some(index) = &value.index else { continue };
             if let Some(other) = self.requested.insert(index.value, declaration) {
-                let first = self.method.values[other].index.as_ref().map_or(value.name.id, |index| index.id);
+                let first = self.values[other].index.as_ref().map_or(value.name.id, |index| index.id);
                 let duplicate = NodeDiagnostic::error(index.id, format!("duplicate value index {}", index.value));
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
@@ -187,7 +202,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 }
             }
         }
-        for (declaration, value) in method.values.iter().enumerate() {
+        for (declaration, value) in self.values.iter().enumerate() {
             let known = &mut self.declared[declaration];
             known.written = known.is_input
                 || match &value.value {
@@ -212,17 +227,17 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 }
                 Some(Action::Delegate { args, .. }) => produced.extend(self.unwritten_tensors(args)),
                 Some(Action::Move { to, .. }) => produced.extend(self.declaration_of(to)),
-                Some(Action::JumpFalse { .. } | Action::Free(_)) | None => {}
+                Some(Action::JumpFalse { .. } | Action::Free(_) | Action::View { .. }) | None => {}
             }
         }
-        for (declaration, value) in method.values.iter().enumerate() {
+        for (declaration, value) in self.values.iter().enumerate() {
             // No instruction produces a view; its index is assigned at its first use.
             let view = matches!(&value.value, Declared::Tensor(tensor) if tensor.view_of.is_some());
             self.declared[declaration].produced = view && !self.declared[declaration].is_input;
         }
         for declaration in produced {
             let known = &mut self.declared[declaration];
-            let stays = matches!(&method.values[declaration].value, Declared::Tensor(_)) && known.written;
+            let stays = matches!(&self.values[declaration].value, Declared::Tensor(_)) && known.written;
             known.produced |= !stays && !known.is_input;
         }
     }
@@ -252,7 +267,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Declared value of an argument, after the items of a list: a call that writes a list, such as a split, writes its tensors.
     fn with_items(&self, arg: &At<Literal<'a>>) -> Vec<usize> {
         let declaration = self.declaration_of(arg);
-        let list = match declaration.map(|declaration| &self.method.values[declaration].value) {
+        let list = match declaration.map(|declaration| &self.values[declaration].value) {
             Some(Declared::Other(literal)) => &literal.value,
             Some(Declared::Tensor(_)) => return declaration.into_iter().collect(),
             None => &arg.value,
@@ -265,7 +280,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     pub(super) fn unwritten_tensors(&self, args: &[At<Literal<'a>>]) -> Vec<usize> {
-        let tensor = |declaration: &usize| matches!(self.method.values[*declaration].value, Declared::Tensor(_));
+        let tensor = |declaration: &usize| matches!(self.values[*declaration].value, Declared::Tensor(_));
         let found = args.iter().flat_map(|arg| self.with_items(arg));
         found.filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written).collect()
     }
@@ -288,7 +303,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         if let Some(number) = self.declared[declaration].number {
             return number;
         }
-        let value = &self.method.values[declaration];
+        let value = self.values[declaration];
         let ints = match &value.value {
             Declared::Other(At { value: Literal::Typed(ListKind::Int, items), .. }) => Some(items),
             // A list without a kind is an IntList unless an item is a floating point number.
@@ -383,7 +398,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             self.wrong_outs = true;
             return 0;
         };
-        if let Declared::Tensor(tensor) = &self.method.values[declaration].value
+        if let Declared::Tensor(tensor) = &self.values[declaration].value
             && (tensor.data.is_some() || tensor.external.is_some())
             && !tensor.mutable
         {
@@ -428,8 +443,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// Finds the base of each view. Each view of a cycle is its own base; the cycle is reported by `share`.
     fn find_bases(&mut self) {
-        let count = self.method.values.len();
-        let next = |declaration: usize| match &self.method.values[declaration].value {
+        let count = self.values.len();
+        let next = |declaration: usize| match &self.values[declaration].value {
             Declared::Tensor(tensor) => tensor.view_of.as_ref().and_then(|name| self.names.get(&*name.value)).copied(),
             Declared::Other(_) => None,
         };
@@ -460,18 +475,33 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn number_views(&mut self, args: &[At<Literal<'a>>]) {
         for arg in args {
             if let Some(declaration) = self.declaration_of(arg)
-                && matches!(&self.method.values[declaration].value, Declared::Tensor(tensor) if tensor.view_of.is_some())
+                && matches!(&self.values[declaration].value, Declared::Tensor(tensor) if tensor.view_of.is_some())
             {
                 self.number(declaration);
             }
         }
     }
 
+    /// Assigns the index of a view at its position among the instructions.
+    pub(super) fn view(&mut self, base: &'d Word<'a>, out: &'d Word<'a>) {
+        self.read(&base.value, base.id);
+        let Some(declaration) = self.names.get(&*out.value).copied() else { return };
+        let view_of = match &self.values[declaration].value {
+            Declared::Tensor(tensor) => tensor.view_of.as_ref(),
+            Declared::Other(_) => None,
+        };
+        if view_of.is_none_or(|of| of.value != base.value) {
+            let message = format!("`{}` is declared, but not as a view of `{}`", out.value, base.value);
+            self.error(out.id, message, format!("declare it with `view_of: {}`, or not at all", base.value));
+        }
+        self.number(declaration);
+    }
+
     pub(super) fn input(&mut self, literal: &At<Literal<'a>>) -> i32 {
         match &literal.value {
             Literal::Word(name) => {
                 let Some(declaration) = self.find(name, literal.id) else { return 0 };
-                if let Declared::Tensor(tensor) = &self.method.values[declaration].value
+                if let Declared::Tensor(tensor) = &self.values[declaration].value
                     && (tensor.data.is_some() || tensor.external.is_some())
                 {
                     let message = format!("the input `{name}` has data of its own");

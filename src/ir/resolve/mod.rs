@@ -4,6 +4,8 @@
 //! No byte offsets are assigned here, and no tensor data are read.
 
 mod calls;
+mod implied;
+mod infer;
 mod instructions;
 mod literals;
 mod method;
@@ -19,7 +21,7 @@ use indexmap::IndexMap;
 use self::method::MethodResolver;
 use self::origins::Origins;
 use super::data::{self, DataRequest, Finder};
-use super::document::{self, At, ParsedDocument};
+use super::document::{self, At, Declaration, ParsedDocument};
 use super::files::FileAccess;
 use super::tree::NodeId;
 use crate::data::Blob;
@@ -64,6 +66,7 @@ pub fn resolve<'a>(
     document: &ParsedDocument<'a>,
     files: &FileAccess,
 ) -> Result<ResolvedProgram<'a>, Vec<NodeDiagnostic>> {
+    let implied: Vec<Vec<Declaration<'a>>> = document.methods.iter().flatten().map(implied::declarations).collect();
     let mut finder = Finder::new(files, &document.data);
     let mut program = Program { version: document.version.unwrap_or(PROGRAM_VERSION), ..Program::default() };
     let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
@@ -72,8 +75,8 @@ pub fn resolve<'a>(
     let mut diagnostics = Vec::new();
     if let Some(methods) = &document.methods {
         let mut plans = Vec::with_capacity(methods.len());
-        for method in methods {
-            let mut resolver = MethodResolver::new(method, &mut program, &mut finder);
+        for (method, implied) in methods.iter().zip(&implied) {
+            let mut resolver = MethodResolver::new(method, implied, &mut program, &mut finder);
             resolver.reported_operators = std::mem::take(&mut reported_operators);
             let plan = resolver.run();
             reported_operators = resolver.reported_operators;

@@ -5,6 +5,7 @@
 use super::bytes_disagree;
 use super::method::{DeclarationState, MethodResolver, NumberedValue};
 use crate::diagnostics::counted;
+use crate::format::ScalarType;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{self, DataRequest};
 use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement, Word};
@@ -54,24 +55,24 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (value, at, declaration) = match slot {
                 NumberedValue::Anonymous(value, at) => (value, at, None),
                 NumberedValue::Declared(declaration) => {
-                    (self.declared_value(declaration), self.method.values[declaration].name.id, Some(declaration))
+                    (self.declared_value(declaration), self.values[declaration].name.id, Some(declaration))
                 }
             };
             if number as usize != expected
-                && let Some(index) = declaration.and_then(|d| self.method.values[d].index.as_ref())
+                && let Some(index) = declaration.and_then(|d| self.values[d].index.as_ref())
                 && number as usize >= count
             {
                 let message = format!("value index {number} leaves a gap: the method has {}", counted(count, "value"));
                 self.error(index.id, message, format!("expected an index below {count}"));
             }
-            self.origins.values.push((at, declaration.map(|d| self.method.values[d].name.value.clone())));
+            self.origins.values.push((at, declaration.map(|d| self.values[d].name.value.clone())));
             values.push(value);
         }
         values
     }
 
     pub(super) fn declared_value(&mut self, declaration: usize) -> EValue {
-        let value: &'d Declaration<'a> = &self.method.values[declaration];
+        let value: &'d Declaration<'a> = &self.values[declaration];
         match &value.value {
             Declared::Tensor(tensor) => EValue::Tensor(self.tensor(declaration, value, tensor)),
             Declared::Other(literal) => match &literal.value {
@@ -109,7 +110,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         written: &'d document::ParsedTensor<'a>,
     ) -> Tensor {
         let known = self.declared[declaration];
-        let mut tensor = Tensor::new(written.scalar_type, &[]);
+        let scalar_type =
+            written.scalar_type.as_ref().map(|stated| stated.value).or_else(|| self.base_type(declaration));
+        let mut tensor = Tensor::new(scalar_type.unwrap_or(ScalarType::FLOAT), &[]);
+        tensor.requires_grad = self.method.requires_grad;
         let stated = written.sizes.as_ref().map(|sizes| sizes.value.as_slice());
         let order = written.dim_order.as_ref().map(|order| order.value.as_slice());
         let name = &value.name;
@@ -135,14 +139,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             _ => {}
         }
-        let element = written.scalar_type.info().map_or(1, |info| info.size);
-        if let Some(MemoryPlacement::In { offset: Some(offset), .. }) = written.memory
-            && offset % element != 0
+        if let (Some(MemoryPlacement::In { offset: Some(offset), .. }), Some(scalar_type)) =
+            (written.memory, scalar_type)
         {
-            let message =
-                format!("offset {offset} of `{}` is not a multiple of its element size, {element}", name.value);
-            self.diagnostics
-                .push(NodeDiagnostic::warning(name.id, message).label("kernels may crash or read incorrect values"));
+            self.check_offset(value, scalar_type, offset);
         }
         if let Some(index) = &written.data_buffer_idx
             && (written.data.is_some() || written.external.is_none())
@@ -160,10 +160,29 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let warning = NodeDiagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
             self.diagnostics.push(warning.label("the runtime rejects it"));
         }
-        if let Some(Err(diagnostic)) = written.sizes.as_ref().map(data::check_sizes) {
+        let is_view = written.view_of.is_some();
+        let has_open_size = is_view && stated.is_some_and(|sizes| sizes.contains(&-1));
+        if !has_open_size && let Some(Err(diagnostic)) = written.sizes.as_ref().map(data::check_sizes) {
             self.diagnostics.push(diagnostic);
             return tensor;
         }
+        // Results and views are completed by inference.
+        let is_inferred = (known.produced || is_view) && written.data.is_none();
+        if is_inferred
+            && (scalar_type.is_none() || stated.is_none() || has_open_size)
+            && let Some(number) = known.number
+        {
+            self.unfinished.insert(number as u32, declaration);
+            tensor.sizes = stated.filter(|_| !has_open_size).map(Into::into);
+            tensor.dim_order = None;
+            tensor.memory = self.memory(written, known, tensor.shape_dynamism == 2);
+            tensor.extra_tensor_info = extra_tensor_info(value, written);
+            return tensor;
+        }
+        let Some(scalar_type) = scalar_type else {
+            self.error(name.id, format!("the element type of `{}` is not known", name.value), "add `tensor`");
+            return tensor;
+        };
         if let (Some(order), Some(sizes)) = (&written.dim_order, stated)
             && let Err(diagnostic) = data::check_dim_order(order, sizes.len())
         {
@@ -173,7 +192,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let found = written
             .data
             .as_ref()
-            .map(|data| (data, self.finder.find(data, DataRequest::Tensor(written.scalar_type, stated, order))));
+            .map(|data| (data, self.finder.find(data, DataRequest::Tensor(scalar_type, stated, order))));
         let inferred = match &found {
             Some((_, Some(found))) => found.sizes.clone(),
             Some((_, None)) => return tensor,
@@ -191,8 +210,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return tensor;
         }
         if let Some((data, Some(found))) = found {
-            if crate::program::nbytes(written.scalar_type, &sizes) != Some(found.blob.len) {
-                self.diagnostics.push(bytes_disagree(data.id, written.scalar_type, &sizes, found.blob.len));
+            if crate::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
+                self.diagnostics.push(bytes_disagree(data.id, scalar_type, &sizes, found.blob.len));
                 return tensor;
             }
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
@@ -209,13 +228,32 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         tensor
     }
 
+    /// Warns of an explicit offset that is not a multiple of the element size.
+    pub(super) fn check_offset(&mut self, value: &Declaration<'a>, scalar_type: ScalarType, offset: u64) {
+        let element = scalar_type.info().map_or(1, |info| info.size);
+        if offset % element != 0 {
+            let (at, name) = (value.name.id, &value.name.value);
+            let message = format!("offset {offset} of `{name}` is not a multiple of its element size, {element}");
+            self.diagnostics
+                .push(NodeDiagnostic::warning(at, message).label("kernels may crash or read incorrect values"));
+        }
+    }
+
+    /// The element type that the base of a view states.
+    fn base_type(&self, declaration: usize) -> Option<ScalarType> {
+        match &self.values[self.base_of(declaration)].value {
+            Declared::Tensor(base) => base.scalar_type.as_ref().map(|stated| stated.value),
+            Declared::Other(_) => None,
+        }
+    }
+
     /// Gives a view the memory or the data of its base.
     pub(super) fn share(&mut self, declaration: usize, view_of: &'d Word<'a>, tensor: &mut Tensor) {
         if self.find(&view_of.value, view_of.id).is_none() {
             return;
         }
         let base = self.base_of(declaration);
-        let value: &'d Declaration<'a> = &self.method.values[base];
+        let value: &'d Declaration<'a> = &self.values[base];
         let expected = "expected a tensor with memory or data of its own";
         let Declared::Tensor(of) = &value.value else {
             return self.error(view_of.id, format!("`{}` is not a tensor", value.name.value), expected);
@@ -232,7 +270,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         if let (Some(data), false) = (&of.data, of.mutable) {
             let (order, sizes) = (of.dim_order.as_ref().map(|o| &*o.value), of.sizes.as_ref().map(|s| &*s.value));
-            let Some(found) = self.finder.find(data, DataRequest::Tensor(of.scalar_type, sizes, order)) else { return };
+            let Some(scalar_type) = of.scalar_type.as_ref().map(|stated| stated.value) else { return };
+            let Some(found) = self.finder.find(data, DataRequest::Tensor(scalar_type, sizes, order)) else { return };
             if tensor.nbytes().is_none_or(|nbytes| nbytes > found.blob.len) {
                 let message = format!(
                     "a view of {} of a constant of {}",

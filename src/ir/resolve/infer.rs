@@ -1,0 +1,417 @@
+//! Completes the tensors whose properties are not all stated, by inference from the instructions, and reports calls whose arguments or
+//! stated results contradict it.
+//!
+//! The rules of the operators are in [`crate::operators::inference`]; their application to a program is [`crate::transform::inference`].
+
+use std::collections::HashSet;
+
+use super::method::MethodResolver;
+use crate::diagnostics::Severity;
+use crate::format::ScalarType;
+use crate::ir::NodeDiagnostic;
+use crate::ir::data;
+use crate::ir::document::{Action, At, Declaration, Declared, Literal, MemoryPlacement, ParsedTensor, Word};
+use crate::operators::inference::{Dim, InferenceError, InvalidArgument, TensorMeta};
+use crate::program::attributes::TENSOR_ATTRIBUTES;
+use crate::program::{Chain, EValue, ExecutionPlan, Instruction, contiguous, dim_order};
+use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
+
+impl<'d, 'a> MethodResolver<'d, 'a, '_> {
+    /// Infers the properties of the results of all instructions.
+    pub(super) fn infer(&mut self, plan: &mut ExecutionPlan) {
+        if self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+            return;
+        }
+        let operators = inference::operators(plan);
+        let mut inference = Inference::new(plan, &operators);
+        for value in self.unfinished.keys() {
+            inference.record(*value as usize, Knowledge::Nothing);
+        }
+        let mut values = plan.values.take().unwrap_or_default();
+        let mut pass = InferencePass { inference, failed: HashSet::new() };
+        let actions: Vec<&'d Action<'a>> = self.actions().collect();
+        let instructions = plan.chains.iter().flatten().flat_map(|chain: &Chain| chain.instructions.iter().flatten());
+        for (action, instruction) in actions.into_iter().zip(instructions) {
+            self.finish_views(&mut pass, &mut values, instruction.args());
+            match instruction {
+                Instruction::KernelCall { op_index, args } => {
+                    let operator = inference::find(&operators, *op_index);
+                    let args = args.as_deref().unwrap_or_default();
+                    self.infer_call(&mut pass, &mut values, operator, args, action);
+                }
+                Instruction::MoveCall { move_from, move_to } => {
+                    self.finish_views(&mut pass, &mut values, &[*move_from]);
+                    if let Some(meta) = pass.inference.tensor(&values, *move_from).map(std::borrow::Cow::into_owned) {
+                        self.finish(&mut pass, &mut values, *move_to, &meta);
+                    }
+                }
+                Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                }
+            }
+        }
+        let rest: Vec<i32> = self.unfinished.keys().map(|value| *value as i32).collect();
+        self.finish_views(&mut pass, &mut values, &rest);
+        for (value, declaration) in std::mem::take(&mut self.unfinished) {
+            if !pass.failed.contains(&value) {
+                let name = &self.values[declaration].name;
+                self.error(
+                    name.id,
+                    format!("the sizes of `{}` are not known", name.value),
+                    "add `tensor` and `sizes` under `values`",
+                );
+            }
+        }
+        plan.values = Some(values);
+    }
+
+    /// The instructions of the method, which emit one instruction each.
+    fn actions(&self) -> impl Iterator<Item = &'d Action<'a>> + use<'d, 'a> {
+        let instructions = self.method.chains.iter().flat_map(|chain| &chain.instructions);
+        instructions.filter_map(|instruction| instruction.action.as_ref()).filter(|action| action.emits())
+    }
+
+    fn infer_call(
+        &mut self,
+        pass: &mut InferencePass,
+        values: &mut [EValue],
+        operator: Option<&InferredOperator>,
+        args: &[i32],
+        action: &'d Action<'a>,
+    ) {
+        let Some(operator) = operator else { return };
+        let results = match pass.inference.call(values, operator, args) {
+            Ok(results) => results,
+            Err(error) => return self.report(pass, values, operator, args, action, &error),
+        };
+        for (value, meta) in inference::tensors(values, operator, args, &results) {
+            self.complete(pass, values, value as i32, meta, operator, args, action);
+        }
+        pass.inference.record_results(values, operator, args, &results);
+    }
+
+    /// Completes a result, or compares it with what is stated.
+    #[expect(clippy::too_many_arguments, reason = "a message names the result and the arguments")]
+    fn complete(
+        &mut self,
+        pass: &mut InferencePass,
+        values: &mut [EValue],
+        value: i32,
+        meta: &TensorMeta,
+        operator: &InferredOperator,
+        args: &[i32],
+        action: &'d Action<'a>,
+    ) {
+        // The stack of a call without `out` is taken as it stands.
+        let is_checked = matches!(action, Action::Kernel { out: Some(_), .. });
+        let unfinished = u32::try_from(value).ok().and_then(|value| self.unfinished.get(&value).copied());
+        if let Some(declaration) = unfinished {
+            let Declared::Tensor(written) = &self.values[declaration].value else { return };
+            if let Some(mismatch) = stated_mismatch(written, meta).filter(|_| is_checked) {
+                pass.failed.insert(value as u32);
+                return self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
+            }
+            return self.finish(pass, values, value, meta);
+        }
+        let Some(EValue::Tensor(tensor)) = usize::try_from(value).ok().and_then(|value| values.get(value)) else {
+            return;
+        };
+        let Some(mismatch) = inference::mismatch(tensor, meta, &operator.name).filter(|_| is_checked) else { return };
+        if let Some(declaration) = self.declaration_of_value(value) {
+            self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
+        }
+    }
+
+    /// Returns the declaration of a value.
+    fn declaration_of_value(&self, value: i32) -> Option<usize> {
+        self.declared.iter().position(|declared| declared.number == Some(value))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a message that names the result and the arguments")]
+    fn report_mismatch(
+        &mut self,
+        pass: &InferencePass,
+        values: &[EValue],
+        declaration: usize,
+        mismatch: Mismatch,
+        meta: &TensorMeta,
+        operator: &InferredOperator,
+        args: &[i32],
+    ) {
+        let value: &'d Declaration<'a> = self.values[declaration];
+        let Declared::Tensor(written) = &value.value else { return };
+        let (at, found, expected) = match mismatch {
+            Mismatch::ScalarType => {
+                let stated = written.scalar_type.as_ref();
+                let found = stated.map_or_else(String::new, |stated| stated.value.to_string());
+                (stated.map(|stated| stated.id), found, meta.scalar_type.to_string())
+            }
+            Mismatch::Sizes => {
+                let stated = written.sizes.as_ref();
+                let found = stated.map_or_else(String::new, |stated| format!("{:?}", stated.value));
+                (stated.map(|stated| stated.id), found, sizes_of(meta))
+            }
+        };
+        let message = format!(
+            "`{}` is declared with {found}, but {}{} gives {expected}",
+            value.name.value,
+            operator.name,
+            self.describe_arguments(pass, values, operator, args)
+        );
+        self.error(at.unwrap_or(value.name.id), message, format!("expected {expected}, or leave it out"));
+    }
+
+    /// Describes the tensors among the arguments of a call: ` of x float32 [2, 3] and y float32 [3, 4]`.
+    fn describe_arguments(
+        &self,
+        pass: &InferencePass,
+        values: &[EValue],
+        operator: &InferredOperator,
+        args: &[i32],
+    ) -> String {
+        let ins = &args[..operator.results(args.len()).start.min(args.len())];
+        let described: Vec<String> = ins
+            .iter()
+            .filter_map(|value| {
+                let meta = pass.inference.tensor(values, *value)?;
+                let name = self.declaration_of_value(*value).map(|declaration| &self.values[declaration].name.value);
+                let name = name.map_or_else(|| format!("values[{value}]"), |name| format!("`{name}`"));
+                Some(format!("{name} {} {}", meta.scalar_type, sizes_of(&meta)))
+            })
+            .collect();
+        match &described[..] {
+            [] => String::new(),
+            [only] => format!(" of {only}"),
+            [first @ .., last] => format!(" of {} and {last}", first.join(", ")),
+        }
+    }
+
+    /// Reports a call whose results are not inferred: an invalid argument, or a result that must be declared.
+    fn report(
+        &mut self,
+        pass: &mut InferencePass,
+        values: &[EValue],
+        operator: &InferredOperator,
+        args: &[i32],
+        action: &'d Action<'a>,
+        error: &InferenceError,
+    ) {
+        let Action::Kernel { name, args: written, out } = action else { return };
+        let places = args.get(operator.results(args.len())).unwrap_or_default();
+        let items = |place: &i32| -> Vec<i32> {
+            let value = usize::try_from(*place).ok().and_then(|place| values.get(place));
+            let items = value.map_or(&[][..], EValue::as_tensors);
+            if items.is_empty() { vec![*place] } else { items.to_vec() }
+        };
+        let undeclared: Vec<(u32, usize)> = places
+            .iter()
+            .flat_map(items)
+            .filter_map(|value| u32::try_from(value).ok())
+            .filter_map(|value| Some((value, *self.unfinished.get(&value)?)))
+            .collect();
+        let depends_on_failed = args.iter().any(|value| u32::try_from(*value).is_ok_and(|v| pass.failed.contains(&v)));
+        pass.failed.extend(undeclared.iter().map(|(value, _)| *value));
+        match error {
+            InferenceError::Invalid(_) if out.is_none() && undeclared.is_empty() => {}
+            InferenceError::Invalid(InvalidArgument { argument, found, expected }) => {
+                let at = written.get(*argument).map_or(name.id, |argument: &At<Literal<'a>>| argument.id);
+                let of = operator.signature.args.get(*argument).map_or("", |arg| &*arg.name);
+                let message = format!("{} does not take {found} for `{of}`", name.value);
+                self.error(at, message, format!("expected {expected}"));
+            }
+            InferenceError::Undetermined(_) | InferenceError::UnknownOperator if depends_on_failed => {}
+            InferenceError::Undetermined(reason) => {
+                for (_, declaration) in undeclared {
+                    self.undetermined(declaration, &format!("{}: {reason}", name.value));
+                }
+            }
+            InferenceError::UnknownOperator => {
+                for (_, declaration) in undeclared {
+                    self.undetermined(declaration, &format!("results of {} are not inferred", name.value));
+                }
+            }
+        }
+    }
+
+    fn undetermined(&mut self, declaration: usize, reason: &str) {
+        let name: &'d Word<'a> = &self.values[declaration].name;
+        let message = format!("the sizes of `{}` are not known ({reason})", name.value);
+        self.error(name.id, message, "declare it under `values` with `tensor` and `sizes`");
+    }
+
+    /// Completes a tensor with what is inferred.
+    fn finish(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: i32, meta: &TensorMeta) {
+        let Some(key) = u32::try_from(value).ok().filter(|key| self.unfinished.contains_key(key)) else { return };
+        let Some(declaration) = self.unfinished.remove(&key) else { return };
+        let Some(EValue::Tensor(tensor)) = values.get_mut(key as usize) else { return };
+        let Declared::Tensor(written) = &self.values[declaration].value else { return };
+        if written.scalar_type.is_none() {
+            tensor.scalar_type = meta.scalar_type;
+        }
+        if written.sizes.is_none() {
+            let sizes: Option<Vec<i32>> = meta.sizes.iter().map(|dim| i32::try_from(dim.size).ok()).collect();
+            let Some(sizes) = sizes else {
+                pass.failed.insert(key);
+                let name = &self.values[declaration].name;
+                let message = format!("the sizes {} of `{}` exceed 32 bits", sizes_of(meta), name.value);
+                return self.error(name.id, message, "expected sizes below 2^31");
+            };
+            if let Err(diagnostic) =
+                data::check_sizes(&At { id: self.values[declaration].name.id, value: sizes.clone() })
+            {
+                pass.failed.insert(key);
+                self.diagnostics.push(diagnostic);
+                return;
+            }
+            tensor.sizes = Some(sizes.into());
+            let is_stated = |key: &str| written.attributes.iter().any(|(row, _)| TENSOR_ATTRIBUTES[*row].key == key);
+            if !is_stated("dynamism") {
+                tensor.shape_dynamism = i8::from(meta.sizes.iter().any(|dim| dim.dynamic));
+            }
+            if written.dim_order.is_none() {
+                tensor.dim_order = Some(dim_order(&meta.dim_order));
+            }
+        }
+        self.finish_tensor(declaration, key as usize, values);
+        pass.inference.record(key as usize, Knowledge::Stated);
+    }
+
+    /// Completes what is left of a tensor whose element type and sizes are known.
+    fn finish_tensor(&mut self, declaration: usize, value: usize, values: &mut [EValue]) {
+        let value_of: &'d Declaration<'a> = self.values[declaration];
+        let Declared::Tensor(written) = &value_of.value else { return };
+        let Some(EValue::Tensor(tensor)) = values.get_mut(value) else { return };
+        let rank = tensor.sizes.as_deref().map_or(0, <[i32]>::len);
+        if tensor.dim_order.is_none() {
+            tensor.dim_order =
+                Some(written.dim_order.as_ref().map_or_else(|| contiguous(rank), |order| dim_order(&order.value)));
+        }
+        if let Some(order) = &written.dim_order
+            && let Err(diagnostic) = data::check_dim_order(order, rank)
+        {
+            self.diagnostics.push(diagnostic);
+        }
+        if let Some(MemoryPlacement::In { offset: Some(offset), .. }) = written.memory {
+            self.check_offset(value_of, tensor.scalar_type, offset);
+        }
+        if let Some(view_of) = &written.view_of {
+            self.share(declaration, view_of, tensor);
+        }
+    }
+
+    /// Completes the views among the arguments of an instruction, whose bases are known by now.
+    fn finish_views(&mut self, pass: &mut InferencePass, values: &mut [EValue], args: &[i32]) {
+        if self.unfinished.is_empty() {
+            return;
+        }
+        let mut pending: Vec<i32> = Vec::new();
+        for arg in args {
+            let value = usize::try_from(*arg).ok().and_then(|arg| values.get(arg));
+            pending.extend(value.map_or(&[][..], EValue::as_tensors));
+            pending.push(*arg);
+        }
+        for value in pending {
+            self.finish_view(pass, values, value);
+        }
+    }
+
+    fn finish_view(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: i32) {
+        let Some(key) = u32::try_from(value).ok() else { return };
+        // From the view that is needed to the first base that is known.
+        let mut chain = Vec::new();
+        let mut next = Some(key);
+        while let Some(key) = next.filter(|key| !chain.iter().any(|(other, _)| other == key))
+            && let Some(declaration) = self.unfinished.get(&key).copied()
+            && let Declared::Tensor(written) = &self.values[declaration].value
+            && let Some(view_of) = &written.view_of
+        {
+            chain.push((key, declaration));
+            let base = self.names.get(&*view_of.value).and_then(|base| self.declared[*base].number);
+            next = base.and_then(|base| u32::try_from(base).ok());
+        }
+        for (key, declaration) in chain.into_iter().rev() {
+            let value_of: &'d Declaration<'a> = self.values[declaration];
+            let Declared::Tensor(written) = &value_of.value else { continue };
+            let base = written.view_of.as_ref().and_then(|view_of| self.names.get(&*view_of.value));
+            let base = base.and_then(|base| self.declared[*base].number);
+            let Some(meta) = base.and_then(|base| pass.inference.tensor(values, base)) else { continue };
+            let (scalar_type, count) = (meta.scalar_type, elements(&meta.sizes));
+            let scalar_type = written.scalar_type.as_ref().map_or(scalar_type, |stated| stated.value);
+            let own: Vec<Dim> = meta.sizes.clone();
+            self.unfinished.remove(&key);
+            let Some(EValue::Tensor(tensor)) = values.get_mut(key as usize) else { continue };
+            tensor.scalar_type = scalar_type;
+            let sizes = match &written.sizes {
+                Some(stated) => match view_sizes(stated, count) {
+                    Ok(sizes) => sizes,
+                    Err(diagnostic) => {
+                        pass.failed.insert(key);
+                        self.diagnostics.push(diagnostic);
+                        continue;
+                    }
+                },
+                None => own.iter().filter_map(|dim| i32::try_from(dim.size).ok()).collect(),
+            };
+            tensor.sizes = Some(sizes.into());
+            self.finish_tensor(declaration, key as usize, values);
+            pass.inference.record(key as usize, Knowledge::Stated);
+        }
+    }
+}
+
+/// State of the pass over the instructions.
+struct InferencePass {
+    inference: Inference,
+    /// Values whose inference failed, which was reported.
+    failed: HashSet<u32>,
+}
+
+/// Returns the first stated property that differs from what is inferred, for a tensor of which others are not stated.
+fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta) -> Option<Mismatch> {
+    let other_type = |stated: &At<ScalarType>| stated.value != meta.scalar_type;
+    let other_sizes = |stated: &At<Vec<i32>>| {
+        !stated.value.iter().map(|size| i64::from(*size)).eq(meta.sizes.iter().map(|dim| dim.size))
+            && meta.sizes.iter().all(|dim| !dim.dynamic)
+    };
+    match () {
+        () if written.scalar_type.as_ref().is_some_and(other_type) => Some(Mismatch::ScalarType),
+        () if written.sizes.as_ref().is_some_and(other_sizes) => Some(Mismatch::Sizes),
+        () => None,
+    }
+}
+
+fn sizes_of(meta: &TensorMeta) -> String {
+    let sizes: Vec<String> = meta.sizes.iter().map(|dim| dim.size.to_string()).collect();
+    format!("[{}]", sizes.join(", "))
+}
+
+fn elements(sizes: &[Dim]) -> Option<i64> {
+    sizes.iter().try_fold(1i64, |product, dim| product.checked_mul(dim.size))
+}
+
+/// Returns the sizes of a view of `count` elements, in which one may be -1.
+fn view_sizes(stated: &At<Vec<i32>>, count: Option<i64>) -> Result<Vec<i32>, NodeDiagnostic> {
+    let error = |label: &str| {
+        let of = count.map_or_else(|| "too many to count".to_owned(), |count| count.to_string());
+        let message = format!("a view of sizes {:?} of a tensor whose elements are {of}", stated.value);
+        Err(NodeDiagnostic::error(stated.id, message).label(label))
+    };
+    let open: Vec<usize> = stated.value.iter().enumerate().filter(|(_, size)| **size == -1).map(|(at, _)| at).collect();
+    let mut sizes = stated.value.clone();
+    match open[..] {
+        [] => {}
+        [at] => {
+            let mut known = sizes.iter().filter(|size| **size != -1);
+            let rest = known.try_fold(1i64, |product, size| product.checked_mul((*size).into()));
+            match (count, rest) {
+                (Some(count), Some(rest)) if rest > 0 && count % rest == 0 => match i32::try_from(count / rest) {
+                    Ok(size) => sizes[at] = size,
+                    Err(_) => return error("expected sizes below 2^31"),
+                },
+                _ => return error("expected sizes with the same number of elements"),
+            }
+        }
+        _ => return error("expected -1 once at most"),
+    }
+    data::check_sizes(&At { id: stated.id, value: sizes.clone() })?;
+    Ok(sizes)
+}

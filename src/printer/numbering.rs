@@ -1,0 +1,125 @@
+//! Finds the values whose indices the YAML must state: assembling numbers values in the order of the instructions, and the file has another
+//! order. As few as possible are stated; the others then get the numbers that are left.
+
+use std::collections::BTreeSet;
+
+use crate::program::{EValue, ExecutionPlan, Instruction};
+
+/// Returns the values of the original method whose indices must be stated so that assembling assigns its indices; `None` if the methods do
+/// not correspond. `pinned` are those that are stated already.
+pub fn pins(assembled: &ExecutionPlan, original: &ExecutionPlan, pinned: &BTreeSet<usize>) -> Option<BTreeSet<usize>> {
+    let count = original.values().len();
+    if assembled.values().len() != count {
+        return None;
+    }
+    let mut pairs = Pairs { assembled, original, of: vec![None; count], is_paired: vec![false; count] };
+    for (a, b) in [(&assembled.inputs, &original.inputs), (&assembled.outputs, &original.outputs)] {
+        pairs.lists(a.as_deref().unwrap_or_default(), b.as_deref().unwrap_or_default())?;
+    }
+    let instructions = |plan: &'_ ExecutionPlan| -> Vec<Instruction> {
+        plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()).cloned().collect()
+    };
+    let (a, b) = (instructions(assembled), instructions(original));
+    if a.len() != b.len() {
+        return None;
+    }
+    for (a, b) in a.iter().zip(&b) {
+        pairs.lists(a.args(), b.args())?;
+        let operands =
+            |instruction: &Instruction| -> Vec<i32> { instruction.operands().map(|(_, value, _)| value).collect() };
+        pairs.lists(&operands(a), &operands(b))?;
+    }
+    let order = pairs.finish();
+    let increasing = longest_increasing(&order);
+    let pins: BTreeSet<usize> = order.iter().filter(|value| !increasing.contains(value)).copied().collect();
+    Some(pins.union(pinned).copied().collect())
+}
+
+/// Correspondence of the values of two methods.
+struct Pairs<'p> {
+    assembled: &'p ExecutionPlan,
+    original: &'p ExecutionPlan,
+    /// The original value of each assembled one.
+    of: Vec<Option<usize>>,
+    /// `true` for original values that have an assembled one.
+    is_paired: Vec<bool>,
+}
+
+impl Pairs<'_> {
+    /// Adds the items of two lists of values; `None` if the lists do not correspond.
+    fn lists(&mut self, assembled: &[i32], original: &[i32]) -> Option<()> {
+        if assembled.len() != original.len() {
+            return None;
+        }
+        for (a, b) in assembled.iter().zip(original) {
+            match (usize::try_from(*a), usize::try_from(*b)) {
+                (Ok(a), Ok(b)) => self.add(a, b)?,
+                (Err(_), Err(_)) => {}
+                (Ok(_), Err(_)) | (Err(_), Ok(_)) => return None,
+            }
+        }
+        Some(())
+    }
+
+    fn add(&mut self, assembled: usize, original: usize) -> Option<()> {
+        let slot = self.of.get_mut(assembled)?;
+        let is_paired = self.is_paired.get_mut(original)?;
+        match *slot {
+            Some(known) if known == original => return Some(()),
+            Some(_) => return None,
+            None if std::mem::replace(is_paired, true) => return None,
+            None => *slot = Some(original),
+        }
+        let (a, b) = (self.assembled.values().get(assembled)?, self.original.values().get(original)?);
+        match (a, b) {
+            (EValue::IntList(Some(a)), EValue::IntList(Some(b))) => {
+                let narrow =
+                    |items: &[i64]| items.iter().map(|item| i32::try_from(*item).unwrap_or(-1)).collect::<Vec<_>>();
+                self.lists(&narrow(a), &narrow(b))
+            }
+            (a, b) => self.lists(a.as_tensors(), b.as_tensors()),
+        }
+    }
+
+    /// Returns the original values in the order of the assembled ones; values that nothing uses correspond in their order.
+    fn finish(self) -> Vec<usize> {
+        let mut rest = (0..self.is_paired.len()).filter(|index| !self.is_paired[*index]);
+        self.of.iter().filter_map(|of| of.or_else(|| rest.next())).collect()
+    }
+}
+
+/// Returns the items of a longest increasing subsequence.
+fn longest_increasing(items: &[usize]) -> BTreeSet<usize> {
+    // Positions of the smallest last items of subsequences by length, and the position before each item.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(items.len());
+    for (position, item) in items.iter().enumerate() {
+        let length = ends.partition_point(|end| items[*end] < *item);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        match ends.get_mut(length) {
+            Some(end) => *end = position,
+            None => ends.push(position),
+        }
+    }
+    let mut found = BTreeSet::new();
+    let mut next = ends.last().copied();
+    while let Some(position) = next {
+        found.insert(items[position]);
+        next = before[position];
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_few_items_as_possible_are_out_of_order() {
+        let increasing = |items: &[usize]| longest_increasing(items).into_iter().collect::<Vec<_>>();
+        assert_eq!(increasing(&[]), []);
+        assert_eq!(increasing(&[0, 1, 2]), [0, 1, 2]);
+        assert_eq!(increasing(&[4, 0, 1, 3, 2]).len(), 3);
+        assert_eq!(increasing(&[2, 1, 0]).len(), 1);
+    }
+}

@@ -1,0 +1,312 @@
+//! Properties of the values of a method as far as they are known before it runs, instruction by instruction: what
+//! [`crate::operators::inference`] says of single calls, applied to a program.
+//!
+//! Changes no program: `ir` fills in undeclared results, `check` compares what a file declares, and the printer omits what follows.
+
+use std::borrow::Cow;
+
+use crate::operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, rule};
+use crate::operators::{self, Base, Role, Signature};
+use crate::program::{EValue, ExecutionPlan, Instruction, Operator, Tensor, contiguous};
+
+/// What is known of a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Knowledge {
+    /// As the program states it.
+    Stated,
+    /// A tensor.
+    Tensor(TensorMeta),
+    /// An Int that an instruction writes.
+    Int(IntMeta),
+    /// Nothing: several instructions write it, or its own inference failed.
+    Nothing,
+}
+
+/// An operator of a method, with its rule.
+#[derive(Debug)]
+pub struct InferredOperator {
+    /// Name with overload.
+    pub name: String,
+    /// Arguments of the operator.
+    pub signature: Signature,
+    /// `None` if results of the operator are not inferred.
+    pub rule: Option<Rule>,
+}
+
+impl InferredOperator {
+    /// Returns the operator, if its arguments are known.
+    pub fn find(name: &str) -> Option<InferredOperator> {
+        let signature = operators::find(name)?;
+        Some(InferredOperator { name: name.to_owned(), signature, rule: rule(name) })
+    }
+
+    /// Returns the positions of the values that hold the results among `count` arguments of a call: the outs, or the returned value.
+    pub fn results(&self, count: usize) -> std::ops::Range<usize> {
+        let ins = self.signature.ins().count();
+        match self.signature.outs().count() {
+            0 => ins..(ins + usize::from(self.signature.result.is_some())).min(count).max(ins),
+            outs => ins..(ins + outs).min(count).max(ins),
+        }
+    }
+}
+
+/// Returns the operators of a method by index; `None` for unknown ones.
+pub fn operators(plan: &ExecutionPlan) -> Vec<Option<InferredOperator>> {
+    let find = |operator: &Operator| InferredOperator::find(&operator.full_name()?);
+    plan.operators.iter().flatten().map(find).collect()
+}
+
+/// The state of the inference: what is known of each value.
+#[derive(Debug)]
+pub struct Inference {
+    known: Vec<Knowledge>,
+    /// Numbers of the instructions that write each value, up to 2.
+    writes: Vec<u8>,
+}
+
+impl Inference {
+    /// Begins the inference of a method with what it states. Numbers that instructions write are unknown until then.
+    pub fn new(plan: &ExecutionPlan, operators: &[Option<InferredOperator>]) -> Inference {
+        let count = plan.values().len();
+        let mut inference = Inference { known: vec![Knowledge::Stated; count], writes: vec![0; count] };
+        for instruction in plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()) {
+            let args = instruction.args();
+            let called = instruction.operator().and_then(|index| find(operators, index));
+            let written = match (instruction, called) {
+                (Instruction::KernelCall { .. }, Some(called)) => {
+                    args.get(called.results(args.len())).unwrap_or_default()
+                }
+                (Instruction::MoveCall { move_to, .. }, _) => std::slice::from_ref(move_to),
+                // Arguments of unknown operators and of delegates may be written.
+                (Instruction::KernelCall { .. } | Instruction::DelegateCall { .. }, _) => args,
+                (Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. }, _) => &[],
+            };
+            for index in written.iter().filter_map(|value| usize::try_from(*value).ok()) {
+                if let Some(writes) = inference.writes.get_mut(index) {
+                    *writes = writes.saturating_add(1);
+                }
+            }
+        }
+        for (index, value) in plan.values().iter().enumerate() {
+            let is_number = matches!(value, EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_));
+            if is_number && inference.writes[index] > 0 {
+                inference.known[index] = Knowledge::Nothing;
+            }
+        }
+        inference
+    }
+
+    /// Returns what is known of a value beyond what the program states.
+    pub fn known(&self, value: usize) -> &Knowledge {
+        &self.known[value]
+    }
+
+    /// Records what is known of a value from here on.
+    pub fn record(&mut self, value: usize, knowledge: Knowledge) {
+        self.known[value] = knowledge;
+    }
+
+    /// Infers the results of a call from its arguments.
+    ///
+    /// # Errors
+    /// See [`InferenceError`].
+    pub fn call(
+        &self,
+        values: &[EValue],
+        operator: &InferredOperator,
+        args: &[i32],
+    ) -> Result<Vec<ResultMeta>, InferenceError> {
+        let Some(rule) = operator.rule else { return Err(InferenceError::UnknownOperator) };
+        let ins = operator.signature.args.iter().zip(args).filter(|(arg, _)| arg.role != Role::Out);
+        let arguments: Vec<Argument<'_>> = ins.map(|(_, value)| self.argument(values, *value)).collect();
+        rule(&Call::new(&operator.signature, &arguments))
+    }
+
+    /// Records the results of a call, for the calls after it: sizes that depend on dynamic ones, and numbers.
+    pub fn record_results(
+        &mut self,
+        values: &[EValue],
+        operator: &InferredOperator,
+        args: &[i32],
+        results: &[ResultMeta],
+    ) {
+        for (value, meta) in tensors(values, operator, args, results) {
+            self.record_tensor(values, value, meta);
+        }
+        let places = args.get(operator.results(args.len())).unwrap_or_default();
+        for (place, result) in places.iter().zip(results) {
+            let index = usize::try_from(*place).ok().filter(|index| self.writes.get(*index) == Some(&1));
+            if let (ResultMeta::Int(int), Some(index)) = (result, index) {
+                self.known[index] = Knowledge::Int(*int);
+            }
+        }
+    }
+
+    /// Records which dimensions of a tensor are dynamic: the program states it of the tensor as a whole only.
+    fn record_tensor(&mut self, values: &[EValue], index: usize, meta: &TensorMeta) {
+        if let EValue::Tensor(tensor) = &values[index]
+            && difference(tensor, meta).is_none()
+        {
+            self.known[index] = Knowledge::Tensor(meta.clone());
+        }
+    }
+
+    /// Returns the properties of a tensor; `None` if it is no tensor, or they are unknown.
+    pub fn tensor<'a>(&'a self, values: &'a [EValue], value: i32) -> Option<Cow<'a, TensorMeta>> {
+        let index = usize::try_from(value).ok()?;
+        match (self.known.get(index)?, &values[index]) {
+            (Knowledge::Tensor(meta), _) => Some(Cow::Borrowed(meta)),
+            (Knowledge::Stated, EValue::Tensor(tensor)) => stated(tensor).map(Cow::Owned),
+            _ => None,
+        }
+    }
+
+    fn argument<'a>(&'a self, values: &'a [EValue], value: i32) -> Argument<'a> {
+        let index = usize::try_from(value).ok().filter(|index| *index < values.len());
+        let Some(index) = index else { return Argument::Unknown };
+        match (&self.known[index], &values[index]) {
+            (Knowledge::Tensor(meta), _) => Argument::Tensor(Cow::Borrowed(meta)),
+            (Knowledge::Int(int), _) => Argument::Int(*int),
+            (Knowledge::Nothing, _) => Argument::Unknown,
+            (Knowledge::Stated, EValue::Null) => Argument::Null,
+            (Knowledge::Stated, EValue::Int(int)) => Argument::Int(IntMeta::Exact(*int)),
+            (Knowledge::Stated, EValue::Bool(value)) => Argument::Bool(*value),
+            (Knowledge::Stated, EValue::Double(value)) => Argument::Double(*value),
+            (Knowledge::Stated, EValue::String(text)) => Argument::Str(text.as_deref().unwrap_or_default()),
+            (Knowledge::Stated, EValue::Tensor(tensor)) => {
+                stated(tensor).map_or(Argument::Unknown, |meta| Argument::Tensor(Cow::Owned(meta)))
+            }
+            (Knowledge::Stated, EValue::IntList(items)) => {
+                Argument::Ints(items.iter().flatten().map(|item| self.int(values, *item)).collect())
+            }
+            (Knowledge::Stated, EValue::DoubleList(items)) => Argument::Doubles(items.as_deref().unwrap_or_default()),
+            (Knowledge::Stated, EValue::BoolList(items)) => Argument::Bools(items.as_deref().unwrap_or_default()),
+            (Knowledge::Stated, EValue::TensorList(items) | EValue::OptionalTensorList(items)) => {
+                let metas = items.iter().flatten().map(|item| match item {
+                    -1 => Some(None),
+                    item => self.tensor(values, *item).map(Some),
+                });
+                metas.collect::<Option<_>>().map_or(Argument::Unknown, Argument::Tensors)
+            }
+        }
+    }
+
+    /// Returns the item of a list of Ints.
+    fn int(&self, values: &[EValue], item: i64) -> IntMeta {
+        let index = usize::try_from(item).ok().filter(|index| *index < values.len());
+        match index.map(|index| (&self.known[index], &values[index])) {
+            Some((Knowledge::Int(int), _)) => *int,
+            Some((Knowledge::Stated, EValue::Int(int))) => IntMeta::Exact(*int),
+            Some(_) | None => IntMeta::Unknown,
+        }
+    }
+}
+
+/// Returns the operator with an index.
+pub fn find(operators: &[Option<InferredOperator>], index: i32) -> Option<&InferredOperator> {
+    operators.get(usize::try_from(index).ok()?)?.as_ref()
+}
+
+/// Returns the properties that a tensor states; `None` if its sizes are absent or negative, or its dim_order is of another rank. Which
+/// dimensions of a dynamic tensor are dynamic is not stated: all that may be, since those of size 0 and 1 never are.
+pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
+    let dynamic = tensor.shape_dynamism != 0;
+    let sizes = tensor.sizes.as_deref()?;
+    let order = tensor.dim_order.as_deref().map_or_else(|| contiguous(sizes.len()).into_owned(), <[u8]>::to_vec);
+    if order.len() != sizes.len() || sizes.iter().any(|size| *size < 0) {
+        return None;
+    }
+    let dim = |size: &i32| Dim { size: (*size).into(), dynamic: dynamic && *size > 1 };
+    Some(TensorMeta { scalar_type: tensor.scalar_type, sizes: sizes.iter().map(dim).collect(), dim_order: order })
+}
+
+/// Returns the tensors among the results of a call, with their values.
+pub fn tensors<'r>(
+    values: &[EValue],
+    operator: &InferredOperator,
+    args: &[i32],
+    results: &'r [ResultMeta],
+) -> Vec<(usize, &'r TensorMeta)> {
+    let is_value = |value: &i32| usize::try_from(*value).ok().filter(|index| *index < values.len());
+    let places = args.get(operator.results(args.len())).unwrap_or_default();
+    let mut tensors = Vec::with_capacity(results.len());
+    for (place, result) in places.iter().zip(results) {
+        let Some(index) = is_value(place) else { continue };
+        match result {
+            ResultMeta::Tensor(meta) => tensors.push((index, meta)),
+            ResultMeta::Tensors(metas) => {
+                let items = values[index].as_tensors().iter().zip(metas);
+                tensors.extend(items.filter_map(|(item, meta)| Some((is_value(item)?, meta))));
+            }
+            ResultMeta::Int(_) | ResultMeta::Scalar => {}
+        }
+    }
+    tensors
+}
+
+/// A property in which a tensor differs from what is inferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// Another element type.
+    ScalarType,
+    /// Other sizes.
+    Sizes,
+    /// Another order of dimensions.
+    DimOrder,
+    /// Static where dynamic is inferred, or the reverse.
+    Dynamism,
+}
+
+/// Returns the first property in which a tensor differs from what is inferred.
+pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> {
+    let sizes = tensor.sizes.as_deref().unwrap_or_default();
+    let dynamic = inferred.sizes.iter().any(|dim| dim.dynamic);
+    match () {
+        () if tensor.scalar_type != inferred.scalar_type => Some(Difference::ScalarType),
+        () if !sizes.iter().map(|size| i64::from(*size)).eq(inferred.sizes.iter().map(|dim| dim.size)) => {
+            Some(Difference::Sizes)
+        }
+        () if tensor.dim_order.as_deref().unwrap_or_default() != inferred.dim_order => Some(Difference::DimOrder),
+        () if tensor.shape_dynamism != i8::from(dynamic) => Some(Difference::Dynamism),
+        () => None,
+    }
+}
+
+/// A property of a result that cannot come out of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mismatch {
+    /// The element type.
+    ScalarType,
+    /// The sizes.
+    Sizes,
+}
+
+/// Returns the property of a declared result that the call of an operator cannot give it, so that the kernel fails: another element type,
+/// or sizes to which a tensor of this dynamism is not resized. Larger upper bounds are possible.
+pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, _operator: &str) -> Option<Mismatch> {
+    let sizes = tensor.sizes.as_deref()?;
+    if tensor.scalar_type != inferred.scalar_type {
+        return Some(Mismatch::ScalarType);
+    }
+    let fits = |(size, dim): (&i32, &Dim)| {
+        let size = i64::from(*size);
+        match (tensor.shape_dynamism, dim.dynamic) {
+            (0, false) => size == dim.size,
+            (0, true) => size <= dim.size,
+            (_, false) => size >= dim.size,
+            (_, true) => true,
+        }
+    };
+    let fit = sizes.len() == inferred.sizes.len() && sizes.iter().zip(&inferred.sizes).all(fits);
+    (!fit).then_some(Mismatch::Sizes)
+}
+
+/// Returns the value that the exporter writes for a result that is no tensor, before the operator replaces it; `None` for a tensor.
+pub fn placeholder(result: Base) -> Option<EValue> {
+    match result {
+        Base::Tensor => None,
+        Base::Bool => Some(EValue::Bool(false)),
+        Base::Float => Some(EValue::Double(0.0)),
+        Base::Scalar | Base::Int | Base::Str | Base::Dtype | Base::MemoryFormat => Some(EValue::Int(0)),
+    }
+}
