@@ -41,6 +41,11 @@ impl<'a> Call<'a> {
         self.invalid(argument, found.kind(), expected)
     }
 
+    /// Returns the name of an argument in the schema.
+    pub fn name(&self, at: usize) -> &str {
+        self.signature.args.get(at).map_or("", |arg| &arg.name)
+    }
+
     /// Returns an argument, if it is given; `None` for one with its default.
     fn arg(&self, at: usize) -> Option<&'a Argument<'a>> {
         self.args.get(at)

@@ -4,7 +4,9 @@
 //! the modules here; [`table`] names the rule of each operator, or the reason why its result depends on data. The results are those of
 //! torch's meta functions, which the exporter declares; `tests/inference.rs` compares them.
 
+mod broadcast;
 mod call;
+mod shape;
 mod table;
 
 use std::borrow::Cow;
