@@ -26,13 +26,20 @@ impl TensorMeta {
     }
 
     /// Returns the strides in elements that sizes and dim_order determine; a dimension of size 0 counts as 1, as in torch.
+    ///
+    /// The strides have this dim_order again: a dimension of size 1 before a smaller one that is further outside has the stride of the
+    /// next one that is further inside (sizes [1, 1, 4, 5] of dim_order [0, 2, 1, 3] are channels-last, of strides [20, 1, 5, 1]).
     pub fn strides(&self) -> Vec<i64> {
         let mut strides = vec![0; self.rank()];
-        let mut next: i64 = 1;
-        for &dim in self.dim_order.iter().rev() {
-            let Some(dim) = Some(usize::from(dim)).filter(|dim| *dim < self.rank()) else { continue };
-            strides[dim] = next;
-            next = next.saturating_mul(self.sizes[dim].size.max(1));
+        let (mut next, mut inner): (i64, i64) = (1, 1);
+        for (at, &dim) in self.dim_order.iter().enumerate().rev() {
+            let Some(size) = self.sizes.get(usize::from(dim)).map(|dim| dim.size) else { continue };
+            let outer = at.checked_sub(1).and_then(|at| self.dim_order.get(at));
+            let is_before_outer = size == 1 && outer.is_some_and(|outer| *outer > dim);
+            let stride = if is_before_outer { inner } else { next };
+            strides[usize::from(dim)] = stride;
+            inner = stride;
+            next = next.saturating_mul(size.max(1));
         }
         strides
     }
@@ -138,6 +145,12 @@ mod tests {
             assert_eq!(dim_order(&strides), order);
         }
         assert_eq!(dim_order(&[3, 1, 3, 3]), [0, 2, 3, 1]);
+        let one_channel = TensorMeta {
+            scalar_type: ScalarType::FLOAT,
+            sizes: [1, 1, 4, 5].map(Dim::fixed).to_vec(),
+            dim_order: vec![0, 2, 1, 3],
+        };
+        assert_eq!((one_channel.strides(), dim_order(&one_channel.strides())), (vec![20, 1, 5, 1], one_channel.dim_order));
         let huge = TensorMeta::contiguous(ScalarType::FLOAT, vec![Dim::fixed(i64::MAX); 3]);
         assert_eq!(huge.strides(), [i64::MAX, i64::MAX, 1]);
         let invalid = TensorMeta { dim_order: vec![9, 0], ..huge };
