@@ -6,6 +6,13 @@
 
 mod broadcast;
 mod call;
+mod creation;
+mod elementwise;
+mod entries_a;
+mod indexing;
+mod normalization;
+mod promotion;
+mod reduction;
 mod shape;
 mod table;
 
