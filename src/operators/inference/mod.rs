@@ -4,7 +4,16 @@
 //! the modules here; [`table`] names the rule of each operator, or the reason why its result depends on data. The results are those of
 //! torch's meta functions, which the exporter declares; `tests/inference.rs` compares them.
 
+mod broadcast;
 mod call;
+mod creation;
+mod elementwise;
+mod entries_a;
+mod indexing;
+mod normalization;
+mod promotion;
+mod reduction;
+mod shape;
 mod table;
 
 use std::borrow::Cow;
