@@ -173,6 +173,11 @@ impl ScalarType {
         usize::try_from(self.0).ok().and_then(|code| INFO.get(code))
     }
 
+    /// Returns true for types of floating point and complex numbers, whose tensors may require gradients.
+    pub(crate) fn is_differentiable(self) -> bool {
+        self.info().is_some_and(|info| matches!(info.encoding, Encoding::Float(_) | Encoding::Complex(_)))
+    }
+
     /// Parses a name of torch (`float32`, `torch.float32`, `half`, `long`, ...) or of the schema (`FLOAT`).
     pub fn parse(name: &str) -> Option<ScalarType> {
         let name = name.strip_prefix("torch.").unwrap_or(name);

@@ -879,11 +879,24 @@ impl Decoder {
         let sizes = fields.take(instruction::sizes);
         let action = match fields.alternatives()[..] {
             [] if label.is_some() && args.is_none() && out.is_none() && sizes.is_none() => None,
-            [instruction::view] => {
+            [key @ (instruction::view | instruction::value)] => {
                 for (what, node) in [("args", args.as_ref().map(|node| node.id)), ("stacktrace", stacktrace_at)] {
                     if let Some(at) = node {
-                        self.error(at, format!("`{what}` belong to an instruction, and a view is none"), "remove it");
+                        self.error(at, format!("`{what}` belong to an instruction, and `{key}` is none"), "remove it");
                     }
+                }
+                if key == instruction::value {
+                    for (what, at) in [("out", out.map(|node| node.id)), ("sizes", sizes.map(|node| node.id))] {
+                        if let Some(at) = at {
+                            self.error(at, format!("`{what}` does not belong to `value`"), "remove it");
+                        }
+                    }
+                    let node = fields.take(instruction::value)?;
+                    return Some(ParsedInstruction {
+                        label,
+                        stacktrace: None,
+                        action: Some(Action::Value(self.text(node, "the name of a value")?)),
+                    });
                 }
                 let base = fields.take(instruction::view).and_then(|node| self.text(node, "the name of a tensor"));
                 let Some(out) = out else {

@@ -122,7 +122,7 @@ pub struct Method<'a> {
     pub operators: Vec<Word<'a>>,
     /// Planned memory.
     pub memory: MethodMemory,
-    /// `requires_grad` of the tensors that do not state it.
+    /// True if constants require gradients unless they state otherwise, and results if an argument does.
     pub requires_grad: bool,
     /// Container metadata: `None` to compute it, `Some(None)` to leave it out.
     pub container_meta: Option<Option<ContainerMetadata>>,
@@ -307,6 +307,8 @@ pub enum Action<'a> {
         /// Sizes, unless they are declared.
         sizes: Option<At<Vec<i32>>>,
     },
+    /// Numbers a declared value; emits nothing.
+    Value(Word<'a>),
 }
 
 impl Action<'_> {
@@ -318,7 +320,7 @@ impl Action<'_> {
             | Action::Move { .. }
             | Action::JumpFalse { .. }
             | Action::Free(_) => true,
-            Action::View { .. } => false,
+            Action::View { .. } | Action::Value(_) => false,
         }
     }
 }

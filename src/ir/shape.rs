@@ -181,7 +181,7 @@ shapes! {
         delegates: Map(&Form::Shape(&DELEGATE)), "Delegates, by name.";
         operators: NAMES, "The operators in the order of the file's table; computed from the instructions.";
         memory: Form::Shape(&METHOD_MEMORY), "Planned memory; computed.";
-        requires_grad: Bool, "`requires_grad` of the tensors that do not state it; false.";
+        requires_grad: Bool, "true: constants of floating point numbers require gradients unless they state otherwise, and so do results if an argument does.";
         container_meta: Either(&[Form::Shape(&CONTAINER_META), Null]), "How containers were flattened; computed for inputs and outputs without containers, null omits it.";
         tests: List(&Form::Shape(&TEST)), "Inputs and expected outputs.";
     }
@@ -219,7 +219,7 @@ shapes! {
         optional_tensor_list: LITERALS, "An OptionalTensorList of names and null.";
         index: Int, "In `values`: the number of the value. Alone, in `args`: the value of that number, unchecked.";
     }
-    INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a view, which emits nothing; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free view] or [label] {
+    INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a view or a value, which emit nothing; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free view value] or [label] {
         kernel: Text, "Operator with overload: aten::add.out.";
         args: LITERALS, "Arguments: names, literals, {index: 3}.";
         out: Either(&[Text, NAMES]), "What the operator writes, or the view; with it the stack is completed by the operator's schema. Names that are not declared become tensors.";
@@ -229,6 +229,7 @@ shapes! {
         free: LITERAL, "Frees a tensor's memory.";
         view: Text, "The tensor whose memory `out` shares from here on, with other sizes.";
         sizes: INTS, "With view: size of each dimension, of which one may be -1.";
+        value: Text, "A value under `values` that is numbered here, not in front of all instructions.";
         label: Text, "Name of this position, for jumps.";
         stacktrace: FRAMES, "Source of the instruction.";
     }
@@ -356,9 +357,9 @@ shapes! {
     }
 }
 
-// The alternatives of an instruction are the keys of the table of instructions, and `view`.
+// The alternatives of an instruction are the keys of the table of instructions, `view` and `value`.
 const _: () = {
-    assert!(INSTRUCTION.one_of.len() == INSTRUCTION_KEYS.len() + 1);
+    assert!(INSTRUCTION.one_of.len() == INSTRUCTION_KEYS.len() + 2);
     let mut row = 0;
     while row < INSTRUCTION_KEYS.len() {
         let (mut position, mut found) = (0, false);

@@ -38,6 +38,8 @@ pub struct Hints {
 /// Printer of a method.
 pub struct MethodPrinter<'p> {
     plan: &'p ExecutionPlan,
+    /// The instructions of all chains.
+    sequence: Vec<&'p Instruction>,
     program: &'p Program,
     hints: Hints,
     /// `true` if payloads of delegates are inline by default.
@@ -46,12 +48,18 @@ pub struct MethodPrinter<'p> {
     inlined: Vec<bool>,
     uses: Uses,
     views: Vec<Option<View>>,
+    /// The last value that is numbered in front of the instructions.
+    upfront: Option<usize>,
+    /// Views and numbered values in front of each instruction, and behind the last one.
+    positions: Vec<Vec<usize>>,
     /// Properties of results that assembling infers.
     inferred: Vec<Option<TensorMeta>>,
     /// Arguments of calls whose results or arguments contradict the inference: these calls are printed as they stand.
     contradictory: HashSet<&'p [i32]>,
-    /// `requires_grad` of most tensors.
-    requires_grad: bool,
+    /// `requires_grad` of each value as assembling computes it.
+    requires_grad: Vec<bool>,
+    /// The method states `requires_grad: true`.
+    with_gradients: bool,
     /// Constants that have their data as a whole, if others have the first bytes only.
     bases: HashMap<BlobId, usize>,
     signatures: Vec<Option<Signature>>,
@@ -70,9 +78,9 @@ impl<'p> MethodPrinter<'p> {
         let operators: Vec<String> =
             plan.operators.iter().flatten().map(|operator| operator.full_name().unwrap_or_default()).collect();
         let signatures = operators.iter().map(|name| operators::find(name)).collect();
-        let with_grad = plan.tensors().filter(|(_, tensor)| tensor.requires_grad).count();
         let mut printer = MethodPrinter {
             plan,
+            sequence: plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()).collect(),
             program,
             hints,
             delegates_inline,
@@ -80,14 +88,17 @@ impl<'p> MethodPrinter<'p> {
             inlined: vec![false; count],
             uses: Uses {
                 first: vec![None; count],
-                owned: Vec::new(),
+                least: Vec::new(),
                 produced: vec![false; count],
                 is_input: vec![false; count],
             },
             views: vec![None; count],
+            upfront: None,
+            positions: Vec::new(),
             inferred: vec![None; count],
             contradictory: HashSet::new(),
-            requires_grad: 2 * with_grad > plan.tensors().count(),
+            requires_grad: vec![false; count],
+            with_gradients: false,
             bases: bases(program, plan),
             signatures,
             operators,
@@ -104,6 +115,8 @@ impl<'p> MethodPrinter<'p> {
             printer.find_literals();
             printer.find_owned();
             printer.views = views::find(plan, &printer.uses);
+            printer.find_gradients();
+            printer.find_positions();
         }
         printer.find_names();
         printer
@@ -139,9 +152,9 @@ impl<'p> MethodPrinter<'p> {
     }
 
     /// Splits the arguments of a kernel call into inputs and outs.
-    pub(super) fn call<'c>(&self, op_index: i32, args: &'c [i32]) -> CallForm<'c> {
+    pub(super) fn call<'c>(&'c self, op_index: i32, args: &'c [i32]) -> CallForm<'c> {
         let signature = self.signature(op_index);
-        let whole = CallForm { ins: args, outs: &[], list: None };
+        let whole = CallForm { ins: args, outs: &[], lists: &[] };
         if self.hints.everything || self.contradictory.contains(args) {
             return whole;
         }
@@ -151,26 +164,35 @@ impl<'p> MethodPrinter<'p> {
             let out_variant = name.is_some_and(|name| name.rsplit_once('.').is_some_and(|(_, o)| o.ends_with("out")));
             return match args {
                 [ins @ .., out, again] if out_variant && out == again => {
-                    CallForm { ins, outs: &args[ins.len()..=ins.len()], list: None }
+                    CallForm { ins, outs: &args[ins.len()..=ins.len()], lists: &[] }
                 }
                 _ => whole,
             };
         };
         let (ins, outs) = (signature.ins().count(), signature.outs().count());
         if signature.outs().any(|out| out.kind.list) {
-            return whole;
+            let tensors = |list: i32| match self.value(list) {
+                Some(EValue::TensorList(Some(items))) => Some(&items[..]),
+                _ => None,
+            };
+            return match args[ins.min(args.len())..] {
+                [list, again] if list != again && tensors(list).is_some() && tensors(list) == tensors(again) => {
+                    CallForm { ins: &args[..ins], outs: tensors(list).unwrap_or_default(), lists: &args[ins..] }
+                }
+                _ => whole,
+            };
         }
         match outs {
             0 if signature.result.is_some() && args.len() == ins + 1 => {
-                CallForm { ins: &args[..ins], outs: &args[ins..], list: None }
+                CallForm { ins: &args[..ins], outs: &args[ins..], lists: &[] }
             }
             1 if args.len() == ins + 2 && args[ins] == args[ins + 1] => {
-                CallForm { ins: &args[..ins], outs: &args[ins..=ins], list: None }
+                CallForm { ins: &args[..ins], outs: &args[ins..=ins], lists: &[] }
             }
             2.. if args.len() == ins + outs + 1 => {
-                let (outs, list) = (&args[ins..ins + outs], args[ins + outs]);
-                let is_list = matches!(self.value(list), Some(EValue::TensorList(Some(items))) if items == outs);
-                if is_list { CallForm { ins: &args[..ins], outs, list: Some(list) } } else { whole }
+                let (outs, list) = args[ins..].split_at(outs);
+                let is_list = matches!(self.value(list[0]), Some(EValue::TensorList(Some(items))) if items == outs);
+                if is_list { CallForm { ins: &args[..ins], outs, lists: list } } else { whole }
             }
             _ => whole,
         }
@@ -190,12 +212,15 @@ impl<'p> MethodPrinter<'p> {
                 }
             }
         };
+        let last_input = self.plan.inputs.iter().flatten().max().copied().unwrap_or(-1);
         for (number, instruction) in self.instructions().enumerate() {
             let operator = instruction.operator().and_then(|operator| self.signature(operator));
             let known = operator.map(|signature| &signature.args);
             for (position, arg) in instruction.args().iter().enumerate() {
                 let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
-                let written = role.is_none_or(|role| role == Role::Out);
+                // A delegate does not write what is numbered before an input: constants and state.
+                let is_before = matches!(instruction, Instruction::DelegateCall { .. }) && *arg < last_input;
+                let written = role.is_none_or(|role| role == Role::Out) && !is_before;
                 visit(*arg, number, written);
                 let items = self.value(*arg).map_or(&[][..], EValue::as_tensors);
                 items.iter().for_each(|item| visit(*item, number, written));
@@ -250,14 +275,92 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    /// Finds the values that are numbered at each instruction: those that it produces, and literals.
+    /// Computes `requires_grad` as assembling does if the method states it, and whether that is shorter.
+    fn find_gradients(&mut self) {
+        let values = self.plan.values();
+        let stated = |index: usize| values[index].as_tensor().is_some_and(|tensor| tensor.requires_grad);
+        let mut computed = vec![false; values.len()];
+        for (index, tensor) in self.plan.tensors() {
+            let is_constant = matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None;
+            computed[index] = is_constant && tensor.scalar_type.is_differentiable();
+        }
+        for instruction in self.instructions() {
+            let args = instruction.args();
+            let (ins, outs) = match instruction {
+                Instruction::KernelCall { op_index, .. } if self.signature(*op_index).is_some() => {
+                    let call = self.call(*op_index, args);
+                    (call.ins.to_vec(), call.outs.to_vec())
+                }
+                Instruction::MoveCall { move_from, move_to } => (vec![*move_from], vec![*move_to]),
+                Instruction::KernelCall { .. }
+                | Instruction::DelegateCall { .. }
+                | Instruction::JumpFalseCall { .. }
+                | Instruction::FreeCall { .. } => continue,
+            };
+            let name = instruction.operator().and_then(|operator| self.operator(operator)).unwrap_or_default();
+            for out in outs.into_iter().filter_map(|out| usize::try_from(out).ok()) {
+                if let Some(tensor) = values.get(out).and_then(EValue::as_tensor) {
+                    computed[out] = inference::requires_grad(values, name, &ins, tensor.scalar_type);
+                }
+            }
+        }
+        for (index, view) in self.views.iter().enumerate() {
+            if let Some(View { base, .. }) = view {
+                computed[index] = stated(*base);
+            }
+        }
+        let tensors = || self.plan.tensors().map(|(index, _)| index);
+        let exceptions = tensors().filter(|index| stated(*index) != computed[*index]).count();
+        self.with_gradients = exceptions + 1 < tensors().filter(|index| stated(*index)).count();
+        if self.with_gradients {
+            self.requires_grad = computed;
+        }
+    }
+
+    /// Finds the positions of views, and of values that are numbered among the instructions.
+    fn find_positions(&mut self) {
+        self.positions = vec![Vec::new(); self.uses.least.len() + 1];
+        let is_upfront = |index: &usize| {
+            !self.uses.produced[*index]
+                && !self.inlined[*index]
+                && self.views[*index].is_none()
+                && !self.hints.numbers.contains(index)
+        };
+        self.upfront = (0..self.views.len()).rev().find(is_upfront);
+        for index in 0..self.views.len() {
+            let position = match self.views[index] {
+                Some(view) => Some(view.position),
+                None => self.numbered_at(index),
+            };
+            if let Some(at) = position.and_then(|position| self.positions.get_mut(position)) {
+                at.push(index);
+            }
+        }
+    }
+
+    /// Returns the position of an entry that numbers a value whose index the YAML must state; `None` if there is none.
+    fn numbered_at(&self, index: usize) -> Option<usize> {
+        if !self.hints.numbers.contains(&index) || self.views[index].is_some() || self.inlined[index] {
+            return None;
+        }
+        let position = views::numbered_before(&self.uses, index);
+        let after_all = self.upfront.is_none_or(|upfront| upfront < index);
+        let in_time = self.uses.first[index].is_none_or(|first| position <= first);
+        (after_all && in_time).then_some(position)
+    }
+
+    /// Returns `true` if the YAML states the index of a value.
+    fn is_numbered(&self, index: usize) -> bool {
+        self.hints.numbers.contains(&index) && self.numbered_at(index).is_none()
+    }
+
+    /// Finds the smallest values that the instructions number: those that they produce, and literals.
     fn find_owned(&mut self) {
-        self.uses.owned = vec![Vec::new(); self.instructions().count()];
+        let mut least = vec![usize::MAX; self.instructions().count()];
         for (index, first) in self.uses.first.iter().enumerate() {
-            if let Some(first) = first
-                && (self.uses.produced[index] || self.inlined[index])
-            {
-                self.uses.owned[*first].push(index);
+            let is_numbered = self.uses.produced[index] || self.inlined[index];
+            if let Some(first) = first.filter(|_| is_numbered && !self.hints.numbers.contains(&index)) {
+                least[first] = least[first].min(index);
             }
         }
         // Items of a list of integers are used by the list only.
@@ -266,9 +369,13 @@ impl<'p> MethodPrinter<'p> {
                 let Some(EValue::IntList(Some(items))) = self.value(*arg) else { continue };
                 let items = items.iter().filter_map(|item| usize::try_from(*item).ok());
                 let literals = items.filter(|item| self.inlined.get(*item) == Some(&true));
-                self.uses.owned[number].extend(literals);
+                least[number] = literals.fold(least[number], usize::min);
             }
         }
+        for number in (1..least.len()).rev() {
+            least[number - 1] = least[number - 1].min(least[number]);
+        }
+        self.uses.least = least;
     }
 
     /// Finds the literals with a single use, as an argument, which are printed there.
@@ -306,6 +413,15 @@ impl<'p> MethodPrinter<'p> {
         let both = self.plan.inputs.iter().chain(&self.plan.outputs).flatten();
         both.for_each(|index| count_use((*index).into()));
         let mut implied = vec![false; count];
+        for output in self.plan.outputs.iter().flatten() {
+            let is_number = matches!(
+                self.value(*output),
+                Some(EValue::Int(_) | EValue::Bool(_) | EValue::Null | EValue::Double(_) | EValue::String(Some(_)))
+            );
+            if let (true, Ok(output)) = (is_number, usize::try_from(*output)) {
+                as_argument[output] = true;
+            }
+        }
         let mut mark = |index: &i32| {
             if let Some(marked) = usize::try_from(*index).ok().and_then(|index| as_argument.get_mut(index)) {
                 *marked = true;
@@ -314,10 +430,10 @@ impl<'p> MethodPrinter<'p> {
         for instruction in self.instructions() {
             if let Instruction::KernelCall { op_index, args } = instruction {
                 let call = self.call(*op_index, args.as_deref().unwrap_or_default());
-                let used = call.ins.iter().chain(call.outs).copied().chain(call.list);
-                used.for_each(|index| count_use(index.into()));
+                let used = call.ins.iter().chain(call.outs).chain(call.lists);
+                used.for_each(|index| count_use((*index).into()));
                 call.ins.iter().for_each(&mut mark);
-                call.list.into_iter().for_each(|list| implied[list as usize] = true);
+                call.lists.iter().for_each(|list| implied[*list as usize] = true);
                 continue;
             }
             for arg in instruction.args() {
@@ -457,7 +573,7 @@ impl<'p> MethodPrinter<'p> {
                 | EValue::TensorList(_)
                 | EValue::OptionalTensorList(_) => false,
             };
-            let numbered = self.hints.everything || self.hints.numbers.contains(&index);
+            let numbered = self.hints.everything || self.is_numbered(index);
             if !numbered && self.is_implied(index, value) {
                 continue;
             }
@@ -490,9 +606,10 @@ impl<'p> MethodPrinter<'p> {
             out.push('\n');
         }
         out.push_str("    outputs: ");
-        self.references(self.plan.outputs.as_deref().unwrap_or_default(), out);
+        let outputs = self.plan.outputs.as_deref().unwrap_or_default();
+        yaml::list(out, outputs, |output, out| self.argument(*output, None, out));
         out.push('\n');
-        if self.requires_grad {
+        if self.with_gradients {
             out.push_str("    requires_grad: true\n");
         }
         self.container_meta(out);
@@ -584,7 +701,7 @@ impl<'p> MethodPrinter<'p> {
             && stacktraces(chain).is_none()
         {
             if chain.instructions.as_ref().is_some_and(|list| !list.is_empty())
-                || self.views.iter().any(Option::is_some)
+                || self.positions.iter().any(|at| !at.is_empty())
             {
                 out.push_str("    instructions:\n");
                 self.chain(chain, 0, true, "      ", out);
@@ -613,11 +730,14 @@ impl<'p> MethodPrinter<'p> {
 
     /// Appends the views in front of an instruction of the method, or behind the last one.
     fn views_before(&self, position: usize, indent: &str, out: &mut String) {
-        for (index, view) in self.views.iter().enumerate() {
-            let (Some(View { base, position: of }), Some(name)) = (view, &self.names[index]) else { continue };
-            if *of != position {
+        for (index, view) in
+            self.positions.get(position).into_iter().flatten().map(|index| (*index, &self.views[*index]))
+        {
+            let Some(name) = &self.names[index] else { continue };
+            let Some(View { base, .. }) = view else {
+                let _ = writeln!(out, "{indent}- {{value: {}}}", yaml::text(name));
                 continue;
-            }
+            };
             let Some(tensor) = self.plan.values()[index].as_tensor() else { continue };
             let _ = write!(out, "{indent}- ");
             let mut fields = FlowMap::new(out);
@@ -864,7 +984,7 @@ impl<'p> MethodPrinter<'p> {
             let value = (attribute.get)(tensor);
             let default = match attribute.key {
                 "dynamism" => i32::from(is_dynamic),
-                "requires_grad" => i32::from(self.requires_grad),
+                "requires_grad" => i32::from(self.requires_grad[index]),
                 _ => 0,
             };
             if value == default {
@@ -946,7 +1066,7 @@ impl<'p> MethodPrinter<'p> {
     /// Returns `true` if instructions declare the value as it is: a view, or a number that an operator returns.
     fn is_implied(&self, index: usize, value: &EValue) -> bool {
         let written = || {
-            let instruction = self.instructions().nth(self.uses.first[index]?)?;
+            let instruction = self.sequence.get(self.uses.first[index]?)?;
             let Instruction::KernelCall { op_index, args } = instruction else { return None };
             let call = self.call(*op_index, args.as_deref().unwrap_or_default());
             call.outs.contains(&(index as i32)).then(|| self.signature(*op_index)?.result).flatten()
@@ -979,9 +1099,8 @@ impl<'p> MethodPrinter<'p> {
         base.is_none_or(|base| base.scalar_type != tensor.scalar_type)
             || tensor.dim_order.as_deref() != Some(&*contiguous(rank))
             || tensor.extra_tensor_info.is_some()
-            || tensor.requires_grad != self.requires_grad
+            || tensor.requires_grad != self.requires_grad[index]
             || tensor.shape_dynamism != 0
-            || self.hints.numbers.contains(&index)
     }
 }
 
@@ -1009,8 +1128,8 @@ fn bases(program: &Program, plan: &ExecutionPlan) -> HashMap<BlobId, usize> {
 pub(super) struct CallForm<'c> {
     pub(super) ins: &'c [i32],
     pub(super) outs: &'c [i32],
-    /// Value of the list of several outs, which is not printed.
-    pub(super) list: Option<i32>,
+    /// Values of the lists of several outs, which are not printed.
+    pub(super) lists: &'c [i32],
 }
 
 fn fallback(value: &EValue) -> &'static str {

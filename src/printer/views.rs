@@ -19,8 +19,8 @@ pub struct View {
 pub struct Uses {
     /// Instruction that uses each value first; `None` for an unused value.
     pub first: Vec<Option<usize>>,
-    /// Values that each instruction is the first to use.
-    pub owned: Vec<Vec<usize>>,
+    /// Smallest value that each instruction or one behind it numbers.
+    pub least: Vec<usize>,
     /// `true` for values that their first use writes.
     pub produced: Vec<bool>,
     /// `true` for inputs.
@@ -44,7 +44,7 @@ pub fn find(plan: &ExecutionPlan, uses: &Uses) -> Vec<Option<View>> {
                 if is_candidate(index)
                     && let Some(base) = base_in_memory(plan, others, index, tensor, uses)
                 {
-                    views[index] = Some(View { base, position: position(plan, uses, base, index) });
+                    views[index] = Some(View { base, position: position(uses, base, index) });
                     continue;
                 }
                 others.push(index);
@@ -56,7 +56,7 @@ pub fn find(plan: &ExecutionPlan, uses: &Uses) -> Vec<Option<View>> {
                 let base = *constants.entry(*blob).or_insert(index);
                 let is_same = plan.values()[base].as_tensor().and_then(Tensor::nbytes) == tensor.nbytes();
                 if base != index && is_same && last_input.is_some_and(|last| last < index) {
-                    views[index] = Some(View { base, position: position(plan, uses, base, index) });
+                    views[index] = Some(View { base, position: position(uses, base, index) });
                 }
             }
             (Memory::None | Memory::Auto { .. } | Memory::View { .. }, _) => {}
@@ -88,11 +88,14 @@ fn base_in_memory(plan: &ExecutionPlan, others: &[usize], index: usize, tensor: 
 }
 
 /// Returns the number of instructions in front of a view: those that number a value before it.
-fn position(plan: &ExecutionPlan, uses: &Uses, base: usize, index: usize) -> usize {
-    let last = plan.values().len();
-    let numbers_before = |owned: &Vec<usize>| owned.iter().min().copied().unwrap_or(last) < index;
-    let after = uses.owned.iter().rposition(numbers_before).map_or(0, |last| last + 1);
+fn position(uses: &Uses, base: usize, index: usize) -> usize {
+    let after = numbered_before(uses, index);
     let written = if uses.produced[base] { uses.first[base].map_or(0, |write| write + 1) } else { 0 };
-    let limit = uses.first[index].unwrap_or(uses.owned.len());
+    let limit = uses.first[index].unwrap_or(uses.least.len());
     after.max(written).min(limit)
+}
+
+/// Returns the number of instructions up to the last one that numbers a value before `index`.
+pub fn numbered_before(uses: &Uses, index: usize) -> usize {
+    uses.least.partition_point(|least| *least < index)
 }

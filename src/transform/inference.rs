@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use crate::format::ScalarType;
 use crate::operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, rule};
 use crate::operators::{self, Base, Role, Signature};
 use crate::program::{EValue, ExecutionPlan, Instruction, Operator, Tensor, contiguous};
@@ -270,6 +271,20 @@ pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> 
         () if tensor.shape_dynamism != i8::from(dynamic) => Some(Difference::Dynamism),
         () => None,
     }
+}
+
+/// Operators whose results do not require gradients although an argument does.
+const WITHOUT_GRADIENT: &[&str] =
+    &["aten::empty_like.out", "aten::full_like.out", "aten::ones_like.out", "aten::zeros_like.out"];
+
+/// Returns true if the results of a call require gradients in torch: an argument does, and they are floating point numbers.
+pub fn requires_grad(values: &[EValue], operator: &str, ins: &[i32], scalar_type: ScalarType) -> bool {
+    let value = |index: i32| usize::try_from(index).ok().and_then(|index| values.get(index));
+    let tensor = |index: i32| value(index).and_then(EValue::as_tensor).is_some_and(|tensor| tensor.requires_grad);
+    let requires = |index: &i32| {
+        tensor(*index) || value(*index).is_some_and(|list| list.as_tensors().iter().any(|item| tensor(*item)))
+    };
+    scalar_type.is_differentiable() && !WITHOUT_GRADIENT.contains(&operator) && ins.iter().any(requires)
 }
 
 /// A property of a result that cannot come out of a call.

@@ -38,6 +38,7 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
             }
             Action::Kernel { out: None, .. }
             | Action::View { .. }
+            | Action::Value(_)
             | Action::Move { .. }
             | Action::Delegate { .. }
             | Action::JumpFalse { .. }

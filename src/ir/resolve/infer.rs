@@ -22,6 +22,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             return;
         }
+        let numbers = self.declared.iter().enumerate();
+        self.declarations = numbers.filter_map(|(declaration, known)| Some((known.number?, declaration))).collect();
         let operators = inference::operators(plan);
         let mut inference = Inference::new(plan, &operators);
         for value in self.unfinished.keys() {
@@ -43,6 +45,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     self.finish_views(&mut pass, &mut values, &[*move_from]);
                     if let Some(meta) = pass.inference.tensor(&values, *move_from).map(std::borrow::Cow::into_owned) {
                         self.finish(&mut pass, &mut values, *move_to, &meta);
+                    }
+                    let from = usize::try_from(*move_from).ok().and_then(|from| values.get(from));
+                    let required = from.and_then(EValue::as_tensor).is_some_and(|from| from.requires_grad);
+                    if let (true, Ok(to)) = (self.method.requires_grad && required, usize::try_from(*move_to)) {
+                        self.set_requires_grad(&mut values, to, true);
                     }
                 }
                 Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
@@ -86,6 +93,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         for (value, meta) in inference::tensors(values, operator, args, &results) {
             self.complete(pass, values, value as i32, meta, operator, args, action);
         }
+        if self.method.requires_grad {
+            let ins = &args[..operator.results(args.len()).start.min(args.len())];
+            for (value, meta) in inference::tensors(values, operator, args, &results) {
+                let required = inference::requires_grad(values, &operator.name, ins, meta.scalar_type);
+                self.set_requires_grad(values, value, required);
+            }
+        }
         pass.inference.record_results(values, operator, args, &results);
     }
 
@@ -123,7 +137,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Returns the declaration of a value.
     fn declaration_of_value(&self, value: i32) -> Option<usize> {
-        self.declared.iter().position(|declared| declared.number == Some(value))
+        self.declarations.get(&value).copied()
     }
 
     #[expect(clippy::too_many_arguments, reason = "a message that names the result and the arguments")]
@@ -238,6 +252,17 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         self.error(name.id, message, "declare it under `values` with `tensor` and `sizes`");
     }
 
+    /// Sets `requires_grad` of a tensor, unless it is stated.
+    fn set_requires_grad(&self, values: &mut [EValue], value: usize, required: bool) {
+        let declaration = self.declaration_of_value(value as i32).map(|declaration| &self.values[declaration].value);
+        if let Some(Declared::Tensor(written)) = declaration
+            && !is_stated(written, "requires_grad")
+            && let Some(EValue::Tensor(tensor)) = values.get_mut(value)
+        {
+            tensor.requires_grad = required;
+        }
+    }
+
     /// Completes a tensor with what is inferred.
     fn finish(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: i32, meta: &TensorMeta) {
         let Some(key) = u32::try_from(value).ok().filter(|key| self.unfinished.contains_key(key)) else { return };
@@ -263,8 +288,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 return;
             }
             tensor.sizes = Some(sizes.into());
-            let is_stated = |key: &str| written.attributes.iter().any(|(row, _)| TENSOR_ATTRIBUTES[*row].key == key);
-            if !is_stated("dynamism") {
+            if !is_stated(written, "dynamism") {
                 tensor.shape_dynamism = i8::from(meta.sizes.iter().any(|dim| dim.dynamic));
             }
             if written.dim_order.is_none() {
@@ -337,9 +361,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (scalar_type, count) = (meta.scalar_type, elements(&meta.sizes));
             let scalar_type = written.scalar_type.as_ref().map_or(scalar_type, |stated| stated.value);
             let own: Vec<Dim> = meta.sizes.clone();
+            let base = base.and_then(|base| usize::try_from(base).ok()).and_then(|base| values.get(base));
+            let required = base.and_then(EValue::as_tensor).is_some_and(|base| base.requires_grad);
             self.unfinished.remove(&key);
             let Some(EValue::Tensor(tensor)) = values.get_mut(key as usize) else { continue };
             tensor.scalar_type = scalar_type;
+            if self.method.requires_grad && !is_stated(written, "requires_grad") {
+                tensor.requires_grad = required;
+            }
             let sizes = match &written.sizes {
                 Some(stated) => match view_sizes(stated, count) {
                     Ok(sizes) => sizes,
@@ -377,6 +406,11 @@ fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta) -> Option<Mism
         () if written.sizes.as_ref().is_some_and(other_sizes) => Some(Mismatch::Sizes),
         () => None,
     }
+}
+
+/// Returns true if a tensor states an attribute.
+fn is_stated(written: &ParsedTensor<'_>, key: &str) -> bool {
+    written.attributes.iter().any(|(row, _)| TENSOR_ATTRIBUTES[*row].key == key)
 }
 
 fn sizes_of(meta: &TensorMeta) -> String {

@@ -25,9 +25,22 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         for instruction in &chain.instructions {
             let Some(action) = &instruction.action else { continue };
             let position = instructions.len();
-            if let Action::View { base, out, .. } = action {
-                self.view(base, out);
-                continue;
+            match action {
+                Action::View { base, out, .. } => {
+                    self.view(base, out);
+                    continue;
+                }
+                Action::Value(name) => {
+                    if let Some(declaration) = self.find(&name.value, name.id) {
+                        self.number(declaration);
+                    }
+                    continue;
+                }
+                Action::Kernel { .. }
+                | Action::Delegate { .. }
+                | Action::Move { .. }
+                | Action::JumpFalse { .. }
+                | Action::Free(_) => {}
             }
             self.number_late(late_conditions.remove(&position), &mut instructions);
             for declaration in merged.get(&position).into_iter().flatten() {
@@ -178,7 +191,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction }
             }
             Action::Free(value) => Instruction::FreeCall { value_index: self.operand(value) },
-            Action::View { .. } => unreachable!("a view is no instruction"),
+            Action::View { .. } | Action::Value(_) => unreachable!("no instruction of the program"),
         }
     }
 

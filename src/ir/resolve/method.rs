@@ -43,6 +43,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     /// Name and overload in the order of the file's table.
     pub(super) operators: IndexMap<(&'d str, &'d str), ()>,
     pub(super) op_indices: HashMap<&'d str, i32>,
+    /// Declarations by value, once all are numbered.
+    pub(super) declarations: HashMap<i32, usize>,
     /// Declared tensors whose properties are not all stated, by value.
     pub(super) unfinished: BTreeMap<u32, usize>,
     pub(super) signatures: HashMap<&'d str, Option<Rc<Signature>>>,
@@ -60,6 +62,8 @@ pub(super) struct DeclarationState {
     pub(super) written: bool,
     /// An instruction writes it, and it has no other content.
     pub(super) produced: bool,
+    /// An entry among the instructions numbers it.
+    pub(super) positioned: bool,
     pub(super) is_input: bool,
     pub(super) is_output: bool,
     pub(super) reported: bool,
@@ -91,6 +95,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             reported_operators: HashSet::new(),
             operators: IndexMap::new(),
             op_indices: HashMap::new(),
+            declarations: HashMap::new(),
             unfinished: BTreeMap::new(),
             signatures: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
@@ -123,7 +128,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             }
         }
         for declaration in 0..self.values.len() {
-            if !self.declared[declaration].produced {
+            if !self.declared[declaration].produced && !self.declared[declaration].positioned {
                 self.number(declaration);
             }
         }
@@ -216,6 +221,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn note_produced(&mut self) {
         let method = self.method;
         let mut produced = Vec::new();
+        let mut positioned = Vec::new();
         for instruction in method.chains.iter().flat_map(|chain| &chain.instructions) {
             match &instruction.action {
                 Some(Action::Kernel { name, args, out: None }) => {
@@ -227,6 +233,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 }
                 Some(Action::Delegate { args, .. }) => produced.extend(self.unwritten_tensors(args)),
                 Some(Action::Move { to, .. }) => produced.extend(self.declaration_of(to)),
+                Some(Action::Value(name)) => positioned.extend(self.names.get(&*name.value).copied()),
                 Some(Action::JumpFalse { .. } | Action::Free(_) | Action::View { .. }) | None => {}
             }
         }
@@ -234,6 +241,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             // No instruction produces a view; its index is assigned at its first use.
             let view = matches!(&value.value, Declared::Tensor(tensor) if tensor.view_of.is_some());
             self.declared[declaration].produced = view && !self.declared[declaration].is_input;
+        }
+        for declaration in positioned {
+            self.declared[declaration].positioned = true;
         }
         for declaration in produced {
             let known = &mut self.declared[declaration];

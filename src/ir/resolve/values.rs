@@ -113,7 +113,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let scalar_type =
             written.scalar_type.as_ref().map(|stated| stated.value).or_else(|| self.base_type(declaration));
         let mut tensor = Tensor::new(scalar_type.unwrap_or(ScalarType::FLOAT), &[]);
-        tensor.requires_grad = self.method.requires_grad;
+        let is_floating = scalar_type.is_some_and(ScalarType::is_differentiable);
+        tensor.requires_grad = self.method.requires_grad && is_floating && written.data.is_some() && !written.mutable;
         let stated = written.sizes.as_ref().map(|sizes| sizes.value.as_slice());
         let order = written.dim_order.as_ref().map(|order| order.value.as_slice());
         let name = &value.name;
