@@ -259,6 +259,19 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns the Int that a Scalar is, or `None` for a number of another kind and for an unknown one.
+    ///
+    /// # Errors
+    /// None, or another kind.
+    pub fn scalar_int(&self, at: usize) -> Result<Option<IntMeta>> {
+        match self.arg(at) {
+            Some(Argument::Int(int)) => Ok(Some(*int)),
+            Some(Argument::Bool(_) | Argument::Double(_) | Argument::Unknown) => Ok(None),
+            None => self.wrong_kind(at, &Argument::Null),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
     /// Returns `true` if an argument is None, or its default is.
     pub fn is_none(&self, at: usize) -> bool {
         match self.arg(at) {
