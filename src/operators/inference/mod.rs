@@ -15,6 +15,8 @@ mod promotion;
 mod reduction;
 mod shape;
 mod table;
+#[cfg(test)]
+mod testing;
 
 use std::borrow::Cow;
 
