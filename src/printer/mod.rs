@@ -196,7 +196,8 @@ fn print_with_tests(
             Err(error) if hints.iter().all(|hint| hint.everything) => {
                 return finish(text, Some(format!("YAML cannot express the program: {error}")));
             }
-            Err(_) => {
+            Err(error) => {
+                if std::env::var_os("PTE_DEBUG").is_some() { eprintln!("DEBUG {error}\n"); }
                 // The YAML has an error although the runtime may accept the file: state everything.
                 hints.iter_mut().for_each(|hint| hint.everything = true);
                 text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
