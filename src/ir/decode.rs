@@ -24,7 +24,7 @@ use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::instruction::INSTRUCTION_KEYS;
-use crate::program::{ContainerMetadata, NonConstBufferDevice, StackFrame};
+use crate::program::{ContainerMetadata, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are
 /// in quotes ([`super::template::unquote`]).
@@ -607,6 +607,10 @@ impl Decoder {
         let mut fields = self.fields(node, &shape::METHOD_MEMORY)?;
         let mut unplanned = |decoder: &mut Decoder, name| decoder.choice(&mut fields, name) == Some(1);
         let (unplanned_inputs, unplanned_outputs) = (unplanned(self, memory::inputs), unplanned(self, memory::outputs));
+        let planner = match self.choice(&mut fields, memory::planner) {
+            Some(1) => MemoryPlanner::Naive,
+            Some(_) | None => MemoryPlanner::Greedy,
+        };
         let devices = fields.take(memory::non_const_buffer_device).map(|node| {
             let items = self.list(node, "a list of {buffer_idx, device}");
             items.into_iter().filter_map(|item| self.buffer_device(item)).collect()
@@ -627,6 +631,7 @@ impl Decoder {
             sizes: fields.take(memory::non_const_buffer_sizes).map(|node| self.ints(node, "a size in bytes").value),
             devices,
             alignment,
+            planner,
             padding: fields.take(memory::padding).and_then(|node| self.size(&node)),
             reserved,
             unplanned_inputs,

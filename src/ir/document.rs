@@ -11,7 +11,7 @@ use crate::data::random::Distribution;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::layout::options::OptionOverrides;
-use crate::program::{ContainerMetadata, NonConstBufferDevice, StackFrame};
+use crate::program::{ContainerMetadata, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
 /// A value with the id of its node.
 #[derive(Debug, Clone, PartialEq)]
@@ -358,6 +358,8 @@ pub struct MethodMemory {
     pub devices: Option<Vec<NonConstBufferDevice>>,
     /// Alignment of offsets.
     pub alignment: Option<u64>,
+    /// Algorithm that assigns offsets.
+    pub planner: MemoryPlanner,
     /// Padding after each used pool, in bytes.
     pub padding: Option<u64>,
     /// Bytes left free at each pool's start, from pool 1.

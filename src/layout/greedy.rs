@@ -58,6 +58,34 @@ pub fn plan(requests: &[PlanRequest], alignment: u64, reserved: &[u64], padding:
     lay_out(requests, pools, offsets, reserved, padding)
 }
 
+/// Assigns offsets in the order of the requests, none of which share memory, as the exporter's naive algorithm does.
+///
+/// # Errors
+/// [`TooLarge`] if the sizes exceed `u64`.
+pub fn plan_naive(
+    requests: &[PlanRequest],
+    alignment: u64,
+    reserved: &[u64],
+    padding: u64,
+) -> Result<PoolLayout, TooLarge> {
+    let top = requests.iter().map(|request| request.pool as usize).max().unwrap_or(0);
+    let mut sizes: Vec<u64> = (0..=top).map(|pool| reserved.get(pool).copied().unwrap_or(0)).collect();
+    let mut is_used = vec![false; top + 1];
+    let mut offsets = Vec::with_capacity(requests.len());
+    for (index, request) in requests.iter().enumerate() {
+        let pool = request.pool as usize;
+        is_used[pool] = true;
+        offsets.push(sizes[pool]);
+        let end = align_up(request.size, alignment).and_then(|size| sizes[pool].checked_add(size));
+        sizes[pool] = end.ok_or(TooLarge(index))?;
+    }
+    let last = requests.len().saturating_sub(1);
+    for (size, is_used) in sizes.iter_mut().zip(is_used) {
+        *size = if is_used { size.checked_add(padding).ok_or(TooLarge(last))? } else { 0 };
+    }
+    Ok(PoolLayout { offsets, sizes })
+}
+
 /// Returns the requests by descending size, those of equal size by descending index.
 fn largest_first(requests: &[PlanRequest]) -> Result<Vec<usize>, TooLarge> {
     let mut keyed = Vec::with_capacity(requests.len());

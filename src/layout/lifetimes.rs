@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::regions::Regions;
 use crate::operators::{self, Role};
 use crate::program::OperandAccess;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator};
@@ -11,6 +12,8 @@ use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator};
 /// at [`Lifetimes::end`].
 pub(super) struct Lifetimes {
     spans: Vec<Option<(u32, u32)>>,
+    /// The parts of the method that are planned for themselves.
+    pub regions: Regions,
     pub end: u32,
     /// Buffers and inputs that are written in place, in the order of the last writes.
     pub write_backs: Vec<usize>,
@@ -24,7 +27,11 @@ impl Lifetimes {
 
     fn touch(&mut self, value: i32, time: u32) {
         let Ok(index) = usize::try_from(value) else { return };
-        let Some(span) = self.spans.get_mut(index) else { return };
+        if index >= self.spans.len() {
+            return;
+        }
+        let time = self.regions.time(index, time);
+        let span = &mut self.spans[index];
         let (start, end) = span.unwrap_or((time, time));
         *span = Some((start.min(time), end.max(time)));
     }
@@ -54,7 +61,12 @@ impl Lifetimes {
 /// Computes the lifetimes of the values of a method (docs/format.md, "Lifetimes") with these memory requests.
 pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes {
     let count = instructions(plan).count() as u32;
-    let mut lifetimes = Lifetimes { spans: vec![None; plan.values().len()], end: count + 1, write_backs: Vec::new() };
+    let mut lifetimes = Lifetimes {
+        spans: vec![None; plan.values().len()],
+        regions: Regions::find(plan, requested),
+        end: count + 1,
+        write_backs: Vec::new(),
+    };
     let inputs: BTreeSet<i32> = plan.inputs.iter().flatten().copied().collect();
     for input in &inputs {
         lifetimes.touch(*input, 0);
@@ -101,7 +113,9 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
             if let Some(destination) = instruction.destination() {
                 let destination = u32::try_from(destination).unwrap_or(u32::MAX).saturating_add(first);
                 if destination <= time {
-                    pass.loops.push((destination, time));
+                    if !lifetimes.regions.is_body(time) {
+                        pass.loops.push((destination, time));
+                    }
                 } else {
                     pass.branches.push((time, destination));
                     pass.skips.push((time, destination));

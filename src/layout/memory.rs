@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use super::greedy::{self, PlanRequest};
 use super::lifetimes::{Alias, Lifetimes, aliases, instructions, lifetimes, value_at};
+use super::regions::BodyInput;
 use super::{LayoutError, align_up};
 use crate::diagnostics::counted;
 use crate::program::element::{Element, Part};
 use crate::program::{
-    EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
+    EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
 };
 
 /// Default alignment of planned tensors in bytes, as in the exporter.
@@ -64,7 +65,7 @@ type Device = (i8, i8);
 pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {
     let requested = requests(plan);
     let lifetimes = lifetimes(plan, &requested);
-    let mut planning = MemoryPlanner::new(method, plan, &requested, &lifetimes);
+    let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
     planning.place_explicit();
     for (device, group) in planning.automatic() {
         planning.place_automatic(device, group);
@@ -91,7 +92,7 @@ fn requests(plan: &ExecutionPlan) -> Vec<Memory> {
     requested
 }
 
-struct MemoryPlanner<'a> {
+struct MethodPlanner<'a> {
     method: usize,
     plan: &'a ExecutionPlan,
     /// Memory request of each value.
@@ -109,15 +110,15 @@ struct MemoryPlanner<'a> {
     errors: Vec<LayoutError>,
 }
 
-impl<'a> MemoryPlanner<'a> {
+impl<'a> MethodPlanner<'a> {
     fn new(
         method: usize,
         plan: &'a ExecutionPlan,
         requested: &'a [Memory],
         lifetimes: &'a Lifetimes,
-    ) -> MemoryPlanner<'a> {
+    ) -> MethodPlanner<'a> {
         let request = &plan.memory;
-        MemoryPlanner {
+        MethodPlanner {
             method,
             plan,
             requested,
@@ -218,11 +219,18 @@ impl<'a> MemoryPlanner<'a> {
             requests.push(PlanRequest { size: self.nbytes(value, tensor), start, end, pool });
         }
         self.unshared = requests.iter().fold(self.unshared, |sum, request| sum.saturating_add(request.size));
+        let mut reserved: Vec<u64> = if other_device { Vec::new() } else { self.reserved() };
+        if !other_device && !self.lifetimes.regions.is_whole() {
+            (placed, requests) = self.place_regions(placed, requests, &mut reserved);
+        }
         if !other_device {
             requests.extend(self.write_backs());
         }
-        let reserved: Vec<u64> = if other_device { Vec::new() } else { self.reserved() };
-        match greedy::plan(&requests, self.alignment, &reserved, self.padding()) {
+        let planned = match self.request.planner {
+            MemoryPlanner::Greedy => greedy::plan(&requests, self.alignment, &reserved, self.padding()),
+            MemoryPlanner::Naive => greedy::plan_naive(&requests, self.alignment, &reserved, self.padding()),
+        };
+        match planned {
             Ok(placement) => {
                 for ((&value, request), offset) in placed.iter().zip(&requests).zip(&placement.offsets) {
                     let pool = request.pool - 1 + base;
@@ -240,8 +248,85 @@ impl<'a> MemoryPlanner<'a> {
         }
     }
 
+    /// Places the tensors of the parts of the method, each for itself and above those of the parts inside it, and returns those of the method
+    /// itself, which is placed above all of them: `reserved` is raised to their size.
+    fn place_regions(
+        &mut self,
+        placed: Vec<usize>,
+        requests: Vec<PlanRequest>,
+        reserved: &mut Vec<u64>,
+    ) -> (Vec<usize>, Vec<PlanRequest>) {
+        let regions = &self.lifetimes.regions;
+        let mut parts: Vec<(Vec<usize>, Vec<PlanRequest>)> = vec![Default::default(); regions.list.len()];
+        for (value, request) in placed.into_iter().zip(requests) {
+            let part = &mut parts[regions.owners[value].unwrap_or(0)];
+            part.0.push(value);
+            part.1.push(request);
+        }
+        let mut arenas: Vec<Vec<u64>> = vec![Vec::new(); regions.list.len()];
+        // A part comes after the one around it.
+        for number in (1..regions.list.len()).rev() {
+            let (values, requests) = std::mem::take(&mut parts[number]);
+            let mut requests: Vec<(Option<usize>, PlanRequest)> =
+                values.iter().copied().map(Some).zip(requests).collect();
+            self.place_inputs(number, &mut requests);
+            let (values, requests): (Vec<Option<usize>>, Vec<PlanRequest>) = requests.into_iter().unzip();
+            let padding = self.request.padding.unwrap_or_else(|| self.region_padding(number));
+            match greedy::plan(&requests, self.alignment, &arenas[number], padding) {
+                Ok(layout) => {
+                    for ((value, request), offset) in values.iter().zip(&requests).zip(&layout.offsets) {
+                        if let Some(value) = value {
+                            self.places[*value] = Some((request.pool, *offset));
+                            self.set_device(*value, request.pool, (0, 0));
+                        }
+                    }
+                    let mut sizes = std::mem::take(&mut arenas[number]);
+                    raise(&mut sizes, &layout.sizes);
+                    raise(&mut arenas[self.lifetimes.regions.list[number].parent], &sizes);
+                }
+                Err(greedy::TooLarge(_)) => {
+                    let value = values.iter().flatten().next().copied().unwrap_or(0);
+                    self.error(value, "the planned memory of this method exceeds 64 bits".into());
+                }
+            }
+        }
+        raise(reserved, &arenas[0]);
+        std::mem::take(&mut parts[0])
+    }
+
+    /// Puts the inputs of a body in front of its other tensors.
+    fn place_inputs(&self, number: usize, requests: &mut Vec<(Option<usize>, PlanRequest)>) {
+        let regions = &self.lifetimes.regions;
+        let start = regions.start(number);
+        let mut inputs = Vec::new();
+        for input in &regions.list[number].inputs {
+            match *input {
+                BodyInput::Slice(slice) => {
+                    if let Some(at) = requests.iter().position(|(value, _)| *value == Some(slice)) {
+                        let (value, request) = requests.remove(at);
+                        inputs.push((value, PlanRequest { start, ..request }));
+                    }
+                }
+                BodyInput::Copy { value, end } => {
+                    let size = self.plan.values()[value].as_tensor().and_then(Tensor::nbytes).unwrap_or(0);
+                    inputs.push((None, PlanRequest { size, start, end, pool: 1 }));
+                }
+            }
+        }
+        requests.splice(0..0, inputs);
+    }
+
+    /// Returns the padding of a part: that of an XNNPACK delegate that it calls itself.
+    fn region_padding(&self, number: usize) -> u64 {
+        let regions = &self.lifetimes.regions;
+        let calls = instructions(self.plan).enumerate().any(|(index, instruction)| {
+            is_xnnpack_call(self.plan, instruction) && regions.innermost(index as u32 + 1) == number
+        });
+        if calls { XNNPACK_PADDING } else { 0 }
+    }
+
     fn padding(&self) -> u64 {
-        self.request.padding.unwrap_or_else(|| default_padding(self.plan))
+        self.request.padding.unwrap_or_else(|| self.region_padding(0))
     }
 
     fn place_views(&mut self) {
@@ -393,14 +478,21 @@ fn computed_devices(devices: &BTreeMap<u32, Device>) -> Option<Vec<NonConstBuffe
     (!list.is_empty()).then_some(list)
 }
 
-fn default_padding(plan: &ExecutionPlan) -> u64 {
-    let xnnpack = |index: i32| {
-        let delegate = usize::try_from(index).ok().and_then(|index| plan.delegates().get(index));
-        delegate.and_then(|d| d.id.as_ref()).is_some_and(|id| id.to_ascii_lowercase().contains("xnnpack"))
-    };
-    let called = instructions(plan)
-        .any(|i| matches!(i, Instruction::DelegateCall { delegate_index, .. } if xnnpack(*delegate_index)));
-    if called { XNNPACK_PADDING } else { 0 }
+/// Returns true if an instruction calls an XNNPACK delegate.
+fn is_xnnpack_call(plan: &ExecutionPlan, instruction: &Instruction) -> bool {
+    let Instruction::DelegateCall { delegate_index, .. } = instruction else { return false };
+    let delegate = usize::try_from(*delegate_index).ok().and_then(|index| plan.delegates().get(index));
+    delegate.and_then(|delegate| delegate.id.as_ref()).is_some_and(|id| id.to_ascii_lowercase().contains("xnnpack"))
+}
+
+/// Raises sizes to those of another list, by pool.
+fn raise(sizes: &mut Vec<u64>, others: &[u64]) {
+    if sizes.len() < others.len() {
+        sizes.resize(others.len(), 0);
+    }
+    for (size, other) in sizes.iter_mut().zip(others) {
+        *size = (*size).max(*other);
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod lifetimes;
 pub mod memory;
 pub mod options;
 mod plan;
+mod regions;
 pub mod segments;
 mod skyline;
 

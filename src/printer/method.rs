@@ -16,7 +16,7 @@ use crate::operators::{self, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference, Instruction, InstructionField,
-    Memory, OperandAccess, Program, StackFrame, Tensor, TensorData, contiguous,
+    Memory, MemoryPlanner, OperandAccess, Program, StackFrame, Tensor, TensorData, contiguous,
 };
 use crate::transform::inference::{self, Inference};
 
@@ -25,6 +25,8 @@ use crate::transform::inference::{self, Inference};
 pub struct Hints {
     /// Indices of these values.
     pub numbers: BTreeSet<usize>,
+    /// Algorithm of the memory planner, without which it computes other offsets.
+    pub planner: MemoryPlanner,
     /// Memory offsets of tensors and sizes of pools.
     pub memory: bool,
     /// Table of operators.
@@ -298,9 +300,11 @@ impl<'p> MethodPrinter<'p> {
                 | Instruction::FreeCall { .. } => continue,
             };
             let name = instruction.operator().and_then(|operator| self.operator(operator)).unwrap_or_default();
-            for out in outs.into_iter().filter_map(|out| usize::try_from(out).ok()) {
+            let outs = outs.into_iter().enumerate();
+            for (number, out) in outs.filter_map(|(number, out)| Some((number, usize::try_from(out).ok()?))) {
                 if let Some(tensor) = values.get(out).and_then(EValue::as_tensor) {
-                    computed[out] = inference::requires_grad(values, name, &ins, tensor.scalar_type);
+                    let required = inference::requires_grad(values, name, &ins, number);
+                    computed[out] = required && tensor.scalar_type.is_differentiable();
                 }
             }
         }
@@ -676,6 +680,10 @@ impl<'p> MethodPrinter<'p> {
 
     fn memory(&self, out: &mut String) {
         if !self.hints.memory && !self.hints.everything {
+            match self.hints.planner {
+                MemoryPlanner::Greedy => {}
+                MemoryPlanner::Naive => out.push_str("    memory: {planner: naive}\n"),
+            }
             return;
         }
         out.push_str("    memory: ");
@@ -1009,7 +1017,10 @@ impl<'p> MethodPrinter<'p> {
         }
         let planned = tensor.memory != Memory::None;
         let has_data = matches!(tensor.data, TensorData::Blob(_));
-        if planned && (has_data || (!self.uses.is_input[index] && !self.uses.produced[index])) {
+        let is_state = !self.uses.is_input[index] && !self.uses.produced[index];
+        // State that the caller places is neither planned nor written before it is read.
+        let is_unplanned_state = tensor.data == TensorData::None && self.uses.first[index].is_some() && !planned;
+        if is_state && is_unplanned_state || planned && (has_data || is_state) {
             fields.key("mutable").push_str("true");
         }
         match tensor.memory {

@@ -41,7 +41,7 @@ use crate::format::serializer::{PROGRAM_VERSION, Serializer};
 use crate::layout::LayoutConfig;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
-use crate::program::{Chain, EValue, ExecutionPlan, Program, TensorData};
+use crate::program::{Chain, EValue, ExecutionPlan, MemoryPlanner, Program, TensorData};
 use crate::raw::{FileOverrides, residue};
 use crate::reader;
 use crate::recover;
@@ -197,7 +197,9 @@ fn print_with_tests(
                 return finish(text, Some(format!("YAML cannot express the program: {error}")));
             }
             Err(error) => {
-                if std::env::var_os("PTE_DEBUG").is_some() { eprintln!("DEBUG {error}\n"); }
+                if std::env::var_os("PTE_DEBUG").is_some() {
+                    eprintln!("DEBUG {error}\n");
+                }
                 // The YAML has an error although the runtime may accept the file: state everything.
                 hints.iter_mut().for_each(|hint| hint.everything = true);
                 text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
@@ -334,13 +336,29 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &Exe
             () if assembled.operators != original.operators && !hint.operators => hint.operators = true,
             () => match numbering::pins(assembled, original, &hint.numbers) {
                 Some(pins) if pins != hint.numbers => hint.numbers = pins,
-                Some(_) | None => hint.everything = true,
+                Some(_) | None => {
+                    if std::env::var_os("PTE_DEBUG").is_some() {
+                        eprintln!("DEBUG pins {:?}", hint.numbers);
+                        for (i, (a, b)) in assembled.values().iter().zip(original.values()).enumerate() {
+                            if !same_value(a, b, &assembly.program) {
+                                eprintln!("{i} {a:?}\n  {b:?}");
+                                break;
+                            }
+                        }
+                    }
+                    hint.everything = true
+                }
             },
         }
     } else if assembled.operators != original.operators {
         hint.operators = true;
     } else {
-        hint.memory |= !memory.is_stated_by(original);
+        if !memory.is_stated_by(original) {
+            match hint.planner {
+                MemoryPlanner::Greedy => hint.planner = MemoryPlanner::Naive,
+                MemoryPlanner::Naive => hint.memory = true,
+            }
+        }
         let numbers = assembly.plan.buffer_index[method].iter().zip(original.values());
         hint.external |= numbers.into_iter().any(|(planned, value)| {
             let data = value.as_tensor().map(|tensor| &tensor.data);

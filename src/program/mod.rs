@@ -173,8 +173,27 @@ pub struct MemoryRequest {
     pub alignment: Option<u64>,
     /// Bytes added to every used buffer. `None`: 64 if an XNNPACK delegate is called, as the exporter does.
     pub padding: Option<u64>,
+    /// Algorithm that assigns offsets.
+    pub planner: MemoryPlanner,
     /// Bytes reserved at the start of each pool, by pool (docs/format.md, "Submodules").
     pub reserved: Vec<u64>,
+}
+
+/// Algorithm that assigns offsets in planned memory (docs/format.md, "Memory planner").
+///
+/// ```
+/// use pte_emit::program::MemoryPlanner;
+///
+/// assert_eq!(MemoryPlanner::default(), MemoryPlanner::Greedy);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryPlanner {
+    /// The exporter's default: tensors with disjoint lifetimes share memory, the largest first.
+    #[default]
+    Greedy,
+    /// No tensors share memory; they are placed in the order of their numbers.
+    Naive,
 }
 
 /// How inputs and outputs were flattened (table `ContainerMetadata`): pytree's JSON.

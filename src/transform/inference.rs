@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
-use crate::format::ScalarType;
-use crate::operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, rule};
+use crate::operators::inference::{
+    Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, out_type, rule,
+};
 use crate::operators::{self, Base, Role, Signature};
 use crate::program::{EValue, ExecutionPlan, Instruction, Operator, Tensor, contiguous};
 
@@ -277,14 +278,25 @@ pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> 
 const WITHOUT_GRADIENT: &[&str] =
     &["aten::empty_like.out", "aten::full_like.out", "aten::ones_like.out", "aten::zeros_like.out"];
 
-/// Returns true if the results of a call require gradients in torch: an argument does, and they are floating point numbers.
-pub fn requires_grad(values: &[EValue], operator: &str, ins: &[i32], scalar_type: ScalarType) -> bool {
+/// Operators of whose results only the first requires gradients: the others are statistics.
+const GRADIENT_OF_FIRST: &[&str] = &[
+    "aten::_native_batch_norm_legit.no_stats_out",
+    "aten::_native_batch_norm_legit.out",
+    "aten::_native_batch_norm_legit_no_training.out",
+    "aten::native_group_norm.out",
+    "aten::native_layer_norm.out",
+];
+
+/// Returns true if result number `number` of a call requires gradients in torch, provided that it is of floating point numbers: an argument
+/// does.
+pub fn requires_grad(values: &[EValue], operator: &str, ins: &[i32], number: usize) -> bool {
     let value = |index: i32| usize::try_from(index).ok().and_then(|index| values.get(index));
     let tensor = |index: i32| value(index).and_then(EValue::as_tensor).is_some_and(|tensor| tensor.requires_grad);
     let requires = |index: &i32| {
         tensor(*index) || value(*index).is_some_and(|list| list.as_tensors().iter().any(|item| tensor(*item)))
     };
-    scalar_type.is_differentiable() && !WITHOUT_GRADIENT.contains(&operator) && ins.iter().any(requires)
+    let has_gradient = number == 0 || !GRADIENT_OF_FIRST.contains(&operator);
+    has_gradient && !WITHOUT_GRADIENT.contains(&operator) && ins.iter().any(requires)
 }
 
 /// A property of a result that cannot come out of a call.
@@ -298,9 +310,9 @@ pub enum Mismatch {
 
 /// Returns the property of a declared result that the call of an operator cannot give it, so that the kernel fails: another element type,
 /// or sizes to which a tensor of this dynamism is not resized. Larger upper bounds are possible.
-pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, _operator: &str) -> Option<Mismatch> {
+pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
-    if tensor.scalar_type != inferred.scalar_type {
+    if !out_type::accepts(operator, inferred.scalar_type, tensor.scalar_type) {
         return Some(Mismatch::ScalarType);
     }
     let fits = |(size, dim): (&i32, &Dim)| {

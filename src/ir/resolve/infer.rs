@@ -11,7 +11,7 @@ use crate::format::ScalarType;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
 use crate::ir::document::{Action, At, Declaration, Declared, Literal, MemoryPlacement, ParsedTensor, Word};
-use crate::operators::inference::{Dim, InferenceError, InvalidArgument, TensorMeta};
+use crate::operators::inference::{Dim, InferenceError, InvalidArgument, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{Chain, EValue, ExecutionPlan, Instruction, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
@@ -86,19 +86,15 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         action: &'d Action<'a>,
     ) {
         let Some(operator) = operator else { return };
+        if self.method.requires_grad {
+            self.propagate_gradients(values, operator, args);
+        }
         let results = match pass.inference.call(values, operator, args) {
             Ok(results) => results,
             Err(error) => return self.report(pass, values, operator, args, action, &error),
         };
         for (value, meta) in inference::tensors(values, operator, args, &results) {
             self.complete(pass, values, value as i32, meta, operator, args, action);
-        }
-        if self.method.requires_grad {
-            let ins = &args[..operator.results(args.len()).start.min(args.len())];
-            for (value, meta) in inference::tensors(values, operator, args, &results) {
-                let required = inference::requires_grad(values, &operator.name, ins, meta.scalar_type);
-                self.set_requires_grad(values, value, required);
-            }
         }
         pass.inference.record_results(values, operator, args, &results);
     }
@@ -120,7 +116,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let unfinished = u32::try_from(value).ok().and_then(|value| self.unfinished.get(&value).copied());
         if let Some(declaration) = unfinished {
             let Declared::Tensor(written) = &self.values[declaration].value else { return };
-            if let Some(mismatch) = stated_mismatch(written, meta).filter(|_| is_checked) {
+            if let Some(mismatch) = stated_mismatch(written, meta, &operator.name).filter(|_| is_checked) {
                 pass.failed.insert(value as u32);
                 return self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
             }
@@ -252,6 +248,20 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         self.error(name.id, message, "declare it under `values` with `tensor` and `sizes`");
     }
 
+    /// Sets `requires_grad` of the results of a call.
+    fn propagate_gradients(&self, values: &mut [EValue], operator: &InferredOperator, args: &[i32]) {
+        let (ins, outs) = args.split_at(operator.results(args.len()).start.min(args.len()));
+        for (number, out) in outs[..operator.results(args.len()).len()].iter().enumerate() {
+            let required = inference::requires_grad(values, &operator.name, ins, number);
+            let index = usize::try_from(*out).ok().filter(|index| *index < values.len());
+            let Some(index) = index else { continue };
+            let items: Vec<i32> = values[index].as_tensors().to_vec();
+            for value in items.into_iter().filter_map(|item| usize::try_from(item).ok()).chain([index]) {
+                self.set_requires_grad(values, value, required);
+            }
+        }
+    }
+
     /// Sets `requires_grad` of a tensor, unless it is stated.
     fn set_requires_grad(&self, values: &mut [EValue], value: usize, required: bool) {
         let declaration = self.declaration_of_value(value as i32).map(|declaration| &self.values[declaration].value);
@@ -259,7 +269,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             && !is_stated(written, "requires_grad")
             && let Some(EValue::Tensor(tensor)) = values.get_mut(value)
         {
-            tensor.requires_grad = required;
+            tensor.requires_grad = required && tensor.scalar_type.is_differentiable();
         }
     }
 
@@ -294,6 +304,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             if written.dim_order.is_none() {
                 tensor.dim_order = Some(dim_order(&meta.dim_order));
             }
+        }
+        if !tensor.scalar_type.is_differentiable() && !is_stated(written, "requires_grad") {
+            tensor.requires_grad = false;
         }
         self.finish_tensor(declaration, key as usize, values);
         pass.inference.record(key as usize, Knowledge::Stated);
@@ -395,8 +408,8 @@ struct InferencePass {
 }
 
 /// Returns the first stated property that differs from what is inferred, for a tensor of which others are not stated.
-fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta) -> Option<Mismatch> {
-    let other_type = |stated: &At<ScalarType>| stated.value != meta.scalar_type;
+fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &str) -> Option<Mismatch> {
+    let other_type = |stated: &At<ScalarType>| !out_type::accepts(operator, meta.scalar_type, stated.value);
     let other_sizes = |stated: &At<Vec<i32>>| {
         !stated.value.iter().map(|size| i64::from(*size)).eq(meta.sizes.iter().map(|dim| dim.size))
             && meta.sizes.iter().all(|dim| !dim.dynamic)

@@ -159,6 +159,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 non_const_buffer_sizes: method.memory.sizes.clone(),
                 non_const_buffer_device: method.memory.devices.clone(),
                 alignment: method.memory.alignment,
+                planner: method.memory.planner,
                 padding: method.memory.padding,
                 reserved: std::iter::once(0).chain(method.memory.reserved.iter().copied()).collect(),
             },

@@ -170,7 +170,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         // Results and views are completed by inference.
         let is_inferred = (known.produced || is_view) && written.data.is_none();
         if is_inferred
-            && (scalar_type.is_none() || stated.is_none() || has_open_size)
+            && (scalar_type.is_none() || stated.is_none() || has_open_size || (is_view && self.method.requires_grad))
             && let Some(number) = known.number
         {
             self.unfinished.insert(number as u32, declaration);

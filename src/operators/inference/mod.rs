@@ -19,6 +19,7 @@ mod matmul;
 mod memory;
 mod normalization;
 mod operands;
+pub mod out_type;
 mod pad;
 mod pooling;
 mod prim;
@@ -28,9 +29,9 @@ mod reduction;
 mod resample;
 mod shape;
 mod table;
-mod views;
 #[cfg(test)]
 mod testing;
+mod views;
 
 use std::borrow::Cow;
 
