@@ -4,12 +4,12 @@
 //!
 //! Finds the parts and says to which of them a tensor belongs; assigns no memory. See [`super::lifetimes`] and [`super::memory`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::lifetimes::{instructions, value_at};
 use crate::operators::{self, Role};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
 
 /// A part of a method; number 0 is the method itself. Times are those of [`super::lifetimes`]: instruction `i` is at `i + 1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,6 +239,7 @@ impl Regions {
         for number in 1..self.list.len() {
             let region = &self.list[number];
             if region.begin < region.times.start {
+                self.list[number].inputs = self.states(plan, list, requested, number);
                 continue;
             }
             let index_of = |value: i32| usize::try_from(value).ok().filter(|index| *index < self.owners.len());
@@ -263,14 +264,46 @@ impl Regions {
             let carried = region.carries.clone().filter_map(|time| index_of(*args(time).first()?));
             let slices = (region.times.start..region.begin + 1).filter_map(|time| index_of(*args(time).last()?));
             let start = region.times.start;
+            let slices: Vec<usize> = slices.collect();
+            // Constants of the body itself are numbered in it.
+            let is_own = |value: &usize| {
+                let has_data = plan.values()[*value].as_tensor().is_some_and(|tensor| tensor.data != TensorData::None);
+                has_data && requested[*value] == Memory::None && slices.iter().any(|slice| slice < value)
+            };
+            uses.retain(|value, _| !is_own(value));
             let mut inputs = Vec::new();
             for value in carried {
                 inputs.push(BodyInput::Copy { value, end: uses.remove(&value).unwrap_or(start) });
             }
-            inputs.extend(slices.map(BodyInput::Slice));
+            inputs.extend(slices.into_iter().map(BodyInput::Slice));
             inputs.extend(uses.into_iter().map(|(value, end)| BodyInput::Copy { value, end }));
             self.list[number].inputs = inputs;
         }
+    }
+
+    /// Returns the state that the branches of `torch.cond` use. The exporter takes the inputs of both for the state of the method itself, by
+    /// their names, and plans memory for them.
+    fn states(
+        &self,
+        plan: &ExecutionPlan,
+        list: &[&Instruction],
+        requested: &[Memory],
+        number: usize,
+    ) -> Vec<BodyInput> {
+        let region = &self.list[number];
+        let mut states = BTreeSet::new();
+        for instruction in &list[region.node.start as usize..region.node.end as usize - 1] {
+            let operands = instruction.operands().map(|(_, value, _)| value);
+            for arg in instruction.args().iter().copied().chain(operands) {
+                let items = value_at(plan, arg).map_or(&[][..], EValue::as_tensors).iter().copied().chain([arg]);
+                states.extend(
+                    items
+                        .filter_map(|value| usize::try_from(value).ok())
+                        .filter(|value| matches!(requested.get(*value), Some(Memory::Auto { persistent: true, .. }))),
+                );
+            }
+        }
+        states.into_iter().map(|value| BodyInput::Copy { value, end: region.end }).collect()
     }
 
     /// Returns true if a part is another one, or inside it.

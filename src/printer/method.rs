@@ -117,8 +117,8 @@ impl<'p> MethodPrinter<'p> {
             printer.find_literals();
             printer.find_owned();
             printer.views = views::find(plan, &printer.uses);
-            printer.find_gradients();
             printer.find_positions();
+            printer.find_gradients();
         }
         printer.find_names();
         printer
@@ -281,12 +281,27 @@ impl<'p> MethodPrinter<'p> {
     fn find_gradients(&mut self) {
         let values = self.plan.values();
         let stated = |index: usize| values[index].as_tensor().is_some_and(|tensor| tensor.requires_grad);
-        let mut computed = vec![false; values.len()];
+        // What holds at each instruction: what is computed, or else stated.
+        let mut current = vec![false; values.len()];
+        let mut is_stated = vec![false; values.len()];
+        let mut set = |current: &mut Vec<bool>, index: usize, computed: bool| {
+            let is_differentiable = values[index].as_tensor().is_some_and(|t| t.scalar_type.is_differentiable());
+            is_stated[index] |= (computed && is_differentiable) != stated(index);
+            current[index] = stated(index);
+        };
         for (index, tensor) in self.plan.tensors() {
             let is_constant = matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None;
-            computed[index] = is_constant && tensor.scalar_type.is_differentiable();
+            if !self.uses.produced[index] && self.views[index].is_none() {
+                set(&mut current, index, is_constant);
+            }
         }
-        for instruction in self.instructions() {
+        for (number, instruction) in self.instructions().enumerate() {
+            for index in self.positions.get(number).into_iter().flatten() {
+                if let Some(View { base, .. }) = self.views[*index] {
+                    let computed = current[base];
+                    set(&mut current, *index, computed);
+                }
+            }
             let args = instruction.args();
             let (ins, outs) = match instruction {
                 Instruction::KernelCall { op_index, .. } if self.signature(*op_index).is_some() => {
@@ -302,17 +317,13 @@ impl<'p> MethodPrinter<'p> {
             let name = instruction.operator().and_then(|operator| self.operator(operator)).unwrap_or_default();
             let outs = outs.into_iter().enumerate();
             for (number, out) in outs.filter_map(|(number, out)| Some((number, usize::try_from(out).ok()?))) {
-                if let Some(tensor) = values.get(out).and_then(EValue::as_tensor) {
-                    let required = inference::requires_grad(values, name, &ins, number);
-                    computed[out] = required && tensor.scalar_type.is_differentiable();
+                if out < values.len() {
+                    let computed = inference::requires_grad(values, name, &ins, number, |value| current[value]);
+                    set(&mut current, out, computed);
                 }
             }
         }
-        for (index, view) in self.views.iter().enumerate() {
-            if let Some(View { base, .. }) = view {
-                computed[index] = stated(*base);
-            }
-        }
+        let computed: Vec<bool> = (0..values.len()).map(|index| stated(index) != is_stated[index]).collect();
         let tensors = || self.plan.tensors().map(|(index, _)| index);
         let exceptions = tensors().filter(|index| stated(*index) != computed[*index]).count();
         self.with_gradients = exceptions + 1 < tensors().filter(|index| stated(*index)).count();
@@ -362,8 +373,12 @@ impl<'p> MethodPrinter<'p> {
     fn find_owned(&mut self) {
         let mut least = vec![usize::MAX; self.instructions().count()];
         for (index, first) in self.uses.first.iter().enumerate() {
+            // The target of the moves of a branch is numbered at the jump in front of it.
+            let is_moved = |first: &usize| matches!(self.sequence[*first], Instruction::MoveCall { move_to, .. } if *move_to == index as i32);
             let is_numbered = self.uses.produced[index] || self.inlined[index];
-            if let Some(first) = first.filter(|_| is_numbered && !self.hints.numbers.contains(&index)) {
+            if let Some(first) =
+                first.filter(|first| !is_moved(first)).filter(|_| is_numbered && !self.hints.numbers.contains(&index))
+            {
                 least[first] = least[first].min(index);
             }
         }

@@ -1,6 +1,7 @@
 //! Finds the values whose indices the YAML must state: assembling numbers values in the order of the instructions, and the file has another
 //! order. As few as possible are stated; the others then get the numbers that are left.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::program::{EValue, ExecutionPlan, Instruction};
@@ -88,21 +89,31 @@ impl Pairs<'_> {
     }
 }
 
-/// Returns the items of a longest increasing subsequence.
+/// Returns the items, which are different and less than their number, of a longest increasing subsequence. Of two that change places, the
+/// first is in it: an entry in front of an instruction can number the second one earlier, but none can number the first one later.
 fn longest_increasing(items: &[usize]) -> BTreeSet<usize> {
-    // Positions of the smallest last items of subsequences by length, and the position before each item.
-    let mut ends: Vec<usize> = Vec::new();
+    // A Fenwick tree over the items: the greatest length of a subsequence that ends with an item up to an index, and that item's position.
+    let mut tree: Vec<Option<(usize, Reverse<usize>)>> = vec![None; items.len() + 1];
     let mut before: Vec<Option<usize>> = Vec::with_capacity(items.len());
+    let mut best = None;
     for (position, item) in items.iter().enumerate() {
-        let length = ends.partition_point(|end| items[*end] < *item);
-        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
-        match ends.get_mut(length) {
-            Some(end) => *end = position,
-            None => ends.push(position),
+        let mut found: Option<(usize, Reverse<usize>)> = None;
+        let mut node = *item;
+        while node > 0 {
+            found = found.max(tree[node]);
+            node &= node - 1;
+        }
+        before.push(found.map(|(_, Reverse(position))| position));
+        let end = Some((found.map_or(0, |(length, _)| length) + 1, Reverse(position)));
+        best = best.max(end);
+        let mut node = item + 1;
+        while let Some(entry) = tree.get_mut(node) {
+            *entry = (*entry).max(end);
+            node += node & node.wrapping_neg();
         }
     }
     let mut found = BTreeSet::new();
-    let mut next = ends.last().copied();
+    let mut next = best.map(|(_, Reverse(position))| position);
     while let Some(position) = next {
         found.insert(items[position]);
         next = before[position];
@@ -121,5 +132,6 @@ mod tests {
         assert_eq!(increasing(&[0, 1, 2]), [0, 1, 2]);
         assert_eq!(increasing(&[4, 0, 1, 3, 2]).len(), 3);
         assert_eq!(increasing(&[2, 1, 0]).len(), 1);
+        assert_eq!(increasing(&[1, 0, 2]), [1, 2]);
     }
 }

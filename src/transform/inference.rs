@@ -288,15 +288,21 @@ const GRADIENT_OF_FIRST: &[&str] = &[
 ];
 
 /// Returns true if result number `number` of a call requires gradients in torch, provided that it is of floating point numbers: an argument
-/// does.
-pub fn requires_grad(values: &[EValue], operator: &str, ins: &[i32], number: usize) -> bool {
-    let value = |index: i32| usize::try_from(index).ok().and_then(|index| values.get(index));
-    let tensor = |index: i32| value(index).and_then(EValue::as_tensor).is_some_and(|tensor| tensor.requires_grad);
-    let requires = |index: &i32| {
-        tensor(*index) || value(*index).is_some_and(|list| list.as_tensors().iter().any(|item| tensor(*item)))
+/// does, according to `requires`.
+pub fn requires_grad(
+    values: &[EValue],
+    operator: &str,
+    ins: &[i32],
+    number: usize,
+    requires: impl Fn(usize) -> bool,
+) -> bool {
+    let index = |value: &i32| usize::try_from(*value).ok().filter(|index| *index < values.len());
+    let any = |value: &i32| {
+        let items = index(value).map_or(&[][..], |list| values[list].as_tensors());
+        index(value).is_some_and(&requires) || items.iter().filter_map(index).any(&requires)
     };
     let has_gradient = number == 0 || !GRADIENT_OF_FIRST.contains(&operator);
-    has_gradient && !WITHOUT_GRADIENT.contains(&operator) && ins.iter().any(requires)
+    has_gradient && !WITHOUT_GRADIENT.contains(&operator) && ins.iter().any(any)
 }
 
 /// A property of a result that cannot come out of a call.

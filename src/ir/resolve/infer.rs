@@ -252,7 +252,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     fn propagate_gradients(&self, values: &mut [EValue], operator: &InferredOperator, args: &[i32]) {
         let (ins, outs) = args.split_at(operator.results(args.len()).start.min(args.len()));
         for (number, out) in outs[..operator.results(args.len()).len()].iter().enumerate() {
-            let required = inference::requires_grad(values, &operator.name, ins, number);
+            let requires = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.requires_grad);
+            let required = inference::requires_grad(values, &operator.name, ins, number, requires);
             let index = usize::try_from(*out).ok().filter(|index| *index < values.len());
             let Some(index) = index else { continue };
             let items: Vec<i32> = values[index].as_tensors().to_vec();
