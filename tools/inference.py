@@ -356,9 +356,9 @@ case("_adaptive_avg_pool2d", product("{d}[1,2,8,9] [2,2]", d=ALL), product("f32{
 case("_upsample_bilinear2d_aa", product("{d}[1,2,4,5] [8,9] {a}", d=ALL, a="true false"), product("f32{s} [4,5] false", s=POOLS), lines("""f32[1,2,4,5] [8,10] false 2.0 2.0|f32[1,2,4,5] [8,10] false none 2.0|f32[1,2,4,5] [0,4] false
      f32[1,2,4,5] [8] false|f32[1,2,4,5] [-1,4] false|f32[1,2,4,5] [8,9,10] false|f32[2,3,4,5]{0,2,3,1} [8,10] true"""))
 case("upsample_bilinear2d.vec_out", product("{d}[1,2,4,5] [8,9] false none", d=ALL), product("f32{s} [4,5] false none", s=POOLS), product("f32[1,2,4,5] none {a} {f}", a="true false", f="[2.0,2.0] [1.5,0.5] [2.5,3.1] [0.1,1.0] [0.3,0.3] [2.0] [-1.0,2.0]"),
-     lines("f32[1,2,4,5] none false none|f32[1,2,4,5] [8,9] false [2.0,2.0]|f32[1,2,4,5] [0,3] false none|f32[1,2,4,5] [8] false none|f32[2,3,4,5]{0,2,3,1} none true [2.0,2.0]|f32[1,2,4,5] [8,9] true"))
+     lines("f32[1,2,4,5] none false none|f32[1,2,4,5] [8,9] false [2.0,2.0]|f32[1,2,4,5] [0,3] false none|f32[1,2,4,5] [8] false none|f32[2,3,4,5]{0,2,3,1} none true [2.0,2.0]"))
 case("upsample_nearest2d.vec_out", product("{d}[1,2,4,5] [8,9] none", d=ALL), product("f32{s} [4,5] none", s=POOLS), product("f32[1,2,4,5] none {f}", f="[2.0,2.0] [1.5,0.5] [2.5,3.1] [0.1,1.0] [0.3,0.3] [2.0] [-1.0,2.0]"),
-     lines("f32[1,2,4,5] none none|f32[1,2,4,5] [8,9] [2.0,2.0]|f32[1,2,4,5] [0,3] none|f32[1,2,4,5] [8] none|f32[2,3,4,5]{0,2,3,1} none [2.0,2.0]|f32[2,5,4,5]{0,2,3,1} [8,8] none|f32[1,2,4,5] [8,9]"))
+     lines("f32[1,2,4,5] none none|f32[1,2,4,5] [8,9] [2.0,2.0]|f32[1,2,4,5] [0,3] none|f32[1,2,4,5] [8] none|f32[2,3,4,5]{0,2,3,1} none [2.0,2.0]|f32[2,5,4,5]{0,2,3,1} [8,8] none"))
 case("grid_sampler_2d", product("{d}[1,2,4,5] {d}[1,3,6,2] 0 0 false", d=ALL), lines("""f32[1,2,4,5] f32[1,3,6,2] 1 1 true|f32[1,2,4,5] f32[1,3,6,2] 2 2 true|f32[1,2,4,5] f32[2,3,6,2] 0 0 false|f32[1,2,4,5] f32[1,3,6,3] 0 0 false
      f32[1,2,4,5] f32[1,3,6] 0 0 false|f32[1,2,4,5] f16[1,3,6,2] 0 0 false|f32[2,3,4,5]{0,2,3,1} f32[2,3,6,2] 0 0 false|f32[1,2,0,5] f32[1,3,6,2] 0 0 false|f32[1,2,4,5] f32[1,0,6,2] 0 0 false|f32[0,2,4,5] f32[0,3,6,2] 0 0 false
      f32[1,2,4,5] f32[1,3,6,2] 5 0 false|f32[1,2,4,5,6] f32[1,3,6,7,3] 0 0 false|f32[2,3,4,5]{0,2,3,1} f32[2,6,7,2]{0,2,3,1} 0 0 false"""))
@@ -462,7 +462,7 @@ case("executorch_prim::ceil.Scalar executorch_prim::round.Scalar executorch_prim
 case("executorch_prim::sym_float.Scalar", lines("0|1|-1|2.5|-2.5|7|9223372036854775807|0.0|100|-100"))
 case("executorch_prim::sym_int.Scalar", lines("0|1|-1|2.5|-2.5|7|9223372036854775807|0.0|100|-100"))
 case("executorch_prim::sym_not.Scalar", lines("true|false"))
-case("executorch_prim::sym_ite.Scalar", product("{b} {t} {f}", b="true false", t="1 2.5", f="3 4.5 3"))
+case("executorch_prim::sym_ite.Scalar", product("{b} {t} {f}", b="true false", t="1 2.5 true", f="3 4.5 false"))
 case("executorch_prim::et_copy_index.tensor", lines("""f32[5,3] f32[3] 0|f32[5,3] f32[3] 4|f32[5] f32[] 1|f32[5,3,2] f32[3,2] 2|f32[0,3] f32[3] 0|f16[5,3] f16[3] 1|i64[5,3] i64[3] 1|b8[1] b8[] 0|f32[5,3,2,2] f32[3,2,2] 1|c64[5] c64[] 3"""))
 
 TOKEN = re.compile(r'(\w+)(\[[\d,]*\])(\{[\d,]*\})?$')

@@ -2,9 +2,11 @@
 //!
 //! [`infer`] is a pure function of one call; it knows neither values nor instructions. The rules are stated once each, by family, in
 //! the modules here; [`table`] names the rule of each operator, or the reason why its result depends on data. The results are those of
-//! torch's meta functions, which the exporter declares; `tests/inference.rs` compares them.
+//! torch's meta functions, which the exporter declares; [`judge`] compares them.
 
 mod call;
+#[cfg(test)]
+mod judge;
 mod table;
 
 use std::borrow::Cow;
