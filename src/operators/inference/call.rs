@@ -2,7 +2,7 @@
 
 use super::{Argument, InferenceError, IntMeta, InvalidArgument, TensorMeta};
 use crate::format::ScalarType;
-use crate::operators::Signature;
+use crate::operators::{Base, Signature};
 
 /// A call of an operator: its signature and arguments.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +39,11 @@ impl<'a> Call<'a> {
     fn wrong_kind<T>(&self, argument: usize, found: &Argument<'_>) -> Result<T> {
         let expected = self.signature.args.get(argument).map_or_else(String::new, |arg| arg.kind.to_string());
         self.invalid(argument, found.kind(), expected)
+    }
+
+    /// Returns the name of an argument in the schema.
+    pub fn name(&self, at: usize) -> &str {
+        self.signature.args.get(at).map_or("", |arg| &arg.name)
     }
 
     /// Returns an argument, if it is given; `None` for one with its default.
@@ -217,22 +222,48 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the category of a Scalar.
+    /// Returns `true` if the schema has a Scalar at this position.
+    pub fn is_scalar(&self, at: usize) -> bool {
+        self.signature.args.get(at).is_some_and(|arg| arg.kind.base == Base::Scalar)
+    }
+
+    /// Returns the category of a Scalar, or `None` for None.
     ///
     /// # Errors
     /// Another kind, or an unknown value.
-    pub fn scalar(&self, at: usize) -> Result<ScalarCategory> {
+    pub fn optional_scalar(&self, at: usize) -> Result<Option<ScalarCategory>> {
         match self.arg(at) {
             None => Ok(match self.default(at) {
-                serde_json::Value::Bool(_) => ScalarCategory::Bool,
-                serde_json::Value::Number(number) if number.is_f64() => ScalarCategory::Floating,
-                _ => ScalarCategory::Integer,
+                serde_json::Value::Null => None,
+                serde_json::Value::Bool(_) => Some(ScalarCategory::Bool),
+                serde_json::Value::Number(number) if number.is_f64() => Some(ScalarCategory::Floating),
+                _ => Some(ScalarCategory::Integer),
             }),
-            Some(Argument::Bool(_)) => Ok(ScalarCategory::Bool),
-            Some(Argument::Int(_)) => Ok(ScalarCategory::Integer),
-            Some(Argument::Double(_)) => Ok(ScalarCategory::Floating),
+            Some(Argument::Null) => Ok(None),
+            Some(Argument::Bool(_)) => Ok(Some(ScalarCategory::Bool)),
+            Some(Argument::Int(_)) => Ok(Some(ScalarCategory::Integer)),
+            Some(Argument::Double(_)) => Ok(Some(ScalarCategory::Floating)),
             Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
             Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
+    /// Returns the category of a Scalar.
+    ///
+    /// # Errors
+    /// None, another kind, or an unknown value.
+    pub fn scalar(&self, at: usize) -> Result<ScalarCategory> {
+        match self.optional_scalar(at)? {
+            Some(category) => Ok(category),
+            None => self.wrong_kind(at, &Argument::Null),
+        }
+    }
+
+    /// Returns `true` if an argument is None, or its default is.
+    pub fn is_none(&self, at: usize) -> bool {
+        match self.arg(at) {
+            None => self.default(at).is_null(),
+            Some(arg) => *arg == Argument::Null,
         }
     }
 

@@ -4,9 +4,16 @@
 //! the modules here; [`table`] names the rule of each operator, or the reason why its result depends on data. The results are those of
 //! torch's meta functions, which the exporter declares; [`judge`] compares them.
 
+mod broadcast;
 mod call;
-#[cfg(test)]
-mod judge;
+mod creation;
+mod elementwise;
+mod entries_a;
+mod indexing;
+mod normalization;
+mod promotion;
+mod reduction;
+mod shape;
 mod table;
 
 use std::borrow::Cow;
@@ -130,3 +137,6 @@ pub fn infer(name: &str, args: &[Argument<'_>]) -> Result<Vec<ResultMeta>, Infer
         (None, _) | (_, None) => Err(InferenceError::UnknownOperator),
     }
 }
+
+#[cfg(test)]
+mod judge;

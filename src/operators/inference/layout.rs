@@ -1,0 +1,100 @@
+//! Memory formats of torch: contiguous and channels-last, of results that follow one.
+
+use super::shape::{contiguous_order, dim_order};
+use super::{Dim, TensorMeta};
+use crate::format::ScalarType;
+
+/// A memory format of torch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MemoryFormat {
+    /// Dimensions in memory in the order of the sizes.
+    Contiguous,
+    /// Dimension 1 is the innermost; of 4 or 5 dimensions.
+    ChannelsLast,
+}
+
+impl MemoryFormat {
+    /// Returns the format that operators derive from the strides of a tensor. Strides that fit both are contiguous.
+    pub(super) fn suggested_by(tensor: &TensorMeta) -> MemoryFormat {
+        MemoryFormat::of(&tensor.sizes, &tensor.strides())
+    }
+
+    /// Returns the format that operators derive from strides.
+    pub(super) fn of(sizes: &[Dim], strides: &[i64]) -> MemoryFormat {
+        let inner_first: &[usize] = match sizes.len() {
+            4 => &[1, 3, 2, 0],
+            5 => &[1, 4, 3, 2, 0],
+            _ => return MemoryFormat::Contiguous,
+        };
+        let mut least = 0;
+        for &dim in inner_first {
+            let (size, stride) = (sizes[dim].size, strides[dim]);
+            if size == 0 || stride < least || dim == 0 && least == strides[1] {
+                return MemoryFormat::Contiguous;
+            }
+            least = stride.saturating_mul(size);
+        }
+        MemoryFormat::ChannelsLast
+    }
+
+    /// Returns a tensor in this format; one that is neither of 4 nor of 5 dimensions is contiguous.
+    pub(super) fn tensor(self, scalar_type: ScalarType, sizes: Vec<Dim>) -> TensorMeta {
+        let outer_first: &[u8] = match (self, sizes.len()) {
+            (MemoryFormat::ChannelsLast, 4) => &[0, 2, 3, 1],
+            (MemoryFormat::ChannelsLast, 5) => &[0, 2, 3, 4, 1],
+            (MemoryFormat::Contiguous | MemoryFormat::ChannelsLast, _) => {
+                return TensorMeta::contiguous(scalar_type, sizes);
+            }
+        };
+        reordered(scalar_type, sizes, outer_first.to_vec())
+    }
+}
+
+/// Returns a tensor whose dimensions are in this order in memory; dimensions that the strides do not distinguish keep their order.
+pub(super) fn reordered(scalar_type: ScalarType, sizes: Vec<Dim>, outer_first: Vec<u8>) -> TensorMeta {
+    let mut strides = vec![0; sizes.len()];
+    let mut next: i64 = 1;
+    for &dim in outer_first.iter().rev() {
+        let Some(stride) = strides.get_mut(usize::from(dim)) else { continue };
+        *stride = next;
+        next = next.saturating_mul(sizes[usize::from(dim)].size.max(1));
+    }
+    strided(scalar_type, sizes, &strides)
+}
+
+/// Returns a tensor whose dimensions have the order of these strides.
+pub(super) fn strided(scalar_type: ScalarType, sizes: Vec<Dim>, strides: &[i64]) -> TensorMeta {
+    // Products that overflow order nothing.
+    let order = if strides.contains(&i64::MAX) { contiguous_order(strides.len()) } else { dim_order(strides) };
+    TensorMeta { scalar_type, sizes, dim_order: order }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensor(sizes: &[i64], dim_order: &[u8]) -> TensorMeta {
+        let sizes = sizes.iter().copied().map(Dim::fixed).collect();
+        TensorMeta { scalar_type: ScalarType::FLOAT, sizes, dim_order: dim_order.to_vec() }
+    }
+
+    #[test]
+    fn formats_follow_the_strides() {
+        let cases: [(&[i64], &[u8], MemoryFormat); 7] = [
+            (&[2, 3, 4, 5], &[0, 1, 2, 3], MemoryFormat::Contiguous),
+            (&[2, 3, 4, 5], &[0, 2, 3, 1], MemoryFormat::ChannelsLast),
+            (&[1, 1, 4, 5], &[0, 2, 1, 3], MemoryFormat::ChannelsLast),
+            (&[2, 3, 1, 1], &[0, 1, 2, 3], MemoryFormat::Contiguous),
+            (&[2, 3, 4, 5], &[2, 0, 3, 1], MemoryFormat::Contiguous),
+            (&[2, 3, 4, 5, 6], &[0, 2, 3, 4, 1], MemoryFormat::ChannelsLast),
+            (&[2, 3, 4], &[0, 2, 1], MemoryFormat::Contiguous),
+        ];
+        for (sizes, order, expected) in cases {
+            let tensor = tensor(sizes, order);
+            assert_eq!(MemoryFormat::suggested_by(&tensor), expected, "{sizes:?} {order:?}");
+            if expected == MemoryFormat::ChannelsLast {
+                assert_eq!(expected.tensor(ScalarType::FLOAT, tensor.sizes.clone()), tensor);
+            }
+        }
+    }
+}
