@@ -150,7 +150,10 @@ mod tests {
             sizes: [1, 1, 4, 5].map(Dim::fixed).to_vec(),
             dim_order: vec![0, 2, 1, 3],
         };
-        assert_eq!((one_channel.strides(), dim_order(&one_channel.strides())), (vec![20, 1, 5, 1], one_channel.dim_order));
+        assert_eq!(
+            (one_channel.strides(), dim_order(&one_channel.strides())),
+            (vec![20, 1, 5, 1], one_channel.dim_order)
+        );
         let huge = TensorMeta::contiguous(ScalarType::FLOAT, vec![Dim::fixed(i64::MAX); 3]);
         assert_eq!(huge.strides(), [i64::MAX, i64::MAX, 1]);
         let invalid = TensorMeta { dim_order: vec![9, 0], ..huge };
