@@ -259,11 +259,37 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns the Int that a Scalar is, or `None` for a number of another kind and for an unknown one.
+    ///
+    /// # Errors
+    /// None, or another kind.
+    pub fn scalar_int(&self, at: usize) -> Result<Option<IntMeta>> {
+        match self.arg(at) {
+            Some(Argument::Int(int)) => Ok(Some(*int)),
+            Some(Argument::Bool(_) | Argument::Double(_) | Argument::Unknown) => Ok(None),
+            None => self.wrong_kind(at, &Argument::Null),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
     /// Returns `true` if an argument is None, or its default is.
     pub fn is_none(&self, at: usize) -> bool {
         match self.arg(at) {
             None => self.default(at).is_null(),
             Some(arg) => *arg == Argument::Null,
+        }
+    }
+
+    /// Returns a string, or `None` for None and for a default.
+    ///
+    /// # Errors
+    /// Another kind, or an unknown value.
+    pub fn optional_str(&self, at: usize) -> Result<Option<&'a str>> {
+        match self.arg(at) {
+            None | Some(Argument::Null) => Ok(None),
+            Some(Argument::Str(text)) => Ok(Some(text)),
+            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
+            Some(other) => self.wrong_kind(at, other),
         }
     }
 

@@ -24,7 +24,11 @@ pub(super) fn convolution(call: &Call<'_>) -> Inferred {
         let size = window.size(input.sizes[dim + 2], weight.sizes[dim + 2], dim)?;
         if size.size < 1 && input.sizes[dim + 2].size > 0 {
             let kernel = weight.sizes[dim + 2].size;
-            return call.invalid(0, sizes_text(&input.sizes), format!("a padded size of at least a kernel of {kernel}"));
+            return call.invalid(
+                0,
+                sizes_text(&input.sizes),
+                format!("a padded size of at least a kernel of {kernel}"),
+            );
         }
         sizes.push(Dim { size: size.size.max(0), ..size });
     }
@@ -108,7 +112,8 @@ impl Window {
             groups,
         };
         let too_large = |dim: &usize| {
-            window.output_paddings[*dim] >= window.strides[*dim] && window.output_paddings[*dim] >= window.dilations[*dim]
+            window.output_paddings[*dim] >= window.strides[*dim]
+                && window.output_paddings[*dim] >= window.dilations[*dim]
         };
         match (0..rank).find(too_large) {
             Some(dim) if transposed => call.invalid(

@@ -61,9 +61,30 @@ pub(super) fn binary_bool(call: &Call<'_>) -> Inferred {
     pointwise(call, &[0, 1], &[0, 1], ResultType::Bool)
 }
 
+/// A power: of truth values, an integer.
+pub(super) fn pow(call: &Call<'_>) -> Inferred {
+    pointwise(call, &[0, 1], &[0, 1], ResultType::Integer)
+}
+
+/// A quotient that is rounded down.
+pub(super) fn floor_divide(call: &Call<'_>) -> Inferred {
+    let scalar_type = result_type(call, &[0, 1])?;
+    let mut quotient = broadcast_tensors(call, &[0, 1], scalar_type)?;
+    if !promotion::is_integral(scalar_type) && !call.is_scalar(1) {
+        // torch selects the elements of a floating point result by the divisor, whose order in memory comes first.
+        quotient.dim_order = elementwise_order(&quotient.sizes, &[call.tensor(1)?]);
+    }
+    one(quotient)
+}
+
 /// A division that rounds if a mode is given.
 pub(super) fn div_mode(call: &Call<'_>) -> Inferred {
-    if call.is_none(2) { binary_floating(call) } else { binary(call) }
+    match call.optional_str(2)? {
+        None => binary_floating(call),
+        Some("floor") => floor_divide(call),
+        Some("trunc") => binary(call),
+        Some(other) => call.invalid(2, format!("rounding mode `{other}`"), "`floor`, `trunc` or None"),
+    }
 }
 
 /// A function of three operands, the second and third of which may be None.
@@ -79,15 +100,16 @@ pub(super) fn where_self(call: &Call<'_>) -> Inferred {
     pointwise(call, &[0, 1, 2], &[1, 2], ResultType::Promoted)
 }
 
-/// The first argument with some elements replaced; the second is a mask.
-pub(super) fn masked_fill(call: &Call<'_>) -> Inferred {
-    pointwise(call, &[0, 1], &[0], ResultType::Promoted)
-}
-
-/// The first argument with some elements replaced by those of another tensor.
-pub(super) fn masked_scatter(call: &Call<'_>) -> Inferred {
+/// The first argument, contiguous, with the elements replaced that the mask, argument 1, selects.
+pub(super) fn masked(call: &Call<'_>) -> Inferred {
     let sizes = broadcast(call, &[(0, call.tensor(0)?), (1, call.tensor(1)?)])?;
     one(TensorMeta::contiguous(call.tensor(0)?.scalar_type, sizes))
+}
+
+/// A contiguous copy.
+pub(super) fn contiguous(call: &Call<'_>) -> Inferred {
+    let tensor = call.tensor(0)?;
+    one(TensorMeta::contiguous(tensor.scalar_type, tensor.sizes.clone()))
 }
 
 /// A tensor like the first argument.
@@ -157,7 +179,7 @@ pub(super) fn glu(call: &Call<'_>) -> Inferred {
     }
     let mut sizes = tensor.sizes.clone();
     sizes[dim] = Dim { size: size / 2, dynamic };
-    one(TensorMeta::contiguous(ResultType::Floating.of(tensor.scalar_type), sizes))
+    one(TensorMeta { sizes, ..tensor.clone() })
 }
 
 /// The elements that are kept, and the mask of them.
@@ -171,6 +193,6 @@ pub(super) fn native_dropout(call: &Call<'_>) -> Inferred {
 pub(super) fn softmax(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     dim_argument(call, 1, tensor.rank())?;
-    let scalar_type = if call.bool(2)? { ScalarType::FLOAT } else { ResultType::Floating.of(tensor.scalar_type) };
-    one(TensorMeta { scalar_type, ..tensor.clone() })
+    let scalar_type = if call.bool(2)? { ScalarType::FLOAT } else { tensor.scalar_type };
+    one(TensorMeta::contiguous(scalar_type, tensor.sizes.clone()))
 }

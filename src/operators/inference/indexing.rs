@@ -1,6 +1,6 @@
 //! Operators that select, replace, repeat or move elements by position.
 
-use super::broadcast::{broadcast, broadcast_sizes, elementwise_order};
+use super::broadcast::{broadcast, broadcast_sizes, order_of_view};
 use super::shape::{Inferred, Result, dim_argument, dim_list_argument, dim_of_int, element_count, is_dynamic, one};
 use super::shape::{size_list, sizes_text};
 use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
@@ -26,11 +26,19 @@ pub(super) fn index(call: &Call<'_>) -> Inferred {
     // The indexed dimensions become those of the indices: at the place of the first if they are adjacent, else in front.
     let adjacent = indexed.windows(2).all(|pair| pair[1] == pair[0] + 1);
     let place = if adjacent { indexed.first().copied().unwrap_or(0) } else { 0 };
-    let rest: Vec<Dim> =
-        tensor.sizes.iter().enumerate().filter(|(dim, _)| !indexed.contains(dim)).map(|(_, size)| *size).collect();
-    let mut sizes = rest;
+    let strides = tensor.strides();
+    let rest = (0..tensor.rank()).filter(|dim| !indexed.contains(dim));
+    let (mut sizes, mut view): (Vec<Dim>, Vec<i64>) = rest.map(|dim| (tensor.sizes[dim], strides[dim])).unzip();
+    if common.is_empty() {
+        // torch takes the strides of the first dimensions for indices without dimensions.
+        let moved = if adjacent { Vec::new() } else { indexed.clone() };
+        let front = moved.iter().copied().chain((0..tensor.rank()).filter(|dim| !moved.contains(dim)));
+        view = front.take(sizes.len()).map(|dim| strides[dim]).collect();
+    }
+    view.splice(place..place, common.iter().map(|_| 0));
     sizes.splice(place..place, common);
-    one(TensorMeta::contiguous(tensor.scalar_type, sizes))
+    let dim_order = order_of_view(&sizes, &view);
+    one(TensorMeta { scalar_type: tensor.scalar_type, sizes, dim_order })
 }
 
 /// Returns the indices of argument 1, as many as dimensions of the tensor or fewer.
@@ -96,9 +104,6 @@ pub(super) fn index_select(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_argument(call, 1, tensor.rank())?;
     let index = call.tensor(2)?;
-    if index.rank() > 1 {
-        return call.invalid(2, sizes_text(&index.sizes), "one dimension");
-    }
     let mut sizes = tensor.sizes.clone();
     if let Some(size) = sizes.get_mut(dim) {
         *size = Dim { size: element_count(&index.sizes), dynamic: is_dynamic(&index.sizes) };
@@ -161,14 +166,16 @@ pub(super) fn select_scatter(call: &Call<'_>) -> Inferred {
     replace(call)
 }
 
-/// Checks that the tensor at argument 1 has the sizes of what it replaces.
-fn check_source(call: &Call<'_>, expected: &[Dim]) -> Result<()> {
+/// Checks that the tensor at argument 1 broadcasts to the sizes of what it replaces.
+fn check_source(call: &Call<'_>, replaced: &[Dim]) -> Result<()> {
     let source = call.tensor(1)?;
-    let agree = |(a, b): (&Dim, &Dim)| a.dynamic || b.dynamic || a.size == b.size;
-    if source.rank() != expected.len() || !source.sizes.iter().zip(expected).all(agree) {
-        return call.invalid(1, sizes_text(&source.sizes), sizes_text(expected));
+    match broadcast_sizes(&source.sizes, replaced) {
+        Some(sizes) if sizes.len() == replaced.len() => Ok(()),
+        Some(_) | None => {
+            let expected = format!("sizes that broadcast to {}", size_list(replaced));
+            call.invalid(1, sizes_text(&source.sizes), expected)
+        }
     }
-    Ok(())
 }
 
 /// Positions of a dimension from a start to an end by a step; `first` is the position of the argument `dim`.
@@ -258,8 +265,7 @@ pub(super) fn repeat_interleave(call: &Call<'_>) -> Inferred {
 pub(super) fn flip(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     dim_list_argument(call, 1, tensor.rank())?;
-    let dim_order = elementwise_order(&tensor.sizes, &[tensor]);
-    one(TensorMeta { dim_order, ..tensor.clone() })
+    one(tensor.clone())
 }
 
 /// Elements moved along some dimensions, or along the flat tensor.

@@ -5,7 +5,7 @@ use super::operands::{agree, float_tensor, mismatch, ranked};
 use super::shape::{Inferred, Result, one, size_list, sizes_text};
 use super::{Call, Dim, IntMeta, TensorMeta};
 
-/// `mm`: sizes [n, k] and [k, m].
+/// `mm` and `mixed_mm`: sizes [n, k] and [k, m].
 pub(super) fn mm(call: &Call<'_>) -> Inferred {
     let sizes = product(call, 0, 1)?;
     one(TensorMeta::contiguous(call.tensor(0)?.scalar_type, sizes))
@@ -26,7 +26,11 @@ pub(super) fn bmm(call: &Call<'_>) -> Inferred {
     let (a, b) = (ranked(call, 0, &[3])?, ranked(call, 1, &[3])?);
     if a.scalar_type != b.scalar_type {
         let (found, expected) = (type_name(b), type_name(a));
-        return call.invalid(1, format!("a tensor of {found}"), format!("a tensor of {expected}, as `{}`", call.name(0)));
+        return call.invalid(
+            1,
+            format!("a tensor of {found}"),
+            format!("a tensor of {expected}, as `{}`", call.name(0)),
+        );
     }
     let Some(batch) = agree(a.sizes[0], b.sizes[0]).filter(|_| agree(a.sizes[2], b.sizes[1]).is_some()) else {
         return mismatch(call, 1, b, &format!("sizes [{}, {}, _]", a.sizes[0].size, a.sizes[2].size), 0, a);
@@ -56,11 +60,6 @@ pub(super) fn linear(call: &Call<'_>) -> Inferred {
     }
     sizes.extend(out);
     one(TensorMeta::contiguous(input.scalar_type, sizes))
-}
-
-/// `mixed_mm`: sizes [n, k] and [k, m].
-pub(super) fn mixed_mm(call: &Call<'_>) -> Inferred {
-    mm(call)
 }
 
 /// `mixed_linear`: sizes [n, k] and [m, k]; an optional element type.

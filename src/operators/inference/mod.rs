@@ -6,15 +6,29 @@
 
 mod broadcast;
 mod call;
+mod convolution;
 mod creation;
 mod elementwise;
 mod entries_a;
+mod entries_b;
+mod fft;
 mod indexing;
+mod join;
+mod layout;
+mod matmul;
+mod memory;
 mod normalization;
+mod operands;
+mod pad;
+mod pooling;
+mod prim;
 mod promotion;
+mod quantized;
 mod reduction;
+mod resample;
 mod shape;
 mod table;
+mod views;
 
 use std::borrow::Cow;
 

@@ -3,17 +3,18 @@
 use super::layout::MemoryFormat;
 use super::operands::{agree, map_dim, mismatch, ranked, type_text};
 use super::shape::{Inferred, Result, one, sizes_text};
-use super::{Call, Dim, ResultMeta, TensorMeta};
+use super::{Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
 /// `avg_pool2d`
 pub(super) fn avg_pool2d(call: &Call<'_>) -> Inferred {
     let input = ranked(call, 0, &[3, 4])?;
-    if let Some(info) = input.scalar_type.info().filter(|info| matches!(info.name, "uint8" | "uint16" | "uint32" | "uint64"))
+    if let Some(info) =
+        input.scalar_type.info().filter(|info| matches!(info.name, "uint8" | "uint16" | "uint32" | "uint64"))
     {
         return call.invalid(0, format!("a tensor of {}", info.name), "a tensor of signed or floating point numbers");
     }
-    if let Some(0) = call.optional_int(6)?.and_then(super::prim::exact) {
+    if call.optional_int(6)? == Some(IntMeta::Exact(0)) {
         return call.invalid(6, "0", "a divisor other than 0");
     }
     let sizes = pooled(call, input, 0, [1, 2, 3], None, call.bool(4)?)?;

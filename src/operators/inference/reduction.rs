@@ -120,6 +120,10 @@ pub(super) fn any(call: &Call<'_>) -> Inferred {
 
 /// Truth of an element of the listed dimensions.
 pub(super) fn any_dims(call: &Call<'_>) -> Inferred {
+    // Unlike for a sum, an empty list is no dimension.
+    if dim_list_argument(call, 1, call.tensor(0)?.rank())?.is_some_and(|dims| dims.is_empty()) {
+        return one(call.tensor(0)?.clone().with_type(any_type(call)?));
+    }
     one(over_list(call, 1, 2, any_type(call)?)?)
 }
 
@@ -144,7 +148,7 @@ pub(super) fn var_mean(call: &Call<'_>) -> Inferred {
 pub(super) fn cumsum(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     dim_argument(call, 1, tensor.rank())?;
-    one(tensor.clone().with_type(sum_type(call, 2)?))
+    one(TensorMeta::contiguous(sum_type(call, 2)?, tensor.sizes.clone()))
 }
 
 /// The greatest or least elements of a dimension in order, and their positions.

@@ -1,0 +1,59 @@
+//! Copies between orders of memory and between devices.
+
+use super::layout::reordered;
+use super::shape::{Inferred, Result, contiguous_order, dim_of_int, one};
+use super::{Call, TensorMeta};
+use crate::format::ScalarType;
+
+/// A copy of the same order of memory.
+pub(super) fn copy(call: &Call<'_>) -> Inferred {
+    one(call.tensor(0)?.clone())
+}
+
+/// A copy in the order of memory of the argument 2, or in the same one.
+pub(super) fn copy_in_order(call: &Call<'_>) -> Inferred {
+    let tensor = call.tensor(0)?;
+    match order(call, 2, tensor.rank())? {
+        Some(order) => one(reordered(tensor.scalar_type, tensor.sizes.clone(), order)),
+        None => one(tensor.clone()),
+    }
+}
+
+/// A tensor of listed sizes in the order of memory of the argument 1, or contiguous.
+pub(super) fn empty_in_order(call: &Call<'_>) -> Inferred {
+    let sizes = call.ints(0)?.into_iter().map(|int| dim_of_int(call, 0, int)).collect::<Result<Vec<_>>>()?;
+    let order = order(call, 1, sizes.len())?.unwrap_or_else(|| contiguous_order(sizes.len()));
+    one(reordered(ScalarType::FLOAT, sizes, order))
+}
+
+/// Returns the order of memory that an argument is: contiguous, or channels-last of 4 dimensions; the others have no memory format.
+fn order(call: &Call<'_>, at: usize, rank: usize) -> Result<Option<Vec<u8>>> {
+    if call.optional_ints(at)?.is_none() {
+        return Ok(None);
+    }
+    let order = call.exact_ints(at)?;
+    let is = |expected: &[u8]| order.iter().copied().eq(expected.iter().map(|dim| i64::from(*dim)));
+    let contiguous = contiguous_order(rank);
+    if is(&contiguous) {
+        return Ok(Some(contiguous));
+    }
+    if rank == 4 && is(&[0, 2, 3, 1]) {
+        return Ok(Some(vec![0, 2, 3, 1]));
+    }
+    let channels_last = if rank == 4 { " or [0, 2, 3, 1]" } else { "" };
+    call.invalid(at, format!("{order:?}"), format!("{contiguous:?}{channels_last}"))
+}
+
+/// `et_copy_index`: a tensor is written into the first dimension of another one; there is no result.
+pub(super) fn copy_index(call: &Call<'_>) -> Inferred {
+    let (to, from): (&TensorMeta, &TensorMeta) = (call.tensor(0)?, call.tensor(1)?);
+    let rows = to.sizes.get(1..).unwrap_or_default();
+    let agree = |(a, b)| super::operands::agree(a, b).is_some();
+    if to.sizes.is_empty()
+        || rows.len() != from.rank()
+        || !rows.iter().copied().zip(from.sizes.iter().copied()).all(agree)
+    {
+        return super::operands::mismatch(call, 1, from, "the sizes after the first", 0, to);
+    }
+    Ok(Vec::new())
+}
