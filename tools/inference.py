@@ -248,11 +248,13 @@ case("_to_copy clone", unary(), product("f32{s} " + "{m}", s=["[2,3,4,5]", "[2,3
      m="none contiguous preserve channels_last channels_last_3d"))
 CASES["aten::_to_copy.out"] = [c if i < len(unary()) else c.replace("} ", "} false ").replace("] ", "] false ") for i, c in
                                enumerate(CASES["aten::_to_copy.out"])] + ["f32[2] true"]
+ORDERS = [f"{sizes} {order}" for sizes, orders in [("[]", "none []"), ("[2,3]", "none [0,1] [1,0]"), ("[2,3,4]", "none [0,1,2] [2,0,1]"),
+          ("[2,3,4,5]", "none [0,1,2,3] [0,2,3,1] [0,3,1,2]"), ("[1,3,1,1]", "none [0,1,2,3] [0,2,3,1]"), ("[2,3,4,5,6]", "[0,1,2,3,4]")] for order in orders.split()]
 for name in ["_clone_dim_order", "_to_dim_order_copy"]:
-    case(f"dim_order_ops::{name}.out", unary(), lines("f32[2] true|f32[2] false none"), product("f32{s} false {o}", s=["[2,3,4,5]", "[2,3]", "[]",
-         "[2,3,4]", *LAYOUTS, *AMBIGUOUS], o="none [0,1,2,3] [0,2,3,1] [0,1] [] [1,0] [0,1,2]"))
-case("dim_order_ops::_empty_dim_order.out", FACTORY_SIZES, product("{s} {o}", s=["[2,3,4,5]", "[2,3]", "[]", "[1,3,1,1]", "[2,3,4]"],
-     o="none [0,1,2,3] [0,2,3,1] [0,1] [] [1,0] [0,1,2]"))
+    case(f"dim_order_ops::{name}.out", unary(), lines("f32[2] true|f32[2] false none"), ["f32" + c.replace(" ", " false ") for c in ORDERS],
+         product("f32{s} false {o}", s=[s for s in LAYOUTS + AMBIGUOUS if s.count(",") == 6], o="none [0,1,2,3] [0,2,3,1] [3,2,1,0]"),
+         product("f32[2,3]{{1,0}} false {o}", o="none [0,1] [1,0]"))
+case("dim_order_ops::_empty_dim_order.out", FACTORY_SIZES, ORDERS)
 
 # Indexing.
 case("index_select", product("{d}[2,3] 1 {i}[2]", d=ALL, i="i64 i32"), product("f32[2,3,4] {dim} i64[5]", dim="0 1 2 -1 3 -4"), lines("""f32[2,3] 0 f32[2]
@@ -476,6 +478,7 @@ PRIM = {
 
 def quantized_add(a, a_scale, a_zero, a_min, a_max, b, b_scale, b_zero, b_min, b_max, scale, zero, low, high):
     ops = torch.ops.quantized_decomposed
+    assert a.dtype in (torch.uint8, torch.int8), "the kernel takes no other element types"
     left = ops.dequantize_per_tensor.default(a, a_scale, a_zero, a_min, a_max, a.dtype)
     right = ops.dequantize_per_tensor.default(b, b_scale, b_zero, b_min, b_max, a.dtype)
     return ops.quantize_per_tensor.default(left + right, scale, zero, low, high, a.dtype)

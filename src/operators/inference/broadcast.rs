@@ -55,10 +55,14 @@ pub(super) fn broadcast(call: &Call<'_>, tensors: &[(usize, &TensorMeta)]) -> Re
 
 /// Returns the dim_order of the result of an elementwise operator: contiguous or channels-last if all operands are, else the order of
 /// the strides of the first operand that distinguishes two dimensions.
+///
+/// The order of the operands is kept if all have the same: it does not determine the strides of dimensions of size 1, and torch, which
+/// knows them, keeps most of them.
 pub(super) fn elementwise_order(sizes: &[Dim], operands: &[&TensorMeta]) -> Vec<u8> {
-    if let [only] = operands {
-        if only.sizes == sizes {
-            return only.dim_order.clone();
+    if let Some((first, rest)) = operands.split_first() {
+        let is_same = |tensor: &&TensorMeta| tensor.sizes == sizes && tensor.dim_order == first.dim_order;
+        if first.sizes == sizes && rest.iter().all(is_same) {
+            return first.dim_order.clone();
         }
     }
     let strides: Vec<Vec<i64>> = operands.iter().map(|tensor| tensor.strides()).collect();
@@ -73,10 +77,12 @@ pub(super) fn order_of_view(sizes: &[Dim], strides: &[i64]) -> Vec<u8> {
 
 fn order_of_operands(sizes: &[Dim], operands: &[Operand]) -> Vec<u8> {
     let rank = sizes.len();
-    if rank < 2 || operands.iter().all(|operand| operand.contiguous) {
+    let contiguous = operands.iter().all(|operand| operand.contiguous);
+    let channels_last = operands.iter().all(|operand| operand.channels_last);
+    if rank < 2 || contiguous && !channels_last {
         return shape::contiguous_order(rank);
     }
-    if operands.iter().all(|operand| operand.channels_last) {
+    if channels_last && !contiguous {
         return shape::dim_order(&result_strides(sizes, &[1, 3, 2, 0]));
     }
     // From the innermost dimension to the outermost.
@@ -167,6 +173,7 @@ fn is_dense(sizes: &[Dim], strides: &[i64], order: &[usize]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::meta;
     use super::*;
 
     const fn upto(size: i64) -> Dim {
@@ -197,5 +204,27 @@ mod tests {
         assert_eq!(broadcast_sizes(&sizes(&[3, 1]), &sizes(&[2, 1, 4])), Some(sizes(&[2, 3, 4])));
         assert_eq!(broadcast_sizes(&sizes(&[]), &sizes(&[2])), Some(sizes(&[2])));
         assert_eq!(broadcast_sizes(&sizes(&[2]), &sizes(&[2, 3])), None);
+    }
+
+    #[test]
+    fn results_have_the_order_of_the_operands() {
+        let cases = [
+            ("float32 2 3 4 5", "float32 2 3 4 5", "0123"),
+            ("float32 2 3 4 5 @0231", "float32 2 3 4 5 @0231", "0231"),
+            ("float32 2 3 4 5 @0231", "float32 2 3 4 5", "0231"),
+            ("float32 2 3 4 5", "float32 2 3 4 5 @0231", "0123"),
+            ("float32 5", "float32 2 3 4 5 @0231", "0231"),
+            ("float32 2 1 4 5", "float32 2 3 4 5 @0231", "0231"),
+            ("float32 2 3 4 @201", "float32 4", "201"),
+            ("float32 2 1 4 5 @0213", "float32 2 1 4 5 @0213", "0213"),
+            ("float32", "float32 2 3 @10", "10"),
+        ];
+        for (a, b, expected) in cases {
+            let (a_meta, b_meta) = (meta(a), meta(b));
+            let sizes = broadcast_sizes(&a_meta.sizes, &b_meta.sizes).unwrap();
+            let order = elementwise_order(&sizes, &[&a_meta, &b_meta]);
+            let order: String = order.iter().map(|dim| char::from(b'0' + dim)).collect();
+            assert_eq!(order, expected, "{a}; {b}");
+        }
     }
 }

@@ -67,7 +67,7 @@ pub(super) static A: &[(&str, Rule)] = &[
     ("aten::expand_copy.out", elementwise::expand),
     ("aten::expm1.out", elementwise::unary_floating),
     ("aten::fill.Scalar_out", elementwise::unary),
-    ("aten::fill.Tensor_out", elementwise::unary),
+    ("aten::fill.Tensor_out", elementwise::fill),
     ("aten::flip.out", indexing::flip),
     ("aten::floor.out", elementwise::unary),
     ("aten::floor_divide.out", elementwise::floor_divide),

@@ -29,6 +29,8 @@ mod resample;
 mod shape;
 mod table;
 mod views;
+#[cfg(test)]
+mod testing;
 
 use std::borrow::Cow;
 

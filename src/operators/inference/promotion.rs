@@ -199,3 +199,49 @@ impl ResultType {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::meta;
+    use super::*;
+
+    #[test]
+    fn operands_are_promoted() {
+        // `n` precedes a number of the type.
+        let cases = [
+            ("float32 2; float64 2", Some("float64")),
+            ("float32 2; float64", Some("float32")),
+            ("int32 2; n float32", Some("float32")),
+            ("int32 2; n int64", Some("int32")),
+            ("int32 2; int64", Some("int32")),
+            ("bool 2; int8", Some("int8")),
+            ("bool 2; n int64", Some("int64")),
+            ("uint8 2; int8 2", Some("int16")),
+            ("float16 2; bfloat16 2", Some("float32")),
+            ("int64 2; float16", Some("float16")),
+            ("float64; n float32", Some("float64")),
+            ("complex64 2; float64 2", Some("complex128")),
+            ("float32 2; complex128", Some("complex64")),
+            ("bfloat16 2; complex32 2", Some("complex64")),
+            ("uint16 2; float16 2", Some("float16")),
+            ("uint16 2; int32 2", Some("uint16")),
+            ("uint16 2; uint32 2", None),
+            ("bits8 2", None),
+        ];
+        for (operands, expected) in cases {
+            let metas: Vec<(bool, TensorMeta)> = operands
+                .split("; ")
+                .map(|text| (text.starts_with("n "), meta(text.strip_prefix("n ").unwrap_or(text))))
+                .collect();
+            let list: Vec<Operand<'_>> = metas
+                .iter()
+                .map(|(is_number, meta)| match (is_number, category(meta.scalar_type)) {
+                    (false, _) => Operand::Tensor(meta),
+                    (true, Some(Category::Integer)) => Operand::Number(ScalarCategory::Integer),
+                    (true, _) => Operand::Number(ScalarCategory::Floating),
+                })
+                .collect();
+            assert_eq!(promoted(&list), expected.and_then(ScalarType::parse), "{operands}");
+        }
+    }
+}
