@@ -6,7 +6,8 @@ Usage: tools/inference.py [OPERATOR...]     from any folder; with operators, pri
 Needs torch and executorch; the head of the file states the versions that wrote it. Takes about two minutes.
 
 The results are those of the functional variant of each operator with fake tensors, as the exporter computes them. A result's dim_order
-is that which the exporter derives from its strides. Rejected arguments give `error`, sizes that depend on data `data-dependent`.
+is that which the exporter derives from its strides. Rejected arguments give `error`, sizes that depend on data `data-dependent`. A call is
+omitted if fake tensors accept it and its execution fails, or the reverse.
 
 Form of the file: a line with the name of an operator, then its cases, one a line after a space: arguments `->` results. Arguments at the
 end that are omitted have their defaults.
@@ -606,9 +607,25 @@ def call(name, args):
     return [result_text(item) for item in result] if isinstance(result, tuple) else [result_text(result)]
 
 
+# Errors of execution that depend on the values of tensors, or on what the installed kernels implement.
+NO_VERDICT = re.compile("not implemented for|not supported|unsupported|ZeroDivision|index out of range|out of bounds|No kernel|doesn't support|allocated size|overflow", re.I)
+
+
+def executes(name, args):
+    """Returns whether torch executes a call with tensors of zeros; None if the failure is not one of the arguments."""
+    zero = lambda value: value.zero_() if isinstance(value, torch.Tensor) else [zero(item) for item in value] if isinstance(value, list) else value
+    try:
+        call(name, [zero(parse(arg)) for arg in args])
+    except Unordered:
+        return True
+    except Exception as error:
+        return None if isinstance(error, NotImplementedError) or NO_VERDICT.search(str(error)) else False
+    return True
+
+
 def record(name, text, report):
     args = text.split()
-    with FakeTensorMode() as mode, torch.no_grad():
+    with FakeTensorMode(), torch.no_grad():
         try:
             values = [parse(arg) for arg in args]
         except Exception as error:
@@ -624,6 +641,11 @@ def record(name, text, report):
             if report:
                 print(f"{name} {text}: {type(error).__name__} {' '.join(str(error).split())[:200]}", file=sys.stderr)
             results = "error"
+    with torch.no_grad():
+        if executes(name, args) not in (results != "error", None):
+            if report:
+                print(f"{name} {text}: omitted, fake tensors give {results}", file=sys.stderr)
+            return None
     return f" {text} -> {results}".rstrip()
 
 
