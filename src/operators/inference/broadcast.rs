@@ -1,7 +1,12 @@
 //! Broadcasting: the common sizes of operands, and the order in memory of an elementwise result.
 
+use std::cmp::Ordering;
+
 use super::shape::{self, Result, size_list, sizes_text};
 use super::{Call, Dim, TensorMeta};
+
+/// Dimensions that torch's elementwise operators take; more are not sorted.
+const MAX_RANK: usize = 64;
 
 /// Returns the size that two dimensions broadcast to, or `None` if they cannot at run time.
 ///
@@ -53,13 +58,31 @@ pub(super) fn broadcast(call: &Call<'_>, tensors: &[(usize, &TensorMeta)]) -> Re
 
 /// Returns the dim_order of the result of an elementwise operator: contiguous or channels-last if all operands are, else the order of
 /// the strides of the first operand that distinguishes two dimensions.
+///
+/// The order of the operands is kept if all have the same: it does not determine the strides of dimensions of size 1, and torch, which
+/// knows them, keeps most of them.
 pub(super) fn elementwise_order(sizes: &[Dim], operands: &[&TensorMeta]) -> Vec<u8> {
+    if let Some((first, rest)) = operands.split_first() {
+        let is_same = |tensor: &&TensorMeta| tensor.sizes == sizes && tensor.dim_order == first.dim_order;
+        if first.sizes == sizes && rest.iter().all(is_same) {
+            return first.dim_order.clone();
+        }
+    }
+    let strides: Vec<Vec<i64>> = operands.iter().map(|tensor| tensor.strides()).collect();
+    let views = operands.iter().zip(&strides).map(|(tensor, strides)| Operand::new(sizes, &tensor.sizes, strides));
+    order_of_operands(sizes, &views.collect::<Vec<_>>())
+}
+
+/// Returns the dim_order of the result of a function of a view; the stride of a dimension that is repeated is 0.
+pub(super) fn order_of_view(sizes: &[Dim], strides: &[i64]) -> Vec<u8> {
+    order_of_operands(sizes, &[Operand::new(sizes, sizes, strides)])
+}
+
+fn order_of_operands(sizes: &[Dim], operands: &[Operand]) -> Vec<u8> {
     let rank = sizes.len();
-    // A broadcast dimension has stride 0 and orders nothing.
-    let operands: Vec<Operand> = operands.iter().map(|tensor| Operand::new(sizes, tensor)).collect();
     let contiguous = operands.iter().all(|operand| operand.contiguous);
     let channels_last = operands.iter().all(|operand| operand.channels_last);
-    if rank < 2 || contiguous && !channels_last {
+    if !(2..=MAX_RANK).contains(&rank) || contiguous && !channels_last {
         return shape::contiguous_order(rank);
     }
     if channels_last && !contiguous {
@@ -70,13 +93,13 @@ pub(super) fn elementwise_order(sizes: &[Dim], operands: &[&TensorMeta]) -> Vec<
     for last in 1..rank {
         let mut at = last;
         for before in (0..last).rev() {
-            match compare(sizes, &operands, inner_first[before], inner_first[at]) {
-                std::cmp::Ordering::Greater => {
+            match compare(sizes, operands, inner_first[before], inner_first[at]) {
+                Ordering::Greater => {
                     inner_first.swap(before, at);
                     at = before;
                 }
-                std::cmp::Ordering::Less => break,
-                std::cmp::Ordering::Equal => {}
+                Ordering::Less => break,
+                Ordering::Equal => {}
             }
         }
     }
@@ -95,7 +118,7 @@ fn result_strides(sizes: &[Dim], inner_first: &[usize]) -> Vec<i64> {
 }
 
 /// Returns the order of two dimensions in memory by the first operand that has one; a greater dimension is further outside.
-fn compare(sizes: &[Dim], operands: &[Operand], a: usize, b: usize) -> std::cmp::Ordering {
+fn compare(sizes: &[Dim], operands: &[Operand], a: usize, b: usize) -> Ordering {
     for Operand { strides, .. } in operands {
         if strides[a] == 0 || strides[b] == 0 {
             continue;
@@ -104,10 +127,10 @@ fn compare(sizes: &[Dim], operands: &[Operand], a: usize, b: usize) -> std::cmp:
             return strides[a].cmp(&strides[b]);
         }
         if sizes[a].size > sizes[b].size {
-            return std::cmp::Ordering::Greater;
+            return Ordering::Greater;
         }
     }
-    std::cmp::Ordering::Equal
+    Ordering::Equal
 }
 
 /// An operand, as its broadcast view.
@@ -121,29 +144,28 @@ struct Operand {
 }
 
 impl Operand {
-    fn new(sizes: &[Dim], tensor: &TensorMeta) -> Operand {
-        let own = tensor.strides();
-        let lead = sizes.len().saturating_sub(tensor.rank());
-        let mut strides = vec![0; lead];
-        for ((stride, from), to) in own.iter().zip(&tensor.sizes).zip(sizes.iter().skip(lead)) {
+    /// Returns a tensor of sizes `own` and their strides as a view of `sizes`. A broadcast dimension has stride 0 and orders nothing.
+    fn new(sizes: &[Dim], own: &[Dim], own_strides: &[i64]) -> Operand {
+        let mut strides = vec![0; sizes.len().saturating_sub(own.len())];
+        for ((stride, from), to) in own_strides.iter().zip(own).zip(sizes.iter().skip(strides.len())) {
             let is_broadcast = from.size == 1 && to.size != 1;
             strides.push(if is_broadcast { 0 } else { *stride });
         }
         strides.resize(sizes.len(), 0);
-        let order: Vec<usize> = (0..tensor.rank()).collect();
+        let order: Vec<usize> = (0..own.len()).collect();
         Operand {
             strides,
-            contiguous: shape::element_count(&tensor.sizes) == 0 || is_dense(tensor, &own, &order),
-            channels_last: tensor.rank() == 4 && is_dense(tensor, &own, &[0, 2, 3, 1]),
+            contiguous: shape::element_count(own) == 0 || is_dense(own, own_strides, &order),
+            channels_last: sizes.len() == 4 && own.len() == 4 && is_dense(own, own_strides, &[0, 2, 3, 1]),
         }
     }
 }
 
 /// Returns `true` if the strides are those of the dimensions in this order; dimensions of size 1 do not matter.
-fn is_dense(tensor: &TensorMeta, strides: &[i64], order: &[usize]) -> bool {
+fn is_dense(sizes: &[Dim], strides: &[i64], order: &[usize]) -> bool {
     let mut next: i64 = 1;
     for &dim in order.iter().rev() {
-        let size = tensor.sizes[dim].size;
+        let size = sizes[dim].size;
         if size != 1 && strides[dim] != next {
             return false;
         }
@@ -154,6 +176,7 @@ fn is_dense(tensor: &TensorMeta, strides: &[i64], order: &[usize]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::meta;
     use super::*;
 
     const fn upto(size: i64) -> Dim {
@@ -184,5 +207,27 @@ mod tests {
         assert_eq!(broadcast_sizes(&sizes(&[3, 1]), &sizes(&[2, 1, 4])), Some(sizes(&[2, 3, 4])));
         assert_eq!(broadcast_sizes(&sizes(&[]), &sizes(&[2])), Some(sizes(&[2])));
         assert_eq!(broadcast_sizes(&sizes(&[2]), &sizes(&[2, 3])), None);
+    }
+
+    #[test]
+    fn results_have_the_order_of_the_operands() {
+        let cases = [
+            ("float32 2 3 4 5", "float32 2 3 4 5", "0123"),
+            ("float32 2 3 4 5 @0231", "float32 2 3 4 5 @0231", "0231"),
+            ("float32 2 3 4 5 @0231", "float32 2 3 4 5", "0231"),
+            ("float32 2 3 4 5", "float32 2 3 4 5 @0231", "0123"),
+            ("float32 5", "float32 2 3 4 5 @0231", "0231"),
+            ("float32 2 1 4 5", "float32 2 3 4 5 @0231", "0231"),
+            ("float32 2 3 4 @201", "float32 4", "201"),
+            ("float32 2 1 4 5 @0213", "float32 2 1 4 5 @0213", "0213"),
+            ("float32", "float32 2 3 @10", "10"),
+        ];
+        for (a, b, expected) in cases {
+            let (a_meta, b_meta) = (meta(a), meta(b));
+            let sizes = broadcast_sizes(&a_meta.sizes, &b_meta.sizes).unwrap();
+            let order = elementwise_order(&sizes, &[&a_meta, &b_meta]);
+            let order: String = order.iter().map(|dim| char::from(b'0' + dim)).collect();
+            assert_eq!(order, expected, "{a}; {b}");
+        }
     }
 }

@@ -280,6 +280,19 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns a string, or `None` for None and for a default.
+    ///
+    /// # Errors
+    /// Another kind, or an unknown value.
+    pub fn optional_str(&self, at: usize) -> Result<Option<&'a str>> {
+        match self.arg(at) {
+            None | Some(Argument::Null) => Ok(None),
+            Some(Argument::Str(text)) => Ok(Some(text)),
+            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
     /// Returns an element type, or `None` for None.
     ///
     /// # Errors

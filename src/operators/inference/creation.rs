@@ -2,7 +2,7 @@
 //! default.
 
 use super::call::ScalarCategory;
-use super::shape::{Inferred, Result, contiguous_order, dim_of_int, one};
+use super::shape::{Inferred, Result, contiguous_order, dim_of_int, dim_order, one};
 use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
 use crate::format::ScalarType;
 
@@ -20,11 +20,13 @@ pub(super) fn format_order(call: &Call<'_>, at: usize, format: IntMeta, tensor: 
         return Err(InferenceError::Undetermined("a memory format is known at run time only"));
     };
     let rank = tensor.rank();
+    // Strides of dimensions of size 1 may be equal to others, which changes the order.
+    let in_order = |order: &[u8]| dim_order(&TensorMeta { dim_order: order.to_vec(), ..tensor.clone() }.strides());
     match (format, rank) {
         (0, _) => Ok(contiguous_order(rank)),
         (1, _) => Ok(tensor.dim_order.clone()),
-        (2, 4) => Ok(vec![0, 2, 3, 1]),
-        (3, 5) => Ok(vec![0, 2, 3, 4, 1]),
+        (2, 4) => Ok(in_order(&[0, 2, 3, 1])),
+        (3, 5) => Ok(in_order(&[0, 2, 3, 4, 1])),
         (2 | 3, _) => call.invalid(at, format!("memory format {format}"), format!("a memory format of rank {rank}")),
         (_, _) => call.invalid(at, format!("memory format {format}"), "0, 1, 2 or 3"),
     }
@@ -99,6 +101,9 @@ fn progression(call: &Call<'_>, start: Option<usize>, end: usize, step: Option<u
     if step_value == 0.0 || !step_value.is_finite() {
         return call.invalid(at_step, format!("a step of {step_value}"), "a finite step that is not 0");
     }
+    if dynamic && step_value < 0.0 {
+        return Err(InferenceError::Undetermined("the end of a descending sequence is known at run time only"));
+    }
     let count = ((last - first) / step_value).ceil();
     if count.is_nan() || count < 0.0 && !dynamic {
         let direction = if step_value > 0.0 { "at least" } else { "at most" };
@@ -107,4 +112,41 @@ fn progression(call: &Call<'_>, start: Option<usize>, end: usize, step: Option<u
     // Conversion saturates.
     let size = (count as i64).max(0);
     one(TensorMeta::contiguous(scalar_type, vec![Dim { size, dynamic }]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{i, list, results};
+    use super::super::{Argument, IntMeta};
+
+    #[test]
+    fn tensors_are_created() {
+        let float = Argument::Double;
+        let cases = [
+            ("aten::zeros.out", vec![list(&[2, 0])], "float32 2 0"),
+            ("aten::ones.out", vec![list(&[-1])], "argument 0: -1; expected a size that is not negative"),
+            ("aten::rand.out", vec![Argument::Ints(vec![IntMeta::AtMost(3)])], "float32 <=3"),
+            ("aten::full.out", vec![list(&[2]), i(1)], "int64 2"),
+            ("aten::full.out", vec![list(&[2]), Argument::Bool(true)], "bool 2"),
+            ("aten::empty.out", vec![list(&[1, 2, 3, 4]), i(2)], "float32 1 2 3 4 @0231"),
+            ("aten::empty.out", vec![list(&[2]), i(9)], "argument 1: memory format 9; expected 0, 1, 2 or 3"),
+            ("aten::scalar_tensor.out", vec![i(1)], "float32"),
+            ("aten::arange.out", vec![i(5)], "int64 5"),
+            ("aten::arange.out", vec![float(2.5)], "float32 3"),
+            ("aten::arange.out", vec![i(-1)], "argument 0: an end of -1; expected at least 0"),
+            ("aten::arange.out", vec![Argument::Int(IntMeta::AtMost(5))], "int64 <=5"),
+            ("aten::arange.start_out", vec![i(1), i(8), i(3)], "int64 3"),
+            ("aten::arange.start_out", vec![i(8), i(1), i(-3)], "int64 3"),
+            ("aten::arange.start_out", vec![i(8), i(1)], "argument 1: an end of 1; expected at least 8"),
+            (
+                "aten::arange.start_out",
+                vec![i(1), i(8), i(0)],
+                "argument 2: a step of 0; expected a finite step that is not 0",
+            ),
+            ("aten::arange.out", vec![i(i64::MAX)], "int64 9223372036854775807"),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name} {args:?}");
+        }
+    }
 }

@@ -61,9 +61,30 @@ pub(super) fn binary_bool(call: &Call<'_>) -> Inferred {
     pointwise(call, &[0, 1], &[0, 1], ResultType::Bool)
 }
 
+/// A power: of truth values, an integer.
+pub(super) fn pow(call: &Call<'_>) -> Inferred {
+    pointwise(call, &[0, 1], &[0, 1], ResultType::Integer)
+}
+
+/// A quotient that is rounded down.
+pub(super) fn floor_divide(call: &Call<'_>) -> Inferred {
+    let scalar_type = result_type(call, &[0, 1])?;
+    let mut quotient = broadcast_tensors(call, &[0, 1], scalar_type)?;
+    if !promotion::is_integral(scalar_type) && !call.is_scalar(1) {
+        // torch selects the elements of a floating point result by the divisor, whose order in memory comes first.
+        quotient.dim_order = elementwise_order(&quotient.sizes, &[call.tensor(1)?]);
+    }
+    one(quotient)
+}
+
 /// A division that rounds if a mode is given.
 pub(super) fn div_mode(call: &Call<'_>) -> Inferred {
-    if call.is_none(2) { binary_floating(call) } else { binary(call) }
+    match call.optional_str(2)? {
+        None => binary_floating(call),
+        Some("floor") => floor_divide(call),
+        Some("trunc") => binary(call),
+        Some(other) => call.invalid(2, format!("rounding mode `{other}`"), "`floor`, `trunc` or None"),
+    }
 }
 
 /// A function of three operands, the second and third of which may be None.
@@ -74,20 +95,40 @@ pub(super) fn clamp(call: &Call<'_>) -> Inferred {
     pointwise(call, &[0, 1, 2], &[0, 1, 2], ResultType::Promoted)
 }
 
+/// Checks that an argument is a tensor of truth values. torch takes uint8 with a warning.
+fn check_mask(call: &Call<'_>, at: usize) -> Result<()> {
+    match call.tensor(at)?.scalar_type {
+        ScalarType::BOOL | ScalarType(0) => Ok(()),
+        other => call.invalid(at, format!("element type {other}"), "element type bool"),
+    }
+}
+
 /// The second or third argument by a condition.
 pub(super) fn where_self(call: &Call<'_>) -> Inferred {
+    check_mask(call, 0)?;
     pointwise(call, &[0, 1, 2], &[1, 2], ResultType::Promoted)
 }
 
-/// The first argument with some elements replaced; the second is a mask.
-pub(super) fn masked_fill(call: &Call<'_>) -> Inferred {
-    pointwise(call, &[0, 1], &[0], ResultType::Promoted)
-}
-
-/// The first argument with some elements replaced by those of another tensor.
-pub(super) fn masked_scatter(call: &Call<'_>) -> Inferred {
+/// The first argument, contiguous, with the elements replaced that the mask, argument 1, selects.
+pub(super) fn masked(call: &Call<'_>) -> Inferred {
+    check_mask(call, 1)?;
     let sizes = broadcast(call, &[(0, call.tensor(0)?), (1, call.tensor(1)?)])?;
     one(TensorMeta::contiguous(call.tensor(0)?.scalar_type, sizes))
+}
+
+/// A contiguous copy.
+pub(super) fn contiguous(call: &Call<'_>) -> Inferred {
+    let tensor = call.tensor(0)?;
+    one(TensorMeta::contiguous(tensor.scalar_type, tensor.sizes.clone()))
+}
+
+/// A tensor like the first argument, filled with the element of the second.
+pub(super) fn fill(call: &Call<'_>) -> Inferred {
+    let value = call.tensor(1)?;
+    if value.rank() > 0 {
+        return call.invalid(1, sizes_text(&value.sizes), "no dimensions");
+    }
+    like(call)
 }
 
 /// A tensor like the first argument.
@@ -157,7 +198,7 @@ pub(super) fn glu(call: &Call<'_>) -> Inferred {
     }
     let mut sizes = tensor.sizes.clone();
     sizes[dim] = Dim { size: size / 2, dynamic };
-    one(TensorMeta::contiguous(ResultType::Floating.of(tensor.scalar_type), sizes))
+    one(TensorMeta { sizes, ..tensor.clone() })
 }
 
 /// The elements that are kept, and the mask of them.
@@ -171,6 +212,99 @@ pub(super) fn native_dropout(call: &Call<'_>) -> Inferred {
 pub(super) fn softmax(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     dim_argument(call, 1, tensor.rank())?;
-    let scalar_type = if call.bool(2)? { ScalarType::FLOAT } else { ResultType::Floating.of(tensor.scalar_type) };
-    one(TensorMeta { scalar_type, ..tensor.clone() })
+    let scalar_type = if call.bool(2)? { ScalarType::FLOAT } else { tensor.scalar_type };
+    one(TensorMeta::contiguous(scalar_type, tensor.sizes.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{i, list, results, t};
+    use super::super::{Argument, IntMeta};
+
+    #[test]
+    fn elementwise_operators() {
+        let none = || Argument::Null;
+        let cases = [
+            ("aten::abs.out", vec![t("complex64 2")], "float32 2"),
+            ("aten::relu.out", vec![t("int8 2 <=3")], "int8 2 <=3"),
+            ("aten::cos.out", vec![t("int64 2 3 @10")], "float32 2 3 @10"),
+            ("aten::sigmoid.out", vec![t("float16 2")], "float16 2"),
+            ("aten::isnan.out", vec![t("float32 2")], "bool 2"),
+            ("aten::detach_copy.out", vec![t("float32 2 3 @10")], "float32 2 3"),
+            ("aten::add.out", vec![t("float32 2 1"), t("int64 <=3")], "float32 2 <=3"),
+            ("aten::add.out", vec![t("float32 4"), t("float32 <=9")], "float32 4"),
+            (
+                "aten::add.out",
+                vec![t("float32 2 3"), t("float32 4 5")],
+                "argument 1: sizes [4, 5]; expected sizes that broadcast with [2, 3] of `self`",
+            ),
+            ("aten::add.Scalar_out", vec![t("int32 2"), Argument::Double(0.5)], "float32 2"),
+            ("aten::add.Scalar_out", vec![t("int32 2"), i(1)], "int32 2"),
+            ("aten::add.out", vec![t("float32 2"), Argument::Unknown], "undetermined: an argument is unknown"),
+            ("aten::add.out", vec![t("float32 2"), i(1)], "argument 1: an int; expected Tensor"),
+            ("aten::eq.Tensor_out", vec![t("float32 2"), t("int64 2")], "bool 2"),
+            ("aten::div.out", vec![t("int32 2"), t("int32 2")], "float32 2"),
+            ("aten::div.out_mode", vec![t("int32 2"), t("int32 2"), Argument::Str("floor")], "int32 2"),
+            ("aten::div.out_mode", vec![t("int32 2"), t("int32 2"), none()], "float32 2"),
+            (
+                "aten::div.out_mode",
+                vec![t("int32 2"), t("int32 2"), Argument::Str("up")],
+                "argument 2: rounding mode `up`; expected `floor`, `trunc` or None",
+            ),
+            ("aten::pow.Scalar_out", vec![Argument::Bool(true), t("bool 2")], "int64 2"),
+            ("aten::clamp.out", vec![t("int32 2"), none(), Argument::Double(1.0)], "float32 2"),
+            ("aten::clamp.Tensor_out", vec![t("int32 2"), t("int32 3 1"), none()], "int32 3 2"),
+            ("aten::clamp.out", vec![t("int32 2")], "argument 1: None; expected a bound, here or as the next argument"),
+            ("aten::where.self_out", vec![t("bool 3 1"), t("float32 2"), t("float64")], "float32 3 2"),
+            (
+                "aten::where.self_out",
+                vec![t("float32 2"), t("float32 2"), t("float32 2")],
+                "argument 0: element type float32; expected element type bool",
+            ),
+            ("aten::masked_fill.Scalar_out", vec![t("int32 2 3 @10"), t("bool 3"), i(1)], "int32 2 3"),
+            (
+                "aten::fill.Tensor_out",
+                vec![t("int32 2"), t("float32 1")],
+                "argument 1: sizes [1]; expected no dimensions",
+            ),
+            ("aten::copy.out", vec![t("int32 2 3"), t("float32 3")], "int32 2 3"),
+            (
+                "aten::copy_",
+                vec![t("int32 3"), t("float32 2 3")],
+                "argument 1: sizes [2, 3]; expected sizes that broadcast to [3] of `self`",
+            ),
+            ("aten::clone.out", vec![t("float32 1 2 3 4 @0231"), i(0)], "float32 1 2 3 4"),
+            ("aten::clone.out", vec![t("float32 1 2 3 4 @0231")], "float32 1 2 3 4 @0231"),
+            ("aten::_to_copy.out", vec![t("float32 1 2 3 4"), Argument::Bool(false), i(2)], "float32 1 2 3 4 @0231"),
+            (
+                "aten::clone.out",
+                vec![t("float32 2"), i(2)],
+                "argument 1: memory format 2; expected a memory format of rank 1",
+            ),
+            ("aten::expand_copy.out", vec![t("float32 1 3"), list(&[4, 2, -1])], "float32 4 2 3"),
+            (
+                "aten::expand_copy.out",
+                vec![t("float32 2 3"), list(&[4, 3])],
+                "argument 1: size 4 of dimension 0; expected sizes to which [2, 3] of `self` expands",
+            ),
+            ("aten::glu.out", vec![t("float32 4 <=6")], "float32 4 <=3"),
+            ("aten::glu.out", vec![t("float32 4 5")], "argument 0: sizes [4, 5]; expected an even size of dimension 1"),
+            ("aten::native_dropout.out", vec![t("float16 2"), Argument::Double(0.5), none()], "float16 2; bool 2"),
+            ("aten::_softmax.out", vec![t("float16 2 3 @10"), i(1), Argument::Bool(true)], "float32 2 3"),
+            (
+                "aten::_softmax.out",
+                vec![t("float32 2"), i(1)],
+                "argument 1: dimension 1; expected a dimension from -1 to 0",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name} {args:?}");
+        }
+    }
+
+    #[test]
+    fn a_dynamic_size_is_expanded_to() {
+        let sizes = Argument::Ints(vec![IntMeta::AtMost(7), IntMeta::Exact(-1)]);
+        assert_eq!(results("aten::expand_copy.out", &[t("float32 1 <=3"), sizes]), "float32 <=7 <=3");
+    }
 }

@@ -28,6 +28,8 @@ mod reduction;
 mod resample;
 mod shape;
 mod table;
+#[cfg(test)]
+mod testing;
 mod views;
 
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! Normalisations: a tensor like the input, and the statistics that it was normalised by.
 
-use super::shape::{Inferred, Result, contiguous_order, dim_of_int, size_list, sizes_text};
+use super::shape::{Inferred, Result, contiguous_order, dim_of_int, size_list, sizes_text, suggested_order};
 use super::{Call, Dim, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
@@ -24,7 +24,8 @@ pub(super) fn group_norm(call: &Call<'_>) -> Inferred {
     let input = call.tensor(0)?;
     let batches = dim_of_int(call, 3, call.int(3)?)?;
     let groups = dim_of_int(call, 6, call.int(6)?)?;
-    Ok(with_statistics(contiguous(input), input.scalar_type, vec![batches, groups]))
+    let normalized = TensorMeta { dim_order: suggested_order(input), ..input.clone() };
+    Ok(with_statistics(normalized, input.scalar_type, vec![batches, groups]))
 }
 
 /// Normalisation over the batches of each channel, with the statistics of this batch if `training`.
@@ -60,4 +61,51 @@ fn contiguous(tensor: &TensorMeta) -> TensorMeta {
 fn with_statistics(normalized: TensorMeta, scalar_type: ScalarType, sizes: Vec<Dim>) -> Vec<ResultMeta> {
     let statistics = TensorMeta::contiguous(scalar_type, sizes);
     vec![ResultMeta::Tensor(normalized), ResultMeta::Tensor(statistics.clone()), ResultMeta::Tensor(statistics)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn statistics_follow_the_normalized_tensor() {
+        let none = || Argument::Null;
+        let (yes, no) = (|| Argument::Bool(true), || Argument::Bool(false));
+        let cases = [
+            (
+                "aten::native_layer_norm.out",
+                vec![t("float32 <=2 3 4"), list(&[3, 4])],
+                "float32 <=2 3 4; float32 <=2 1 1; float32 <=2 1 1",
+            ),
+            (
+                "aten::native_layer_norm.out",
+                vec![t("float32 2 3"), list(&[2])],
+                "argument 1: sizes [2]; expected the last sizes of [2, 3] of `input`",
+            ),
+            (
+                "aten::native_group_norm.out",
+                vec![t("float32 2 6 4 5 @0231"), none(), none(), i(2), i(6), i(20), i(3)],
+                "float32 2 6 4 5 @0231; float32 2 3; float32 2 3",
+            ),
+            (
+                "aten::_native_batch_norm_legit.no_stats_out",
+                vec![t("float16 2 3 4"), none(), none(), yes()],
+                "float16 2 3 4; float16 3; float16 3",
+            ),
+            (
+                "aten::_native_batch_norm_legit.out",
+                vec![t("float32 2 3"), none(), none(), t("float32 3"), t("float32 3"), no()],
+                "float32 2 3; float32 0; float32 0",
+            ),
+            (
+                "aten::_native_batch_norm_legit_no_training.out",
+                vec![t("float32 2"), none(), none(), t("float32 3"), t("float32 3")],
+                "argument 0: sizes [2]; expected at least two dimensions",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name} {args:?}");
+        }
+    }
 }

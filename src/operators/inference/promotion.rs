@@ -1,15 +1,16 @@
 //! Promotion of element types: torch's `result_type`.
 
+use std::cmp::Ordering;
+
 use super::call::ScalarCategory;
 use super::shape::Result;
 use super::{Call, InferenceError, TensorMeta};
 use crate::format::ScalarType;
 use crate::format::scalar_type::Encoding;
-use crate::operators::kernels::{PROMOTED_TO_SELF, UNPROMOTED};
 
 /// Category of an element type; a greater one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Category {
+enum Category {
     Bool,
     Integer,
     Floating,
@@ -23,11 +24,13 @@ pub(super) enum ResultType {
     Promoted,
     /// The same, with float32 for integers and truth values.
     Floating,
+    /// The same, with int64 for truth values.
+    Integer,
     /// bool.
     Bool,
 }
 
-/// Ordinary types that are not complex, in the order of promotion; two types of one row are promoted to the first of the next.
+/// Ordinary types in the order of promotion; two types of one row are promoted to the first of the next.
 const LEVELS: &[&[ScalarType]] = &[
     &[ScalarType::BOOL],
     &[ScalarType(0), ScalarType(1)],
@@ -37,18 +40,25 @@ const LEVELS: &[&[ScalarType]] = &[
     &[HALF, BFLOAT16],
     &[ScalarType::FLOAT],
     &[DOUBLE],
+    &[COMPLEX_HALF],
+    &[COMPLEX_FLOAT],
+    &[COMPLEX_DOUBLE],
 ];
 
 const HALF: ScalarType = ScalarType(5);
 const BFLOAT16: ScalarType = ScalarType(15);
 const DOUBLE: ScalarType = ScalarType(7);
 
-/// Real types, and the complex types of two of them.
+const COMPLEX_HALF: ScalarType = ScalarType(8);
+const COMPLEX_FLOAT: ScalarType = ScalarType(9);
+const COMPLEX_DOUBLE: ScalarType = ScalarType(10);
+
+/// Real types, and the complex types of two of them. The runtime has no complex type of bfloat16.
 const COMPLEX: &[(ScalarType, ScalarType)] =
-    &[(HALF, ScalarType(8)), (ScalarType::FLOAT, ScalarType(9)), (DOUBLE, ScalarType(10))];
+    &[(HALF, COMPLEX_HALF), (ScalarType::FLOAT, COMPLEX_FLOAT), (DOUBLE, COMPLEX_DOUBLE), (BFLOAT16, COMPLEX_FLOAT)];
 
 /// Returns the category of an element type; `None` for packed bits and unknown numbers.
-pub(super) fn category(scalar_type: ScalarType) -> Option<Category> {
+fn category(scalar_type: ScalarType) -> Option<Category> {
     match scalar_type.info()?.encoding {
         Encoding::Bool => Some(Category::Bool),
         Encoding::Unsigned | Encoding::Signed => Some(Category::Integer),
@@ -69,93 +79,84 @@ pub(super) fn real_of(scalar_type: ScalarType) -> ScalarType {
 }
 
 /// Returns the complex type of two numbers of a real type.
-pub(super) fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
+fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
     COMPLEX.iter().find(|(real, _)| *real == scalar_type).map(|(_, complex)| *complex)
 }
 
-/// Returns the type to which two types are promoted; `None` if torch does not promote them.
-pub(super) fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
-    if a == b {
-        return Some(a);
+/// Returns the type to which two types of one category are promoted; `None` if they are not.
+///
+/// The types that are not in [`LEVELS`] are above those that are, as torch's inference has it; its kernels promote them with
+/// themselves only.
+fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
+    let level = |t| LEVELS.iter().position(|types| types.contains(&t));
+    match (level(a), level(b)) {
+        _ if a == b => Some(a),
+        (Some(level), Some(other)) => match level.cmp(&other) {
+            Ordering::Less => Some(b),
+            Ordering::Greater => Some(a),
+            Ordering::Equal => LEVELS.get(level + 1)?.first().copied(),
+        },
+        (None, Some(_)) => Some(a),
+        (Some(_), None) => Some(b),
+        (None, None) => None,
     }
-    let (low, high) = if category(a)? <= category(b)? { (a, b) } else { (b, a) };
-    let is_ordinary = |t: ScalarType| !UNPROMOTED.contains(&t.0) && !PROMOTED_TO_SELF.contains(&t.0);
-    if !is_ordinary(high) {
-        return None;
-    }
-    match (category(low)?, category(high)?) {
-        // The wide unsigned types are promoted to floating point only.
-        (Category::Integer, Category::Floating) if !UNPROMOTED.contains(&low.0) => Some(high),
-        _ if !is_ordinary(low) => None,
-        (Category::Floating | Category::Complex, Category::Complex) => {
-            complex_of(promote(real_of(low), real_of(high))?)
+}
+
+/// An operand: a tensor, or the category of a number.
+#[derive(Debug, Clone, Copy)]
+enum Operand<'a> {
+    Tensor(&'a TensorMeta),
+    Number(ScalarCategory),
+}
+
+impl Operand<'_> {
+    fn category(&self) -> Option<Category> {
+        match self {
+            Operand::Tensor(tensor) => category(tensor.scalar_type),
+            Operand::Number(ScalarCategory::Bool) => Some(Category::Bool),
+            Operand::Number(ScalarCategory::Integer) => Some(Category::Integer),
+            Operand::Number(ScalarCategory::Floating) => Some(Category::Floating),
         }
-        (Category::Bool | Category::Integer, Category::Floating | Category::Complex) => Some(high),
-        _ => {
-            let level = |t| LEVELS.iter().position(|types| types.contains(&t));
-            let (a_level, b_level) = (level(a)?, level(b)?);
-            match a_level.cmp(&b_level) {
-                std::cmp::Ordering::Less => Some(b),
-                std::cmp::Ordering::Greater => Some(a),
-                std::cmp::Ordering::Equal => LEVELS.get(a_level + 1)?.first().copied(),
-            }
+    }
+
+    /// Returns the type of a tensor of this category, complex if that is the category; `None` for lower categories and numbers.
+    fn type_in(&self, highest: Category) -> Option<Option<ScalarType>> {
+        let Operand::Tensor(TensorMeta { scalar_type, .. }) = self else { return None };
+        match (category(*scalar_type)?, highest) {
+            (own, highest) if own == highest => Some(Some(*scalar_type)),
+            (Category::Floating, Category::Complex) => Some(complex_of(*scalar_type)),
+            _ => None,
         }
     }
-}
 
-/// The types of operands, by the precedence that torch gives them.
-#[derive(Debug, Default)]
-struct Operands {
-    /// Promoted type of the tensors with dimensions.
-    dimensioned: Option<ScalarType>,
-    /// Promoted type of the tensors without dimensions.
-    zero_dimensional: Option<ScalarType>,
-    /// Promoted type of the numbers.
-    numbers: Option<ScalarType>,
-}
-
-impl Operands {
-    fn tensor(&mut self, tensor: &TensorMeta) -> Option<()> {
-        let of = if tensor.rank() == 0 { &mut self.zero_dimensional } else { &mut self.dimensioned };
-        Operands::add(of, tensor.scalar_type)
-    }
-
-    fn number(&mut self, category: ScalarCategory) -> Option<()> {
-        let scalar_type = match category {
-            ScalarCategory::Bool => ScalarType::BOOL,
-            ScalarCategory::Integer => ScalarType::LONG,
-            ScalarCategory::Floating => ScalarType::FLOAT,
-        };
-        Operands::add(&mut self.numbers, scalar_type)
-    }
-
-    fn add(of: &mut Option<ScalarType>, scalar_type: ScalarType) -> Option<()> {
-        *of = Some(match *of {
-            None => scalar_type,
-            Some(before) => promote(before, scalar_type)?,
-        });
-        Some(())
-    }
-
-    /// Returns the type of all operands; `None` if they are not promoted.
-    fn combined(&self) -> Option<ScalarType> {
-        let lower = combine(self.zero_dimensional, self.numbers)?;
-        combine(self.dimensioned, lower)?
+    fn has_dimensions(&self) -> bool {
+        matches!(self, Operand::Tensor(tensor) if tensor.rank() > 0)
     }
 }
 
-/// Combines the types of operands of a higher and of a lower precedence: the lower one matters if its category is greater. The inner
-/// `None` stands for no operands, the outer one for types that are not promoted.
-fn combine(higher: Option<ScalarType>, lower: Option<ScalarType>) -> Option<Option<ScalarType>> {
-    let (Some(high), Some(low)) = (higher, lower) else { return Some(higher.or(lower)) };
-    let combined = match (category(high), category(low)) {
-        (Some(Category::Complex), _) => Some(high),
-        (Some(Category::Floating), Some(Category::Complex)) => complex_of(high),
-        (Some(Category::Floating), _) => Some(high),
-        (Some(Category::Bool), _) | (_, Some(Category::Floating | Category::Complex)) => promote(high, low),
-        (Some(Category::Integer) | None, _) => Some(high),
-    };
-    combined.map(Some)
+/// Returns the type to which operands are promoted; `None` if they are not.
+///
+/// The highest category of all operands counts; of its operands the tensors with dimensions, else those without, else the default type
+/// of the category.
+fn promoted(operands: &[Operand<'_>]) -> Option<ScalarType> {
+    let mut highest = Category::Bool;
+    for operand in operands {
+        highest = highest.max(operand.category()?);
+    }
+    for has_dimensions in [true, false] {
+        let mut types = operands
+            .iter()
+            .filter(|operand| operand.has_dimensions() == has_dimensions)
+            .filter_map(|operand| operand.type_in(highest));
+        if let Some(first) = types.next() {
+            return types.try_fold(first?, |common, next| promote(common, next?));
+        }
+    }
+    Some(match highest {
+        Category::Bool => ScalarType::BOOL,
+        Category::Integer => ScalarType::LONG,
+        Category::Floating | Category::Complex => ScalarType::FLOAT,
+    })
 }
 
 /// Returns the type to which arguments, tensors and numbers, are promoted; those that are None do not count.
@@ -163,22 +164,24 @@ fn combine(higher: Option<ScalarType>, lower: Option<ScalarType>) -> Option<Opti
 /// # Errors
 /// At the first argument whose type is not promoted with those before it.
 pub(super) fn result_type(call: &Call<'_>, arguments: &[usize]) -> Result<ScalarType> {
-    let mut operands = Operands::default();
+    let mut operands = Vec::with_capacity(arguments.len());
     let mut common: Option<ScalarType> = None;
     for &at in arguments {
-        let (added, found) = if call.is_scalar(at) {
+        let found = if call.is_scalar(at) {
             let Some(number) = call.optional_scalar(at)? else { continue };
-            (operands.number(number), "a number".to_owned())
+            operands.push(Operand::Number(number));
+            "a number".to_owned()
         } else {
             let Some(tensor) = call.optional_tensor(at)? else { continue };
-            (operands.tensor(tensor), format!("element type {}", tensor.scalar_type))
+            operands.push(Operand::Tensor(tensor));
+            format!("element type {}", tensor.scalar_type)
         };
-        common = match (added.and_then(|()| operands.combined()), common) {
-            (Some(combined), _) => Some(combined),
+        common = match (promoted(&operands), common) {
+            (Some(promoted), _) => Some(promoted),
             (None, Some(before)) => {
                 return call.invalid(at, found, format!("an element type that is promoted with {before}"));
             }
-            (None, None) => return call.invalid(at, found, "an element type that is promoted"),
+            (None, None) => return call.invalid(at, found, "an element type of numbers"),
         };
     }
     common.ok_or(InferenceError::Undetermined("no operand is given"))
@@ -190,8 +193,55 @@ impl ResultType {
         match self {
             ResultType::Promoted => promoted,
             ResultType::Floating if is_integral(promoted) => ScalarType::FLOAT,
-            ResultType::Floating => promoted,
+            ResultType::Integer if promoted == ScalarType::BOOL => ScalarType::LONG,
+            ResultType::Floating | ResultType::Integer => promoted,
             ResultType::Bool => ScalarType::BOOL,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::meta;
+    use super::*;
+
+    #[test]
+    fn operands_are_promoted() {
+        // `n` precedes a number of the type.
+        let cases = [
+            ("float32 2; float64 2", Some("float64")),
+            ("float32 2; float64", Some("float32")),
+            ("int32 2; n float32", Some("float32")),
+            ("int32 2; n int64", Some("int32")),
+            ("int32 2; int64", Some("int32")),
+            ("bool 2; int8", Some("int8")),
+            ("bool 2; n int64", Some("int64")),
+            ("uint8 2; int8 2", Some("int16")),
+            ("float16 2; bfloat16 2", Some("float32")),
+            ("int64 2; float16", Some("float16")),
+            ("float64; n float32", Some("float64")),
+            ("complex64 2; float64 2", Some("complex128")),
+            ("float32 2; complex128", Some("complex64")),
+            ("bfloat16 2; complex32 2", Some("complex64")),
+            ("uint16 2; float16 2", Some("float16")),
+            ("uint16 2; int32 2", Some("uint16")),
+            ("uint16 2; uint32 2", None),
+            ("bits8 2", None),
+        ];
+        for (operands, expected) in cases {
+            let metas: Vec<(bool, TensorMeta)> = operands
+                .split("; ")
+                .map(|text| (text.starts_with("n "), meta(text.strip_prefix("n ").unwrap_or(text))))
+                .collect();
+            let list: Vec<Operand<'_>> = metas
+                .iter()
+                .map(|(is_number, meta)| match (is_number, category(meta.scalar_type)) {
+                    (false, _) => Operand::Tensor(meta),
+                    (true, Some(Category::Integer)) => Operand::Number(ScalarCategory::Integer),
+                    (true, _) => Operand::Number(ScalarCategory::Floating),
+                })
+                .collect();
+            assert_eq!(promoted(&list), expected.and_then(ScalarType::parse), "{operands}");
         }
     }
 }

@@ -50,8 +50,18 @@ fn sum_type(call: &Call<'_>, at: usize) -> Result<ScalarType> {
 }
 
 /// Returns the type of a mean: that of the tensor, unless the argument `at` states another.
+///
+/// # Errors
+/// A mean of integers in their type.
 fn mean_type(call: &Call<'_>, at: usize) -> Result<ScalarType> {
-    Ok(call.dtype(at)?.unwrap_or(call.tensor(0)?.scalar_type))
+    let (at, scalar_type) = match call.dtype(at)? {
+        Some(stated) => (at, stated),
+        None => (0, call.tensor(0)?.scalar_type),
+    };
+    if is_integral(scalar_type) {
+        return call.invalid(at, format!("element type {scalar_type}"), "a floating point or complex type");
+    }
+    Ok(scalar_type)
 }
 
 /// Returns the type of a predicate of dimensions.
@@ -120,6 +130,10 @@ pub(super) fn any(call: &Call<'_>) -> Inferred {
 
 /// Truth of an element of the listed dimensions.
 pub(super) fn any_dims(call: &Call<'_>) -> Inferred {
+    // Unlike for a sum, an empty list is no dimension.
+    if dim_list_argument(call, 1, call.tensor(0)?.rank())?.is_some_and(|dims| dims.is_empty()) {
+        return one(call.tensor(0)?.clone().with_type(any_type(call)?));
+    }
     one(over_list(call, 1, 2, any_type(call)?)?)
 }
 
@@ -144,7 +158,7 @@ pub(super) fn var_mean(call: &Call<'_>) -> Inferred {
 pub(super) fn cumsum(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     dim_argument(call, 1, tensor.rank())?;
-    one(tensor.clone().with_type(sum_type(call, 2)?))
+    one(TensorMeta::contiguous(sum_type(call, 2)?, tensor.sizes.clone()))
 }
 
 /// The greatest or least elements of a dimension in order, and their positions.
@@ -158,7 +172,7 @@ pub(super) fn topk(call: &Call<'_>) -> Inferred {
             return call.invalid(1, count.to_string(), format!("a count of at most {}", own.size));
         }
         IntMeta::Exact(count) => Dim::fixed(count),
-        IntMeta::AtMost(count) => Dim { size: count.clamp(0, own.size), dynamic: true },
+        IntMeta::AtMost(count) => Dim { size: count.min(own.size).max(0), dynamic: true },
         IntMeta::Unknown => Dim { size: own.size, dynamic: true },
     };
     let mut sizes = tensor.sizes.clone();
@@ -168,4 +182,60 @@ pub(super) fn topk(call: &Call<'_>) -> Inferred {
     let values = TensorMeta::contiguous(tensor.scalar_type, sizes);
     let indices = values.clone().with_type(ScalarType::LONG);
     Ok(vec![ResultMeta::Tensor(values), ResultMeta::Tensor(indices)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn dimensions_are_reduced() {
+        let keep = || Argument::Bool(true);
+        let cases = [
+            ("aten::sum.IntList_out", vec![t("int32 2 <=3 4"), list(&[-1])], "int64 2 <=3"),
+            ("aten::sum.IntList_out", vec![t("float16 2 3 4"), list(&[0, 1]), keep()], "float16 1 1 4"),
+            ("aten::sum.IntList_out", vec![t("float32 2 3"), Argument::Null, Argument::Bool(false), i(7)], "float64"),
+            (
+                "aten::sum.IntList_out",
+                vec![t("float32 2 3 @10"), list(&[0, 0])],
+                "argument 1: dimension 0 twice; expected different dimensions",
+            ),
+            (
+                "aten::sum.IntList_out",
+                vec![t("float32 2"), list(&[2])],
+                "argument 1: dimension 2; expected a dimension from -1 to 0",
+            ),
+            ("aten::mean.out", vec![t("float32 2 3 4 5 @0231"), list(&[2, 3]), keep()], "float32 2 3 1 1"),
+            (
+                "aten::mean.out",
+                vec![t("int32 2"), list(&[0])],
+                "argument 0: element type int32; expected a floating point or complex type",
+            ),
+            ("aten::mean.dtype_out", vec![t("int32 2"), i(6)], "float32"),
+            ("aten::amax.out", vec![t("int8 2 3"), list(&[])], "int8"),
+            ("aten::max.dim_max", vec![t("int8 2 3"), i(0)], "int8 3; int64 3"),
+            ("aten::max.unary_out", vec![t("int8 2 3")], "int8"),
+            ("aten::argmax.out", vec![t("float32 2 3"), Argument::Null, keep()], "int64 1 1"),
+            ("aten::argmin.out", vec![t("float32 2 3"), i(1)], "int64 2"),
+            ("aten::prod.int_out", vec![t("bool 2 3"), i(1)], "int64 2"),
+            ("aten::prod.out", vec![t("float32 2 3")], "float32"),
+            ("aten::any.out", vec![t("float32 2 3"), i(0)], "bool 3"),
+            ("aten::any.all_out", vec![t("uint8 2 3")], "uint8"),
+            ("aten::any.dims_out", vec![t("float32 2 3"), list(&[])], "bool 2 3"),
+            ("aten::any.dims_out", vec![t("float32 2 3")], "bool"),
+            ("aten::var.correction_out", vec![t("complex64 2 3"), list(&[1])], "float32 2"),
+            (
+                "aten::var_mean.correction_out",
+                vec![t("float32 2 3"), list(&[1]), Argument::Null, keep()],
+                "float32 2 1; float32 2 1",
+            ),
+            ("aten::cumsum.out", vec![t("int8 2 3 @10"), i(0)], "int64 2 3"),
+            ("aten::topk.values", vec![t("float32 2 5"), i(3)], "float32 2 3; int64 2 3"),
+            ("aten::topk.values", vec![t("float32 2 5"), i(6)], "argument 1: 6; expected a count of at most 5"),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name} {args:?}");
+        }
+    }
 }
