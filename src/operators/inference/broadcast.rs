@@ -5,6 +5,9 @@ use std::cmp::Ordering;
 use super::shape::{self, Result, size_list, sizes_text};
 use super::{Call, Dim, TensorMeta};
 
+/// Dimensions that torch's elementwise operators take; more are not sorted.
+const MAX_RANK: usize = 64;
+
 /// Returns the size that two dimensions broadcast to, or `None` if they cannot at run time.
 ///
 /// A size of 1 takes the other one. Of two different upper bounds, and of a fixed size and an upper bound, the result is what both
@@ -79,7 +82,7 @@ fn order_of_operands(sizes: &[Dim], operands: &[Operand]) -> Vec<u8> {
     let rank = sizes.len();
     let contiguous = operands.iter().all(|operand| operand.contiguous);
     let channels_last = operands.iter().all(|operand| operand.channels_last);
-    if rank < 2 || contiguous && !channels_last {
+    if !(2..=MAX_RANK).contains(&rank) || contiguous && !channels_last {
         return shape::contiguous_order(rank);
     }
     if channels_last && !contiguous {

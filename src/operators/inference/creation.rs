@@ -101,6 +101,9 @@ fn progression(call: &Call<'_>, start: Option<usize>, end: usize, step: Option<u
     if step_value == 0.0 || !step_value.is_finite() {
         return call.invalid(at_step, format!("a step of {step_value}"), "a finite step that is not 0");
     }
+    if dynamic && step_value < 0.0 {
+        return Err(InferenceError::Undetermined("the end of a descending sequence is known at run time only"));
+    }
     let count = ((last - first) / step_value).ceil();
     if count.is_nan() || count < 0.0 && !dynamic {
         let direction = if step_value > 0.0 { "at least" } else { "at most" };

@@ -1,9 +1,9 @@
 //! Concatenation of tensors, and their division into several.
 
-use super::layout::{MemoryFormat, strided};
+use super::layout::{MemoryFormat, strided, view_strides};
 use super::operands::agree;
 use super::promotion::promote;
-use super::shape::{Inferred, Result, checked_dim, dim_argument, dim_of_int, one, sizes_text};
+use super::shape::{Inferred, Result, checked_dim, dim_argument, dim_of_int, element_count, one, sizes_text};
 use super::{Call, Dim, InferenceError, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
@@ -44,25 +44,24 @@ pub(super) fn stack(call: &Call<'_>) -> Inferred {
     }
     let count = i64::try_from(tensors.len()).unwrap_or(i64::MAX);
     let scalar_type = common_type(call, &tensors)?;
-    let is_last = dim == sizes.len();
-    // A dimension that is inserted before another one divides the concatenation in that one, which has the format of the tensors.
-    let format = if is_last { MemoryFormat::Contiguous } else { common_format(&tensors) };
-    let strides = match sizes.get_mut(dim) {
-        Some(size) => {
-            let own = *size;
-            size.size = own.size.saturating_mul(count);
-            let mut strides = format.tensor(scalar_type, sizes.clone()).strides();
-            sizes[dim] = own;
-            strides.insert(dim, strides[dim].saturating_mul(own.size.max(1)));
-            Some(strides)
-        }
-        None => None,
+    let Some(divided) = sizes.get(dim).copied() else {
+        sizes.push(Dim::fixed(count));
+        return one(TensorMeta::contiguous(scalar_type, sizes));
     };
+    // The result is a view of the concatenation in the dimension before which one is inserted.
+    let mut joined = sizes.clone();
+    joined[dim].size = divided.size.saturating_mul(count);
     sizes.insert(dim, Dim::fixed(count));
-    match strides.filter(|_| format == MemoryFormat::ChannelsLast) {
+    let joined = common_format(&tensors).tensor(scalar_type, joined);
+    let strides = view_strides(&lengths(&joined.sizes), &joined.strides(), &lengths(&sizes));
+    match strides.filter(|_| element_count(&sizes) > 0) {
         Some(strides) => one(strided(scalar_type, sizes, &strides)),
         None => one(TensorMeta::contiguous(scalar_type, sizes)),
     }
+}
+
+fn lengths(sizes: &[Dim]) -> Vec<i64> {
+    sizes.iter().map(|dim| dim.size).collect()
 }
 
 /// Parts of one size; the last one may be smaller.

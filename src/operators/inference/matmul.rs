@@ -2,6 +2,7 @@
 
 use super::broadcast::broadcast_sizes;
 use super::operands::{agree, float_tensor, mismatch, ranked};
+use super::promotion::result_type;
 use super::shape::{Inferred, Result, one, size_list, sizes_text};
 use super::{Call, Dim, IntMeta, TensorMeta};
 
@@ -18,7 +19,7 @@ pub(super) fn addmm(call: &Call<'_>) -> Inferred {
     if !expands(&added.sizes, &sizes) {
         return call.invalid(0, sizes_text(&added.sizes), format!("sizes that expand to {}", size_list(&sizes)));
     }
-    one(TensorMeta::contiguous(call.tensor(1)?.scalar_type, sizes))
+    one(TensorMeta::contiguous(result_type(call, &[0, 1, 2])?, sizes))
 }
 
 /// `bmm`: sizes [b, n, k] and [b, k, m].
@@ -59,7 +60,8 @@ pub(super) fn linear(call: &Call<'_>) -> Inferred {
         return mismatch(call, 2, bias, &format!("a last size of 1 or {}", out.size), 1, weight);
     }
     sizes.extend(out);
-    one(TensorMeta::contiguous(input.scalar_type, sizes))
+    let operands: &[usize] = if call.is_none(2) { &[0] } else { &[0, 1, 2] };
+    one(TensorMeta::contiguous(result_type(call, operands)?, sizes))
 }
 
 /// `mixed_linear`: sizes [n, k] and [m, k]; an optional element type.

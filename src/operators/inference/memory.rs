@@ -1,13 +1,24 @@
 //! Copies between orders of memory and between devices.
 
+use super::broadcast::elementwise_order;
 use super::layout::reordered;
-use super::shape::{Inferred, Result, contiguous_order, dim_of_int, one};
+use super::shape::{Inferred, Result, contiguous_order, dim_of_int, element_count, one};
 use super::{Call, TensorMeta};
 use crate::format::ScalarType;
 
 /// A copy of the same order of memory.
 pub(super) fn copy(call: &Call<'_>) -> Inferred {
     one(call.tensor(0)?.clone())
+}
+
+/// Returns an uninitialised tensor like another one: of the same order of memory, which is contiguous if the sizes allow that.
+pub(super) fn like(tensor: &TensorMeta, scalar_type: ScalarType) -> TensorMeta {
+    let sizes = tensor.sizes.clone();
+    let dim_order = match element_count(&sizes) {
+        0 => contiguous_order(sizes.len()),
+        _ => elementwise_order(&sizes, &[tensor]),
+    };
+    TensorMeta { scalar_type, sizes, dim_order }
 }
 
 /// A copy in the order of memory of the argument 2, or in the same one.

@@ -28,9 +28,9 @@ mod reduction;
 mod resample;
 mod shape;
 mod table;
-mod views;
 #[cfg(test)]
 mod testing;
+mod views;
 
 use std::borrow::Cow;
 

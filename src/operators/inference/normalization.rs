@@ -62,3 +62,50 @@ fn with_statistics(normalized: TensorMeta, scalar_type: ScalarType, sizes: Vec<D
     let statistics = TensorMeta::contiguous(scalar_type, sizes);
     vec![ResultMeta::Tensor(normalized), ResultMeta::Tensor(statistics.clone()), ResultMeta::Tensor(statistics)]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn statistics_follow_the_normalized_tensor() {
+        let none = || Argument::Null;
+        let (yes, no) = (|| Argument::Bool(true), || Argument::Bool(false));
+        let cases = [
+            (
+                "aten::native_layer_norm.out",
+                vec![t("float32 <=2 3 4"), list(&[3, 4])],
+                "float32 <=2 3 4; float32 <=2 1 1; float32 <=2 1 1",
+            ),
+            (
+                "aten::native_layer_norm.out",
+                vec![t("float32 2 3"), list(&[2])],
+                "argument 1: sizes [2]; expected the last sizes of [2, 3] of `input`",
+            ),
+            (
+                "aten::native_group_norm.out",
+                vec![t("float32 2 6 4 5 @0231"), none(), none(), i(2), i(6), i(20), i(3)],
+                "float32 2 6 4 5 @0231; float32 2 3; float32 2 3",
+            ),
+            (
+                "aten::_native_batch_norm_legit.no_stats_out",
+                vec![t("float16 2 3 4"), none(), none(), yes()],
+                "float16 2 3 4; float16 3; float16 3",
+            ),
+            (
+                "aten::_native_batch_norm_legit.out",
+                vec![t("float32 2 3"), none(), none(), t("float32 3"), t("float32 3"), no()],
+                "float32 2 3; float32 0; float32 0",
+            ),
+            (
+                "aten::_native_batch_norm_legit_no_training.out",
+                vec![t("float32 2"), none(), none(), t("float32 3"), t("float32 3")],
+                "argument 0: sizes [2]; expected at least two dimensions",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name} {args:?}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Padding.
 
-use super::layout::{MemoryFormat, reordered};
+use super::layout::MemoryFormat;
 use super::shape::{Inferred, Result, one, sizes_text};
 use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
 use crate::format::ScalarType;
@@ -23,10 +23,9 @@ pub(super) fn constant_pad_nd(call: &Call<'_>) -> Inferred {
         return call.invalid(1, format!("{} integers", paddings.len()), expected);
     }
     let sizes = padded(call, input, pairs.0, 0)?;
-    let is_narrower = !paddings.is_empty() && paddings.iter().all(|padding| padding.size < 0);
-    if is_narrower {
+    if paddings.iter().all(|padding| padding.size < 0) {
         // The result is a copy of a part of the input.
-        return one(reordered(input.scalar_type, sizes, input.dim_order.clone()));
+        return one(TensorMeta { scalar_type: input.scalar_type, sizes, dim_order: input.dim_order.clone() });
     }
     one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
 }

@@ -147,7 +147,7 @@ pub(super) fn add(call: &Call<'_>) -> Inferred {
 
 /// Returns a tensor like another one of the element type that an argument is.
 fn of_type(tensor: &TensorMeta, scalar_type: Option<ScalarType>) -> Inferred {
-    one(tensor.clone().with_type(scalar_type.unwrap_or(ScalarType::FLOAT)))
+    one(super::memory::like(tensor, scalar_type.unwrap_or(ScalarType::FLOAT)))
 }
 
 /// Returns the tensor that is quantized: of float32 or a smaller type.

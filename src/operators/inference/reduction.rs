@@ -172,7 +172,7 @@ pub(super) fn topk(call: &Call<'_>) -> Inferred {
             return call.invalid(1, count.to_string(), format!("a count of at most {}", own.size));
         }
         IntMeta::Exact(count) => Dim::fixed(count),
-        IntMeta::AtMost(count) => Dim { size: count.clamp(0, own.size), dynamic: true },
+        IntMeta::AtMost(count) => Dim { size: count.min(own.size).max(0), dynamic: true },
         IntMeta::Unknown => Dim { size: own.size, dynamic: true },
     };
     let mut sizes = tensor.sizes.clone();

@@ -3,27 +3,53 @@
 use super::layout::MemoryFormat;
 use super::operands::{agree, map_dim, mismatch, ranked};
 use super::pooling::with_last_sizes;
-use super::shape::{Inferred, one, sizes_text};
+use super::promotion::result_type;
+use super::shape::{Inferred, Result, one, sizes_text};
 use super::{Call, Dim, InferenceError, TensorMeta};
 
 /// `_upsample_bilinear2d_aa`: the last two sizes are arguments.
 pub(super) fn upsample(call: &Call<'_>) -> Inferred {
     let input = ranked(call, 0, &[4])?;
     let sizes = with_last_sizes(call, input, 1)?;
+    check_not_empty(call, input, &sizes)?;
     one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
+}
+
+/// Checks that no spatial size is 0.
+fn check_not_empty(call: &Call<'_>, input: &TensorMeta, sizes: &[Dim]) -> Result<()> {
+    if input.sizes[2..].contains(&Dim::fixed(0)) {
+        return call.invalid(0, sizes_text(&input.sizes), "spatial sizes other than 0");
+    }
+    match sizes[2..].contains(&Dim::fixed(0)) {
+        true => call.invalid(1, sizes_text(sizes), "sizes other than 0"),
+        false => Ok(()),
+    }
 }
 
 /// `upsample_nearest2d.vec`: the last two sizes are arguments, or products of sizes and arguments.
 pub(super) fn upsample_nearest2d_vec(call: &Call<'_>) -> Inferred {
-    upsample_vec(call, 2)
+    let (input, sizes) = upsampled(call, 2)?;
+    check_not_empty(call, input, &sizes)?;
+    one(in_format_of(input, sizes))
 }
 
 /// `upsample_bilinear2d.vec`
 pub(super) fn upsample_bilinear2d_vec(call: &Call<'_>) -> Inferred {
-    upsample_vec(call, 3)
+    let (input, sizes) = upsampled(call, 3)?;
+    one(in_format_of(input, sizes))
 }
 
-fn upsample_vec(call: &Call<'_>, factors_at: usize) -> Inferred {
+/// Returns a tensor in the format that the input suggests; one that is contiguous in both formats is not reordered.
+fn in_format_of(input: &TensorMeta, sizes: Vec<Dim>) -> TensorMeta {
+    let is_one = |dim: &Dim| dim.size == 1;
+    if sizes[1..2].iter().all(is_one) || sizes[2..].iter().all(is_one) {
+        return TensorMeta::contiguous(input.scalar_type, sizes);
+    }
+    MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes)
+}
+
+/// Returns the input and the sizes of the result.
+fn upsampled<'a>(call: &Call<'a>, factors_at: usize) -> Result<(&'a TensorMeta, Vec<Dim>)> {
     let input = ranked(call, 0, &[4])?;
     let sizes = match (call.optional_ints(1)?, call.optional_doubles(factors_at)?) {
         (Some(_), None) => with_last_sizes(call, input, 1)?,
@@ -43,7 +69,7 @@ fn upsample_vec(call: &Call<'_>, factors_at: usize) -> Inferred {
         (None, None) => return call.invalid(1, "None", "sizes, or scale_factors"),
         (Some(_), Some(_)) => return call.invalid(factors_at, "factors beside sizes", "None"),
     };
-    one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
+    Ok((input, sizes))
 }
 
 /// `grid_sampler_2d`: an input of sizes [n, c, h, w] and a grid of sizes [n, h', w', 2].
@@ -53,7 +79,7 @@ pub(super) fn grid_sampler_2d(call: &Call<'_>) -> Inferred {
         return mismatch(call, 1, grid, &format!("sizes [{}, _, _, 2]", input.sizes[0].size), 0, input);
     };
     let sizes = vec![batch, input.sizes[1], grid.sizes[1], grid.sizes[2]];
-    one(TensorMeta::contiguous(input.scalar_type, sizes))
+    one(TensorMeta::contiguous(result_type(call, &[0, 1])?, sizes))
 }
 
 /// `pixel_shuffle`: sizes [..., c f f, h, w] become [..., c, h f, w f].
