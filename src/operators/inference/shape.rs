@@ -55,16 +55,16 @@ pub(super) fn contiguous_order(rank: usize) -> Vec<u8> {
     (0..rank).map(|dim| u8::try_from(dim).unwrap_or(u8::MAX)).collect()
 }
 
-/// Returns the dim_order of strides: the dimensions sorted by descending stride; those of equal strides keep their order, as the
-/// exporter has it.
+/// Returns the dim_order of strides: the dimensions sorted by descending stride; those of equal strides keep their
+/// order, as the exporter has it.
 pub(super) fn dim_order(strides: &[i64]) -> Vec<u8> {
     let mut order = contiguous_order(strides.len());
     order.sort_by_key(|dim| std::cmp::Reverse(strides.get(usize::from(*dim))));
     order
 }
 
-/// Returns the dim_order of the memory format that torch suggests for a tensor: channels-last of 4 or 5 dimensions if the strides are
-/// of that order, else contiguous.
+/// Returns the dim_order of the memory format that torch suggests for a tensor: channels-last of 4 or 5 dimensions if
+/// the strides are of that order, else contiguous.
 pub(super) fn suggested_order(tensor: &TensorMeta) -> Vec<u8> {
     let rank = tensor.rank();
     let inner_first: &[usize] = match rank {
@@ -109,8 +109,8 @@ pub(super) fn size_list(sizes: &[Dim]) -> String {
     format!("{sizes:?}")
 }
 
-/// Returns a dimension that counts from the end if it is negative, as an index; a tensor of rank 0 has a dimension 0. `None` if it is
-/// out of range.
+/// Returns a dimension that counts from the end if it is negative, as an index; a tensor of rank 0 has a dimension 0.
+/// `None` if it is out of range.
 pub(super) fn wrap_dim(dim: i64, rank: usize) -> Option<usize> {
     let count = i64::try_from(rank.max(1)).ok()?;
     let dim = if dim < 0 { dim.checked_add(count)? } else { dim };
