@@ -3,7 +3,7 @@
 
 Usage: tools/inference.py [OPERATOR...]     from any folder; with operators, prints their cases to stdout and writes nothing.
        tools/inference.py --errors          also prints the reason of each rejection to stderr.
-Needs torch and executorch; the head of the file states the versions that wrote it. Takes about two minutes.
+Needs torch and executorch; the head of the file states the versions that wrote it. Takes about one minute.
 
 The results are those of the functional variant of each operator with fake tensors, as the exporter computes them. A result's dim_order
 is that which the exporter derives from its strides. Rejected arguments give `error`, sizes that depend on data `data-dependent`. A call is
@@ -65,7 +65,7 @@ def product(template, **choices):
 
 SHAPES = "[] [0] [1] [4] [2,3] [2,0,3] [1,1] [2,3,4] [2,3,4,5] [2,1,3,1,2]".split()
 LAYOUTS = "[2,3]{1,0} [2,3,4]{2,0,1} [2,3,4]{1,2,0} [2,3,4,5]{0,2,3,1} [2,3,4,5]{3,2,1,0} [2,3,4,5,6]{0,2,3,4,1}".split()
-# Several orders of the dimensions describe the same strides where sizes are 1 or 0.
+# Several dim_orders have the same strides where sizes are 1 or 0.
 AMBIGUOUS = "[2,1,4,4]{0,2,3,1} [2,3,1,1]{0,2,3,1} [1,3,2,2]{0,2,3,1} [0,3,2,2]{0,2,3,1}".split()
 
 
@@ -630,6 +630,8 @@ def record(name, text, report):
             values = [parse(arg) for arg in args]
         except Exception as error:
             raise ValueError(f"{name} {text}: {error}") from error
+        # Where sizes are 1, several dim_orders have the strides of a tensor; the recorded one is the exporter's.
+        stated = " ".join(tensor_text(value) if isinstance(value, torch.Tensor) else arg for arg, value in zip(args, values))
         try:
             results = " ".join(call(name, values))
         except (DataDependentOutputException, DynamicOutputShapeException):
@@ -646,7 +648,7 @@ def record(name, text, report):
             if report:
                 print(f"{name} {text}: omitted, fake tensors give {results}", file=sys.stderr)
             return None
-    return f" {text} -> {results}".rstrip()
+    return f" {stated} -> {results}".rstrip()
 
 
 def main():
@@ -662,7 +664,8 @@ def main():
         if selected and name not in selected:
             continue
         out.append(name)
-        out += [line for text in dict.fromkeys(CASES.get(name, [])) if (line := record(name, text, "--errors" in sys.argv)) is not None]
+        recorded = [record(name, text, "--errors" in sys.argv) for text in dict.fromkeys(CASES.get(name, []))]
+        out += dict.fromkeys(line for line in recorded if line is not None)
     text = "\n".join(out) + "\n"
     if selected:
         print(text, end="")

@@ -36,6 +36,14 @@ pub(super) fn broadcast_sizes(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
     Some(sizes)
 }
 
+/// Returns `true` if sizes, aligned at the last, can be expanded to others at run time.
+pub(super) fn expands_to(sizes: &[Dim], target: &[Dim]) -> bool {
+    let Some(lead) = target.len().checked_sub(sizes.len()) else { return false };
+    let expands =
+        |(size, target): (&Dim, &Dim)| size.dynamic || target.dynamic || size.size == 1 || size.size == target.size;
+    sizes.iter().zip(&target[lead..]).all(expands)
+}
+
 /// Returns the sizes that tensors broadcast to, each with its position in the call.
 ///
 /// # Errors

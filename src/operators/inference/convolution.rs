@@ -148,8 +148,10 @@ impl Window {
     /// Returns the size of a spatial dimension of the result; it is less than 1 if the kernel does not fit.
     fn size(&self, input: Dim, kernel: Dim, dim: usize) -> Result<Dim> {
         let (stride, padding, dilation) = (self.strides[dim], self.paddings[dim], self.dilations[dim]);
+        // A smaller kernel has more positions.
+        let least = if kernel.dynamic && !self.transposed { kernel.size.min(1) } else { kernel.size };
         let size = || {
-            let reach = kernel.size.checked_sub(1)?.checked_mul(dilation)?;
+            let reach = least.checked_sub(1)?.checked_mul(dilation)?;
             let padding = padding.checked_mul(2)?;
             if self.transposed {
                 let steps = input.size.checked_sub(1)?.checked_mul(stride)?;

@@ -104,13 +104,13 @@ fn progression(call: &Call<'_>, start: Option<usize>, end: usize, step: Option<u
     if dynamic && step_value < 0.0 {
         return Err(InferenceError::Undetermined("the end of a descending sequence is known at run time only"));
     }
-    let count = ((last - first) / step_value).ceil();
+    let count = (last - first) / step_value;
     if count.is_nan() || count < 0.0 && !dynamic {
         let direction = if step_value > 0.0 { "at least" } else { "at most" };
         return call.invalid(end, format!("an end of {last}"), format!("{direction} {first}"));
     }
     // Conversion saturates.
-    let size = (count as i64).max(0);
+    let size = (count.ceil() as i64).max(0);
     one(TensorMeta::contiguous(scalar_type, vec![Dim { size, dynamic }]))
 }
 

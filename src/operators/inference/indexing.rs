@@ -1,6 +1,6 @@
 //! Operators that select, replace, repeat or move elements by position.
 
-use super::broadcast::{broadcast, broadcast_sizes, order_of_view};
+use super::broadcast::{broadcast, broadcast_sizes, expands_to, order_of_view};
 use super::shape::{Inferred, Result, dim_argument, dim_list_argument, dim_of_int, element_count, is_dynamic, one};
 use super::shape::{size_list, sizes_text};
 use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
@@ -77,32 +77,55 @@ pub(super) fn replace(call: &Call<'_>) -> Inferred {
 /// A contiguous tensor with other elements at some positions.
 pub(super) fn scatter(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
-    dim_argument(call, 1, tensor.rank())?;
-    index_rank(call, tensor)?;
+    let dim = dim_argument(call, 1, tensor.rank())?;
+    let index = positions(call, tensor)?;
+    check_within(call, index, 0, tensor, Some(dim))?;
     one(TensorMeta::contiguous(tensor.scalar_type, tensor.sizes.clone()))
 }
 
 /// A contiguous tensor with the elements of another, argument 3, at some positions.
 pub(super) fn scatter_source(call: &Call<'_>) -> Inferred {
-    let (own, source) = (call.tensor(0)?.scalar_type, call.tensor(3)?.scalar_type);
-    if own != source {
-        let expected = format!("element type {own} of `{}`", call.name(0));
-        return call.invalid(3, format!("element type {source}"), expected);
+    let (tensor, source) = (call.tensor(0)?, call.tensor(3)?);
+    if tensor.scalar_type != source.scalar_type {
+        let expected = format!("element type {} of `{}`", tensor.scalar_type, call.name(0));
+        return call.invalid(3, format!("element type {}", source.scalar_type), expected);
     }
+    check_within(call, positions(call, tensor)?, 3, source, None)?;
     scatter(call)
 }
 
 /// Elements at the positions of a dimension that a tensor of the same rank has.
 pub(super) fn gather(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
-    dim_argument(call, 1, tensor.rank())?;
-    let index = index_rank(call, tensor)?;
+    let dim = dim_argument(call, 1, tensor.rank())?;
+    let index = positions(call, tensor)?;
+    check_within(call, index, 0, tensor, Some(dim))?;
     one(TensorMeta::contiguous(tensor.scalar_type, index.sizes.clone()))
 }
 
-/// Returns the index at argument 2, which has the rank of the tensor unless it is empty; rank 0 is rank 1.
-fn index_rank<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<&'a TensorMeta> {
+/// Checks that the sizes of the positions at argument 2 are at most those of the argument `at`, except in the dimension `free`.
+fn check_within(
+    call: &Call<'_>,
+    index: &TensorMeta,
+    at: usize,
+    tensor: &TensorMeta,
+    free: Option<usize>,
+) -> Result<()> {
+    let is_larger =
+        |(dim, (index, size)): (usize, (&Dim, &Dim))| free != Some(dim) && !index.dynamic && index.size > size.size;
+    if element_count(&index.sizes) == 0 || !index.sizes.iter().zip(&tensor.sizes).enumerate().any(is_larger) {
+        return Ok(());
+    }
+    let expected = format!("sizes of at most {} of `{}`", size_list(&tensor.sizes), call.name(at));
+    call.invalid(2, sizes_text(&index.sizes), expected)
+}
+
+/// Returns the positions at argument 2, which have the rank of the tensor unless there are none; rank 0 is rank 1.
+fn positions<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<&'a TensorMeta> {
     let index = call.tensor(2)?;
+    if !matches!(index.scalar_type, ScalarType(3 | 4)) {
+        return call.invalid(2, format!("element type {}", index.scalar_type), "element type int32 or int64");
+    }
     if index.rank().max(1) != tensor.rank().max(1) && element_count(&index.sizes) != 0 {
         let expected = format!("as many sizes as {} of `{}`", size_list(&tensor.sizes), call.name(0));
         return call.invalid(2, sizes_text(&index.sizes), expected);
@@ -183,13 +206,10 @@ pub(super) fn select_scatter(call: &Call<'_>) -> Inferred {
 /// Checks that the tensor at argument 1 broadcasts to the sizes of what it replaces.
 fn check_source(call: &Call<'_>, replaced: &[Dim]) -> Result<()> {
     let source = call.tensor(1)?;
-    match broadcast_sizes(&source.sizes, replaced) {
-        Some(sizes) if sizes.len() == replaced.len() => Ok(()),
-        Some(_) | None => {
-            let expected = format!("sizes that broadcast to {}", size_list(replaced));
-            call.invalid(1, sizes_text(&source.sizes), expected)
-        }
+    if expands_to(&source.sizes, replaced) {
+        return Ok(());
     }
+    call.invalid(1, sizes_text(&source.sizes), format!("sizes that broadcast to {}", size_list(replaced)))
 }
 
 /// Positions of a dimension from a start to an end by a step; `first` is the position of the argument `dim`.
@@ -279,14 +299,21 @@ pub(super) fn repeat_interleave(call: &Call<'_>) -> Inferred {
 /// Elements in the reverse order of some dimensions.
 pub(super) fn flip(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
-    dim_list_argument(call, 1, tensor.rank())?;
-    one(tensor.clone())
+    let dims = dim_list_argument(call, 1, tensor.rank())?.unwrap_or_default();
+    match dims.iter().enumerate().find(|(at, dim)| dims[..*at].contains(dim)) {
+        Some((_, dim)) => call.invalid(1, format!("dimension {dim} twice"), "different dimensions"),
+        None => one(tensor.clone()),
+    }
 }
 
 /// Elements moved along some dimensions, or along the flat tensor.
 pub(super) fn roll(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
-    dim_list_argument(call, 2, tensor.rank())?;
+    let dims = dim_list_argument(call, 2, tensor.rank())?.unwrap_or_default();
+    let shifts = call.ints(1)?.len();
+    if shifts != dims.len().max(1) {
+        return call.invalid(1, format!("{shifts} shifts"), format!("{} shifts", dims.len().max(1)));
+    }
     one(TensorMeta::contiguous(tensor.scalar_type, tensor.sizes.clone()))
 }
 

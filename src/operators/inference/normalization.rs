@@ -1,6 +1,8 @@
 //! Normalisations: a tensor like the input, and the statistics that it was normalised by.
 
-use super::shape::{Inferred, Result, contiguous_order, dim_of_int, size_list, sizes_text, suggested_order};
+use super::shape::{
+    Inferred, Result, contiguous_order, dim_of_int, element_count, is_dynamic, size_list, sizes_text, suggested_order,
+};
 use super::{Call, Dim, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
@@ -14,6 +16,12 @@ pub(super) fn layer_norm(call: &Call<'_>) -> Inferred {
         let expected = format!("the last sizes of {} of `{}`", size_list(&input.sizes), call.name(0));
         return call.invalid(1, sizes_text(&shape), expected);
     };
+    for at in [2, 3] {
+        let Some(factors) = call.optional_tensor(at)? else { continue };
+        if factors.rank() != shape.len() || !agree(&factors.sizes, &shape) {
+            return call.invalid(at, sizes_text(&factors.sizes), sizes_text(&shape));
+        }
+    }
     let statistics: Vec<Dim> =
         input.sizes.iter().enumerate().map(|(dim, size)| if dim < lead { *size } else { Dim::fixed(1) }).collect();
     Ok(with_statistics(contiguous(input), input.scalar_type, statistics))
@@ -24,6 +32,22 @@ pub(super) fn group_norm(call: &Call<'_>) -> Inferred {
     let input = call.tensor(0)?;
     let batches = dim_of_int(call, 3, call.int(3)?)?;
     let groups = dim_of_int(call, 6, call.int(6)?)?;
+    let channels = dim_of_int(call, 4, call.int(4)?)?;
+    let area = dim_of_int(call, 5, call.int(5)?)?;
+    let product = [batches, channels, area];
+    if !is_dynamic(&product) && !is_dynamic(&input.sizes) && element_count(&product) != element_count(&input.sizes) {
+        let expected = format!("{} elements", element_count(&product));
+        return call.invalid(0, sizes_text(&input.sizes), expected);
+    }
+    if groups.size == 0 || !channels.dynamic && !groups.dynamic && channels.size % groups.size != 0 {
+        return call.invalid(6, groups.size.to_string(), format!("a divisor of {} channels", channels.size));
+    }
+    for at in [1, 2] {
+        let Some(factors) = call.optional_tensor(at)? else { continue };
+        if !agree(&factors.sizes, &[channels]) {
+            return call.invalid(at, sizes_text(&factors.sizes), sizes_text(&[channels]));
+        }
+    }
     let normalized = TensorMeta { dim_order: suggested_order(input), ..input.clone() };
     Ok(with_statistics(normalized, input.scalar_type, vec![batches, groups]))
 }

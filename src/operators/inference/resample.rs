@@ -36,6 +36,9 @@ pub(super) fn upsample_nearest2d_vec(call: &Call<'_>) -> Inferred {
 /// `upsample_bilinear2d.vec`
 pub(super) fn upsample_bilinear2d_vec(call: &Call<'_>) -> Inferred {
     let (input, sizes) = upsampled(call, 3)?;
+    if sizes[2..].contains(&Dim::fixed(0)) {
+        return call.invalid(1, sizes_text(&sizes), "sizes other than 0");
+    }
     one(in_format_of(input, sizes))
 }
 
