@@ -218,3 +218,184 @@ fn in_1d_format(weight: &TensorMeta, sizes: Vec<Dim>, scalar_type: ScalarType) -
         _ => TensorMeta::contiguous(scalar_type, sizes),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn sizes_and_formats_follow_the_window() {
+        let cases = [
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 <=8 8"),
+                    t("float32 4 3 3 3"),
+                    t("float32 4"),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 4 <=8 8",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8 @0231"),
+                    t("float32 4 3 3 3"),
+                    t("float32 4"),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 4 8 8 @0231",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 1 8 8 @0213"),
+                    t("float32 4 1 3 3"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 4 8 8 @0231",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8"),
+                    t("float32 4 3 3"),
+                    Argument::Null,
+                    list(&[2]),
+                    list(&[0]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    list(&[0]),
+                    i(1),
+                ],
+                "float32 1 4 3",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 4 5 5"),
+                    t("float32 4 3 3 3"),
+                    Argument::Null,
+                    list(&[2]),
+                    list(&[1]),
+                    list(&[1]),
+                    Argument::Bool(true),
+                    list(&[1]),
+                    i(2),
+                ],
+                "float32 1 6 10 10",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 2 3 3"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "argument 0: sizes [1, 3, 8, 8]; expected 2 channels for sizes [4, 2, 3, 3] of `weight`",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3"),
+                    t("float32 5"),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "argument 2: sizes [5]; expected sizes [4] for sizes [4, 3, 3, 3] of `weight`",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 2 2"),
+                    t("float32 4 3 9 9"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "argument 0: sizes [1, 3, 2, 2]; expected padded sizes of at least the kernel of sizes [4, 3, 9, 9]",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3"),
+                    Argument::Null,
+                    list(&[0]),
+                    list(&[0]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    list(&[0]),
+                    i(1),
+                ],
+                "argument 3: [0]; expected integers of at least 1",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3"),
+                    Argument::Null,
+                    list(&[i64::MAX]),
+                    list(&[i64::MAX]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    list(&[0]),
+                    i(1),
+                ],
+                "undetermined: a size overflows",
+            ),
+            (
+                "aten::convolution_backward.out",
+                vec![
+                    t("float32 1 4 8 8"),
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3 @0231"),
+                    list(&[4]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 3 8 8 @0231; float32 4 3 3 3 @0231; float32 4",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
+}

@@ -68,3 +68,41 @@ pub(super) fn copy_index(call: &Call<'_>) -> Inferred {
     }
     Ok(Vec::new())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn orders_are_those_of_the_arguments() {
+        let cases = [
+            (
+                "dim_order_ops::_clone_dim_order.out",
+                vec![t("int8 2 3 4 5"), Argument::Bool(false), list(&[0, 2, 3, 1])],
+                "int8 2 3 4 5 @0231",
+            ),
+            (
+                "dim_order_ops::_to_dim_order_copy.out",
+                vec![t("int8 2 3 4 5 @0231"), Argument::Bool(false), Argument::Null],
+                "int8 2 3 4 5 @0231",
+            ),
+            (
+                "dim_order_ops::_to_dim_order_copy.out",
+                vec![t("int8 2 3"), Argument::Bool(false), list(&[1, 0])],
+                "argument 2: [1, 0]; expected [0, 1]",
+            ),
+            ("dim_order_ops::_empty_dim_order.out", vec![list(&[2, 3]), list(&[0, 1])], "float32 2 3"),
+            ("et_copy::_h2d_copy.out", vec![t("int8 <=2 3 @10")], "int8 <=2 3 @10"),
+            ("executorch_prim::et_copy_index.tensor", vec![t("int8 <=9 3"), t("int8 3"), i(0)], ""),
+            (
+                "executorch_prim::et_copy_index.tensor",
+                vec![t("int8 <=9 3"), t("int8 4"), i(0)],
+                "argument 1: sizes [4]; expected the sizes after the first for sizes [9, 3] of `copy_to`",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
+}

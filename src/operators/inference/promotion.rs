@@ -10,7 +10,7 @@ use crate::format::scalar_type::Encoding;
 
 /// Category of an element type; a greater one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Category {
+pub(super) enum Category {
     Bool,
     Integer,
     Floating,
@@ -58,7 +58,7 @@ const COMPLEX: &[(ScalarType, ScalarType)] =
     &[(HALF, COMPLEX_HALF), (ScalarType::FLOAT, COMPLEX_FLOAT), (DOUBLE, COMPLEX_DOUBLE), (BFLOAT16, COMPLEX_FLOAT)];
 
 /// Returns the category of an element type; `None` for packed bits and unknown numbers.
-fn category(scalar_type: ScalarType) -> Option<Category> {
+pub(super) fn category(scalar_type: ScalarType) -> Option<Category> {
     match scalar_type.info()?.encoding {
         Encoding::Bool => Some(Category::Bool),
         Encoding::Unsigned | Encoding::Signed => Some(Category::Integer),
@@ -79,7 +79,7 @@ pub(super) fn real_of(scalar_type: ScalarType) -> ScalarType {
 }
 
 /// Returns the complex type of two numbers of a real type.
-fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
+pub(super) fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
     COMPLEX.iter().find(|(real, _)| *real == scalar_type).map(|(_, complex)| *complex)
 }
 
@@ -87,7 +87,7 @@ fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
 ///
 /// The types that are not in [`LEVELS`] are above those that are, as torch's inference has it; its kernels promote them with
 /// themselves only.
-fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
+pub(super) fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
     let level = |t| LEVELS.iter().position(|types| types.contains(&t));
     match (level(a), level(b)) {
         _ if a == b => Some(a),
