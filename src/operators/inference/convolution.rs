@@ -9,7 +9,8 @@ use crate::format::ScalarType;
 const HALF: ScalarType = ScalarType(5);
 const BFLOAT16: ScalarType = ScalarType(15);
 
-/// `convolution`: an input of sizes [n, c, ...] and a weight of sizes [m, c / groups, ...], or [c, m / groups, ...] if transposed.
+/// `convolution`: an input of sizes [n, c, ...] and a weight of sizes [m, c / groups, ...], or [c, m / groups, ...] if
+/// transposed.
 pub(super) fn convolution(call: &Call<'_>) -> Inferred {
     let (input, weight) = (call.tensor(0)?, call.tensor(1)?);
     let window = Window::new(call, 3, (0, input), (1, weight))?;
@@ -166,7 +167,8 @@ impl Window {
         }
     }
 
-    /// Returns a tensor in the format that the kernel of the exporting CPU produces: channels-last if the input or the weight is.
+    /// Returns a tensor in the format that the kernel of the exporting CPU produces: channels-last if the input or the
+    /// weight is.
     fn in_backend_format(
         &self,
         input: &TensorMeta,
@@ -186,8 +188,8 @@ impl Window {
         format.tensor(scalar_type, sizes)
     }
 
-    /// Returns `true` if oneDNN computes a convolution of 3 spatial dimensions: of float16 and bfloat16, and of float32 unless the
-    /// input is small, in one group and in one batch. Other kernels produce contiguous results.
+    /// Returns `true` if oneDNN computes a convolution of 3 spatial dimensions: of float16 and bfloat16, and of float32
+    /// unless the input is small, in one group and in one batch. Other kernels produce contiguous results.
     fn has_3d_kernel(&self, input: &TensorMeta) -> bool {
         let has_large_padding =
             self.output_paddings.iter().zip(&self.strides).any(|(padding, stride)| padding >= stride);
@@ -203,8 +205,8 @@ impl Window {
     }
 }
 
-/// Returns a tensor in the format of a convolution of 1 spatial dimension, which is one of 2 dimensions, of sizes [n, c, 1, w], with a
-/// contiguous input.
+/// Returns a tensor in the format of a convolution of 1 spatial dimension, which is one of 2 dimensions, of sizes [n,
+/// c, 1, w], with a contiguous input.
 fn in_1d_format(weight: &TensorMeta, sizes: Vec<Dim>, scalar_type: ScalarType) -> TensorMeta {
     let raised = |sizes: &[Dim]| [sizes[0], sizes[1], Dim::fixed(1), sizes[2]];
     let own = weight.strides();

@@ -1,5 +1,5 @@
-//! Fourier transforms. The strides of results are those of the library (MKL) with which torch is built for x86: the transformed
-//! dimensions are innermost.
+//! Fourier transforms. The strides of results are those of the library (MKL) with which torch is built for x86: the
+//! transformed dimensions are innermost.
 
 use super::layout::strided;
 use super::operands::{float_tensor, map_dim, type_text};

@@ -50,7 +50,8 @@ impl MemoryFormat {
     }
 }
 
-/// Returns a tensor whose dimensions are in this order in memory; dimensions that the strides do not distinguish keep their order.
+/// Returns a tensor whose dimensions are in this order in memory; dimensions that the strides do not distinguish keep
+/// their order.
 pub(super) fn reordered(scalar_type: ScalarType, sizes: Vec<Dim>, outer_first: Vec<u8>) -> TensorMeta {
     let mut strides = vec![0; sizes.len()];
     let mut next: i64 = 1;
@@ -62,7 +63,8 @@ pub(super) fn reordered(scalar_type: ScalarType, sizes: Vec<Dim>, outer_first: V
     strided(scalar_type, sizes, &strides)
 }
 
-/// Returns the strides of a view of other sizes with the same number of elements, as torch has them; `None` if there is none.
+/// Returns the strides of a view of other sizes with the same number of elements, as torch has them; `None` if there is
+/// none.
 ///
 /// Dimensions of the tensor that are adjacent in memory are divided and combined as one.
 pub(super) fn view_strides(sizes: &[i64], strides: &[i64], view: &[i64]) -> Option<Vec<i64>> {

@@ -1,8 +1,8 @@
 //! Copies between orders of memory and between devices.
 
-use super::broadcast::elementwise_order;
+use super::broadcast::order_of_view;
 use super::layout::reordered;
-use super::shape::{Inferred, Result, contiguous_order, dim_of_int, element_count, one};
+use super::shape::{Inferred, Result, contiguous_order, dim_of_int, one};
 use super::{Call, TensorMeta};
 use crate::format::ScalarType;
 
@@ -11,13 +11,11 @@ pub(super) fn copy(call: &Call<'_>) -> Inferred {
     one(call.tensor(0)?.clone())
 }
 
-/// Returns an uninitialised tensor like another one: of the same order of memory, which is contiguous if the sizes allow that.
+/// Returns an uninitialised tensor like another one: of the same order of memory, which is contiguous if the sizes
+/// allow that.
 pub(super) fn like(tensor: &TensorMeta, scalar_type: ScalarType) -> TensorMeta {
     let sizes = tensor.sizes.clone();
-    let dim_order = match element_count(&sizes) {
-        0 => contiguous_order(sizes.len()),
-        _ => elementwise_order(&sizes, &[tensor]),
-    };
+    let dim_order = order_of_view(&sizes, &tensor.strides());
     TensorMeta { scalar_type, sizes, dim_order }
 }
 
@@ -37,7 +35,8 @@ pub(super) fn empty_in_order(call: &Call<'_>) -> Inferred {
     one(reordered(ScalarType::FLOAT, sizes, order))
 }
 
-/// Returns the order of memory that an argument is: contiguous, or channels-last of 4 dimensions; the others have no memory format.
+/// Returns the order of memory that an argument is: contiguous, or channels-last of 4 dimensions; the others have no
+/// memory format.
 fn order(call: &Call<'_>, at: usize, rank: usize) -> Result<Option<Vec<u8>>> {
     if call.optional_ints(at)?.is_none() {
         return Ok(None);

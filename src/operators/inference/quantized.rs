@@ -95,8 +95,8 @@ pub(super) fn choose_qparams_per_token(call: &Call<'_>) -> Inferred {
     parameters(&[lead, &[Dim::fixed(1)]].concat())
 }
 
-/// `embedding_byte`, and `embedding_4bit` and `embedding_2bit`, of which `PER_BYTE` values are packed in a byte. The element type is the
-/// argument 6; without it, that of the scales, and float32 if values are packed.
+/// `embedding_byte`, and `embedding_4bit` and `embedding_2bit`, of which `PER_BYTE` values are packed in a byte. The
+/// element type is the argument 6; without it, that of the scales, and float32 if values are packed.
 pub(super) fn embedding<const PER_BYTE: i64>(call: &Call<'_>) -> Inferred {
     let (weight, scales, indices) = (ranked(call, 0, &[2])?, call.tensor(1)?, call.tensor(5)?);
     if PER_BYTE == 1 {

@@ -102,7 +102,8 @@ pub(super) fn pixel_unshuffle(call: &Call<'_>) -> Inferred {
     })
 }
 
-/// Replaces the last three sizes; the function returns `None` if they are no multiples, `Some(None)` if a size overflows.
+/// Replaces the last three sizes; the function returns `None` if they are no multiples, `Some(None)` if a size
+/// overflows.
 fn shuffle(call: &Call<'_>, last_sizes: impl FnOnce([Dim; 3], i64, i64) -> Option<Option<[Dim; 3]>>) -> Inferred {
     let (input, factor) = (call.tensor(0)?, call.exact(1)?);
     let Some((lead, last)) = input.sizes.split_last_chunk::<3>() else {
