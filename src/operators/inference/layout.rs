@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn views_divide_dimensions() {
-        let cases: [(&[i64], &[i64], &[i64], Option<&[i64]>); 4] = [
+        type Case<'a> = (&'a [i64], &'a [i64], &'a [i64], Option<&'a [i64]>);
+        let cases: [Case<'_>; 4] = [
             (&[2, 6], &[6, 1], &[2, 2, 3], Some(&[6, 3, 1])),
             (&[1, 3, 8, 5], &[120, 1, 15, 3], &[1, 3, 2, 4, 5], Some(&[3, 1, 60, 15, 3])),
             (&[2, 3], &[1, 2], &[6], None),
