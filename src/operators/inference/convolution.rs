@@ -9,7 +9,8 @@ use crate::format::ScalarType;
 const HALF: ScalarType = ScalarType(5);
 const BFLOAT16: ScalarType = ScalarType(15);
 
-/// `convolution`: an input of sizes [n, c, ...] and a weight of sizes [m, c / groups, ...], or [c, m / groups, ...] if transposed.
+/// `convolution`: an input of sizes [n, c, ...] and a weight of sizes [m, c / groups, ...], or [c, m / groups, ...] if
+/// transposed.
 pub(super) fn convolution(call: &Call<'_>) -> Inferred {
     let (input, weight) = (call.tensor(0)?, call.tensor(1)?);
     let window = Window::new(call, 3, (0, input), (1, weight))?;
@@ -168,7 +169,8 @@ impl Window {
         }
     }
 
-    /// Returns a tensor in the format that the kernel of the exporting CPU produces: channels-last if the input or the weight is.
+    /// Returns a tensor in the format that the kernel of the exporting CPU produces: channels-last if the input or the
+    /// weight is.
     fn in_backend_format(
         &self,
         input: &TensorMeta,
@@ -188,8 +190,8 @@ impl Window {
         format.tensor(scalar_type, sizes)
     }
 
-    /// Returns `true` if oneDNN computes a convolution of 3 spatial dimensions: of float16 and bfloat16, and of float32 unless the
-    /// input is small, in one group and in one batch. Other kernels produce contiguous results.
+    /// Returns `true` if oneDNN computes a convolution of 3 spatial dimensions: of float16 and bfloat16, and of float32
+    /// unless the input is small, in one group and in one batch. Other kernels produce contiguous results.
     fn has_3d_kernel(&self, input: &TensorMeta) -> bool {
         let has_large_padding =
             self.output_paddings.iter().zip(&self.strides).any(|(padding, stride)| padding >= stride);
@@ -205,8 +207,8 @@ impl Window {
     }
 }
 
-/// Returns a tensor in the format of a convolution of 1 spatial dimension, which is one of 2 dimensions, of sizes [n, c, 1, w], with a
-/// contiguous input.
+/// Returns a tensor in the format of a convolution of 1 spatial dimension, which is one of 2 dimensions, of sizes [n,
+/// c, 1, w], with a contiguous input.
 fn in_1d_format(weight: &TensorMeta, sizes: Vec<Dim>, scalar_type: ScalarType) -> TensorMeta {
     let raised = |sizes: &[Dim]| [sizes[0], sizes[1], Dim::fixed(1), sizes[2]];
     let own = weight.strides();
@@ -218,5 +220,186 @@ fn in_1d_format(weight: &TensorMeta, sizes: Vec<Dim>, scalar_type: ScalarType) -
             strided(scalar_type, sizes, &strides)
         }
         _ => TensorMeta::contiguous(scalar_type, sizes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn sizes_and_formats_follow_the_window() {
+        let cases = [
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 <=8 8"),
+                    t("float32 4 3 3 3"),
+                    t("float32 4"),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 4 <=8 8",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8 @0231"),
+                    t("float32 4 3 3 3"),
+                    t("float32 4"),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 4 8 8 @0231",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 1 8 8 @0213"),
+                    t("float32 4 1 3 3"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 4 8 8 @0231",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8"),
+                    t("float32 4 3 3"),
+                    Argument::Null,
+                    list(&[2]),
+                    list(&[0]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    list(&[0]),
+                    i(1),
+                ],
+                "float32 1 4 3",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 4 5 5"),
+                    t("float32 4 3 3 3"),
+                    Argument::Null,
+                    list(&[2]),
+                    list(&[1]),
+                    list(&[1]),
+                    Argument::Bool(true),
+                    list(&[1]),
+                    i(2),
+                ],
+                "float32 1 6 10 10",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 2 3 3"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "argument 0: sizes [1, 3, 8, 8]; expected 2 channels for sizes [4, 2, 3, 3] of `weight`",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3"),
+                    t("float32 5"),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "argument 2: sizes [5]; expected sizes [4] for sizes [4, 3, 3, 3] of `weight`",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 2 2"),
+                    t("float32 4 3 9 9"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "argument 0: sizes [1, 3, 2, 2]; expected padded sizes of at least the kernel of sizes [4, 3, 9, 9]",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3"),
+                    Argument::Null,
+                    list(&[0]),
+                    list(&[0]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    list(&[0]),
+                    i(1),
+                ],
+                "argument 3: [0]; expected integers of at least 1",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3"),
+                    Argument::Null,
+                    list(&[i64::MAX]),
+                    list(&[i64::MAX]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    list(&[0]),
+                    i(1),
+                ],
+                "undetermined: a size overflows",
+            ),
+            (
+                "aten::convolution_backward.out",
+                vec![
+                    t("float32 1 4 8 8"),
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3 @0231"),
+                    list(&[4]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 3 8 8 @0231; float32 4 3 3 3 @0231; float32 4",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
     }
 }

@@ -185,4 +185,6 @@ pub static TYPE_OF_OUT: &[&str] = &[
     "aten::randn.out",
     "aten::scalar_tensor.out",
     "aten::zeros.out",
+    "dim_order_ops::_empty_dim_order.out",
+    "dim_order_ops::_to_dim_order_copy.out",
 ];

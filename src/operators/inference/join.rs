@@ -197,3 +197,72 @@ fn common_format(tensors: &[&TensorMeta]) -> MemoryFormat {
     let same_rank = tensors.windows(2).all(|pair| pair[0].rank() == pair[1].rank());
     if all && same_rank { MemoryFormat::ChannelsLast } else { MemoryFormat::Contiguous }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{i, list, results, t, tensors};
+
+    #[test]
+    fn tensors_are_joined_and_divided() {
+        let cases = [
+            ("aten::cat.out", vec![tensors(&["int8 2 3", "float16 2 <=4", "int8 0"]), i(-1)], "float16 2 <=7"),
+            (
+                "aten::cat.out",
+                vec![tensors(&["float32 1 2 3 4 @0231", "float32 1 5 3 4 @0231"]), i(1)],
+                "float32 1 7 3 4 @0231",
+            ),
+            ("aten::cat.out", vec![tensors(&["float32 1 2 3 4 @0231", "float32 1 5 3 4"]), i(1)], "float32 1 7 3 4"),
+            (
+                "aten::cat.out",
+                vec![tensors(&["float32 2 3", "float32 3 3"]), i(1)],
+                "argument 0: sizes [3, 3]; expected sizes [2, 3] except in dimension 1",
+            ),
+            (
+                "aten::cat.out",
+                vec![tensors(&["float32 2 3", ""]), i(0)],
+                "argument 0: None in a list; expected a list of Tensors",
+            ),
+            ("aten::cat.out", vec![tensors(&[]), i(0)], "argument 0: no tensors; expected one tensor or more"),
+            ("aten::stack.out", vec![tensors(&["float32 2 3", "float32 2 3"]), i(1)], "float32 2 2 3"),
+            (
+                "aten::stack.out",
+                vec![tensors(&["float32 2 3 4 5 @0231", "float32 2 3 4 5 @0231"]), i(2)],
+                "float32 2 3 2 4 5 @02341",
+            ),
+            (
+                "aten::stack.out",
+                vec![tensors(&["float32 2", "float32 3"]), i(0)],
+                "argument 0: sizes [3]; expected sizes [2]",
+            ),
+            (
+                "aten::split_copy.Tensor_out",
+                vec![t("float32 2 7"), i(3), i(1)],
+                "float32 2 3, float32 2 3, float32 2 1",
+            ),
+            (
+                "aten::split_copy.Tensor_out",
+                vec![t("float32 2 <=7"), i(3), i(1)],
+                "undetermined: the number of tensors depends on a dynamic size",
+            ),
+            (
+                "aten::split_copy.Tensor_out",
+                vec![t("float32 2 7000000000"), i(1), i(1)],
+                "undetermined: the tensor is divided into too many",
+            ),
+            (
+                "aten::split_with_sizes_copy.out",
+                vec![t("float32 2 7"), list(&[3, 4]), i(1)],
+                "float32 2 3, float32 2 4",
+            ),
+            (
+                "aten::split_with_sizes_copy.out",
+                vec![t("float32 2 7"), list(&[3, 3]), i(1)],
+                "argument 1: sizes [3, 3]; expected sizes whose sum is 7 of dimension 1 of `self`",
+            ),
+            ("aten::unbind_copy.int_out", vec![t("float32 2 <=7"), i(0)], "float32 <=7, float32 <=7"),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
+}

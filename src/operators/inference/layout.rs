@@ -50,7 +50,8 @@ impl MemoryFormat {
     }
 }
 
-/// Returns a tensor whose dimensions are in this order in memory; dimensions that the strides do not distinguish keep their order.
+/// Returns a tensor whose dimensions are in this order in memory; dimensions that the strides do not distinguish keep
+/// their order.
 pub(super) fn reordered(scalar_type: ScalarType, sizes: Vec<Dim>, outer_first: Vec<u8>) -> TensorMeta {
     let mut strides = vec![0; sizes.len()];
     let mut next: i64 = 1;
@@ -62,7 +63,8 @@ pub(super) fn reordered(scalar_type: ScalarType, sizes: Vec<Dim>, outer_first: V
     strided(scalar_type, sizes, &strides)
 }
 
-/// Returns the strides of a view of other sizes with the same number of elements, as torch has them; `None` if there is none.
+/// Returns the strides of a view of other sizes with the same number of elements, as torch has them; `None` if there is
+/// none.
 ///
 /// Dimensions of the tensor that are adjacent in memory are divided and combined as one.
 pub(super) fn view_strides(sizes: &[i64], strides: &[i64], view: &[i64]) -> Option<Vec<i64>> {
@@ -110,7 +112,8 @@ mod tests {
 
     #[test]
     fn views_divide_dimensions() {
-        let cases: [(&[i64], &[i64], &[i64], Option<&[i64]>); 4] = [
+        type Case<'a> = (&'a [i64], &'a [i64], &'a [i64], Option<&'a [i64]>);
+        let cases: [Case<'_>; 4] = [
             (&[2, 6], &[6, 1], &[2, 2, 3], Some(&[6, 3, 1])),
             (&[1, 3, 8, 5], &[120, 1, 15, 3], &[1, 3, 2, 4, 5], Some(&[3, 1, 60, 15, 3])),
             (&[2, 3], &[1, 2], &[6], None),

@@ -1,8 +1,7 @@
 //! Normalisations: a tensor like the input, and the statistics that it was normalised by.
 
-use super::shape::{
-    Inferred, Result, contiguous_order, dim_of_int, element_count, is_dynamic, size_list, sizes_text, suggested_order,
-};
+use super::layout::MemoryFormat;
+use super::shape::{Inferred, Result, contiguous_order, dim_of_int, element_count, is_dynamic, size_list, sizes_text};
 use super::{Call, Dim, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
@@ -48,7 +47,7 @@ pub(super) fn group_norm(call: &Call<'_>) -> Inferred {
             return call.invalid(at, sizes_text(&factors.sizes), sizes_text(&[channels]));
         }
     }
-    let normalized = TensorMeta { dim_order: suggested_order(input), ..input.clone() };
+    let normalized = MemoryFormat::suggested_by(input).tensor(input.scalar_type, input.sizes.clone());
     Ok(with_statistics(normalized, input.scalar_type, vec![batches, groups]))
 }
 

@@ -10,7 +10,7 @@ use crate::format::scalar_type::Encoding;
 
 /// Category of an element type; a greater one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Category {
+pub(super) enum Category {
     Bool,
     Integer,
     Floating,
@@ -19,7 +19,7 @@ pub enum Category {
 
 /// Element type that a function of operands has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResultType {
+pub(super) enum ResultType {
     /// That to which the operands are promoted.
     Promoted,
     /// The same, with float32 for integers and truth values.
@@ -58,7 +58,7 @@ const COMPLEX: &[(ScalarType, ScalarType)] =
     &[(HALF, COMPLEX_HALF), (ScalarType::FLOAT, COMPLEX_FLOAT), (DOUBLE, COMPLEX_DOUBLE), (BFLOAT16, COMPLEX_FLOAT)];
 
 /// Returns the category of an element type; `None` for packed bits and unknown numbers.
-pub fn category(scalar_type: ScalarType) -> Option<Category> {
+pub(super) fn category(scalar_type: ScalarType) -> Option<Category> {
     match scalar_type.info()?.encoding {
         Encoding::Bool => Some(Category::Bool),
         Encoding::Unsigned | Encoding::Signed => Some(Category::Integer),
@@ -69,17 +69,17 @@ pub fn category(scalar_type: ScalarType) -> Option<Category> {
 }
 
 /// Returns `true` for integers and truth values.
-pub fn is_integral(scalar_type: ScalarType) -> bool {
+pub(super) fn is_integral(scalar_type: ScalarType) -> bool {
     matches!(category(scalar_type), Some(Category::Bool | Category::Integer))
 }
 
 /// Returns the type of the real part of a complex type; other types are returned.
-pub fn real_of(scalar_type: ScalarType) -> ScalarType {
+pub(super) fn real_of(scalar_type: ScalarType) -> ScalarType {
     COMPLEX.iter().find(|(_, complex)| *complex == scalar_type).map_or(scalar_type, |(real, _)| *real)
 }
 
 /// Returns the complex type of two numbers of a real type.
-pub fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
+pub(super) fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
     COMPLEX.iter().find(|(real, _)| *real == scalar_type).map(|(_, complex)| *complex)
 }
 
@@ -87,7 +87,7 @@ pub fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
 ///
 /// The types that are not in [`LEVELS`] are above those that are, as torch's inference has it; its kernels promote them
 /// with themselves only.
-pub fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
+pub(super) fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
     let level = |t| LEVELS.iter().position(|types| types.contains(&t));
     match (level(a), level(b)) {
         _ if a == b => Some(a),
@@ -164,7 +164,7 @@ fn promoted(operands: &[Operand<'_>]) -> Option<ScalarType> {
 ///
 /// # Errors
 /// At the first argument whose type is not promoted with those before it.
-pub fn result_type(call: &Call<'_>, arguments: &[usize]) -> Result<ScalarType> {
+pub(super) fn result_type(call: &Call<'_>, arguments: &[usize]) -> Result<ScalarType> {
     let mut operands = Vec::with_capacity(arguments.len());
     let mut common: Option<ScalarType> = None;
     for &at in arguments {

@@ -105,7 +105,8 @@ pub(super) fn pixel_unshuffle(call: &Call<'_>) -> Inferred {
     })
 }
 
-/// Replaces the last three sizes; the function returns `None` if they are no multiples, `Some(None)` if a size overflows.
+/// Replaces the last three sizes; the function returns `None` if they are no multiples, `Some(None)` if a size
+/// overflows.
 fn shuffle(call: &Call<'_>, last_sizes: impl FnOnce([Dim; 3], i64, i64) -> Option<Option<[Dim; 3]>>) -> Inferred {
     let (input, factor) = (call.tensor(0)?, call.exact(1)?);
     let Some((lead, last)) = input.sizes.split_last_chunk::<3>() else {
@@ -125,4 +126,62 @@ fn shuffle(call: &Call<'_>, last_sizes: impl FnOnce([Dim; 3], i64, i64) -> Optio
     };
     let sizes = [lead, &last].concat();
     one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn images_are_resampled() {
+        let cases = [
+            (
+                "aten::_upsample_bilinear2d_aa.out",
+                vec![t("float32 1 3 8 8 @0231"), list(&[4, 5]), Argument::Bool(false)],
+                "float32 1 3 4 5 @0231",
+            ),
+            (
+                "aten::upsample_nearest2d.vec_out",
+                vec![t("float32 1 3 <=8 8"), Argument::Null, Argument::Doubles(&[2.0, 1.7])],
+                "float32 1 3 <=16 13",
+            ),
+            (
+                "aten::upsample_bilinear2d.vec_out",
+                vec![t("float32 1 1 8 8 @0213"), list(&[4, 4]), Argument::Bool(false), Argument::Null],
+                "float32 1 1 4 4",
+            ),
+            (
+                "aten::upsample_bilinear2d.vec_out",
+                vec![t("float32 1 3 8 8"), Argument::Null, Argument::Bool(false), Argument::Null],
+                "argument 1: None; expected sizes, or scale_factors",
+            ),
+            (
+                "aten::upsample_nearest2d.vec_out",
+                vec![t("float32 1 3 8 8"), Argument::Null, Argument::Doubles(&[f64::NAN, 1e300])],
+                "undetermined: a size overflows",
+            ),
+            (
+                "aten::grid_sampler_2d.out",
+                vec![t("float32 <=4 3 8 8"), t("float32 2 5 6 2"), i(0), i(0), Argument::Bool(false)],
+                "float32 2 3 5 6",
+            ),
+            (
+                "aten::grid_sampler_2d.out",
+                vec![t("float32 2 3 8 8"), t("float32 2 5 6 3"), i(0), i(0), Argument::Bool(false)],
+                "argument 1: sizes [2, 5, 6, 3]; expected sizes [2, _, _, 2] for sizes [2, 3, 8, 8] of `input`",
+            ),
+            ("aten::pixel_shuffle.out", vec![t("float32 12 2 <=3"), i(2)], "float32 3 4 <=6"),
+            (
+                "aten::pixel_shuffle.out",
+                vec![t("float32 10 2 3"), i(2)],
+                "argument 0: sizes [10, 2, 3]; expected sizes that the factor 2 divides",
+            ),
+            ("aten::pixel_unshuffle.out", vec![t("float32 1 3 4 6"), i(2)], "float32 1 12 2 3"),
+            ("aten::pixel_unshuffle.out", vec![t("float32 1 3 4 6"), i(i64::MAX)], "undetermined: a size overflows"),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
 }

@@ -63,28 +63,6 @@ pub(super) fn dim_order(strides: &[i64]) -> Vec<u8> {
     order
 }
 
-/// Returns the dim_order of the memory format that torch suggests for a tensor: channels-last of 4 or 5 dimensions if
-/// the strides are of that order, else contiguous.
-pub(super) fn suggested_order(tensor: &TensorMeta) -> Vec<u8> {
-    let rank = tensor.rank();
-    let inner_first: &[usize] = match rank {
-        4 => &[1, 3, 2, 0],
-        5 => &[1, 4, 3, 2, 0],
-        _ => return contiguous_order(rank),
-    };
-    let strides = tensor.strides();
-    let mut least = 0;
-    for &dim in inner_first {
-        let size = tensor.sizes[dim].size;
-        // Sizes of 1 except that of the batches fit both formats.
-        if size == 0 || strides[dim] < least || dim == 0 && least == strides[1] {
-            return contiguous_order(rank);
-        }
-        least = strides[dim].saturating_mul(size.max(1));
-    }
-    tensor.dim_order.clone()
-}
-
 /// Returns the number of elements, at most `i64::MAX`.
 pub(super) fn element_count(sizes: &[Dim]) -> i64 {
     if sizes.iter().any(|dim| dim.size == 0) {
