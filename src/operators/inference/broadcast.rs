@@ -5,10 +5,13 @@ use std::cmp::Ordering;
 use super::shape::{self, Result, size_list, sizes_text};
 use super::{Call, Dim, TensorMeta};
 
+/// Dimensions that torch's elementwise operators take; more are not sorted.
+const MAX_RANK: usize = 64;
+
 /// Returns the size that two dimensions broadcast to, or `None` if they cannot at run time.
 ///
-/// A size of 1 takes the other one. Of two different upper bounds, and of a fixed size and an upper bound, the result is what both
-/// can be: the fixed one, or the smaller bound.
+/// A size of 1 takes the other one. Of two different upper bounds, and of a fixed size and an upper bound, the result
+/// is what both can be: the fixed one, or the smaller bound.
 pub(super) fn broadcast_dim(a: Dim, b: Dim) -> Option<Dim> {
     match (a, b) {
         (Dim { size: 1, dynamic: false }, other) | (other, Dim { size: 1, dynamic: false }) => Some(other),
@@ -33,6 +36,14 @@ pub(super) fn broadcast_sizes(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
     Some(sizes)
 }
 
+/// Returns `true` if sizes, aligned at the last, can be expanded to others at run time.
+pub(super) fn expands_to(sizes: &[Dim], target: &[Dim]) -> bool {
+    let Some(lead) = target.len().checked_sub(sizes.len()) else { return false };
+    let expands =
+        |(size, target): (&Dim, &Dim)| size.dynamic || target.dynamic || size.size == 1 || size.size == target.size;
+    sizes.iter().zip(&target[lead..]).all(expands)
+}
+
 /// Returns the sizes that tensors broadcast to, each with its position in the call.
 ///
 /// # Errors
@@ -53,11 +64,11 @@ pub(super) fn broadcast(call: &Call<'_>, tensors: &[(usize, &TensorMeta)]) -> Re
     Ok(common)
 }
 
-/// Returns the dim_order of the result of an elementwise operator: contiguous or channels-last if all operands are, else the order of
-/// the strides of the first operand that distinguishes two dimensions.
+/// Returns the dim_order of the result of an elementwise operator: contiguous or channels-last if all operands are,
+/// else the order of the strides of the first operand that distinguishes two dimensions.
 ///
-/// The order of the operands is kept if all have the same: it does not determine the strides of dimensions of size 1, and torch, which
-/// knows them, keeps most of them.
+/// The order of the operands is kept if all have the same: it does not determine the strides of dimensions of size 1,
+/// and torch, which knows them, keeps most of them.
 pub(super) fn elementwise_order(sizes: &[Dim], operands: &[&TensorMeta]) -> Vec<u8> {
     if let Some((first, rest)) = operands.split_first() {
         let is_same = |tensor: &&TensorMeta| tensor.sizes == sizes && tensor.dim_order == first.dim_order;
@@ -79,7 +90,7 @@ fn order_of_operands(sizes: &[Dim], operands: &[Operand]) -> Vec<u8> {
     let rank = sizes.len();
     let contiguous = operands.iter().all(|operand| operand.contiguous);
     let channels_last = operands.iter().all(|operand| operand.channels_last);
-    if rank < 2 || contiguous && !channels_last {
+    if !(2..=MAX_RANK).contains(&rank) || contiguous && !channels_last {
         return shape::contiguous_order(rank);
     }
     if channels_last && !contiguous {
@@ -114,7 +125,8 @@ fn result_strides(sizes: &[Dim], inner_first: &[usize]) -> Vec<i64> {
     strides
 }
 
-/// Returns the order of two dimensions in memory by the first operand that has one; a greater dimension is further outside.
+/// Returns the order of two dimensions in memory by the first operand that has one; a greater dimension is further
+/// outside.
 fn compare(sizes: &[Dim], operands: &[Operand], a: usize, b: usize) -> Ordering {
     for Operand { strides, .. } in operands {
         if strides[a] == 0 || strides[b] == 0 {
@@ -141,7 +153,8 @@ struct Operand {
 }
 
 impl Operand {
-    /// Returns a tensor of sizes `own` and their strides as a view of `sizes`. A broadcast dimension has stride 0 and orders nothing.
+    /// Returns a tensor of sizes `own` and their strides as a view of `sizes`. A broadcast dimension has stride 0 and
+    /// orders nothing.
     fn new(sizes: &[Dim], own: &[Dim], own_strides: &[i64]) -> Operand {
         let mut strides = vec![0; sizes.len().saturating_sub(own.len())];
         for ((stride, from), to) in own_strides.iter().zip(own).zip(sizes.iter().skip(strides.len())) {

@@ -1,59 +1,48 @@
 //! Convolution, its transpose and its gradients.
 
 use super::layout::{MemoryFormat, strided};
-use super::operands::{agree, mismatch};
-use super::promotion::{Category, category};
-use super::shape::{Inferred, Result, one, sizes_text};
-use super::{Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta};
+use super::operands::{agree, map_dim, mismatch};
+use super::shape::{Inferred, Result, dim_of_int, element_count, one, sizes_text};
+use super::{Call, Dim, InferenceError, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
-/// float64, of which no kernel takes channels-last.
-const DOUBLE: ScalarType = ScalarType(7);
+const HALF: ScalarType = ScalarType(5);
+const BFLOAT16: ScalarType = ScalarType(15);
 
-/// `convolution`: an input of sizes [n, c, ...] and a weight of sizes [m, c / groups, ...], or [c, m / groups, ...] if transposed.
+/// `convolution`: an input of sizes [n, c, ...] and a weight of sizes [m, c / groups, ...], or [c, m / groups, ...] if
+/// transposed.
 pub(super) fn convolution(call: &Call<'_>) -> Inferred {
     let (input, weight) = (call.tensor(0)?, call.tensor(1)?);
-    let window = Window::new(call, 3, input, weight, 0, 1)?;
-    let mut sizes = vec![input.sizes[0], window.out_channels(call, input, weight, 0, 1)?];
+    let window = Window::new(call, 3, (0, input), (1, weight))?;
+    window.check_output_padding(call, 7)?;
+    let channels = window.out_channels(call, (0, input), (1, weight))?;
     if let Some(bias) = call.optional_tensor(2)?
-        && (bias.rank() != 1 || agree(bias.sizes[0], sizes[1]).is_none())
+        && (bias.rank() != 1 || agree(bias.sizes[0], channels).is_none())
     {
-        return mismatch(call, 2, bias, &format!("sizes [{}]", sizes[1].size), 1, weight);
+        return mismatch(call, 2, bias, &format!("sizes [{}]", channels.size), 1, weight);
     }
-    for dim in 0..window.rank {
-        let size = window.size(input.sizes[dim + 2], weight.sizes[dim + 2], dim)?;
-        if size.size < 1 && input.sizes[dim + 2].size > 0 {
-            let kernel = weight.sizes[dim + 2].size;
-            return call.invalid(
-                0,
-                sizes_text(&input.sizes),
-                format!("a padded size of at least a kernel of {kernel}"),
-            );
-        }
-        sizes.push(Dim { size: size.size.max(0), ..size });
-    }
-    if input.sizes[1] == Dim::fixed(0) {
-        sizes[1] = Dim::fixed(0);
-    }
-    one(in_backend_format(input, weight, window.groups, sizes, input.scalar_type))
+    let mut sizes = vec![input.sizes[0], if input.sizes[1] == Dim::fixed(0) { Dim::fixed(0) } else { channels }];
+    sizes.extend(window.sizes(call, (0, input), weight)?);
+    one(window.in_backend_format(input, weight, sizes, input.scalar_type))
 }
 
 /// `convolution_backward`: the gradients of the input, of the weight and of the bias.
 pub(super) fn convolution_backward(call: &Call<'_>) -> Inferred {
     let (gradient, input, weight) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-    let window = Window::new(call, 4, input, weight, 1, 2)?;
-    window.out_channels(call, input, weight, 1, 2)?;
-    let format = |sizes: &[Dim]| in_backend_format(input, weight, window.groups, sizes.to_vec(), gradient.scalar_type);
+    let window = Window::new(call, 4, (1, input), (2, weight))?;
+    let channels = window.out_channels(call, (1, input), (2, weight))?;
+    if !window.transposed {
+        window.sizes(call, (1, input), weight)?;
+    }
     let bias = match call.optional_ints(3)? {
-        Some(sizes) => sizes.into_iter().map(dim).collect::<Result<Vec<_>>>()?,
-        None if window.transposed => vec![map_channels(weight.sizes[1], window.groups)?],
-        None => vec![weight.sizes[0]],
+        Some(sizes) => sizes.into_iter().map(|int| dim_of_int(call, 3, int)).collect::<Result<Vec<_>>>()?,
+        None => vec![channels],
     };
-    Ok(vec![
-        ResultMeta::Tensor(format(&input.sizes)),
-        ResultMeta::Tensor(format(&weight.sizes)),
-        ResultMeta::Tensor(TensorMeta::contiguous(gradient.scalar_type, bias)),
-    ])
+    let like = |tensor: &TensorMeta| {
+        let sizes = tensor.sizes.clone();
+        ResultMeta::Tensor(window.in_backend_format(input, weight, sizes, gradient.scalar_type))
+    };
+    Ok(vec![like(input), like(weight), ResultMeta::Tensor(TensorMeta::contiguous(gradient.scalar_type, bias))])
 }
 
 /// Strides, paddings and dilations of a convolution, one for each spatial dimension.
@@ -68,15 +57,16 @@ struct Window {
     groups: i64,
 }
 
+/// An argument that is a tensor, and its position.
+type Operand<'a> = (usize, &'a TensorMeta);
+
 impl Window {
     /// Reads the arguments from `stride`, which is at `at`, to `groups`.
     fn new(
         call: &Call<'_>,
         at: usize,
-        input: &TensorMeta,
-        weight: &TensorMeta,
-        input_at: usize,
-        weight_at: usize,
+        (input_at, input): Operand<'_>,
+        (weight_at, weight): Operand<'_>,
     ) -> Result<Window> {
         if weight.rank() < 3 {
             return call.invalid(weight_at, sizes_text(&weight.sizes), "a tensor of 3 dimensions or more");
@@ -86,7 +76,6 @@ impl Window {
             return mismatch(call, input_at, input, &expected, weight_at, weight);
         }
         let rank = weight.rank() - 2;
-        let transposed = call.bool(at + 3)?;
         let list = |at: usize, least: i64| -> Result<Vec<i64>> {
             let list = call.exact_ints(at)?;
             if list.iter().any(|item| *item < least) {
@@ -102,26 +91,27 @@ impl Window {
         if groups < 1 {
             return call.invalid(at + 5, groups.to_string(), "a positive number of groups");
         }
-        let window = Window {
+        Ok(Window {
             rank,
             strides: list(at, 1)?,
             paddings: list(at + 1, 0)?,
-            dilations: list(at + 2, 1)?,
+            dilations: list(at + 2, 0)?,
             output_paddings: list(at + 4, 0)?,
-            transposed,
+            transposed: call.bool(at + 3)?,
             groups,
-        };
-        let too_large = |dim: &usize| {
-            window.output_paddings[*dim] >= window.strides[*dim]
-                && window.output_paddings[*dim] >= window.dilations[*dim]
-        };
-        match (0..rank).find(too_large) {
-            Some(dim) if transposed => call.invalid(
-                at + 4,
-                window.output_paddings[dim].to_string(),
-                format!("less than the stride {} or the dilation {}", window.strides[dim], window.dilations[dim]),
-            ),
-            Some(_) | None => Ok(window),
+        })
+    }
+
+    /// Checks the argument `output_padding`, which is at `at`.
+    fn check_output_padding(&self, call: &Call<'_>, at: usize) -> Result<()> {
+        let items = self.output_paddings.iter().zip(&self.strides).zip(&self.dilations);
+        let mut too_large = items.filter(|((padding, stride), dilation)| padding >= stride && padding >= dilation);
+        match too_large.next().filter(|_| self.transposed) {
+            Some(((padding, stride), dilation)) => {
+                let expected = format!("less than the stride {stride} or the dilation {dilation}");
+                call.invalid(at, padding.to_string(), expected)
+            }
+            None => Ok(()),
         }
     }
 
@@ -129,27 +119,40 @@ impl Window {
     fn out_channels(
         &self,
         call: &Call<'_>,
-        input: &TensorMeta,
-        weight: &TensorMeta,
-        input_at: usize,
-        weight_at: usize,
+        (input_at, input): Operand<'_>,
+        (weight_at, weight): Operand<'_>,
     ) -> Result<Dim> {
-        let (own, result) = if self.transposed {
-            (weight.sizes[0], map_channels(weight.sizes[1], self.groups)?)
-        } else {
-            (map_channels(weight.sizes[1], self.groups)?, weight.sizes[0])
-        };
+        let of_groups = map_dim(weight.sizes[1], |size| size.checked_mul(self.groups))?;
+        let (own, result) = if self.transposed { (weight.sizes[0], of_groups) } else { (of_groups, weight.sizes[0]) };
         if agree(input.sizes[1], own).is_none() {
             return mismatch(call, input_at, input, &format!("{} channels", own.size), weight_at, weight);
         }
         Ok(result)
     }
 
+    /// Returns the spatial sizes of the result.
+    fn sizes(&self, call: &Call<'_>, (input_at, input): Operand<'_>, weight: &TensorMeta) -> Result<Vec<Dim>> {
+        let size = |dim: usize| self.size(input.sizes[dim + 2], weight.sizes[dim + 2], dim);
+        let sizes = (0..self.rank).map(size).collect::<Result<Vec<_>>>()?;
+        // A transposed convolution may have sizes of 0, but not only such.
+        let is_valid = match self.transposed {
+            true => sizes.iter().all(|dim| dim.size >= 0) && sizes.iter().any(|dim| dim.size > 0),
+            false => sizes.iter().all(|dim| dim.size > 0),
+        };
+        if is_valid {
+            return Ok(sizes);
+        }
+        let expected = format!("padded sizes of at least the kernel of {}", sizes_text(&weight.sizes));
+        call.invalid(input_at, sizes_text(&input.sizes), expected)
+    }
+
     /// Returns the size of a spatial dimension of the result; it is less than 1 if the kernel does not fit.
     fn size(&self, input: Dim, kernel: Dim, dim: usize) -> Result<Dim> {
         let (stride, padding, dilation) = (self.strides[dim], self.paddings[dim], self.dilations[dim]);
+        // A smaller kernel has more positions.
+        let least = if kernel.dynamic && !self.transposed { kernel.size.min(1) } else { kernel.size };
         let size = || {
-            let reach = kernel.size.checked_sub(1)?.checked_mul(dilation)?;
+            let reach = least.checked_sub(1)?.checked_mul(dilation)?;
             let padding = padding.checked_mul(2)?;
             if self.transposed {
                 let steps = input.size.checked_sub(1)?.checked_mul(stride)?;
@@ -165,59 +168,238 @@ impl Window {
             None => Err(InferenceError::Undetermined("a size overflows")),
         }
     }
-}
 
-/// Returns the number of channels of all groups.
-fn map_channels(channels: Dim, groups: i64) -> Result<Dim> {
-    super::operands::map_dim(channels, |size| size.checked_mul(groups))
-}
+    /// Returns a tensor in the format that the kernel of the exporting CPU produces: channels-last if the input or the
+    /// weight is.
+    fn in_backend_format(
+        &self,
+        input: &TensorMeta,
+        weight: &TensorMeta,
+        sizes: Vec<Dim>,
+        scalar_type: ScalarType,
+    ) -> TensorMeta {
+        if self.rank == 1 {
+            return in_1d_format(weight, sizes, scalar_type);
+        }
+        let formats = [MemoryFormat::suggested_by(input), MemoryFormat::suggested_by(weight)];
+        let format =
+            match formats.contains(&MemoryFormat::ChannelsLast) && (self.rank == 2 || self.has_3d_kernel(input)) {
+                true => MemoryFormat::ChannelsLast,
+                false => MemoryFormat::Contiguous,
+            };
+        format.tensor(scalar_type, sizes)
+    }
 
-fn dim(int: IntMeta) -> Result<Dim> {
-    match int {
-        IntMeta::Exact(size) => Ok(Dim::fixed(size.max(0))),
-        IntMeta::AtMost(size) => Ok(Dim { size: size.max(0), dynamic: true }),
-        IntMeta::Unknown => Err(InferenceError::Undetermined("a size is known at run time only")),
+    /// Returns `true` if oneDNN computes a convolution of 3 spatial dimensions: of float16 and bfloat16, and of float32
+    /// unless the input is small, in one group and in one batch. Other kernels produce contiguous results.
+    fn has_3d_kernel(&self, input: &TensorMeta) -> bool {
+        let has_large_padding =
+            self.output_paddings.iter().zip(&self.strides).any(|(padding, stride)| padding >= stride);
+        match input.scalar_type {
+            _ if self.transposed && has_large_padding => false,
+            HALF | BFLOAT16 => true,
+            ScalarType::FLOAT => {
+                let is_large = element_count(&input.sizes[..4]) > 20_480;
+                self.groups > 1 || input.sizes[0].size > 1 || is_large
+            }
+            _ => false,
+        }
     }
 }
 
-/// Returns a tensor in the format that the kernel of the exporting CPU produces: channels-last if the input or the weight is.
-fn in_backend_format(
-    input: &TensorMeta,
-    weight: &TensorMeta,
-    groups: i64,
-    sizes: Vec<Dim>,
-    scalar_type: ScalarType,
-) -> TensorMeta {
-    if weight.rank() == 3 {
-        return in_1d_format(weight, sizes, scalar_type, input.scalar_type);
-    }
-    let formats = [MemoryFormat::suggested_by(input), MemoryFormat::suggested_by(weight)];
-    let has_kernel = input.rank() == 4 || has_3d_kernel(input, groups);
-    if formats.contains(&MemoryFormat::ChannelsLast) && input.scalar_type != DOUBLE && has_kernel {
-        return MemoryFormat::ChannelsLast.tensor(scalar_type, sizes);
-    }
-    TensorMeta::contiguous(scalar_type, sizes)
-}
-
-/// Returns `true` if oneDNN computes a convolution of 3 spatial dimensions: of floating point numbers, and not of float32 in one group
-/// and one batch of a small input. Other kernels produce contiguous results.
-fn has_3d_kernel(input: &TensorMeta, groups: i64) -> bool {
-    let is_floating = category(input.scalar_type) == Some(Category::Floating);
-    is_floating && (input.scalar_type != ScalarType::FLOAT || groups > 1 || input.sizes[0].size > 1)
-}
-
-/// Returns a tensor in the format of a convolution of 1 spatial dimension, which is one of 2 dimensions, of sizes [n, c, 1, w], with a
-/// contiguous input.
-fn in_1d_format(weight: &TensorMeta, sizes: Vec<Dim>, scalar_type: ScalarType, input_type: ScalarType) -> TensorMeta {
+/// Returns a tensor in the format of a convolution of 1 spatial dimension, which is one of 2 dimensions, of sizes [n,
+/// c, 1, w], with a contiguous input.
+fn in_1d_format(weight: &TensorMeta, sizes: Vec<Dim>, scalar_type: ScalarType) -> TensorMeta {
     let raised = |sizes: &[Dim]| [sizes[0], sizes[1], Dim::fixed(1), sizes[2]];
     let own = weight.strides();
     let row = weight.sizes[2].size.saturating_mul(own[2]);
     let format = MemoryFormat::of(&raised(&weight.sizes), &[own[0], own[1], row, own[2]]);
     match (format, sizes.len()) {
-        (MemoryFormat::ChannelsLast, 3) if input_type != DOUBLE => {
+        (MemoryFormat::ChannelsLast, 3) => {
             let strides = [sizes[1].size.max(1).saturating_mul(sizes[2].size.max(1)), 1, sizes[1].size.max(1)];
             strided(scalar_type, sizes, &strides)
         }
         _ => TensorMeta::contiguous(scalar_type, sizes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn sizes_and_formats_follow_the_window() {
+        let cases = [
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 <=8 8"),
+                    t("float32 4 3 3 3"),
+                    t("float32 4"),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 4 <=8 8",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8 @0231"),
+                    t("float32 4 3 3 3"),
+                    t("float32 4"),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 4 8 8 @0231",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 1 8 8 @0213"),
+                    t("float32 4 1 3 3"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 4 8 8 @0231",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8"),
+                    t("float32 4 3 3"),
+                    Argument::Null,
+                    list(&[2]),
+                    list(&[0]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    list(&[0]),
+                    i(1),
+                ],
+                "float32 1 4 3",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 4 5 5"),
+                    t("float32 4 3 3 3"),
+                    Argument::Null,
+                    list(&[2]),
+                    list(&[1]),
+                    list(&[1]),
+                    Argument::Bool(true),
+                    list(&[1]),
+                    i(2),
+                ],
+                "float32 1 6 10 10",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 2 3 3"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "argument 0: sizes [1, 3, 8, 8]; expected 2 channels for sizes [4, 2, 3, 3] of `weight`",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3"),
+                    t("float32 5"),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "argument 2: sizes [5]; expected sizes [4] for sizes [4, 3, 3, 3] of `weight`",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 2 2"),
+                    t("float32 4 3 9 9"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "argument 0: sizes [1, 3, 2, 2]; expected padded sizes of at least the kernel of sizes [4, 3, 9, 9]",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3"),
+                    Argument::Null,
+                    list(&[0]),
+                    list(&[0]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    list(&[0]),
+                    i(1),
+                ],
+                "argument 3: [0]; expected integers of at least 1",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3"),
+                    Argument::Null,
+                    list(&[i64::MAX]),
+                    list(&[i64::MAX]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    list(&[0]),
+                    i(1),
+                ],
+                "undetermined: a size overflows",
+            ),
+            (
+                "aten::convolution_backward.out",
+                vec![
+                    t("float32 1 4 8 8"),
+                    t("float32 1 3 8 8"),
+                    t("float32 4 3 3 3 @0231"),
+                    list(&[4]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(1),
+                ],
+                "float32 1 3 8 8 @0231; float32 4 3 3 3 @0231; float32 4",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Operators that create tensors. The schema of an out variant lacks the element type, which the out has; inference returns torch's
-//! default.
+//! Operators that create tensors. The schema of an out variant lacks the element type, which the out has; inference
+//! returns torch's default.
 
 use super::call::ScalarCategory;
 use super::shape::{Inferred, Result, contiguous_order, dim_of_int, dim_order, one};
@@ -101,13 +101,16 @@ fn progression(call: &Call<'_>, start: Option<usize>, end: usize, step: Option<u
     if step_value == 0.0 || !step_value.is_finite() {
         return call.invalid(at_step, format!("a step of {step_value}"), "a finite step that is not 0");
     }
-    let count = ((last - first) / step_value).ceil();
+    if dynamic && step_value < 0.0 {
+        return Err(InferenceError::Undetermined("the end of a descending sequence is known at run time only"));
+    }
+    let count = (last - first) / step_value;
     if count.is_nan() || count < 0.0 && !dynamic {
         let direction = if step_value > 0.0 { "at least" } else { "at most" };
         return call.invalid(end, format!("an end of {last}"), format!("{direction} {first}"));
     }
     // Conversion saturates.
-    let size = (count as i64).max(0);
+    let size = (count.ceil() as i64).max(0);
     one(TensorMeta::contiguous(scalar_type, vec![Dim { size, dynamic }]))
 }
 

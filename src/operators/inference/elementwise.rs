@@ -1,13 +1,13 @@
 //! Operators that compute each element from the elements at the same position of the broadcast operands.
 
-use super::broadcast::{broadcast, broadcast_sizes, elementwise_order};
+use super::broadcast::{broadcast, elementwise_order, expands_to};
 use super::promotion::{self, ResultType, result_type};
-use super::shape::{self, Inferred, Result, dim_argument, dim_of_int, one, size_list, sizes_text};
+use super::shape::{Inferred, Result, dim_argument, dim_of_int, dim_order, one, size_list, sizes_text};
 use super::{Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
-/// Returns the broadcast result of the tensors among the arguments at `operands`; its type is that to which the arguments at `typed`
-/// are promoted.
+/// Returns the broadcast result of the tensors among the arguments at `operands`; its type is that to which the
+/// arguments at `typed` are promoted.
 fn pointwise(call: &Call<'_>, operands: &[usize], typed: &[usize], result: ResultType) -> Inferred {
     let promoted = result_type(call, typed)?;
     one(broadcast_tensors(call, operands, result.of(promoted))?)
@@ -139,7 +139,7 @@ pub(super) fn like(call: &Call<'_>) -> Inferred {
 /// The first argument, over which the second is copied.
 pub(super) fn copy(call: &Call<'_>) -> Inferred {
     let (target, source) = (call.tensor(0)?, call.tensor(1)?);
-    if broadcast_sizes(&target.sizes, &source.sizes).is_none_or(|sizes| sizes.len() > target.rank()) {
+    if !expands_to(&source.sizes, &target.sizes) {
         let expected = format!("sizes that broadcast to {} of `{}`", size_list(&target.sizes), call.name(0));
         return call.invalid(1, sizes_text(&source.sizes), expected);
     }
@@ -198,7 +198,9 @@ pub(super) fn glu(call: &Call<'_>) -> Inferred {
     }
     let mut sizes = tensor.sizes.clone();
     sizes[dim] = Dim { size: size / 2, dynamic };
-    one(TensorMeta { sizes, ..tensor.clone() })
+    let halved = TensorMeta { sizes, ..tensor.clone() };
+    // A size that becomes 1 may have its place by another dimension.
+    one(TensorMeta { dim_order: dim_order(&halved.strides()), ..halved })
 }
 
 /// The elements that are kept, and the mask of them.

@@ -1,4 +1,5 @@
-//! Rules of products, convolutions, pooling, resampling, padding, views, joins, transforms, quantization and arithmetic of sizes.
+//! Rules of products, convolutions, pooling, resampling, padding, views, joins, transforms, quantization and arithmetic
+//! of sizes.
 
 use super::{Rule, convolution, fft, join, matmul, memory, pad, pooling, prim, quantized, resample, views};
 

@@ -1,5 +1,5 @@
-//! Fourier transforms. The strides of results are those of the library (MKL) with which torch is built for x86: the transformed
-//! dimensions are innermost.
+//! Fourier transforms. The strides of results are those of the library (MKL) with which torch is built for x86: the
+//! transformed dimensions are innermost.
 
 use super::layout::strided;
 use super::operands::{float_tensor, map_dim, type_text};
@@ -10,7 +10,9 @@ use super::{Call, Dim, TensorMeta};
 /// `_fft_r2c`: real numbers to complex ones, of which half are stored in the last transformed dimension if `onesided`.
 pub(super) fn r2c(call: &Call<'_>) -> Inferred {
     let tensor = float_tensor(call, 0)?;
-    let Some(complex) = complex_of(tensor.scalar_type) else {
+    // Pairs of bfloat16 have no element type.
+    let complex = complex_of(tensor.scalar_type).filter(|complex| real_of(*complex) == tensor.scalar_type);
+    let Some(complex) = complex else {
         return call.invalid(0, type_text(tensor), "a tensor of float16, float32 or float64");
     };
     let dims = transformed(call, tensor)?;
@@ -75,4 +77,46 @@ fn transform(strides: &[i64], sizes: &[Dim], dims: &[usize]) -> Vec<i64> {
         next = next.saturating_mul(sizes[dim].size.max(1));
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn transformed_dimensions_are_innermost() {
+        let cases = [
+            (
+                "aten::_fft_r2c.out",
+                vec![t("float32 2 <=8"), list(&[-1]), i(0), Argument::Bool(true)],
+                "complex64 2 <=5",
+            ),
+            (
+                "aten::_fft_r2c.out",
+                vec![t("float32 4 3 2 4 @0231"), list(&[1, 3]), i(1), Argument::Bool(false)],
+                "complex64 4 3 2 4 @0213",
+            ),
+            (
+                "aten::_fft_r2c.out",
+                vec![t("bfloat16 4"), list(&[0]), i(1), Argument::Bool(false)],
+                "argument 0: a tensor of bfloat16; expected a tensor of float16, float32 or float64",
+            ),
+            (
+                "aten::_fft_r2c.out",
+                vec![t("float32 4"), list(&[]), i(1), Argument::Bool(false)],
+                "argument 1: 0 dimensions; expected a dimension or more of the tensor",
+            ),
+            ("aten::_fft_c2r.out", vec![t("complex128 2 5"), list(&[1]), i(0), i(8)], "float64 2 8"),
+            ("aten::_fft_c2r.out", vec![t("complex64 2 3 5 4 @0231"), list(&[0]), i(2), i(4)], "float32 4 3 5 4 @2310"),
+            (
+                "aten::_fft_c2r.out",
+                vec![t("float32 2"), list(&[0]), i(2), i(4)],
+                "argument 0: a tensor of float32; expected a tensor of complex numbers",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Operators that select, replace, repeat or move elements by position.
 
-use super::broadcast::{broadcast, broadcast_sizes, order_of_view};
+use super::broadcast::{broadcast, broadcast_sizes, expands_to, order_of_view};
 use super::shape::{Inferred, Result, dim_argument, dim_list_argument, dim_of_int, element_count, is_dynamic, one};
 use super::shape::{size_list, sizes_text};
 use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
@@ -23,7 +23,8 @@ pub(super) fn index(call: &Call<'_>) -> Inferred {
         };
         indexed.push(dim);
     }
-    // The indexed dimensions become those of the indices: at the place of the first if they are adjacent, else in front.
+    // The indexed dimensions become those of the indices: at the place of the first if they are adjacent, else in
+    // front.
     let adjacent = indexed.windows(2).all(|pair| pair[1] == pair[0] + 1);
     let place = if adjacent { indexed.first().copied().unwrap_or(0) } else { 0 };
     let strides = tensor.strides();
@@ -43,8 +44,8 @@ pub(super) fn index(call: &Call<'_>) -> Inferred {
 
 /// Returns the indices of argument 1, as many as dimensions of the tensor or fewer.
 ///
-/// # Errors
-/// More indices than dimensions, other types than of positions; masks, whose number of elements only execution determines.
+/// # Errors More indices than dimensions, other types than of positions; masks, whose number of elements only execution
+/// determines.
 fn indices<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<Vec<Option<&'a TensorMeta>>> {
     let indices = call.tensors(1)?;
     for (dim, index) in indices.iter().enumerate() {
@@ -76,22 +77,55 @@ pub(super) fn replace(call: &Call<'_>) -> Inferred {
 /// A contiguous tensor with other elements at some positions.
 pub(super) fn scatter(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
-    dim_argument(call, 1, tensor.rank())?;
-    index_rank(call, tensor)?;
+    let dim = dim_argument(call, 1, tensor.rank())?;
+    let index = positions(call, tensor)?;
+    check_within(call, index, 0, tensor, Some(dim))?;
     one(TensorMeta::contiguous(tensor.scalar_type, tensor.sizes.clone()))
+}
+
+/// A contiguous tensor with the elements of another, argument 3, at some positions.
+pub(super) fn scatter_source(call: &Call<'_>) -> Inferred {
+    let (tensor, source) = (call.tensor(0)?, call.tensor(3)?);
+    if tensor.scalar_type != source.scalar_type {
+        let expected = format!("element type {} of `{}`", tensor.scalar_type, call.name(0));
+        return call.invalid(3, format!("element type {}", source.scalar_type), expected);
+    }
+    check_within(call, positions(call, tensor)?, 3, source, None)?;
+    scatter(call)
 }
 
 /// Elements at the positions of a dimension that a tensor of the same rank has.
 pub(super) fn gather(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
-    dim_argument(call, 1, tensor.rank())?;
-    let index = index_rank(call, tensor)?;
+    let dim = dim_argument(call, 1, tensor.rank())?;
+    let index = positions(call, tensor)?;
+    check_within(call, index, 0, tensor, Some(dim))?;
     one(TensorMeta::contiguous(tensor.scalar_type, index.sizes.clone()))
 }
 
-/// Returns the index at argument 2, which has the rank of the tensor unless it is empty; rank 0 is rank 1.
-fn index_rank<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<&'a TensorMeta> {
+/// Checks that the sizes of the positions at argument 2 are at most those of the argument `at`, except in the dimension `free`.
+fn check_within(
+    call: &Call<'_>,
+    index: &TensorMeta,
+    at: usize,
+    tensor: &TensorMeta,
+    free: Option<usize>,
+) -> Result<()> {
+    let is_larger =
+        |(dim, (index, size)): (usize, (&Dim, &Dim))| free != Some(dim) && !index.dynamic && index.size > size.size;
+    if element_count(&index.sizes) == 0 || !index.sizes.iter().zip(&tensor.sizes).enumerate().any(is_larger) {
+        return Ok(());
+    }
+    let expected = format!("sizes of at most {} of `{}`", size_list(&tensor.sizes), call.name(at));
+    call.invalid(2, sizes_text(&index.sizes), expected)
+}
+
+/// Returns the positions at argument 2, which have the rank of the tensor unless there are none; rank 0 is rank 1.
+fn positions<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<&'a TensorMeta> {
     let index = call.tensor(2)?;
+    if !matches!(index.scalar_type, ScalarType(3 | 4)) {
+        return call.invalid(2, format!("element type {}", index.scalar_type), "element type int32 or int64");
+    }
     if index.rank().max(1) != tensor.rank().max(1) && element_count(&index.sizes) != 0 {
         let expected = format!("as many sizes as {} of `{}`", size_list(&tensor.sizes), call.name(0));
         return call.invalid(2, sizes_text(&index.sizes), expected);
@@ -117,6 +151,9 @@ pub(super) fn embedding(call: &Call<'_>) -> Inferred {
     let [_, width] = table.sizes[..] else {
         return call.invalid(0, sizes_text(&table.sizes), "two dimensions");
     };
+    if !matches!(index.scalar_type, ScalarType(3 | 4)) {
+        return call.invalid(1, format!("element type {}", index.scalar_type), "element type int32 or int64");
+    }
     let mut sizes = index.sizes.clone();
     sizes.push(width);
     one(TensorMeta::contiguous(table.scalar_type, sizes))
@@ -142,7 +179,7 @@ fn dim_of_dimensioned(call: &Call<'_>, at: usize, tensor: &TensorMeta) -> Result
 /// Checks the position at argument `at` in a dimension.
 fn check_position(call: &Call<'_>, at: usize, size: Dim) -> Result<()> {
     match call.int(at)? {
-        IntMeta::Exact(position) if position >= size.size || position < -size.size => {
+        IntMeta::Exact(position) if position >= size.size || position < size.size.saturating_neg() => {
             call.invalid(at, format!("position {position}"), format!("a position in a dimension of size {}", size.size))
         }
         IntMeta::Exact(_) | IntMeta::AtMost(_) | IntMeta::Unknown => Ok(()),
@@ -169,13 +206,10 @@ pub(super) fn select_scatter(call: &Call<'_>) -> Inferred {
 /// Checks that the tensor at argument 1 broadcasts to the sizes of what it replaces.
 fn check_source(call: &Call<'_>, replaced: &[Dim]) -> Result<()> {
     let source = call.tensor(1)?;
-    match broadcast_sizes(&source.sizes, replaced) {
-        Some(sizes) if sizes.len() == replaced.len() => Ok(()),
-        Some(_) | None => {
-            let expected = format!("sizes that broadcast to {}", size_list(replaced));
-            call.invalid(1, sizes_text(&source.sizes), expected)
-        }
+    if expands_to(&source.sizes, replaced) {
+        return Ok(());
     }
+    call.invalid(1, sizes_text(&source.sizes), format!("sizes that broadcast to {}", size_list(replaced)))
 }
 
 /// Positions of a dimension from a start to an end by a step; `first` is the position of the argument `dim`.
@@ -196,12 +230,13 @@ fn sliced(call: &Call<'_>, first: usize) -> Result<TensorMeta> {
 
 /// Returns the number of positions of a dimension from a start to an end by a step.
 fn slice_size(own: Dim, [start, end]: [Option<IntMeta>; 2], step: i64) -> Dim {
+    let bound = own.size.max(0);
     let clamped = |position: i64| {
-        let position = if position < 0 { position.saturating_add(own.size) } else { position };
-        position.clamp(0, own.size)
+        let position = if position < 0 { position.saturating_add(bound) } else { position };
+        position.clamp(0, bound)
     };
     let mut dynamic = own.dynamic;
-    let (mut from, mut to) = (0, own.size);
+    let (mut from, mut to) = (0, bound);
     match start {
         None => {}
         // The start moves with the end of a dynamic dimension.
@@ -216,7 +251,7 @@ fn slice_size(own: Dim, [start, end]: [Option<IntMeta>; 2], step: i64) -> Dim {
     }
     if let (true, Some(IntMeta::Exact(start @ ..0)), Some(IntMeta::Exact(end @ 0..))) = (own.dynamic, start, end) {
         // A smaller dimension has more positions between the start, from its end, and the end, from its begin.
-        (from, to) = (0, end.min(start.saturating_neg()).min(own.size));
+        (from, to) = (0, end.min(start.saturating_neg()).min(bound));
     }
     let length = to.saturating_sub(from).max(0);
     let size = length / step + i64::from(length % step != 0);
@@ -264,14 +299,21 @@ pub(super) fn repeat_interleave(call: &Call<'_>) -> Inferred {
 /// Elements in the reverse order of some dimensions.
 pub(super) fn flip(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
-    dim_list_argument(call, 1, tensor.rank())?;
-    one(tensor.clone())
+    let dims = dim_list_argument(call, 1, tensor.rank())?.unwrap_or_default();
+    match dims.iter().enumerate().find(|(at, dim)| dims[..*at].contains(dim)) {
+        Some((_, dim)) => call.invalid(1, format!("dimension {dim} twice"), "different dimensions"),
+        None => one(tensor.clone()),
+    }
 }
 
 /// Elements moved along some dimensions, or along the flat tensor.
 pub(super) fn roll(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
-    dim_list_argument(call, 2, tensor.rank())?;
+    let dims = dim_list_argument(call, 2, tensor.rank())?.unwrap_or_default();
+    let shifts = call.ints(1)?.len();
+    if shifts != dims.len().max(1) {
+        return call.invalid(1, format!("{shifts} shifts"), format!("{} shifts", dims.len().max(1)));
+    }
     one(TensorMeta::contiguous(tensor.scalar_type, tensor.sizes.clone()))
 }
 
@@ -315,4 +357,133 @@ pub(super) fn masked_select(call: &Call<'_>) -> Inferred {
 /// The positions of elements that are not 0.
 pub(super) fn nonzero(_call: &Call<'_>) -> Inferred {
     Err(InferenceError::Undetermined("the number of elements that are not 0 is known at run time only"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{i, list, results, t, tensors};
+    use super::super::{Argument, IntMeta};
+
+    #[test]
+    fn elements_are_selected_and_moved() {
+        let most = |bound| Argument::Int(IntMeta::AtMost(bound));
+        let none = || Argument::Null;
+        let cases = [
+            ("aten::index.Tensor_out", vec![t("float32 2 3 4"), tensors(&["", "int64 5"])], "float32 2 5 4"),
+            (
+                "aten::index.Tensor_out",
+                vec![t("float32 2 3 4"), tensors(&["int64 5 1", "", "int64 <=6"])],
+                "float32 5 <=6 3",
+            ),
+            (
+                "aten::index.Tensor_out",
+                vec![t("float32 2 3 4 5 @0231"), tensors(&["int64 7"])],
+                "float32 7 3 4 5 @0231",
+            ),
+            (
+                "aten::index.Tensor_out",
+                vec![t("float32 2"), tensors(&["bool 2"])],
+                "undetermined: the elements that a mask selects are known at run time only",
+            ),
+            (
+                "aten::index.Tensor_out",
+                vec![t("float32 2"), tensors(&["float32 2"])],
+                "argument 1: item 0 of element type float32; expected int32, int64 or bool",
+            ),
+            (
+                "aten::index.Tensor_out",
+                vec![t("float32 2"), tensors(&["", "int64 2"])],
+                "argument 1: 2 items; expected at most 1 items for sizes [2] of `self`",
+            ),
+            (
+                "aten::index.Tensor_out",
+                vec![t("float32 2 3"), tensors(&["int64 2", "int64 3"])],
+                "argument 1: item 1 of sizes [3]; expected sizes that broadcast with [2] of the items before it",
+            ),
+            ("aten::index_put.out", vec![t("float32 2 3 @10"), tensors(&["bool 2"]), t("float32")], "float32 2 3 @10"),
+            ("aten::gather.out", vec![t("float32 2 3"), i(1), t("int64 2 7")], "float32 2 7"),
+            (
+                "aten::gather.out",
+                vec![t("float32 2 3"), i(1), t("int64 2")],
+                "argument 2: sizes [2]; expected as many sizes as [2, 3] of `self`",
+            ),
+            (
+                "aten::scatter_add.out",
+                vec![t("float32 2 3 @10"), i(0), t("int64 1 2"), t("float32 1 2")],
+                "float32 2 3",
+            ),
+            (
+                "aten::scatter.src_out",
+                vec![t("float32 2"), i(0), t("int64 1"), t("float16 1")],
+                "argument 3: element type float16; expected element type float32 of `self`",
+            ),
+            ("aten::index_select.out", vec![t("float32 2 3"), i(-1), t("int64 <=4")], "float32 2 <=4"),
+            ("aten::embedding.out", vec![t("float16 9 8"), t("int64 1 <=5")], "float16 1 <=5 8"),
+            (
+                "aten::embedding.out",
+                vec![t("float16 9"), t("int64 1")],
+                "argument 0: sizes [9]; expected two dimensions",
+            ),
+            (
+                "aten::embedding.out",
+                vec![t("float16 9 8"), t("float32 1")],
+                "argument 1: element type float32; expected element type int32 or int64",
+            ),
+            ("aten::select_copy.int_out", vec![t("float32 2 <=3 4"), i(-1), i(-4)], "float32 2 <=3"),
+            (
+                "aten::select_copy.int_out",
+                vec![t("float32 2"), i(0), i(2)],
+                "argument 2: position 2; expected a position in a dimension of size 2",
+            ),
+            ("aten::select_scatter.out", vec![t("float32 2 3"), t("float32 3"), i(0), i(1)], "float32 2 3"),
+            (
+                "aten::select_scatter.out",
+                vec![t("float32 2 3"), t("float32 2"), i(0), i(1)],
+                "argument 1: sizes [2]; expected sizes that broadcast to [3]",
+            ),
+            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), i(1), i(i64::MAX), i(3)], "float32 3"),
+            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), i(-4)], "float32 4"),
+            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), i(7), i(3)], "float32 0"),
+            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), none(), most(5)], "float32 <=5"),
+            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), i(2), Argument::Unknown], "float32 <=7"),
+            ("aten::slice_copy.Tensor_out", vec![t("float32 <=9"), i(0), i(-4), i(7)], "float32 <=4"),
+            ("aten::slice_copy.Tensor_out", vec![t("float32 <=9"), i(0), i(i64::MIN), i(i64::MAX)], "float32 <=9"),
+            (
+                "aten::slice_copy.Tensor_out",
+                vec![t("float32 9"), i(0), none(), none(), i(0)],
+                "argument 4: 0; expected a step of at least 1",
+            ),
+            ("aten::slice_scatter.out", vec![t("float32 9 2"), t("float32 4 1"), i(0), i(5)], "float32 9 2"),
+            ("aten::repeat.out", vec![t("float32 2 <=3"), list(&[4, 1, 2])], "float32 4 2 <=6"),
+            (
+                "aten::repeat.out",
+                vec![t("float32 2 3"), list(&[4])],
+                "argument 1: 1 numbers; expected at least as many numbers as [2, 3] of `self`",
+            ),
+            ("aten::repeat_interleave.Tensor_out", vec![t("int64 2"), i(5)], "int64 5"),
+            (
+                "aten::repeat_interleave.Tensor_out",
+                vec![t("int64 2")],
+                "undetermined: the sum of the repetitions is known at run time only",
+            ),
+            ("aten::flip.out", vec![t("float32 2 3 @10"), list(&[0])], "float32 2 3 @10"),
+            ("aten::roll.out", vec![t("float32 2 3 @10"), list(&[1]), list(&[0])], "float32 2 3"),
+            ("aten::tril.out", vec![t("float32 2")], "argument 0: sizes [2]; expected at least two dimensions"),
+            ("aten::diagonal_copy.out", vec![t("float32 4 3 5"), i(-1), i(0), i(2)], "float32 3 3"),
+            ("aten::diagonal_copy.out", vec![t("float32 4 3"), i(i64::MIN)], "float32 0"),
+            (
+                "aten::masked_select.out",
+                vec![t("float32 4"), t("bool 4")],
+                "undetermined: the number of elements that a mask selects is known at run time only",
+            ),
+            (
+                "aten::nonzero.out",
+                vec![t("float32 4")],
+                "undetermined: the number of elements that are not 0 is known at run time only",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name} {args:?}");
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! Concatenation of tensors, and their division into several.
 
-use super::layout::{MemoryFormat, strided};
+use super::layout::{MemoryFormat, strided, view_strides};
 use super::operands::agree;
 use super::promotion::promote;
-use super::shape::{Inferred, Result, checked_dim, dim_argument, dim_of_int, one, sizes_text};
+use super::shape::{Inferred, Result, checked_dim, dim_argument, dim_of_int, element_count, one, sizes_text};
 use super::{Call, Dim, InferenceError, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
@@ -44,25 +44,24 @@ pub(super) fn stack(call: &Call<'_>) -> Inferred {
     }
     let count = i64::try_from(tensors.len()).unwrap_or(i64::MAX);
     let scalar_type = common_type(call, &tensors)?;
-    let is_last = dim == sizes.len();
-    // A dimension that is inserted before another one divides the concatenation in that one, which has the format of the tensors.
-    let format = if is_last { MemoryFormat::Contiguous } else { common_format(&tensors) };
-    let strides = match sizes.get_mut(dim) {
-        Some(size) => {
-            let own = *size;
-            size.size = own.size.saturating_mul(count);
-            let mut strides = format.tensor(scalar_type, sizes.clone()).strides();
-            sizes[dim] = own;
-            strides.insert(dim, strides[dim].saturating_mul(own.size.max(1)));
-            Some(strides)
-        }
-        None => None,
+    let Some(divided) = sizes.get(dim).copied() else {
+        sizes.push(Dim::fixed(count));
+        return one(TensorMeta::contiguous(scalar_type, sizes));
     };
+    // The result is a view of the concatenation in the dimension before which one is inserted.
+    let mut joined = sizes.clone();
+    joined[dim].size = divided.size.saturating_mul(count);
     sizes.insert(dim, Dim::fixed(count));
-    match strides.filter(|_| format == MemoryFormat::ChannelsLast) {
+    let joined = common_format(&tensors).tensor(scalar_type, joined);
+    let strides = view_strides(&lengths(&joined.sizes), &joined.strides(), &lengths(&sizes));
+    match strides.filter(|_| element_count(&sizes) > 0) {
         Some(strides) => one(strided(scalar_type, sizes, &strides)),
         None => one(TensorMeta::contiguous(scalar_type, sizes)),
     }
+}
+
+fn lengths(sizes: &[Dim]) -> Vec<i64> {
+    sizes.iter().map(|dim| dim.size).collect()
 }
 
 /// Parts of one size; the last one may be smaller.
@@ -197,4 +196,73 @@ fn common_format(tensors: &[&TensorMeta]) -> MemoryFormat {
     let all = tensors.iter().all(|tensor| MemoryFormat::suggested_by(tensor) == MemoryFormat::ChannelsLast);
     let same_rank = tensors.windows(2).all(|pair| pair[0].rank() == pair[1].rank());
     if all && same_rank { MemoryFormat::ChannelsLast } else { MemoryFormat::Contiguous }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{i, list, results, t, tensors};
+
+    #[test]
+    fn tensors_are_joined_and_divided() {
+        let cases = [
+            ("aten::cat.out", vec![tensors(&["int8 2 3", "float16 2 <=4", "int8 0"]), i(-1)], "float16 2 <=7"),
+            (
+                "aten::cat.out",
+                vec![tensors(&["float32 1 2 3 4 @0231", "float32 1 5 3 4 @0231"]), i(1)],
+                "float32 1 7 3 4 @0231",
+            ),
+            ("aten::cat.out", vec![tensors(&["float32 1 2 3 4 @0231", "float32 1 5 3 4"]), i(1)], "float32 1 7 3 4"),
+            (
+                "aten::cat.out",
+                vec![tensors(&["float32 2 3", "float32 3 3"]), i(1)],
+                "argument 0: sizes [3, 3]; expected sizes [2, 3] except in dimension 1",
+            ),
+            (
+                "aten::cat.out",
+                vec![tensors(&["float32 2 3", ""]), i(0)],
+                "argument 0: None in a list; expected a list of Tensors",
+            ),
+            ("aten::cat.out", vec![tensors(&[]), i(0)], "argument 0: no tensors; expected one tensor or more"),
+            ("aten::stack.out", vec![tensors(&["float32 2 3", "float32 2 3"]), i(1)], "float32 2 2 3"),
+            (
+                "aten::stack.out",
+                vec![tensors(&["float32 2 3 4 5 @0231", "float32 2 3 4 5 @0231"]), i(2)],
+                "float32 2 3 2 4 5 @02341",
+            ),
+            (
+                "aten::stack.out",
+                vec![tensors(&["float32 2", "float32 3"]), i(0)],
+                "argument 0: sizes [3]; expected sizes [2]",
+            ),
+            (
+                "aten::split_copy.Tensor_out",
+                vec![t("float32 2 7"), i(3), i(1)],
+                "float32 2 3, float32 2 3, float32 2 1",
+            ),
+            (
+                "aten::split_copy.Tensor_out",
+                vec![t("float32 2 <=7"), i(3), i(1)],
+                "undetermined: the number of tensors depends on a dynamic size",
+            ),
+            (
+                "aten::split_copy.Tensor_out",
+                vec![t("float32 2 7000000000"), i(1), i(1)],
+                "undetermined: the tensor is divided into too many",
+            ),
+            (
+                "aten::split_with_sizes_copy.out",
+                vec![t("float32 2 7"), list(&[3, 4]), i(1)],
+                "float32 2 3, float32 2 4",
+            ),
+            (
+                "aten::split_with_sizes_copy.out",
+                vec![t("float32 2 7"), list(&[3, 3]), i(1)],
+                "argument 1: sizes [3, 3]; expected sizes whose sum is 7 of dimension 1 of `self`",
+            ),
+            ("aten::unbind_copy.int_out", vec![t("float32 2 <=7"), i(0)], "float32 <=7, float32 <=7"),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
 }

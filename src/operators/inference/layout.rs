@@ -50,7 +50,8 @@ impl MemoryFormat {
     }
 }
 
-/// Returns a tensor whose dimensions are in this order in memory; dimensions that the strides do not distinguish keep their order.
+/// Returns a tensor whose dimensions are in this order in memory; dimensions that the strides do not distinguish keep
+/// their order.
 pub(super) fn reordered(scalar_type: ScalarType, sizes: Vec<Dim>, outer_first: Vec<u8>) -> TensorMeta {
     let mut strides = vec![0; sizes.len()];
     let mut next: i64 = 1;
@@ -60,6 +61,37 @@ pub(super) fn reordered(scalar_type: ScalarType, sizes: Vec<Dim>, outer_first: V
         next = next.saturating_mul(sizes[usize::from(dim)].size.max(1));
     }
     strided(scalar_type, sizes, &strides)
+}
+
+/// Returns the strides of a view of other sizes with the same number of elements, as torch has them; `None` if there is
+/// none.
+///
+/// Dimensions of the tensor that are adjacent in memory are divided and combined as one.
+pub(super) fn view_strides(sizes: &[i64], strides: &[i64], view: &[i64]) -> Option<Vec<i64>> {
+    let mut result = vec![1; view.len()];
+    let mut open = view.len();
+    let mut base = *strides.last()?;
+    let (mut count, mut viewed): (i64, i64) = (1, 1);
+    for dim in (0..sizes.len()).rev() {
+        count = count.checked_mul(sizes[dim])?;
+        if let Some(outer) = dim.checked_sub(1)
+            && (sizes[outer] == 1 || strides[outer] == count.checked_mul(base)?)
+        {
+            continue;
+        }
+        while open > 0 && (viewed < count || view[open - 1] == 1) {
+            open -= 1;
+            result[open] = viewed.checked_mul(base)?;
+            viewed = viewed.checked_mul(view[open])?;
+        }
+        if viewed != count {
+            return None;
+        }
+        if let Some(outer) = dim.checked_sub(1) {
+            (base, count, viewed) = (strides[outer], 1, 1);
+        }
+    }
+    Some(result)
 }
 
 /// Returns a tensor whose dimensions have the order of these strides.
@@ -76,6 +108,20 @@ mod tests {
     fn tensor(sizes: &[i64], dim_order: &[u8]) -> TensorMeta {
         let sizes = sizes.iter().copied().map(Dim::fixed).collect();
         TensorMeta { scalar_type: ScalarType::FLOAT, sizes, dim_order: dim_order.to_vec() }
+    }
+
+    #[test]
+    fn views_divide_dimensions() {
+        type Case<'a> = (&'a [i64], &'a [i64], &'a [i64], Option<&'a [i64]>);
+        let cases: [Case<'_>; 4] = [
+            (&[2, 6], &[6, 1], &[2, 2, 3], Some(&[6, 3, 1])),
+            (&[1, 3, 8, 5], &[120, 1, 15, 3], &[1, 3, 2, 4, 5], Some(&[3, 1, 60, 15, 3])),
+            (&[2, 3], &[1, 2], &[6], None),
+            (&[1, 1, 18, 6], &[108, 1, 6, 1], &[1, 1, 3, 6, 6], Some(&[108, 108, 36, 6, 1])),
+        ];
+        for (sizes, strides, view, expected) in cases {
+            assert_eq!(view_strides(sizes, strides, view).as_deref(), expected, "{sizes:?}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::broadcast::broadcast_sizes;
 use super::operands::{agree, float_tensor, mismatch, ranked};
+use super::promotion::result_type;
 use super::shape::{Inferred, Result, one, size_list, sizes_text};
 use super::{Call, Dim, IntMeta, TensorMeta};
 
@@ -18,7 +19,7 @@ pub(super) fn addmm(call: &Call<'_>) -> Inferred {
     if !expands(&added.sizes, &sizes) {
         return call.invalid(0, sizes_text(&added.sizes), format!("sizes that expand to {}", size_list(&sizes)));
     }
-    one(TensorMeta::contiguous(call.tensor(1)?.scalar_type, sizes))
+    one(TensorMeta::contiguous(result_type(call, &[0, 1, 2])?, sizes))
 }
 
 /// `bmm`: sizes [b, n, k] and [b, k, m].
@@ -59,7 +60,8 @@ pub(super) fn linear(call: &Call<'_>) -> Inferred {
         return mismatch(call, 2, bias, &format!("a last size of 1 or {}", out.size), 1, weight);
     }
     sizes.extend(out);
-    one(TensorMeta::contiguous(input.scalar_type, sizes))
+    let operands: &[usize] = if call.is_none(2) { &[0] } else { &[0, 1, 2] };
+    one(TensorMeta::contiguous(result_type(call, operands)?, sizes))
 }
 
 /// `mixed_linear`: sizes [n, k] and [m, k]; an optional element type.
@@ -133,4 +135,66 @@ fn expands(from: &[Dim], to: &[Dim]) -> bool {
 
 fn type_name(tensor: &TensorMeta) -> &'static str {
     tensor.scalar_type.info().map_or("an unknown type", |info| info.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, results, t};
+
+    #[test]
+    fn products_have_rows_and_columns() {
+        let cases = [
+            ("aten::mm.out", vec![t("float16 2 3 @10"), t("float16 3 <=4")], "float16 2 <=4"),
+            (
+                "aten::mm.out",
+                vec![t("float32 2 3"), t("float32 4 5")],
+                "argument 1: sizes [4, 5]; expected sizes [3, _] for sizes [2, 3] of `self`",
+            ),
+            ("aten::mm.out", vec![t("float32 2 3"), t("float32 <=4 5")], "float32 2 5"),
+            (
+                "aten::mm.out",
+                vec![t("float32 2"), t("float32 2 3")],
+                "argument 0: sizes [2]; expected a tensor of 2 dimensions",
+            ),
+            ("aten::addmm.out", vec![t("float32 5"), t("int8 <=2 3"), t("int8 3 5"), i(1), i(1)], "float32 <=2 5"),
+            (
+                "aten::addmm.out",
+                vec![t("float32 4"), t("float32 2 3"), t("float32 3 5")],
+                "argument 0: sizes [4]; expected sizes that expand to [2, 5]",
+            ),
+            ("aten::bmm.out", vec![t("float32 6 2 3"), t("float32 6 3 5")], "float32 6 2 5"),
+            (
+                "aten::bmm.out",
+                vec![t("float32 6 2 3"), t("float16 6 3 5")],
+                "argument 1: a tensor of float16; expected a tensor of float32, as `self`",
+            ),
+            ("aten::linear.out", vec![t("float32 2 <=3 4"), t("float32 5 4"), t("float32 5")], "float32 2 <=3 5"),
+            ("aten::linear.out", vec![t("float32 4"), t("float32 4"), Argument::Null], "float32"),
+            (
+                "aten::linear.out",
+                vec![t("float32 2 4"), t("float32 5 3"), Argument::Null],
+                "argument 1: sizes [5, 3]; expected a last size of 4 for sizes [2, 4] of `input`",
+            ),
+            (
+                "aten::linear.out",
+                vec![t("float32 2 4"), t("float32 5 4"), t("float32 3")],
+                "argument 2: sizes [3]; expected a last size of 1 or 5 for sizes [5, 4] of `weight`",
+            ),
+            (
+                "aten::_cdist_forward.out",
+                vec![t("float32 7 1 2 4"), t("float32 3 5 4"), Argument::Double(2.0), Argument::Null],
+                "float32 7 3 2 5",
+            ),
+            ("aten::_pdist_forward.out", vec![t("float32 5 4")], "float32 10"),
+            (
+                "quantized_decomposed::mixed_linear.out",
+                vec![t("float16 2 4"), t("int8 5 4"), t("float16 5"), Argument::Null, i(6)],
+                "float32 2 5",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Copies between orders of memory and between devices.
 
+use super::broadcast::order_of_view;
 use super::layout::reordered;
 use super::shape::{Inferred, Result, contiguous_order, dim_of_int, one};
 use super::{Call, TensorMeta};
@@ -8,6 +9,14 @@ use crate::format::ScalarType;
 /// A copy of the same order of memory.
 pub(super) fn copy(call: &Call<'_>) -> Inferred {
     one(call.tensor(0)?.clone())
+}
+
+/// Returns an uninitialised tensor like another one: of the same order of memory, which is contiguous if the sizes
+/// allow that.
+pub(super) fn like(tensor: &TensorMeta, scalar_type: ScalarType) -> TensorMeta {
+    let sizes = tensor.sizes.clone();
+    let dim_order = order_of_view(&sizes, &tensor.strides());
+    TensorMeta { scalar_type, sizes, dim_order }
 }
 
 /// A copy in the order of memory of the argument 2, or in the same one.
@@ -26,7 +35,8 @@ pub(super) fn empty_in_order(call: &Call<'_>) -> Inferred {
     one(reordered(ScalarType::FLOAT, sizes, order))
 }
 
-/// Returns the order of memory that an argument is: contiguous, or channels-last of 4 dimensions; the others have no memory format.
+/// Returns the order of memory that an argument is: contiguous, or channels-last of 4 dimensions; the others have no
+/// memory format.
 fn order(call: &Call<'_>, at: usize, rank: usize) -> Result<Option<Vec<u8>>> {
     if call.optional_ints(at)?.is_none() {
         return Ok(None);
@@ -56,4 +66,42 @@ pub(super) fn copy_index(call: &Call<'_>) -> Inferred {
         return super::operands::mismatch(call, 1, from, "the sizes after the first", 0, to);
     }
     Ok(Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn orders_are_those_of_the_arguments() {
+        let cases = [
+            (
+                "dim_order_ops::_clone_dim_order.out",
+                vec![t("int8 2 3 4 5"), Argument::Bool(false), list(&[0, 2, 3, 1])],
+                "int8 2 3 4 5 @0231",
+            ),
+            (
+                "dim_order_ops::_to_dim_order_copy.out",
+                vec![t("int8 2 3 4 5 @0231"), Argument::Bool(false), Argument::Null],
+                "int8 2 3 4 5 @0231",
+            ),
+            (
+                "dim_order_ops::_to_dim_order_copy.out",
+                vec![t("int8 2 3"), Argument::Bool(false), list(&[1, 0])],
+                "argument 2: [1, 0]; expected [0, 1]",
+            ),
+            ("dim_order_ops::_empty_dim_order.out", vec![list(&[2, 3]), list(&[0, 1])], "float32 2 3"),
+            ("et_copy::_h2d_copy.out", vec![t("int8 <=2 3 @10")], "int8 <=2 3 @10"),
+            ("executorch_prim::et_copy_index.tensor", vec![t("int8 <=9 3"), t("int8 3"), i(0)], ""),
+            (
+                "executorch_prim::et_copy_index.tensor",
+                vec![t("int8 <=9 3"), t("int8 4"), i(0)],
+                "argument 1: sizes [4]; expected the sizes after the first for sizes [9, 3] of `copy_to`",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`infer`] is a pure function of one call; it knows neither values nor instructions. The rules are stated once each, by family, in
 //! the modules here; [`table`] names the rule of each operator, or the reason why its result depends on data. The results are those of
-//! torch's meta functions, which the exporter declares; `tests/inference.rs` compares them.
+//! torch's meta functions, which the exporter declares; [`judge`] compares them.
 
 mod broadcast;
 mod call;
@@ -154,3 +154,6 @@ pub fn infer(name: &str, args: &[Argument<'_>]) -> Result<Vec<ResultMeta>, Infer
         (None, _) | (_, None) => Err(InferenceError::UnknownOperator),
     }
 }
+
+#[cfg(test)]
+mod judge;

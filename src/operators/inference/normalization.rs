@@ -1,6 +1,7 @@
 //! Normalisations: a tensor like the input, and the statistics that it was normalised by.
 
-use super::shape::{Inferred, Result, contiguous_order, dim_of_int, size_list, sizes_text, suggested_order};
+use super::layout::MemoryFormat;
+use super::shape::{Inferred, Result, contiguous_order, dim_of_int, element_count, is_dynamic, size_list, sizes_text};
 use super::{Call, Dim, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
@@ -14,6 +15,12 @@ pub(super) fn layer_norm(call: &Call<'_>) -> Inferred {
         let expected = format!("the last sizes of {} of `{}`", size_list(&input.sizes), call.name(0));
         return call.invalid(1, sizes_text(&shape), expected);
     };
+    for at in [2, 3] {
+        let Some(factors) = call.optional_tensor(at)? else { continue };
+        if factors.rank() != shape.len() || !agree(&factors.sizes, &shape) {
+            return call.invalid(at, sizes_text(&factors.sizes), sizes_text(&shape));
+        }
+    }
     let statistics: Vec<Dim> =
         input.sizes.iter().enumerate().map(|(dim, size)| if dim < lead { *size } else { Dim::fixed(1) }).collect();
     Ok(with_statistics(contiguous(input), input.scalar_type, statistics))
@@ -24,7 +31,23 @@ pub(super) fn group_norm(call: &Call<'_>) -> Inferred {
     let input = call.tensor(0)?;
     let batches = dim_of_int(call, 3, call.int(3)?)?;
     let groups = dim_of_int(call, 6, call.int(6)?)?;
-    let normalized = TensorMeta { dim_order: suggested_order(input), ..input.clone() };
+    let channels = dim_of_int(call, 4, call.int(4)?)?;
+    let area = dim_of_int(call, 5, call.int(5)?)?;
+    let product = [batches, channels, area];
+    if !is_dynamic(&product) && !is_dynamic(&input.sizes) && element_count(&product) != element_count(&input.sizes) {
+        let expected = format!("{} elements", element_count(&product));
+        return call.invalid(0, sizes_text(&input.sizes), expected);
+    }
+    if groups.size == 0 || !channels.dynamic && !groups.dynamic && channels.size % groups.size != 0 {
+        return call.invalid(6, groups.size.to_string(), format!("a divisor of {} channels", channels.size));
+    }
+    for at in [1, 2] {
+        let Some(factors) = call.optional_tensor(at)? else { continue };
+        if !agree(&factors.sizes, &[channels]) {
+            return call.invalid(at, sizes_text(&factors.sizes), sizes_text(&[channels]));
+        }
+    }
+    let normalized = MemoryFormat::suggested_by(input).tensor(input.scalar_type, input.sizes.clone());
     Ok(with_statistics(normalized, input.scalar_type, vec![batches, groups]))
 }
 
@@ -61,4 +84,51 @@ fn contiguous(tensor: &TensorMeta) -> TensorMeta {
 fn with_statistics(normalized: TensorMeta, scalar_type: ScalarType, sizes: Vec<Dim>) -> Vec<ResultMeta> {
     let statistics = TensorMeta::contiguous(scalar_type, sizes);
     vec![ResultMeta::Tensor(normalized), ResultMeta::Tensor(statistics.clone()), ResultMeta::Tensor(statistics)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn statistics_follow_the_normalized_tensor() {
+        let none = || Argument::Null;
+        let (yes, no) = (|| Argument::Bool(true), || Argument::Bool(false));
+        let cases = [
+            (
+                "aten::native_layer_norm.out",
+                vec![t("float32 <=2 3 4"), list(&[3, 4])],
+                "float32 <=2 3 4; float32 <=2 1 1; float32 <=2 1 1",
+            ),
+            (
+                "aten::native_layer_norm.out",
+                vec![t("float32 2 3"), list(&[2])],
+                "argument 1: sizes [2]; expected the last sizes of [2, 3] of `input`",
+            ),
+            (
+                "aten::native_group_norm.out",
+                vec![t("float32 2 6 4 5 @0231"), none(), none(), i(2), i(6), i(20), i(3)],
+                "float32 2 6 4 5 @0231; float32 2 3; float32 2 3",
+            ),
+            (
+                "aten::_native_batch_norm_legit.no_stats_out",
+                vec![t("float16 2 3 4"), none(), none(), yes()],
+                "float16 2 3 4; float16 3; float16 3",
+            ),
+            (
+                "aten::_native_batch_norm_legit.out",
+                vec![t("float32 2 3"), none(), none(), t("float32 3"), t("float32 3"), no()],
+                "float32 2 3; float32 0; float32 0",
+            ),
+            (
+                "aten::_native_batch_norm_legit_no_training.out",
+                vec![t("float32 2"), none(), none(), t("float32 3"), t("float32 3")],
+                "argument 0: sizes [2]; expected at least two dimensions",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name} {args:?}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Padding.
 
-use super::layout::{MemoryFormat, reordered};
+use super::layout::MemoryFormat;
 use super::shape::{Inferred, Result, one, sizes_text};
 use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
 use crate::format::ScalarType;
@@ -23,10 +23,9 @@ pub(super) fn constant_pad_nd(call: &Call<'_>) -> Inferred {
         return call.invalid(1, format!("{} integers", paddings.len()), expected);
     }
     let sizes = padded(call, input, pairs.0, 0)?;
-    let is_narrower = !paddings.is_empty() && paddings.iter().all(|padding| padding.size < 0);
-    if is_narrower {
+    if paddings.iter().all(|padding| padding.size < 0) {
         // The result is a copy of a part of the input.
-        return one(reordered(input.scalar_type, sizes, input.dim_order.clone()));
+        return one(TensorMeta { scalar_type: input.scalar_type, sizes, dim_order: input.dim_order.clone() });
     }
     one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
 }
@@ -98,4 +97,53 @@ fn paddings(call: &Call<'_>) -> Result<Vec<Padding>> {
         IntMeta::Unknown => Err(InferenceError::Undetermined("a padding is known at run time only")),
     });
     paddings.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{list, results, t};
+
+    #[test]
+    fn paddings_are_added() {
+        let cases = [
+            ("aten::constant_pad_nd.out", vec![t("float32 2 3 4 5 @0231"), list(&[1, 2])], "float32 2 3 4 8 @0231"),
+            ("aten::constant_pad_nd.out", vec![t("float32 2 3 @10"), list(&[-1, -1])], "float32 2 1 @10"),
+            ("aten::constant_pad_nd.out", vec![t("float32 <=2 3"), list(&[0, 0, 1, 0])], "float32 <=3 3"),
+            (
+                "aten::constant_pad_nd.out",
+                vec![t("float32 2"), list(&[0, 0, 1, 0])],
+                "argument 1: 4 integers; expected an even number of integers, at most 2",
+            ),
+            (
+                "aten::constant_pad_nd.out",
+                vec![t("float32 2"), list(&[-3, 0])],
+                "argument 1: paddings -3 and 0; expected paddings that leave a size of at least 0",
+            ),
+            ("aten::constant_pad_nd.out", vec![t("float32 2"), list(&[i64::MAX, 0])], "undetermined: a size overflows"),
+            ("aten::reflection_pad1d.out", vec![t("float32 2 4"), list(&[3, 3])], "float32 2 10"),
+            (
+                "aten::reflection_pad1d.out",
+                vec![t("float32 2 4"), list(&[4, 0])],
+                "argument 1: a padding of 4; expected less than each of sizes [2, 4] of `self`",
+            ),
+            (
+                "aten::replication_pad2d.out",
+                vec![t("float32 1 2 4 4 @0231"), list(&[1, 1, 2, 2])],
+                "float32 1 2 8 6 @0231",
+            ),
+            (
+                "aten::replication_pad2d.out",
+                vec![t("bool 1 2 4 4"), list(&[1, 1, 2, 2])],
+                "argument 0: a tensor of bool; expected a tensor of numbers",
+            ),
+            (
+                "aten::replication_pad3d.out",
+                vec![t("float32 2 4 4"), list(&[1, 1, 2, 2, 0, 0])],
+                "argument 0: sizes [2, 4, 4]; expected a tensor of 4 or 5 dimensions",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
 }

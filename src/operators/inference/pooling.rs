@@ -132,3 +132,90 @@ fn pair(call: &Call<'_>, at: usize, least: i64) -> Result<[i64; 2]> {
         _ => call.invalid(at, format!("{list:?}"), "1 or 2 integers"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn sizes_follow_the_kernel() {
+        let cases = [
+            (
+                "aten::avg_pool2d.out",
+                vec![t("float32 1 3 8 9 @0231"), list(&[2]), list(&[]), list(&[0])],
+                "float32 1 3 4 4 @0231",
+            ),
+            (
+                "aten::avg_pool2d.out",
+                vec![t("float32 3 8 <=9"), list(&[3, 2]), list(&[2, 2]), list(&[1, 1]), Argument::Bool(true)],
+                "float32 3 5 <=5",
+            ),
+            (
+                "aten::avg_pool2d.out",
+                vec![t("uint8 3 8 9"), list(&[2])],
+                "argument 0: a tensor of uint8; expected a tensor of signed or floating point numbers",
+            ),
+            (
+                "aten::avg_pool2d.out",
+                vec![
+                    t("float32 3 8 9"),
+                    list(&[2]),
+                    list(&[]),
+                    list(&[0]),
+                    Argument::Bool(false),
+                    Argument::Bool(true),
+                    i(0),
+                ],
+                "argument 6: 0; expected a divisor other than 0",
+            ),
+            (
+                "aten::max_pool2d_with_indices.out",
+                vec![t("int8 1 3 8 8"), list(&[3]), list(&[1]), list(&[1]), list(&[2])],
+                "int8 1 3 6 6; int64 1 3 6 6",
+            ),
+            (
+                "aten::max_pool2d_with_indices.out",
+                vec![t("int8 1 3 8 8"), list(&[3]), list(&[1]), list(&[2])],
+                "argument 3: a padding of 2; expected at most half of the kernel size 3",
+            ),
+            (
+                "aten::max_pool2d_with_indices.out",
+                vec![t("int8 1 3 2 8"), list(&[3])],
+                "argument 0: sizes [1, 3, 2, 8]; expected a padded size of at least a kernel of 3",
+            ),
+            (
+                "aten::max_pool2d_with_indices_backward.grad_input",
+                vec![
+                    t("float32 1 3 4 4"),
+                    t("float32 1 3 8 8"),
+                    list(&[2]),
+                    list(&[]),
+                    list(&[0]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    t("int64 1 3 4 4"),
+                ],
+                "float32 1 3 8 8",
+            ),
+            (
+                "aten::max_pool2d_with_indices_backward.grad_input",
+                vec![
+                    t("float32 1 3 5 4"),
+                    t("float32 1 3 8 8"),
+                    list(&[2]),
+                    list(&[]),
+                    list(&[0]),
+                    list(&[1]),
+                    Argument::Bool(false),
+                    t("int64 1 3 4 4"),
+                ],
+                "argument 0: sizes [1, 3, 5, 4]; expected sizes [1, 3, 4, 4] for sizes [1, 3, 8, 8] of `self`",
+            ),
+            ("aten::_adaptive_avg_pool2d.out", vec![t("float32 <=2 3 8 8"), list(&[1, 1])], "float32 <=2 3 1 1"),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
+}

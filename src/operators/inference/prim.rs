@@ -198,3 +198,66 @@ fn int(value: IntMeta) -> Inferred {
 fn scalar() -> Inferred {
     Ok(vec![ResultMeta::Scalar])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::IntMeta::{AtMost, Unknown};
+    use super::super::testing::{i, results, t};
+
+    #[test]
+    fn sizes_are_computed() {
+        let cases = [
+            ("aten::sym_size.int", vec![t("float32 2 <=3"), i(-1)], "AtMost(3)"),
+            ("aten::sym_size.int", vec![t("float32 2 <=3"), i(0)], "Exact(2)"),
+            (
+                "aten::sym_size.int",
+                vec![t("float32"), i(0)],
+                "argument 0: a tensor of no dimensions; expected a tensor of 1 dimension or more",
+            ),
+            ("aten::sym_numel", vec![t("float32 2 <=3")], "AtMost(6)"),
+            ("aten::_local_scalar_dense", vec![t("int64 1")], "Unknown"),
+            ("aten::_local_scalar_dense", vec![t("float32")], "a number"),
+            (
+                "aten::_local_scalar_dense",
+                vec![t("int64 2")],
+                "argument 0: sizes [2]; expected a tensor of one element",
+            ),
+            ("executorch_prim::add.Scalar", vec![i(2), Argument::Int(AtMost(3))], "AtMost(5)"),
+            ("executorch_prim::add.Scalar", vec![i(i64::MAX), i(1)], "Unknown"),
+            ("executorch_prim::add.Scalar", vec![i(1), Argument::Double(1.0)], "a number"),
+            ("executorch_prim::sub.Scalar", vec![Argument::Int(AtMost(3)), i(1)], "AtMost(2)"),
+            ("executorch_prim::sub.Scalar", vec![Argument::Int(AtMost(3)), i(4)], "Unknown"),
+            ("executorch_prim::sub.Scalar", vec![i(9), Argument::Int(AtMost(4))], "AtMost(9)"),
+            ("executorch_prim::mul.Scalar", vec![Argument::Int(AtMost(3)), i(4)], "AtMost(12)"),
+            ("executorch_prim::mul.Scalar", vec![i(-1), Argument::Int(AtMost(3))], "Unknown"),
+            ("executorch_prim::mul.Scalar", vec![i(0), Argument::Int(Unknown)], "Exact(0)"),
+            ("executorch_prim::floordiv.Scalar", vec![i(-7), i(2)], "Exact(-4)"),
+            ("executorch_prim::floordiv.int", vec![Argument::Int(AtMost(7)), i(2)], "AtMost(3)"),
+            ("executorch_prim::floordiv.Scalar", vec![i(7), i(0)], "Unknown"),
+            ("executorch_prim::floordiv.Scalar", vec![i(i64::MIN), i(-1)], "Unknown"),
+            ("executorch_prim::mod.Scalar", vec![i(7), i(4)], "Exact(3)"),
+            ("executorch_prim::mod.int", vec![Argument::Int(AtMost(9)), i(4)], "AtMost(3)"),
+            ("executorch_prim::mod.Scalar", vec![i(-7), i(4)], "Unknown"),
+            ("executorch_prim::mod.Scalar", vec![i(7), i(0)], "Unknown"),
+            ("executorch_prim::sym_max.Scalar", vec![Argument::Int(AtMost(3)), i(4)], "Exact(4)"),
+            ("executorch_prim::sym_max.Scalar", vec![Argument::Int(AtMost(5)), i(4)], "AtMost(5)"),
+            ("executorch_prim::sym_min.Scalar", vec![Argument::Int(AtMost(5)), i(4)], "AtMost(4)"),
+            ("executorch_prim::sym_min.Scalar", vec![Argument::Int(AtMost(5)), i(-4)], "Exact(-4)"),
+            ("executorch_prim::neg.Scalar", vec![i(4)], "Exact(-4)"),
+            ("executorch_prim::neg.Scalar", vec![i(i64::MIN)], "Unknown"),
+            ("executorch_prim::ceil.Scalar", vec![Argument::Double(1.5)], "Exact(2)"),
+            ("executorch_prim::round.Scalar", vec![Argument::Double(2.5)], "Exact(2)"),
+            ("executorch_prim::trunc.Scalar", vec![Argument::Double(-1.5)], "Exact(-1)"),
+            ("executorch_prim::sym_int.Scalar", vec![Argument::Double(f64::NAN)], "Unknown"),
+            ("executorch_prim::sym_int.Scalar", vec![Argument::Unknown], "Unknown"),
+            ("executorch_prim::truediv.Scalar", vec![i(4), i(2)], "a number"),
+            ("executorch_prim::ge.Scalar", vec![i(4), i(2)], "a number"),
+            ("executorch_prim::sym_ite.Scalar", vec![Argument::Unknown, Argument::Int(AtMost(3)), i(5)], "AtMost(5)"),
+            ("executorch_prim::add.Scalar", vec![t("float32"), i(2)], "argument 0: a Tensor; expected Scalar"),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
+}

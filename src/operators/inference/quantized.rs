@@ -95,8 +95,8 @@ pub(super) fn choose_qparams_per_token(call: &Call<'_>) -> Inferred {
     parameters(&[lead, &[Dim::fixed(1)]].concat())
 }
 
-/// `embedding_byte`, and `embedding_4bit` and `embedding_2bit`, of which `PER_BYTE` values are packed in a byte. The element type is the
-/// argument 6; without it, that of the scales, and float32 if values are packed.
+/// `embedding_byte`, and `embedding_4bit` and `embedding_2bit`, of which `PER_BYTE` values are packed in a byte. The
+/// element type is the argument 6; without it, that of the scales, and float32 if values are packed.
 pub(super) fn embedding<const PER_BYTE: i64>(call: &Call<'_>) -> Inferred {
     let (weight, scales, indices) = (ranked(call, 0, &[2])?, call.tensor(1)?, call.tensor(5)?);
     if PER_BYTE == 1 {
@@ -147,7 +147,7 @@ pub(super) fn add(call: &Call<'_>) -> Inferred {
 
 /// Returns a tensor like another one of the element type that an argument is.
 fn of_type(tensor: &TensorMeta, scalar_type: Option<ScalarType>) -> Inferred {
-    one(tensor.clone().with_type(scalar_type.unwrap_or(ScalarType::FLOAT)))
+    one(super::memory::like(tensor, scalar_type.unwrap_or(ScalarType::FLOAT)))
 }
 
 /// Returns the tensor that is quantized: of float32 or a smaller type.
@@ -220,4 +220,99 @@ fn check_range(call: &Call<'_>, at: usize, dtype_at: usize) -> Result<()> {
 fn parameters(sizes: &[Dim]) -> Inferred {
     let of = |scalar_type| ResultMeta::Tensor(TensorMeta::contiguous(scalar_type, sizes.to_vec()));
     Ok(vec![of(DOUBLE), of(ScalarType::LONG)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, results, t};
+
+    #[test]
+    fn types_are_those_of_the_arguments() {
+        let cases = [
+            (
+                "quantized_decomposed::quantize_per_tensor.out",
+                vec![t("float32 <=2 3 4 5 @0231"), Argument::Double(0.1), i(0), i(-128), i(127), i(1)],
+                "int8 <=2 3 4 5 @0231",
+            ),
+            (
+                "quantized_decomposed::quantize_per_tensor.out",
+                vec![t("int32 2"), Argument::Double(0.1), i(0), i(-128), i(127), i(1)],
+                "argument 0: a tensor of int32; expected a tensor of float32, float16 or bfloat16",
+            ),
+            (
+                "quantized_decomposed::quantize_per_tensor.Tensor_out",
+                vec![t("float16 2"), t("float64 1"), t("int64 2"), i(-128), i(127), i(1)],
+                "argument 2: sizes [2]; expected a tensor of one element",
+            ),
+            (
+                "quantized_decomposed::dequantize_per_tensor.out",
+                vec![t("int8 2"), Argument::Double(0.1), i(0), i(-128), i(127), i(1), i(5)],
+                "float16 2",
+            ),
+            (
+                "quantized_decomposed::dequantize_per_tensor.Tensor_out",
+                vec![t("int8 2"), t("float32 1"), t("int64"), i(-128), i(127), i(0)],
+                "argument 0: a tensor of int8; expected a tensor of uint8, which is `dtype`",
+            ),
+            (
+                "quantized_decomposed::quantize_per_channel.out",
+                vec![t("float32 2 3"), t("float32 3"), t("int64 3"), i(1), i(-129), i(127), i(1)],
+                "argument 4: -129; expected a value from -128 to 127 of `dtype`",
+            ),
+            (
+                "quantized_decomposed::dequantize_per_channel.out",
+                vec![t("int8 2 3"), t("float32 3"), Argument::Null, i(2), i(-128), i(127), i(1)],
+                "argument 3: dimension 2; expected a dimension less than 2",
+            ),
+            (
+                "quantized_decomposed::quantize_per_token.out",
+                vec![t("float32 2 3"), t("float32 2 1"), t("int64 2 1"), i(-128), i(127), i(4)],
+                "argument 5: int64; expected an element type of quantized values",
+            ),
+            (
+                "quantized_decomposed::dequantize_per_token.out",
+                vec![t("int8 2 3"), t("float32 2 1"), t("int64 2 1"), i(-128), i(127), i(1), i(6)],
+                "float32 2 3",
+            ),
+            (
+                "quantized_decomposed::choose_qparams.Tensor_out",
+                vec![t("float32 2 3"), i(-128), i(127), Argument::Double(1e-5), i(1)],
+                "float64 1; int64 1",
+            ),
+            (
+                "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
+                vec![t("float32 <=2 3"), i(1)],
+                "float64 <=2 1; int64 <=2 1",
+            ),
+            (
+                "quantized_decomposed::embedding_byte.out",
+                vec![t("int8 9 8"), t("float16 9"), Argument::Null, i(-128), i(127), t("int64 <=2 3")],
+                "float16 <=2 3 8",
+            ),
+            (
+                "quantized_decomposed::embedding_4bit.out",
+                vec![t("uint8 9 8"), t("float32 9"), Argument::Null, i(-8), i(7), t("int32 2")],
+                "float32 2 16",
+            ),
+            (
+                "quantized_decomposed::embedding_2bit.dtype_out",
+                vec![t("uint8 9 8"), t("float32 9"), Argument::Null, i(-2), i(1), t("int32 2"), i(5)],
+                "float16 2 32",
+            ),
+            (
+                "quantized_decomposed::embedding_byte.out",
+                vec![t("int8 9 8"), t("float16 7"), Argument::Null, i(-128), i(127), t("int64 2")],
+                "argument 1: sizes [7]; expected 9 rows for sizes [9, 8] of `weight`",
+            ),
+            (
+                "quantized_decomposed::add.out",
+                vec![t("int8 2 1"), Argument::Double(0.1), i(0), i(0), i(0), t("int8 3")],
+                "int8 2 3",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
 }

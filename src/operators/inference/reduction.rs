@@ -1,6 +1,6 @@
 //! Operators that combine the elements of dimensions.
 
-use super::promotion::{ResultType, is_integral, real_of};
+use super::promotion::{is_integral, real_of};
 use super::shape::{Inferred, Result, checked_dim, dim_argument, dim_list_argument, one, sizes_text};
 use super::{Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
@@ -27,6 +27,15 @@ fn dims(call: &Call<'_>, at: usize, tensor: &TensorMeta) -> Result<Vec<usize>> {
         }
     }
     Ok(if dims.is_empty() { (0..tensor.rank()).collect() } else { dims })
+}
+
+/// Checks that the dimensions in which the operator selects elements have some.
+fn check_not_empty(call: &Call<'_>, dims: &[usize]) -> Result<()> {
+    let tensor = call.tensor(0)?;
+    match dims.iter().find(|dim| tensor.sizes.get(**dim) == Some(&Dim::fixed(0))) {
+        Some(dim) => call.invalid(0, sizes_text(&tensor.sizes), format!("elements in dimension {dim}")),
+        None => Ok(()),
+    }
 }
 
 /// Returns a reduction of the listed dimensions at argument `at`, with `keepdim` at argument `keep`.
@@ -88,7 +97,9 @@ pub(super) fn mean_all(call: &Call<'_>) -> Inferred {
 
 /// The greatest or least elements of the listed dimensions.
 pub(super) fn extreme(call: &Call<'_>) -> Inferred {
-    one(over_list(call, 1, 2, call.tensor(0)?.scalar_type)?)
+    let tensor = call.tensor(0)?;
+    check_not_empty(call, &dims(call, 1, tensor)?)?;
+    one(over_list(call, 1, 2, tensor.scalar_type)?)
 }
 
 /// The greatest or least element.
@@ -108,6 +119,7 @@ pub(super) fn position(call: &Call<'_>) -> Inferred {
     if call.is_none(1) {
         let tensor = call.tensor(0)?;
         let dims: Vec<usize> = (0..tensor.rank()).collect();
+        check_not_empty(call, &dims)?;
         return one(TensorMeta::contiguous(ScalarType::LONG, reduced(&tensor.sizes, &dims, call.bool(2)?)));
     }
     one(over_dim(call, ScalarType::LONG)?)
@@ -172,7 +184,7 @@ pub(super) fn topk(call: &Call<'_>) -> Inferred {
             return call.invalid(1, count.to_string(), format!("a count of at most {}", own.size));
         }
         IntMeta::Exact(count) => Dim::fixed(count),
-        IntMeta::AtMost(count) => Dim { size: count.clamp(0, own.size), dynamic: true },
+        IntMeta::AtMost(count) => Dim { size: count.min(own.size).max(0), dynamic: true },
         IntMeta::Unknown => Dim { size: own.size, dynamic: true },
     };
     let mut sizes = tensor.sizes.clone();

@@ -3,27 +3,56 @@
 use super::layout::MemoryFormat;
 use super::operands::{agree, map_dim, mismatch, ranked};
 use super::pooling::with_last_sizes;
-use super::shape::{Inferred, one, sizes_text};
+use super::promotion::result_type;
+use super::shape::{Inferred, Result, one, sizes_text};
 use super::{Call, Dim, InferenceError, TensorMeta};
 
 /// `_upsample_bilinear2d_aa`: the last two sizes are arguments.
 pub(super) fn upsample(call: &Call<'_>) -> Inferred {
     let input = ranked(call, 0, &[4])?;
     let sizes = with_last_sizes(call, input, 1)?;
+    check_not_empty(call, input, &sizes)?;
     one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
+}
+
+/// Checks that no spatial size is 0.
+fn check_not_empty(call: &Call<'_>, input: &TensorMeta, sizes: &[Dim]) -> Result<()> {
+    if input.sizes[2..].contains(&Dim::fixed(0)) {
+        return call.invalid(0, sizes_text(&input.sizes), "spatial sizes other than 0");
+    }
+    match sizes[2..].contains(&Dim::fixed(0)) {
+        true => call.invalid(1, sizes_text(sizes), "sizes other than 0"),
+        false => Ok(()),
+    }
 }
 
 /// `upsample_nearest2d.vec`: the last two sizes are arguments, or products of sizes and arguments.
 pub(super) fn upsample_nearest2d_vec(call: &Call<'_>) -> Inferred {
-    upsample_vec(call, 2)
+    let (input, sizes) = upsampled(call, 2)?;
+    check_not_empty(call, input, &sizes)?;
+    one(in_format_of(input, sizes))
 }
 
 /// `upsample_bilinear2d.vec`
 pub(super) fn upsample_bilinear2d_vec(call: &Call<'_>) -> Inferred {
-    upsample_vec(call, 3)
+    let (input, sizes) = upsampled(call, 3)?;
+    if sizes[2..].contains(&Dim::fixed(0)) {
+        return call.invalid(1, sizes_text(&sizes), "sizes other than 0");
+    }
+    one(in_format_of(input, sizes))
 }
 
-fn upsample_vec(call: &Call<'_>, factors_at: usize) -> Inferred {
+/// Returns a tensor in the format that the input suggests; one that is contiguous in both formats is not reordered.
+fn in_format_of(input: &TensorMeta, sizes: Vec<Dim>) -> TensorMeta {
+    let is_one = |dim: &Dim| dim.size == 1;
+    if sizes[1..2].iter().all(is_one) || sizes[2..].iter().all(is_one) {
+        return TensorMeta::contiguous(input.scalar_type, sizes);
+    }
+    MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes)
+}
+
+/// Returns the input and the sizes of the result.
+fn upsampled<'a>(call: &Call<'a>, factors_at: usize) -> Result<(&'a TensorMeta, Vec<Dim>)> {
     let input = ranked(call, 0, &[4])?;
     let sizes = match (call.optional_ints(1)?, call.optional_doubles(factors_at)?) {
         (Some(_), None) => with_last_sizes(call, input, 1)?,
@@ -43,7 +72,7 @@ fn upsample_vec(call: &Call<'_>, factors_at: usize) -> Inferred {
         (None, None) => return call.invalid(1, "None", "sizes, or scale_factors"),
         (Some(_), Some(_)) => return call.invalid(factors_at, "factors beside sizes", "None"),
     };
-    one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
+    Ok((input, sizes))
 }
 
 /// `grid_sampler_2d`: an input of sizes [n, c, h, w] and a grid of sizes [n, h', w', 2].
@@ -53,7 +82,7 @@ pub(super) fn grid_sampler_2d(call: &Call<'_>) -> Inferred {
         return mismatch(call, 1, grid, &format!("sizes [{}, _, _, 2]", input.sizes[0].size), 0, input);
     };
     let sizes = vec![batch, input.sizes[1], grid.sizes[1], grid.sizes[2]];
-    one(TensorMeta::contiguous(input.scalar_type, sizes))
+    one(TensorMeta::contiguous(result_type(call, &[0, 1])?, sizes))
 }
 
 /// `pixel_shuffle`: sizes [..., c f f, h, w] become [..., c, h f, w f].
@@ -76,7 +105,8 @@ pub(super) fn pixel_unshuffle(call: &Call<'_>) -> Inferred {
     })
 }
 
-/// Replaces the last three sizes; the function returns `None` if they are no multiples, `Some(None)` if a size overflows.
+/// Replaces the last three sizes; the function returns `None` if they are no multiples, `Some(None)` if a size
+/// overflows.
 fn shuffle(call: &Call<'_>, last_sizes: impl FnOnce([Dim; 3], i64, i64) -> Option<Option<[Dim; 3]>>) -> Inferred {
     let (input, factor) = (call.tensor(0)?, call.exact(1)?);
     let Some((lead, last)) = input.sizes.split_last_chunk::<3>() else {
@@ -96,4 +126,62 @@ fn shuffle(call: &Call<'_>, last_sizes: impl FnOnce([Dim; 3], i64, i64) -> Optio
     };
     let sizes = [lead, &last].concat();
     one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn images_are_resampled() {
+        let cases = [
+            (
+                "aten::_upsample_bilinear2d_aa.out",
+                vec![t("float32 1 3 8 8 @0231"), list(&[4, 5]), Argument::Bool(false)],
+                "float32 1 3 4 5 @0231",
+            ),
+            (
+                "aten::upsample_nearest2d.vec_out",
+                vec![t("float32 1 3 <=8 8"), Argument::Null, Argument::Doubles(&[2.0, 1.7])],
+                "float32 1 3 <=16 13",
+            ),
+            (
+                "aten::upsample_bilinear2d.vec_out",
+                vec![t("float32 1 1 8 8 @0213"), list(&[4, 4]), Argument::Bool(false), Argument::Null],
+                "float32 1 1 4 4",
+            ),
+            (
+                "aten::upsample_bilinear2d.vec_out",
+                vec![t("float32 1 3 8 8"), Argument::Null, Argument::Bool(false), Argument::Null],
+                "argument 1: None; expected sizes, or scale_factors",
+            ),
+            (
+                "aten::upsample_nearest2d.vec_out",
+                vec![t("float32 1 3 8 8"), Argument::Null, Argument::Doubles(&[f64::NAN, 1e300])],
+                "undetermined: a size overflows",
+            ),
+            (
+                "aten::grid_sampler_2d.out",
+                vec![t("float32 <=4 3 8 8"), t("float32 2 5 6 2"), i(0), i(0), Argument::Bool(false)],
+                "float32 2 3 5 6",
+            ),
+            (
+                "aten::grid_sampler_2d.out",
+                vec![t("float32 2 3 8 8"), t("float32 2 5 6 3"), i(0), i(0), Argument::Bool(false)],
+                "argument 1: sizes [2, 5, 6, 3]; expected sizes [2, _, _, 2] for sizes [2, 3, 8, 8] of `input`",
+            ),
+            ("aten::pixel_shuffle.out", vec![t("float32 12 2 <=3"), i(2)], "float32 3 4 <=6"),
+            (
+                "aten::pixel_shuffle.out",
+                vec![t("float32 10 2 3"), i(2)],
+                "argument 0: sizes [10, 2, 3]; expected sizes that the factor 2 divides",
+            ),
+            ("aten::pixel_unshuffle.out", vec![t("float32 1 3 4 6"), i(2)], "float32 1 12 2 3"),
+            ("aten::pixel_unshuffle.out", vec![t("float32 1 3 4 6"), i(i64::MAX)], "undetermined: a size overflows"),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
 }

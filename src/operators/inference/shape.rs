@@ -55,34 +55,12 @@ pub(super) fn contiguous_order(rank: usize) -> Vec<u8> {
     (0..rank).map(|dim| u8::try_from(dim).unwrap_or(u8::MAX)).collect()
 }
 
-/// Returns the dim_order of strides: the dimensions sorted by descending stride; those of equal strides keep their order, as the
-/// exporter has it.
+/// Returns the dim_order of strides: the dimensions sorted by descending stride; those of equal strides keep their
+/// order, as the exporter has it.
 pub(super) fn dim_order(strides: &[i64]) -> Vec<u8> {
     let mut order = contiguous_order(strides.len());
     order.sort_by_key(|dim| std::cmp::Reverse(strides.get(usize::from(*dim))));
     order
-}
-
-/// Returns the dim_order of the memory format that torch suggests for a tensor: channels-last of 4 or 5 dimensions if the strides are
-/// of that order, else contiguous.
-pub(super) fn suggested_order(tensor: &TensorMeta) -> Vec<u8> {
-    let rank = tensor.rank();
-    let inner_first: &[usize] = match rank {
-        4 => &[1, 3, 2, 0],
-        5 => &[1, 4, 3, 2, 0],
-        _ => return contiguous_order(rank),
-    };
-    let strides = tensor.strides();
-    let mut least = 0;
-    for &dim in inner_first {
-        let size = tensor.sizes[dim].size;
-        // Sizes of 1 except that of the batches fit both formats.
-        if size == 0 || strides[dim] < least || dim == 0 && least == strides[1] {
-            return contiguous_order(rank);
-        }
-        least = strides[dim].saturating_mul(size.max(1));
-    }
-    tensor.dim_order.clone()
 }
 
 /// Returns the number of elements, at most `i64::MAX`.
@@ -109,8 +87,8 @@ pub(super) fn size_list(sizes: &[Dim]) -> String {
     format!("{sizes:?}")
 }
 
-/// Returns a dimension that counts from the end if it is negative, as an index; a tensor of rank 0 has a dimension 0. `None` if it is
-/// out of range.
+/// Returns a dimension that counts from the end if it is negative, as an index; a tensor of rank 0 has a dimension 0.
+/// `None` if it is out of range.
 pub(super) fn wrap_dim(dim: i64, rank: usize) -> Option<usize> {
     let count = i64::try_from(rank.max(1)).ok()?;
     let dim = if dim < 0 { dim.checked_add(count)? } else { dim };

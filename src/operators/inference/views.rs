@@ -259,3 +259,87 @@ pub(super) fn narrow(call: &Call<'_>) -> Inferred {
     sizes[dim] = agree(length, Dim { dynamic: true, ..own }).unwrap_or(length);
     one(TensorMeta::contiguous(tensor.scalar_type, sizes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Argument;
+    use super::super::IntMeta;
+    use super::super::testing::{i, list, results, t};
+
+    #[test]
+    fn views_have_the_elements_of_the_tensor() {
+        let cases = [
+            ("aten::view_copy.out", vec![t("float32 2 3 4 @201"), list(&[6, -1])], "float32 6 4"),
+            ("aten::view_copy.out", vec![t("float32 <=10 4"), list(&[-1, 2])], "float32 <=20 2"),
+            (
+                "aten::view_copy.out",
+                vec![t("float32 <=10 4"), Argument::Ints(vec![IntMeta::AtMost(10), IntMeta::Exact(-1)])],
+                "float32 <=10 4",
+            ),
+            (
+                "aten::view_copy.out",
+                vec![t("float32 <=10 <=6 4"), Argument::Ints(vec![IntMeta::AtMost(60), IntMeta::Exact(-1)])],
+                "float32 <=60 4",
+            ),
+            (
+                "aten::view_copy.out",
+                vec![t("float32 <=10 4"), Argument::Ints(vec![IntMeta::Unknown])],
+                "undetermined: a size is known at run time only",
+            ),
+            (
+                "aten::view_copy.out",
+                vec![t("float32 2 3"), list(&[5])],
+                "argument 1: sizes [5]; expected sizes of the 6 elements of [2, 3] of `self`",
+            ),
+            (
+                "aten::view_copy.out",
+                vec![t("float32 <=2 3"), list(&[7])],
+                "argument 1: sizes [7]; expected sizes of the 6 elements of [2, 3] of `self`",
+            ),
+            (
+                "aten::view_copy.out",
+                vec![t("float32 2 3"), list(&[-1, -1])],
+                "argument 1: two sizes of -1; expected at most one size of -1",
+            ),
+            (
+                "aten::view_copy.out",
+                vec![t("float32 2 3"), list(&[i64::MAX, i64::MAX])],
+                "undetermined: the number of elements overflows",
+            ),
+            ("executorch_prim::et_view.default", vec![t("int8 4 <=5"), list(&[2, 2, -1])], "int8 2 2 <=5"),
+            ("aten::permute_copy.out", vec![t("float32 2 <=3 4"), list(&[2, 0, -2])], "float32 4 2 <=3"),
+            (
+                "aten::permute_copy.out",
+                vec![t("float32 2 3"), list(&[0, -2])],
+                "argument 1: dimension -2 a second time; expected each dimension at most once",
+            ),
+            ("aten::transpose_copy.int_out", vec![t("float32 2 3 4"), i(0), i(-1)], "float32 4 3 2"),
+            ("aten::t_copy.out", vec![t("float32 2 3")], "float32 3 2"),
+            ("aten::squeeze_copy.dim_out", vec![t("float32 1 2 1"), i(1)], "float32 1 2 1"),
+            ("aten::squeeze_copy.dims_out", vec![t("float32 1 2 1"), list(&[0, 2])], "float32 2"),
+            ("aten::unsqueeze_copy.out", vec![t("float32 2 3"), i(-1)], "float32 2 3 1"),
+            ("aten::unfold_copy.out", vec![t("float32 2 <=7"), i(1), i(3), i(2)], "float32 2 <=3 3"),
+            (
+                "aten::unfold_copy.out",
+                vec![t("float32 2"), i(0), i(3), i(1)],
+                "argument 2: 3; expected at least 0, and at most size 2 of dimension 0 of `self`",
+            ),
+            ("aten::as_strided_copy.out", vec![t("float32 9"), list(&[2, 2]), list(&[3, 1])], "float32 2 2"),
+            ("aten::view_as_real_copy.out", vec![t("complex64 2")], "float32 2 2"),
+            ("aten::narrow_copy.out", vec![t("float32 2 5"), i(1), i(-2), i(2)], "float32 2 2"),
+            (
+                "aten::narrow_copy.out",
+                vec![t("float32 <=9 5"), i(0), i(0), Argument::Int(IntMeta::AtMost(4))],
+                "float32 <=4 5",
+            ),
+            (
+                "aten::narrow_copy.out",
+                vec![t("float32 2 5"), i(1), i(4), i(2)],
+                "argument 3: 2; expected at most 1 of size 5 of dimension 1 of `self`",
+            ),
+        ];
+        for (name, args, expected) in cases {
+            assert_eq!(results(name, &args), expected, "{name}");
+        }
+    }
+}
