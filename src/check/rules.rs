@@ -1247,8 +1247,8 @@ pub static RULES: &[Rule] = rules! {
     "quantize_per_tensor.out from 0 to 255 into a tensor of int8"
 
     "O-5" Suspicious ALL
-    "An operator is registered by the runtime."
-    "Other operators need a custom build of the runtime, and their arguments cannot be checked."
+    "An operator is registered by the default runtime."
+    "Other operators need a build that links their library. The arguments of unknown operators cannot be checked."
     "rejects it with `OperatorMissing` when the method is loaded, unless such a kernel is registered"
     "mine::scale.out, not declared as a custom operator"
 
