@@ -1207,7 +1207,7 @@ pub static RULES: &[Rule] = rules! {
     "O-1" Invalid ALL
     "A kernel call has as many arguments as the kernel has parameters."
     "Arguments are positional."
-    "rejects it with `InvalidProgram` when the call runs; older releases read beyond the arguments"
+    "rejects it with `InvalidProgram` when the call runs; older releases, and the libraries custom_ops and torchao_ops, read beyond the arguments"
     "aten::add.out with args [x, y, z]: its parameters are self, other, alpha, out, and the out again"
 
     "O-2" Invalid ALL

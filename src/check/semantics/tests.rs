@@ -302,7 +302,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         "an operator of a library, once for two calls, whose arguments are checked",
         |p| {
             call(p, "llama::fallback.out", &[0, 2, 2]);
-            call(p, "llama::fallback.out", &[0, 2]);
+            call(p, "llama::fallback.out", &[0]);
         },
         &[("O-5", "operators[2]"), ("O-1", "instructions[3]")],
     ),
