@@ -1305,3 +1305,43 @@ fn large_data_are_converted_and_permuted() {
 fn half_bits(x: f32) -> u16 {
     if x == 0.0 { 0 } else { (((x.to_bits() >> 23) - 112) << 10) as u16 | (x.to_bits() >> 13 & 0x3ff) as u16 }
 }
+
+/// Values with the names and types of the arguments make the example of each operator a program.
+#[test]
+fn the_examples_of_operators_assemble() {
+    let output = Command::new(env!("CARGO_BIN_EXE_pte-emit")).args(["ops", "--json"]).output().unwrap();
+    assert!(output.status.success());
+    let operators: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let operators = operators.as_array().unwrap();
+    assert_eq!(operators.len(), pte_emit::OperatorSet::new().names().count());
+    let value = |kind: &str| match kind.trim_end_matches('?') {
+        "Tensor" => "{tensor: float32, sizes: [1], mutable: true}",
+        "Scalar" | "int" | "ScalarType" | "MemoryFormat" => "1",
+        "float" => "1.0",
+        "bool" => "true",
+        "str" => "{string: word}",
+        "Tensor[]" => "{tensor_list: []}",
+        "Tensor?[]" => "{optional_tensor_list: [null]}",
+        "int[]" => "{int_list: [1]}",
+        "float[]" => "{double_list: [1.0]}",
+        "bool[]" => "{bool_list: [true]}",
+        other => panic!("{other}"),
+    };
+    for operator in operators {
+        let text = |object: &serde_json::Value, key: &str| object[key].as_str().unwrap().to_owned();
+        let mut values = String::new();
+        for argument in operator["arguments"].as_array().unwrap() {
+            let kind = if argument["role"] == "out" { "Tensor".to_owned() } else { text(argument, "type") };
+            values += &format!("      {}: {}\n", text(argument, "name"), value(&kind));
+        }
+        if let Some(kind) = operator["returns"].as_str() {
+            values += &format!("      result: {}\n", value(kind));
+        }
+        let example = text(operator, "example");
+        let yaml = format!("methods:\n  forward:\n    values:\n{values}    instructions:\n      {example}\n");
+        let source = pte_emit::Source::yaml("example.yaml", &yaml, "");
+        let assembly = pte_emit::assemble(&source, &pte_emit::Options::default());
+        let assembly = assembly.unwrap_or_else(|error| panic!("{yaml}{error}"));
+        assert_eq!(assembly.warnings.to_string(), "", "{yaml}");
+    }
+}

@@ -4,12 +4,14 @@
 //!
 //! The Rust block of README.md is a documentation test of src/lib.rs; tests/conformance.rs runs the examples in the real runtime.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pretty_assertions::assert_eq;
 use pte_emit::check::rules::{self, Rule};
 use pte_emit::ir::shape::{self, Form, Shape};
+use pte_emit::operators;
 use pte_emit::{Options as AssembleOptions, Source, assemble};
 
 fn root() -> &'static Path {
@@ -93,7 +95,7 @@ fn every_command_runs() {
             count += 1;
         }
     }
-    assert_eq!(count, 13);
+    assert_eq!(count, 14);
     assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
 }
 
@@ -255,6 +257,31 @@ fn the_files_that_dump_does_not_reproduce_are_up_to_date() {
     assert_eq!(text, updated, "`BLESS=1 cargo test` updates the table");
 }
 
+/// The default runtime first, then the libraries with the namespaces of their operators.
+#[test]
+fn the_table_of_libraries_is_up_to_date() {
+    let path = root().join("docs/operators.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- libraries -->\n").expect("docs/operators.md has the marker");
+    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
+    let mut libraries: BTreeMap<Option<&str>, BTreeMap<&str, u32>> = BTreeMap::new();
+    for name in operators::names() {
+        let namespace = name.split_once("::").unwrap().0;
+        *libraries.entry(operators::library(name)).or_default().entry(namespace).or_default() += 1;
+    }
+    let rows = libraries.iter().map(|(library, namespaces)| {
+        let library = library.map_or("the default runtime".to_owned(), |library| format!("`{library}`"));
+        let counts: Vec<String> = namespaces.iter().map(|(name, count)| format!("{count} of `{name}`")).collect();
+        format!("| {library} | {} |\n", counts.join(", "))
+    });
+    let table = format!("\n| library | operators |\n|---|---|\n{}\n", rows.collect::<String>());
+    let updated = format!("{before}<!-- libraries -->\n{table}<!-- end -->{after}");
+    if std::env::var_os("BLESS").is_some() {
+        return std::fs::write(path, updated).unwrap();
+    }
+    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the table");
+}
+
 #[test]
 fn the_rules_are_up_to_date() {
     let path = root().join("docs/rules.md");
@@ -317,7 +344,7 @@ fn describe(form: &Form) -> String {
         Form::Int => "an integer".into(),
         Form::UInt => "a non-negative integer".into(),
         Form::Number => "a number".into(),
-        Form::Text => "a string".into(),
+        Form::Text | Form::Operator => "a string".into(),
         Form::Size => "a byte count (`4096`, `4K`)".into(),
         Form::Alignment => "an alignment".into(),
         Form::Dtype => "an element type".into(),

@@ -1,8 +1,29 @@
 #!/usr/bin/env python3
-"""Writes src/schema/operators.table from operator schemas as torch states them, one a line, read from a file or stdin.
+"""Writes a table of src/operators from operator schemas in torch's notation, one a line, of a file or stdin.
 
-It only translates; what a signature means for a KernelCall's stack is src/schema/operators.rs's business.
-Usage: tools/operators.py SCHEMAS > src/schema/operators.table
+    tools/operators.py RUNTIME > src/operators/operators.table
+    tools/operators.py LIBRARIES > src/operators/libraries.table
+
+RUNTIME has the operators of the default runtime (kernels_optimized, kernels_quantized, prim ops), as torch prints
+them with the package executorch: `aten::relu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)`. LIBRARIES has
+sections: the line `[TARGET]` precedes the operators of the CMake target TARGET. Empty lines and lines that begin with
+`#` are ignored. A section has only the operators that a kernel is registered for, thus no functional variants. The
+facts for ExecuTorch 1.5.1 are in:
+
+    custom_ops, custom_ops_aot_lib
+        names: the strings `llama::NAME.out` and `preprocess::NAME.out` in libcustom_ops_aot_lib.so of the package;
+        schemas: torch._C._get_schema after importing custom_ops and op_fallback of executorch.extension.llm.custom_ops
+    torchao_ops_executorch
+        op_*_executorch.cpp (names) and op_*_aten.cpp (schemas) below torchao/csrc/cpu/shared_kernels of torchao 0.18
+    torchao_ops_mps_executorch
+        torchao/experimental/ops/mps of torchao 0.18
+    cortex_m_ops_lib
+        backends/cortex_m/ops/operators.yaml
+    cadence_ops_lib
+        names: backends/cadence/aot/functions*.yaml, one file for each kind of core; schemas: those of the exporter in
+        backends/cadence/aot/ops_registrations.py, or those of the files for operators that it lacks
+
+The script only translates; src/operators/mod.rs reads the tables.
 """
 
 import re
@@ -68,8 +89,18 @@ def line(schema):
 
 def main():
     lines = [l.strip() for l in (open(sys.argv[1]) if len(sys.argv) > 1 else sys.stdin)]
-    out = [line(l) for l in lines if l and not l.startswith("#")] + WITHOUT_SCHEMA
-    print("\n".join(sorted(out, key=lambda l: l.split()[0].encode())))
+    sections, out = [("", [])], []
+    for l in lines:
+        if l.startswith("["):
+            sections.append((l, []))
+        elif l and not l.startswith("#"):
+            sections[-1][1].append(line(l))
+    for header, operators in sections:
+        if operators and not header:
+            operators += WITHOUT_SCHEMA
+        out += [header] if header else []
+        out += sorted(operators, key=lambda l: l.split()[0].encode())
+    print("\n".join(out))
 
 
 main()

@@ -15,14 +15,14 @@ use crate::operators::{Arg, ArgKind, Base};
 use crate::program::element::Part;
 use crate::program::{EValue, Instruction, Operator};
 
-/// Checks the calls of a method. `unknown` contains the names of operators that were already reported as unknown.
+/// Checks the calls of a method. `unknown` contains the names of operators that were already reported.
 pub(super) fn check(
     method: &MethodAnalysis<'_>,
     unknown: &mut BTreeSet<String>,
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    report_unknown(method, unknown, findings, locate);
+    report_unregistered(method, unknown, findings, locate);
     let jumps = method.steps.iter().any(|step| matches!(step.instruction, Instruction::JumpFalseCall { .. }));
     for (number, step) in method.steps.iter().enumerate() {
         if let Instruction::DelegateCall { args: Some(args), .. } = step.instruction
@@ -38,8 +38,9 @@ pub(super) fn check(
     }
 }
 
-/// Reports unknown operators that are called, once for each name.
-fn report_unknown(
+/// Reports operators that are called and that the default runtime does not register, once for each name: those of a
+/// library, and unknown ones.
+fn report_unregistered(
     method: &MethodAnalysis<'_>,
     unknown: &mut BTreeSet<String>,
     findings: &mut Findings,
@@ -49,15 +50,26 @@ fn report_unknown(
     for InstructionRef { instruction, .. } in &method.steps {
         let Instruction::KernelCall { op_index, .. } = instruction else { continue };
         let Some(index) = usize::try_from(*op_index).ok().filter(|index| *index < seen.len()) else { continue };
-        if method.operators[index].is_some() || std::mem::replace(&mut seen[index], true) {
+        let known = method.operators[index].as_ref();
+        let library = known.and_then(|known| known.library);
+        if (known.is_some() && library.is_none()) || std::mem::replace(&mut seen[index], true) {
             continue;
         }
         let operator = method.plan.operators.as_ref().and_then(|operators| operators.get(index));
         let Some(name) = operator.and_then(Operator::full_name) else { continue };
         if unknown.insert(name.clone()) {
             findings.add("O-5", || {
-                let expected = "an operator of the runtime, or a custom one that `--ops FILE` declares".into();
-                (locate(&method.element(Part::Operator(index))), format!("unknown operator `{name}`"), expected)
+                let at = locate(&method.element(Part::Operator(index)));
+                match library {
+                    Some(library) => {
+                        let found = format!("operator `{name}` of the library `{library}`");
+                        (at, found, format!("a build that links `{library}`"))
+                    }
+                    None => {
+                        let expected = "an operator of the runtime, or a custom one that `--ops FILE` declares".into();
+                        (at, format!("unknown operator `{name}`"), expected)
+                    }
+                }
             });
         }
     }

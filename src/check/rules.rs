@@ -1207,7 +1207,7 @@ pub static RULES: &[Rule] = rules! {
     "O-1" Invalid ALL
     "A kernel call has as many arguments as the kernel has parameters."
     "Arguments are positional."
-    "rejects it with `InvalidProgram` when the call runs; older releases read beyond the arguments"
+    "rejects it with `InvalidProgram` when the call runs; older releases, and the libraries custom_ops and torchao_ops, read beyond the arguments"
     "aten::add.out with args [x, y, z]: its parameters are self, other, alpha, out, and the out again"
 
     "O-2" Invalid ALL
@@ -1247,8 +1247,8 @@ pub static RULES: &[Rule] = rules! {
     "quantize_per_tensor.out from 0 to 255 into a tensor of int8"
 
     "O-5" Suspicious ALL
-    "An operator is registered by the runtime."
-    "Other operators need a custom build of the runtime, and their arguments cannot be checked."
+    "An operator is registered by the default runtime."
+    "Other operators need a build that links their library. The arguments of unknown operators cannot be checked."
     "rejects it with `OperatorMissing` when the method is loaded, unless such a kernel is registered"
     "mine::scale.out, not declared as a custom operator"
 

@@ -9,6 +9,7 @@ mod dump;
 mod exit;
 mod formats;
 mod io;
+mod ops;
 pub mod outputs;
 pub mod render;
 mod schema;
@@ -35,6 +36,7 @@ Examples:
   pte-emit dump model.pte                             a program as YAML
   pte-emit check model.pte --with model.ptd           validate a program before it is loaded
   pte-emit annotate model.pte | less                  explain every byte of a file
+  pte-emit ops add.out                                the operators whose names contain add.out
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
@@ -68,6 +70,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Explain every byte of a .pte, .ptd or .bpte.
     Annotate(annotate::AnnotateArguments),
+    /// List the known operators, or print their arguments, results and an instruction that calls them.
+    Ops(ops::OpsArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -109,6 +113,7 @@ pub fn main() -> ExitCode {
         Some(Command::Dump(arguments)) => dump::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
+        Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Schema) => schema::run(),
         None => assemble::run(cli.assemble, &messages),
     };

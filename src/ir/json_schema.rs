@@ -8,6 +8,7 @@ use super::shape::{DOCUMENT, Form, Shape};
 use crate::format::ScalarType;
 use crate::layout::LayoutConfig;
 use crate::layout::options::{MAX_ALIGNMENT, MAX_FORCED_ALIGNMENT, OptionKind, OptionSpec, OptionValue};
+use crate::operators;
 
 /// Returns the schema of a document.
 pub fn schema() -> Value {
@@ -30,6 +31,12 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::UInt => json!({"type": ["integer", "string"], "minimum": 0, "pattern": whole(VARIABLE)}),
         Form::Number => json!({"type": ["number", "string"], "pattern": whole(&format!("{NUMBER_WORD}|{VARIABLE}"))}),
         Form::Text => json!({"type": "string"}),
+        // The names are suggestions: an operator may be registered by any library.
+        Form::Operator => reference(
+            "operator",
+            definitions,
+            |_| json!({"anyOf": [{"enum": operators::names().collect::<Vec<_>>()}, {"type": "string"}]}),
+        ),
         Form::Size => {
             json!({"type": ["integer", "string"], "minimum": 0, "pattern": whole(&format!("{UNITS}|{VARIABLE}"))})
         }

@@ -46,6 +46,8 @@ pub enum Form {
     Number,
     /// A string.
     Text,
+    /// The name of an operator: of any, known ones are suggested.
+    Operator,
     /// A byte count: an integer, or `4K`, `1M`.
     Size,
     /// A power of two in bytes: an integer, `4K`, `16K`, or `page`.
@@ -82,6 +84,7 @@ impl Form {
             | Form::UInt
             | Form::Number
             | Form::Text
+            | Form::Operator
             | Form::Size
             | Form::Alignment
             | Form::Dtype
@@ -223,7 +226,7 @@ shapes! {
         index: Int, "In `values`: the number of the value. Alone, in `args`: the value of that number, unchecked.";
     }
     INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a view or a value, which emit nothing; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free view value] or [label] {
-        kernel: Text, "Operator with overload: aten::add.out.";
+        kernel: Form::Operator, "Operator with overload: aten::add.out.";
         args: LITERALS, "Arguments: names, literals, {index: 3}.";
         out: Either(&[Text, NAMES]), "What the operator writes, or the view; with it the stack is completed by the operator's schema. Names that are not declared become tensors.";
         delegate: Either(&[Text, Int]), "Name of a delegate.";

@@ -31,11 +31,11 @@ const COUNTS: [(&str, usize); 8] = [
     ("examples", 30),
     ("examples/malformed", 274),
     ("tests/golden/snapshots/annotate", 18),
-    ("tests/golden/snapshots/commands", 12),
+    ("tests/golden/snapshots/commands", 19),
     ("tests/golden/snapshots/errors", 374),
     ("tests/golden/upstream/bundled", 8),
     ("tests/golden/upstream/bytes", 28),
-    ("tests/golden/upstream/serializer", 24),
+    ("tests/golden/upstream/serializer", 25),
 ];
 
 /// Inputs of a folder of the package (not of its subfolders), sorted by name.

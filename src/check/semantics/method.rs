@@ -121,6 +121,8 @@ pub struct KnownOperator {
     /// `aten::add.out`
     pub name: String,
     pub signature: Signature,
+    /// Library that registers it; `None` for the default runtime and for custom operators.
+    pub library: Option<&'static str>,
     /// Positions of the outs.
     pub outs: Vec<usize>,
     /// Kinds that it accepts, if they are fewer than those of the signature.
@@ -523,7 +525,7 @@ pub fn list(value: &EValue) -> Option<ListItems<'_>> {
 }
 
 impl KnownOperator {
-    fn new(name: &str, signature: Signature) -> KnownOperator {
+    fn new(name: &str, signature: Signature, library: Option<&'static str>) -> KnownOperator {
         let outs = signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::Out);
         let outs = outs.map(|(position, _)| position).collect();
         KnownOperator {
@@ -533,6 +535,7 @@ impl KnownOperator {
             kernel: KernelConstraints::new(name),
             is_view: crate::operators::aliased(name).is_some(),
             signature,
+            library,
         }
     }
 }
@@ -545,7 +548,7 @@ fn known_operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<Kno
         if let Some(known) = found.get(&name) {
             return known.clone();
         }
-        let known = set.find(&name).map(|signature| Rc::new(KnownOperator::new(&name, signature)));
+        let known = set.find(&name).map(|signature| Rc::new(KnownOperator::new(&name, signature, set.library(&name))));
         found.insert(name, known.clone());
         known
     })

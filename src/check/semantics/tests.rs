@@ -299,6 +299,14 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[("O-5", "operators[2]")],
     ),
     (
+        "an operator of a library, once for two calls, whose arguments are checked",
+        |p| {
+            call(p, "llama::fallback.out", &[0, 2, 2]);
+            call(p, "llama::fallback.out", &[0]);
+        },
+        &[("O-5", "operators[2]"), ("O-1", "instructions[3]")],
+    ),
+    (
         "a tensor that is written later, in memory that is not its own",
         |p| {
             let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 256, 2));

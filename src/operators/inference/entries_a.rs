@@ -169,22 +169,3 @@ pub(super) static A: &[(&str, Rule)] = &[
     ("aten::where.self_out", elementwise::where_self),
     ("aten::zeros.out", creation::of_sizes),
 ];
-
-/// Operators whose functional variant takes the element type of the result and whose out variant, of the same schema
-/// otherwise, does not: the out may have any type. Inference returns the type of the functional variant without that
-/// argument. Sorted.
-pub static TYPE_OF_OUT: &[&str] = &[
-    "aten::_to_copy.out",
-    "aten::arange.out",
-    "aten::arange.start_out",
-    "aten::empty.out",
-    "aten::full.out",
-    "aten::full_like.out",
-    "aten::ones.out",
-    "aten::rand.out",
-    "aten::randn.out",
-    "aten::scalar_tensor.out",
-    "aten::zeros.out",
-    "dim_order_ops::_empty_dim_order.out",
-    "dim_order_ops::_to_dim_order_copy.out",
-];

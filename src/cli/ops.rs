@@ -1,0 +1,178 @@
+//! `pte-emit ops [NAME]`: lists the known operators, or prints their schemas.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::exit::{Exit, Failure};
+use super::stdout;
+use crate::diagnostics::{clipped, nearest};
+use crate::operators::{self, Arg, Base, Role, Signature};
+
+/// Arguments of `ops`.
+#[derive(Debug, Args)]
+pub struct OpsArguments {
+    /// Operator, such as aten::add.out, or a part of the names of several; without it, all names are listed
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Print one JSON array of operators with their arguments
+    #[arg(long)]
+    json: bool,
+}
+
+/// Name of a returned value in an example.
+const RESULT: &str = "result";
+
+/// Maximum number of names that a message suggests.
+const MAX_NEAREST: usize = 3;
+
+/// An operator of the tables.
+struct Operator {
+    name: &'static str,
+    library: Option<&'static str>,
+    signature: Signature,
+}
+
+/// Prints the operators to standard output.
+///
+/// # Errors
+/// A name that no operator contains; output that cannot be written.
+pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
+    let operators = match &arguments.name {
+        Some(name) => named(name)?,
+        None => operators::names().filter_map(operator).collect(),
+    };
+    let text = if arguments.json {
+        let operators: Vec<Value> = operators.iter().map(Operator::json).collect();
+        format!("{:#}\n", Value::from(operators))
+    } else if arguments.name.is_some() {
+        let operators: Vec<String> = operators.iter().map(Operator::text).collect();
+        operators.join("\n")
+    } else {
+        operators.iter().map(Operator::row).collect()
+    };
+    stdout::write("", |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
+}
+
+fn operator(name: &'static str) -> Option<Operator> {
+    Some(Operator { name, library: operators::library(name), signature: operators::find(name)? })
+}
+
+/// Returns the operator with this name, or else all whose names contain it.
+fn named(name: &str) -> Result<Vec<Operator>, Failure> {
+    let exact = operators::names().find(|known| *known == name);
+    let found: Vec<Operator> = match exact {
+        Some(exact) => operator(exact).into_iter().collect(),
+        None => operators::names().filter(|known| known.contains(name)).filter_map(operator).collect(),
+    };
+    if found.is_empty() {
+        let near = nearest_names(name);
+        let help = if near.is_empty() { String::new() } else { format!("; nearest names: {}", near.join(", ")) };
+        return Err(Failure::usage(format!("unknown operator `{}`{help}", clipped(name))));
+    }
+    Ok(found)
+}
+
+/// Returns the names that a typo was probably meant to be, nearest first; without their namespaces if it has none.
+fn nearest_names(name: &str) -> Vec<&'static str> {
+    let known = |full: &'static str| match full.split_once("::") {
+        Some((_, rest)) if !name.contains("::") => rest,
+        _ => full,
+    };
+    let mut near = Vec::new();
+    while near.len() < MAX_NEAREST {
+        let rest = operators::names().map(known).filter(|known| !near.contains(known));
+        let Some(next) = nearest(name, rest) else { break };
+        near.push(next);
+    }
+    near
+}
+
+/// Returns how the sizes and types of the results of an operator are inferred, or why they are not.
+fn results_text(_name: &str) -> Option<String> {
+    None
+}
+
+impl Operator {
+    /// Line of the list: the name, and the library if it is not the default runtime.
+    fn row(&self) -> String {
+        match self.library {
+            Some(library) => format!("{} {library}\n", self.name),
+            None => format!("{}\n", self.name),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{}\n", self.name);
+        if let Some(library) = self.library {
+            text += &format!("  library: {library}, which the build has to link\n");
+        }
+        let lines = |title: &str, args: &mut dyn Iterator<Item = &Arg>| {
+            let lines: String = args.map(|arg| format!("    {}\n", parameter(arg))).collect();
+            if lines.is_empty() { lines } else { format!("  {title}:\n{lines}") }
+        };
+        text += &lines("arguments", &mut self.signature.ins());
+        text += &lines("outs", &mut self.signature.outs());
+        if let Some(result) = self.signature.result {
+            text += &format!("  returns: {result}\n");
+        }
+        if let Some(results) = results_text(self.name) {
+            text += &format!("  results: {results}\n");
+        }
+        text + &format!("  example:\n    {}\n", self.example())
+    }
+
+    fn json(&self) -> Value {
+        let arguments: Vec<Value> = self.signature.args.iter().map(argument).collect();
+        let mut operator = Map::new();
+        operator.insert("name".into(), self.name.into());
+        operator.insert("library".into(), self.library.into());
+        operator.insert("arguments".into(), arguments.into());
+        operator.insert("returns".into(), self.signature.result.map(|result| result.to_string()).into());
+        if let Some(results) = results_text(self.name) {
+            operator.insert("results".into(), results.into());
+        }
+        operator.insert("example".into(), self.example().into());
+        operator.into()
+    }
+
+    /// Instruction that calls the operator: values are called as the arguments, trailing arguments with defaults are
+    /// left out.
+    fn example(&self) -> String {
+        let ins: Vec<&Arg> = self.signature.ins().collect();
+        let given = ins.iter().rposition(|arg| arg.default.is_none()).map_or(0, |last| last + 1);
+        let args: Vec<&str> = ins[..given].iter().map(|arg| &*arg.name).collect();
+        let outs: Vec<&str> = self.signature.outs().map(|arg| &*arg.name).collect();
+        let is_list = self.signature.outs().any(|arg| arg.kind.list);
+        // An operator that works in place returns that argument.
+        let in_place = ins.iter().find(|arg| arg.role == Role::InPlace).map(|arg| &*arg.name);
+        let out = match (outs.as_slice(), self.signature.result) {
+            ([out], _) if !is_list => format!(", out: {out}"),
+            ([], Some(Base::Tensor)) => format!(", out: {}", in_place.unwrap_or(RESULT)),
+            ([], Some(_)) => format!(", out: {RESULT}"),
+            ([], None) => String::new(),
+            (outs, _) => format!(", out: [{}]", outs.join(", ")),
+        };
+        format!("- {{kernel: {}, args: [{}]{out}}}", self.name, args.join(", "))
+    }
+}
+
+/// Formats an argument: name, type, default.
+fn parameter(arg: &Arg) -> String {
+    let default = arg.default.as_ref().map_or(String::new(), |default| format!(" = {default}"));
+    let in_place = if arg.role == Role::InPlace { ", written in place" } else { "" };
+    format!("{}: {}{default}{in_place}", arg.name, arg.kind)
+}
+
+fn argument(arg: &Arg) -> Value {
+    let role = match arg.role {
+        Role::In => "in",
+        Role::InPlace => "in_place",
+        Role::Out => "out",
+    };
+    let mut argument = json!({"name": arg.name, "type": arg.kind.to_string(), "role": role});
+    if let Some(default) = &arg.default {
+        // The default of a table is JSON, which a test of the tables verifies.
+        argument["default"] = serde_json::from_str(default).unwrap_or(Value::Null);
+    }
+    argument
+}
