@@ -10,8 +10,8 @@ const MAX_RANK: usize = 64;
 
 /// Returns the size that two dimensions broadcast to, or `None` if they cannot at run time.
 ///
-/// A size of 1 takes the other one. Of two different upper bounds, and of a fixed size and an upper bound, the result is what both
-/// can be: the fixed one, or the smaller bound.
+/// A size of 1 takes the other one. Of two different upper bounds, and of a fixed size and an upper bound, the result
+/// is what both can be: the fixed one, or the smaller bound.
 pub(super) fn broadcast_dim(a: Dim, b: Dim) -> Option<Dim> {
     match (a, b) {
         (Dim { size: 1, dynamic: false }, other) | (other, Dim { size: 1, dynamic: false }) => Some(other),
@@ -56,11 +56,11 @@ pub(super) fn broadcast(call: &Call<'_>, tensors: &[(usize, &TensorMeta)]) -> Re
     Ok(common)
 }
 
-/// Returns the dim_order of the result of an elementwise operator: contiguous or channels-last if all operands are, else the order of
-/// the strides of the first operand that distinguishes two dimensions.
+/// Returns the dim_order of the result of an elementwise operator: contiguous or channels-last if all operands are,
+/// else the order of the strides of the first operand that distinguishes two dimensions.
 ///
-/// The order of the operands is kept if all have the same: it does not determine the strides of dimensions of size 1, and torch, which
-/// knows them, keeps most of them.
+/// The order of the operands is kept if all have the same: it does not determine the strides of dimensions of size 1,
+/// and torch, which knows them, keeps most of them.
 pub(super) fn elementwise_order(sizes: &[Dim], operands: &[&TensorMeta]) -> Vec<u8> {
     if let Some((first, rest)) = operands.split_first() {
         let is_same = |tensor: &&TensorMeta| tensor.sizes == sizes && tensor.dim_order == first.dim_order;
@@ -117,7 +117,8 @@ fn result_strides(sizes: &[Dim], inner_first: &[usize]) -> Vec<i64> {
     strides
 }
 
-/// Returns the order of two dimensions in memory by the first operand that has one; a greater dimension is further outside.
+/// Returns the order of two dimensions in memory by the first operand that has one; a greater dimension is further
+/// outside.
 fn compare(sizes: &[Dim], operands: &[Operand], a: usize, b: usize) -> Ordering {
     for Operand { strides, .. } in operands {
         if strides[a] == 0 || strides[b] == 0 {
@@ -144,7 +145,8 @@ struct Operand {
 }
 
 impl Operand {
-    /// Returns a tensor of sizes `own` and their strides as a view of `sizes`. A broadcast dimension has stride 0 and orders nothing.
+    /// Returns a tensor of sizes `own` and their strides as a view of `sizes`. A broadcast dimension has stride 0 and
+    /// orders nothing.
     fn new(sizes: &[Dim], own: &[Dim], own_strides: &[i64]) -> Operand {
         let mut strides = vec![0; sizes.len().saturating_sub(own.len())];
         for ((stride, from), to) in own_strides.iter().zip(own).zip(sizes.iter().skip(strides.len())) {

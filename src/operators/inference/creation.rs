@@ -1,5 +1,5 @@
-//! Operators that create tensors. The schema of an out variant lacks the element type, which the out has; inference returns torch's
-//! default.
+//! Operators that create tensors. The schema of an out variant lacks the element type, which the out has; inference
+//! returns torch's default.
 
 use super::call::ScalarCategory;
 use super::shape::{Inferred, Result, contiguous_order, dim_of_int, dim_order, one};

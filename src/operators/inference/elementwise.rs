@@ -2,12 +2,12 @@
 
 use super::broadcast::{broadcast, broadcast_sizes, elementwise_order};
 use super::promotion::{self, ResultType, result_type};
-use super::shape::{self, Inferred, Result, dim_argument, dim_of_int, one, size_list, sizes_text};
+use super::shape::{Inferred, Result, dim_argument, dim_of_int, one, size_list, sizes_text};
 use super::{Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
-/// Returns the broadcast result of the tensors among the arguments at `operands`; its type is that to which the arguments at `typed`
-/// are promoted.
+/// Returns the broadcast result of the tensors among the arguments at `operands`; its type is that to which the
+/// arguments at `typed` are promoted.
 fn pointwise(call: &Call<'_>, operands: &[usize], typed: &[usize], result: ResultType) -> Inferred {
     let promoted = result_type(call, typed)?;
     one(broadcast_tensors(call, operands, result.of(promoted))?)

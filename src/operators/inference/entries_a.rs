@@ -170,8 +170,9 @@ pub(super) static A: &[(&str, Rule)] = &[
     ("aten::zeros.out", creation::of_sizes),
 ];
 
-/// Operators whose functional variant takes the element type of the result and whose out variant, of the same schema otherwise, does
-/// not: the out may have any type. Inference returns the type of the functional variant without that argument. Sorted.
+/// Operators whose functional variant takes the element type of the result and whose out variant, of the same schema
+/// otherwise, does not: the out may have any type. Inference returns the type of the functional variant without that
+/// argument. Sorted.
 pub static TYPE_OF_OUT: &[&str] = &[
     "aten::_to_copy.out",
     "aten::arange.out",

@@ -23,7 +23,8 @@ pub(super) fn index(call: &Call<'_>) -> Inferred {
         };
         indexed.push(dim);
     }
-    // The indexed dimensions become those of the indices: at the place of the first if they are adjacent, else in front.
+    // The indexed dimensions become those of the indices: at the place of the first if they are adjacent, else in
+    // front.
     let adjacent = indexed.windows(2).all(|pair| pair[1] == pair[0] + 1);
     let place = if adjacent { indexed.first().copied().unwrap_or(0) } else { 0 };
     let strides = tensor.strides();
@@ -43,8 +44,8 @@ pub(super) fn index(call: &Call<'_>) -> Inferred {
 
 /// Returns the indices of argument 1, as many as dimensions of the tensor or fewer.
 ///
-/// # Errors
-/// More indices than dimensions, other types than of positions; masks, whose number of elements only execution determines.
+/// # Errors More indices than dimensions, other types than of positions; masks, whose number of elements only execution
+/// determines.
 fn indices<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<Vec<Option<&'a TensorMeta>>> {
     let indices = call.tensors(1)?;
     for (dim, index) in indices.iter().enumerate() {
@@ -127,6 +128,9 @@ pub(super) fn embedding(call: &Call<'_>) -> Inferred {
     let [_, width] = table.sizes[..] else {
         return call.invalid(0, sizes_text(&table.sizes), "two dimensions");
     };
+    if !matches!(index.scalar_type, ScalarType(3 | 4)) {
+        return call.invalid(1, format!("element type {}", index.scalar_type), "element type int32 or int64");
+    }
     let mut sizes = index.sizes.clone();
     sizes.push(width);
     one(TensorMeta::contiguous(table.scalar_type, sizes))
@@ -392,6 +396,11 @@ mod tests {
                 "aten::embedding.out",
                 vec![t("float16 9"), t("int64 1")],
                 "argument 0: sizes [9]; expected two dimensions",
+            ),
+            (
+                "aten::embedding.out",
+                vec![t("float16 9 8"), t("float32 1")],
+                "argument 1: element type float32; expected element type int32 or int64",
             ),
             ("aten::select_copy.int_out", vec![t("float32 2 <=3 4"), i(-1), i(-4)], "float32 2 <=3"),
             (

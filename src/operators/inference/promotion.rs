@@ -85,9 +85,9 @@ pub(super) fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
 
 /// Returns the type to which two types of one category are promoted; `None` if they are not.
 ///
-/// The types that are not in [`LEVELS`] are above those that are, as torch's inference has it; its kernels promote them with
-/// themselves only.
-pub(super) fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
+/// The types that are not in [`LEVELS`] are above those that are, as torch's inference has it; its kernels promote them
+/// with themselves only.
+fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
     let level = |t| LEVELS.iter().position(|types| types.contains(&t));
     match (level(a), level(b)) {
         _ if a == b => Some(a),
@@ -119,7 +119,8 @@ impl Operand<'_> {
         }
     }
 
-    /// Returns the type of a tensor of this category, complex if that is the category; `None` for lower categories and numbers.
+    /// Returns the type of a tensor of this category, complex if that is the category; `None` for lower categories and
+    /// numbers.
     fn type_in(&self, highest: Category) -> Option<Option<ScalarType>> {
         let Operand::Tensor(TensorMeta { scalar_type, .. }) = self else { return None };
         match (category(*scalar_type)?, highest) {
@@ -136,8 +137,8 @@ impl Operand<'_> {
 
 /// Returns the type to which operands are promoted; `None` if they are not.
 ///
-/// The highest category of all operands counts; of its operands the tensors with dimensions, else those without, else the default type
-/// of the category.
+/// The highest category of all operands counts; of its operands the tensors with dimensions, else those without, else
+/// the default type of the category.
 fn promoted(operands: &[Operand<'_>]) -> Option<ScalarType> {
     let mut highest = Category::Bool;
     for operand in operands {
@@ -157,6 +158,11 @@ fn promoted(operands: &[Operand<'_>]) -> Option<ScalarType> {
         Category::Integer => ScalarType::LONG,
         Category::Floating | Category::Complex => ScalarType::FLOAT,
     })
+}
+
+/// Returns the type to which tensors are promoted; `None` if they are not.
+pub(super) fn type_of_tensors(tensors: &[&TensorMeta]) -> Option<ScalarType> {
+    promoted(&tensors.iter().map(|tensor| Operand::Tensor(tensor)).collect::<Vec<_>>())
 }
 
 /// Returns the type to which arguments, tensors and numbers, are promoted; those that are None do not count.

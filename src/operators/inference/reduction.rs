@@ -1,7 +1,7 @@
 //! Operators that combine the elements of dimensions.
 
-use super::promotion::{ResultType, is_integral, real_of};
-use super::shape::{Inferred, Result, checked_dim, dim_argument, dim_list_argument, one, sizes_text};
+use super::promotion::{is_integral, real_of};
+use super::shape::{Inferred, Result, checked_dim, dim_argument, dim_list_argument, one};
 use super::{Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 

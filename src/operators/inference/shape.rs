@@ -25,10 +25,12 @@ impl TensorMeta {
         self.sizes.len()
     }
 
-    /// Returns the strides in elements that sizes and dim_order determine; a dimension of size 0 counts as 1, as in torch.
+    /// Returns the strides in elements that sizes and dim_order determine; a dimension of size 0 counts as 1, as in
+    /// torch.
     ///
-    /// The strides have this dim_order again: a dimension of size 1 before a smaller one that is further outside has the stride of the
-    /// next one that is further inside (sizes [1, 1, 4, 5] of dim_order [0, 2, 1, 3] are channels-last, of strides [20, 1, 5, 1]).
+    /// The strides have this dim_order again: a dimension of size 1 before a smaller one that is further outside has
+    /// the stride of the next one that is further inside (sizes [1, 1, 4, 5] of dim_order [0, 2, 1, 3] are
+    /// channels-last, of strides [20, 1, 5, 1]).
     pub fn strides(&self) -> Vec<i64> {
         let mut strides = vec![0; self.rank()];
         let (mut next, mut inner): (i64, i64) = (1, 1);
@@ -55,8 +57,8 @@ pub(super) fn contiguous_order(rank: usize) -> Vec<u8> {
     (0..rank).map(|dim| u8::try_from(dim).unwrap_or(u8::MAX)).collect()
 }
 
-/// Returns the dim_order of strides: the dimensions sorted by descending stride; those of equal strides keep their order, as the
-/// exporter has it.
+/// Returns the dim_order of strides: the dimensions sorted by descending stride; those of equal strides keep their
+/// order, as the exporter has it.
 pub(super) fn dim_order(strides: &[i64]) -> Vec<u8> {
     let mut order = contiguous_order(strides.len());
     order.sort_by_key(|dim| std::cmp::Reverse(strides.get(usize::from(*dim))));
@@ -87,8 +89,8 @@ pub(super) fn size_list(sizes: &[Dim]) -> String {
     format!("{sizes:?}")
 }
 
-/// Returns a dimension that counts from the end if it is negative, as an index; a tensor of rank 0 has a dimension 0. `None` if it is
-/// out of range.
+/// Returns a dimension that counts from the end if it is negative, as an index; a tensor of rank 0 has a dimension 0.
+/// `None` if it is out of range.
 pub(super) fn wrap_dim(dim: i64, rank: usize) -> Option<usize> {
     let count = i64::try_from(rank.max(1)).ok()?;
     let dim = if dim < 0 { dim.checked_add(count)? } else { dim };

@@ -1,4 +1,5 @@
-//! Calls and results in the compact form of unit tests: `float32 2 <=3 5 5 @0231` is a tensor with an upper bound and a dim_order.
+//! Calls and results in the compact form of unit tests: `float32 2 <=3 5 5 @0231` is a tensor with an upper bound and a
+//! dim_order.
 
 use std::borrow::Cow;
 
