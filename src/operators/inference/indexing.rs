@@ -103,7 +103,8 @@ pub(super) fn gather(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(tensor.scalar_type, index.sizes.clone()))
 }
 
-/// Checks that the sizes of the positions at argument 2 are at most those of the argument `at`, except in the dimension `free`.
+/// Checks that the sizes of the positions at argument 2 are at most those of the argument `at`, except in the
+/// dimension `free`.
 fn check_within(
     call: &Call<'_>,
     index: &TensorMeta,

@@ -2,7 +2,7 @@
 
 use super::layout::{MemoryFormat, strided, view_strides};
 use super::operands::agree;
-use super::promotion::promote;
+use super::promotion::type_of_tensors;
 use super::shape::{Inferred, Result, checked_dim, dim_argument, dim_of_int, element_count, one, sizes_text};
 use super::{Call, Dim, InferenceError, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
@@ -178,17 +178,17 @@ fn plus(a: Dim, b: Dim) -> Dim {
 
 /// Returns the element type to which all tensors are promoted.
 fn common_type(call: &Call<'_>, tensors: &[&TensorMeta]) -> Result<ScalarType> {
-    let mut common = tensors.first().map_or(ScalarType::FLOAT, |tensor| tensor.scalar_type);
-    for tensor in tensors {
-        common = match promote(common, tensor.scalar_type) {
-            Some(common) => common,
-            None => {
-                let expected = format!("element types that are promoted with {common}");
-                return call.invalid(0, super::operands::type_text(tensor), expected);
-            }
-        };
+    let Some((first, rest)) = tensors.split_first() else { return Ok(ScalarType::FLOAT) };
+    let Some(other) = rest.iter().find(|tensor| tensor.scalar_type != first.scalar_type) else {
+        return Ok(first.scalar_type);
+    };
+    match type_of_tensors(tensors) {
+        Some(scalar_type) => Ok(scalar_type),
+        None => {
+            let expected = format!("element types that are promoted with {}", first.scalar_type);
+            call.invalid(0, super::operands::type_text(other), expected)
+        }
     }
-    Ok(common)
 }
 
 /// Returns the format of all tensors; contiguous if they differ.

@@ -1,4 +1,5 @@
-//! Compares the rules with what torch infers: the cases of `tests/inference/cases.txt`, which `tools/inference.py` writes and describes.
+//! Compares the rules with what torch infers: the cases of `tests/inference/cases.txt`, which `tools/inference.py`
+//! writes and describes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -50,16 +50,16 @@ pub(super) fn linear(call: &Call<'_>) -> Inferred {
     if agree(*features, inner[0]).is_none() {
         return mismatch(call, 1, weight, &format!("a last size of {}", features.size), 0, input);
     }
-    if let (Some(bias), [out]) = (call.optional_tensor(2)?, out)
-        && let Some(last) = bias.sizes.last()
-        // A result of size 1 broadcasts with a bias of any size in some orders of memory of the input.
-        && *out != Dim::fixed(1)
-        && *last != Dim::fixed(1)
-        && agree(*last, *out).is_none()
-    {
-        return mismatch(call, 2, bias, &format!("a last size of 1 or {}", out.size), 1, weight);
-    }
     sizes.extend(out);
+    if let Some(bias) = call.optional_tensor(2)? {
+        sizes = match broadcast_sizes(&sizes, &bias.sizes) {
+            Some(sizes) => sizes,
+            None => {
+                let expected = format!("sizes that broadcast with {}", size_list(&sizes));
+                return call.invalid(2, sizes_text(&bias.sizes), expected);
+            }
+        };
+    }
     let operands: &[usize] = if call.is_none(2) { &[0] } else { &[0, 1, 2] };
     one(TensorMeta::contiguous(result_type(call, operands)?, sizes))
 }
@@ -179,7 +179,7 @@ mod tests {
             (
                 "aten::linear.out",
                 vec![t("float32 2 4"), t("float32 5 4"), t("float32 3")],
-                "argument 2: sizes [3]; expected a last size of 1 or 5 for sizes [5, 4] of `weight`",
+                "argument 2: sizes [3]; expected sizes that broadcast with [2, 5]",
             ),
             (
                 "aten::_cdist_forward.out",

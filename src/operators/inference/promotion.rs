@@ -87,7 +87,7 @@ pub(super) fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
 ///
 /// The types that are not in [`LEVELS`] are above those that are, as torch's inference has it; its kernels promote them
 /// with themselves only.
-pub(super) fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
+fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
     let level = |t| LEVELS.iter().position(|types| types.contains(&t));
     match (level(a), level(b)) {
         _ if a == b => Some(a),
@@ -158,6 +158,11 @@ fn promoted(operands: &[Operand<'_>]) -> Option<ScalarType> {
         Category::Integer => ScalarType::LONG,
         Category::Floating | Category::Complex => ScalarType::FLOAT,
     })
+}
+
+/// Returns the type to which tensors are promoted; `None` if they are not.
+pub(super) fn type_of_tensors(tensors: &[&TensorMeta]) -> Option<ScalarType> {
+    promoted(&tensors.iter().map(|tensor| Operand::Tensor(tensor)).collect::<Vec<_>>())
 }
 
 /// Returns the type to which arguments, tensors and numbers, are promoted; those that are None do not count.

@@ -25,10 +25,12 @@ impl TensorMeta {
         self.sizes.len()
     }
 
-    /// Returns the strides in elements that sizes and dim_order determine; a dimension of size 0 counts as 1, as in torch.
+    /// Returns the strides in elements that sizes and dim_order determine; a dimension of size 0 counts as 1, as in
+    /// torch.
     ///
-    /// The strides have this dim_order again: a dimension of size 1 before a smaller one that is further outside has the stride of the
-    /// next one that is further inside (sizes [1, 1, 4, 5] of dim_order [0, 2, 1, 3] are channels-last, of strides [20, 1, 5, 1]).
+    /// The strides have this dim_order again: a dimension of size 1 before a smaller one that is further outside has
+    /// the stride of the next one that is further inside (sizes [1, 1, 4, 5] of dim_order [0, 2, 1, 3] are
+    /// channels-last, of strides [20, 1, 5, 1]).
     pub fn strides(&self) -> Vec<i64> {
         let mut strides = vec![0; self.rank()];
         let (mut next, mut inner): (i64, i64) = (1, 1);

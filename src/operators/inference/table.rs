@@ -12,3 +12,19 @@ pub fn rule(name: &str) -> Option<Rule> {
     };
     find(A).or_else(|| find(B))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operator_has_one_rule() {
+        for rules in [A, B] {
+            assert!(rules.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        }
+        for name in crate::operators::names() {
+            assert!(rule(name).is_some(), "{name}");
+        }
+        assert_eq!(A.len() + B.len(), crate::operators::names().count());
+    }
+}
