@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn as_few_items_as_possible_are_out_of_order() {
         let increasing = |items: &[usize]| longest_increasing(items).into_iter().collect::<Vec<_>>();
-        assert_eq!(increasing(&[]), []);
+        assert!(increasing(&[]).is_empty());
         assert_eq!(increasing(&[0, 1, 2]), [0, 1, 2]);
         assert_eq!(increasing(&[4, 0, 1, 3, 2]).len(), 3);
         assert_eq!(increasing(&[2, 1, 0]).len(), 1);

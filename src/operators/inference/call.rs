@@ -1,8 +1,11 @@
 //! The arguments of a call, by position and type: what rules read. No rules.
 
-use super::{Argument, InferenceError, IntMeta, InvalidArgument, TensorMeta};
+use super::types::{Argument, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 use crate::operators::{Base, Signature};
+
+/// The rule of an operator: its results, one for each out in the order of the schema, or the returned one.
+pub type Rule = fn(&Call<'_>) -> Result<Vec<ResultMeta>>;
 
 /// A call of an operator: its signature and arguments.
 #[derive(Debug, Clone, Copy)]
