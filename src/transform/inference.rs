@@ -71,7 +71,7 @@ impl Inference {
     pub fn new(plan: &ExecutionPlan, operators: &[Option<InferredOperator>]) -> Inference {
         let count = plan.values().len();
         let mut inference = Inference { known: vec![Knowledge::Stated; count], writes: vec![0; count] };
-        for instruction in plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()) {
+        for instruction in plan.instructions() {
             let args = instruction.args();
             let called = instruction.operator().and_then(|index| find(operators, index));
             let written = match (instruction, called) {

@@ -13,7 +13,7 @@ use crate::ir::data;
 use crate::ir::document::{Action, At, Declaration, Declared, Literal, MemoryPlacement, ParsedTensor, Word};
 use crate::operators::inference::{Dim, InferenceError, InvalidArgument, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{Chain, EValue, ExecutionPlan, Instruction, contiguous, dim_order};
+use crate::program::{EValue, ExecutionPlan, Instruction, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -32,8 +32,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let mut values = plan.values.take().unwrap_or_default();
         let mut pass = InferencePass { inference, failed: HashSet::new() };
         let actions: Vec<&'d Action<'a>> = self.actions().collect();
-        let instructions = plan.chains.iter().flatten().flat_map(|chain: &Chain| chain.instructions.iter().flatten());
-        for (action, instruction) in actions.into_iter().zip(instructions) {
+        for (action, instruction) in actions.into_iter().zip(plan.instructions()) {
             self.finish_views(&mut pass, &mut values, instruction.args());
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
