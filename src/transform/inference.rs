@@ -62,7 +62,7 @@ pub fn operators(plan: &ExecutionPlan) -> Vec<Option<InferredOperator>> {
 #[derive(Debug)]
 pub struct Inference {
     known: Vec<Knowledge>,
-    /// Numbers of the instructions that write each value, up to 2.
+    /// Number of writes of each value, by instructions and the caller.
     writes: Vec<u8>,
 }
 
@@ -87,6 +87,12 @@ impl Inference {
                 if let Some(writes) = inference.writes.get_mut(index) {
                     *writes = writes.saturating_add(1);
                 }
+            }
+        }
+        // The caller sets inputs.
+        for input in plan.inputs.iter().flatten().filter_map(|input| usize::try_from(*input).ok()) {
+            if let Some(writes) = inference.writes.get_mut(input) {
+                *writes = writes.saturating_add(1);
             }
         }
         for (index, value) in plan.values().iter().enumerate() {
