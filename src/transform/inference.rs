@@ -324,6 +324,9 @@ pub enum Mismatch {
 /// or sizes to which a tensor of this dynamism is not resized. Larger upper bounds are possible.
 pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
+    if *tensor == Tensor::missing() {
+        return None;
+    }
     if !out_type::accepts(operator, inferred.scalar_type, tensor.scalar_type) {
         return Some(Mismatch::ScalarType);
     }

@@ -12,7 +12,7 @@ use super::origins::MethodOrigins;
 use crate::diagnostics::clipped;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
-use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, Method, Word};
+use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{self, Base, Role, Signature};
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
@@ -430,7 +430,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// Checks that the outs are distinct values of the kind that the operator writes.
     pub(super) fn check_outs(&mut self, outs: &[Word<'a>], expected_base: Option<Base>) {
-        for (position, out) in outs.iter().enumerate() {
+        for (position, out) in outs.iter().enumerate().filter(|(_, out)| out.value != MISSING_OUT) {
             if outs[..position].iter().any(|other| other.value == out.value) {
                 self.error(out.id, format!("duplicate out `{}`", out.value), "each out must be a different value");
             }

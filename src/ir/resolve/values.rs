@@ -72,7 +72,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     pub(super) fn declared_value(&mut self, declaration: usize) -> EValue {
-        let value: &'d Declaration<'a> = &self.values[declaration];
+        let value: &'d Declaration<'a> = self.values[declaration];
         match &value.value {
             Declared::Tensor(tensor) => EValue::Tensor(self.tensor(declaration, value, tensor)),
             Declared::Other(literal) => match &literal.value {
@@ -232,7 +232,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Warns of an explicit offset that is not a multiple of the element size.
     pub(super) fn check_offset(&mut self, value: &Declaration<'a>, scalar_type: ScalarType, offset: u64) {
         let element = scalar_type.info().map_or(1, |info| info.size);
-        if offset % element != 0 {
+        if !offset.is_multiple_of(element) {
             let (at, name) = (value.name.id, &value.name.value);
             let message = format!("offset {offset} of `{name}` is not a multiple of its element size, {element}");
             self.diagnostics
@@ -254,7 +254,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return;
         }
         let base = self.base_of(declaration);
-        let value: &'d Declaration<'a> = &self.values[base];
+        let value: &'d Declaration<'a> = self.values[base];
         let expected = "expected a tensor with memory or data of its own";
         let Declared::Tensor(of) = &value.value else {
             return self.error(view_of.id, format!("`{}` is not a tensor", value.name.value), expected);
