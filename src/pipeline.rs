@@ -63,9 +63,10 @@ pub struct Options {
     pub max_size: Option<u64>,
     /// Splits the `.ptd` without a tag into several files.
     pub shards: Option<Shards>,
-    /// Remove what has no effect: calls of known operators whose results nothing uses; values, operators and delegates that nothing refers
-    /// to, with their data. The others are renumbered, also where the indices that the source requests leave gaps. `named_data` and state
-    /// with a name stay. Without this option, unused values are reported as warnings.
+    /// Remove what has no effect: calls of known operators whose results nothing uses; values, operators and delegates
+    /// that nothing refers to, with their data. The others are renumbered, also where the indices that the source
+    /// requests leave gaps. `named_data` and state with a name stay. Without this option, unused values are reported as
+    /// warnings.
     pub prune: bool,
 }
 
@@ -215,8 +216,8 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
 /// Resolves names, numbers values in the order of the exporter, opens data files.
 ///
 /// # Errors
-/// All unknown names and invalid values; data files that cannot be opened. Requested indices of values that leave gaps are errors of
-/// [`plan`], unless [`Options::prune`] is set.
+/// All unknown names and invalid values; data files that cannot be opened. Requested indices of values that leave gaps
+/// are errors of [`plan`], unless [`Options::prune`] is set.
 pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
     let Document { source, files, document, mut messages } = document;
     let resolved = ir::resolve::resolve(&document, files);
@@ -345,8 +346,8 @@ impl Resolved<'_> {
 /// needs them.
 ///
 /// # Errors
-/// Gaps between the requested indices of values; data that exceed [`Options::max_size`], that cannot be read or are missing in the files of
-/// [`Options::with`]; contradictory memory plans; offsets that do not fit their fields.
+/// Gaps between the requested indices of values; data that exceed [`Options::max_size`], that cannot be read or are
+/// missing in the files of [`Options::with`]; contradictory memory plans; offsets that do not fit their fields.
 pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned<'s>, Error> {
     options.layout.apply(&mut resolved.layout);
     resolved.layout.shards = options.shards.clone();
@@ -409,7 +410,7 @@ fn unused_warning(resolved: &Resolved<'_>, method: usize, unused: &[usize]) -> O
     let noun = if named.len() == 1 { "value" } else { "values" };
     let method = resolved.program.plans().get(method)?.name.as_deref().map_or("".into(), diagnostics::clipped);
     let warning = NodeDiagnostic::warning(first, format!("unused {noun} in method `{method}`: {names}"));
-    Some(warning.label("unused").help("`--prune` drops them, and the instructions that only write them"))
+    Some(warning.label("unused").help("`--prune` removes unused values, and the instructions that only write them"))
 }
 
 /// Moves data into or out of `.ptd` files. Returns for each blob the first one with the same bytes.

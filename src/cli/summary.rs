@@ -39,15 +39,14 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
             (pruned.removed_operators, "operator"),
             (pruned.removed_delegates, "delegate"),
         ];
-        let removed: Vec<String> =
-            removed.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(*count, noun)).collect();
+        let removed = removed.iter().filter(|(count, _)| *count > 0);
+        let mut removed: Vec<String> = removed.map(|(count, noun)| counted(*count, noun)).collect();
+        if !names.is_empty() {
+            removed.push(format!("among them {}", first_names(names.iter().map(String::as_str))));
+        }
         if !removed.is_empty() {
             let name = escaped(plan.name.as_deref().unwrap_or("(no name)"));
-            let _ = write!(out, "  {name}: removed {}", removed.join(", "));
-            if !names.is_empty() {
-                let _ = write!(out, " ({})", first_names(names.iter().map(String::as_str)));
-            }
-            out.push('\n');
+            let _ = writeln!(out, "  {name}: removed {}", removed.join(", "));
         }
     }
     if assembly.plan.shared_bytes > 0 {

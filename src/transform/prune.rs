@@ -1,10 +1,10 @@
-//! Parts of methods without effect: instructions whose results nothing uses, values, operators and delegates that nothing refers to.
-//! [`prune`] removes them (`--prune`), [`unused_values`] lists those that are worth a warning.
+//! Parts of methods without effect: instructions whose results nothing uses, values, operators and delegates that
+//! nothing refers to. [`prune`] removes them (`--prune`), [`unused_values`] lists those that are worth a warning.
 //!
-//! An instruction has an effect unless it calls a known operator that only writes results, none of them an input, state or a constant. Parts
-//! stay if they are reachable from the inputs, the outputs and the instructions with an effect: an instruction needs its arguments, a value
-//! that is read needs the instructions that write it, a list its items, and a view its base. Data that nothing refers to are removed, too;
-//! `named_data` stay, because delegates find them by key.
+//! An instruction has an effect unless it calls a known operator that only writes results, none of them an input, state
+//! or a constant. Parts stay if they are reachable from the inputs, the outputs and the instructions with an effect: an
+//! instruction needs its arguments, a value that is read needs the instructions that write it, a list its items, and a
+//! view its base. Data that nothing refers to are removed, too; `named_data` stay, because delegates find them by key.
 
 mod graph;
 mod placed;
@@ -191,8 +191,8 @@ impl Marker<'_> {
     }
 }
 
-/// Returns, for each method, the values in ascending order that are worth a warning: nothing refers to them, or only instructions without
-/// effect write them. Constants and state are left out: exporters leave some unused.
+/// Returns, for each method, the values in ascending order that are worth a warning: nothing refers to them, or only
+/// instructions without effect write them. Constants and state are left out: exporters leave some unused.
 pub fn unused_values(program: &Program) -> Vec<Vec<usize>> {
     let of = |(plan, uses): (&ExecutionPlan, MethodUses)| {
         if uses.are_complete() {
@@ -241,8 +241,8 @@ pub struct PrunedMethod {
     pub removed_delegates: usize,
 }
 
-/// Removes the parts without effect and the data that nothing refers to, and renumbers the others. Returns one entry for each method. The
-/// result of pruning a pruned program is that program.
+/// Removes the parts without effect and the data that nothing refers to, and renumbers the others. Returns one entry
+/// for each method. The result of pruning a pruned program is that program.
 pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
     let start = |plan: &ExecutionPlan| PrunedMethod {
         values: (0..plan.values().len()).collect(),
@@ -326,8 +326,8 @@ impl Renumbering {
         Renumbering { before }
     }
 
-    /// Returns the new index of an element, or of the next one that stays. An index beyond the list keeps its distance from the end, and a
-    /// negative one its value: both stay invalid.
+    /// Returns the new index of an element, or of the next one that stays. An index beyond the list keeps its distance
+    /// from the end, and a negative one its value: both stay invalid.
     fn of(&self, index: i64) -> i64 {
         let end = self.before.len() as i64 - 1;
         match usize::try_from(index).ok().map(|index| self.before.get(index)) {
@@ -342,8 +342,8 @@ impl Renumbering {
     }
 }
 
-/// Replaces the indices of values in a method: those of inputs, outputs, arguments, operands, items of lists and bases of views. `map`
-/// returns the new index, at most the former one.
+/// Replaces the indices of values in a method: those of inputs, outputs, arguments, operands, items of lists and bases
+/// of views. `map` returns the new index, at most the former one.
 pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
     let apply = |value: &mut i32| *value = map((*value).into()) as i32;
     for list in [&mut plan.inputs, &mut plan.outputs] {

@@ -33,8 +33,8 @@ pub struct MethodGraph<'p> {
     groups: Vec<usize>,
     /// The values of each group of several, by the first one.
     members: HashMap<usize, Vec<usize>>,
-    /// By first value of a group: number of steps up to the first one that writes it; 0 for inputs, `usize::MAX` for one that
-    /// no step writes or that has content before.
+    /// By first value of a group: number of steps up to the first one that writes it; 0 for inputs, `usize::MAX` for
+    /// one that no step writes or that has content before.
     written_after: Vec<usize>,
 }
 
@@ -224,7 +224,8 @@ impl<'p> MethodGraph<'p> {
         members.into_iter().flatten().copied().chain(alone)
     }
 
-    /// Returns `true` if a step that reads a value may find content that was written to the same bytes under another name.
+    /// Returns `true` if a step that reads a value may find content that was written to the same bytes under another
+    /// name.
     pub fn is_borrowed(&self, value: usize, step: usize) -> bool {
         self.written_after[self.groups[value]] > step
     }

@@ -1,4 +1,5 @@
-//! Tensors at explicit locations of planned memory, by the bytes they share. The planner gives others memory of their own while they are used.
+//! Tensors at explicit locations of planned memory, by the bytes they share. The planner gives others memory of their
+//! own while they are used.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +39,8 @@ pub struct PlacedTensors {
 struct Pool {
     /// Start, method and value.
     tensors: Vec<(u64, usize, usize)>,
-    /// Ends of the tensors as the leaves of a tree of maxima, 0 for one that was taken; node `n` has the children `2n` and `2n + 1`.
+    /// Ends of the tensors as the leaves of a tree of maxima, 0 for one that was taken; node `n` has the children `2n`
+    /// and `2n + 1`.
     ends: Vec<u64>,
 }
 
@@ -78,7 +80,8 @@ impl PlacedTensors {
 }
 
 impl Pool {
-    /// Takes the tensors below a node, of the leaves from `first` on, that are before the leaf `before` and end after `start`.
+    /// Takes the tensors below a node, of the leaves from `first` on, that are before the leaf `before` and end after
+    /// `start`.
     fn take(
         &mut self,
         node: usize,

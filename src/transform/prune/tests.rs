@@ -1,5 +1,5 @@
-//! What is removed and what stays, by rule; random programs: pruning twice is pruning once, and the outputs are the same with and
-//! without.
+//! What is removed and what stays, by rule; random programs: pruning twice is pruning once, and the outputs are the
+//! same with and without.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -49,7 +49,8 @@ fn unused_results_and_what_only_they_use_are_removed() {
     let chain = "{kernel: aten::exp.out, args: [x], out: a}, {kernel: aten::add.out, args: [a, w, 2], out: b}";
     assert_pruned(
         &format!(
-            "values: {{w: {{tensor: float32, sizes: [4], data: [1, 2, 3, 4]}}, x: f32[4], a: f32[4], b: f32[4], y: f32[4], n: 3}},
+            "values: {{w: {{tensor: float32, sizes: [4], data: [1, 2, 3, 4]}}, x: f32[4], a: f32[4], b: f32[4],
+            y: f32[4], n: 3}},
             inputs: [x], outputs: [y], instructions: [{chain}, {USED}]"
         ),
         &format!("values: {{x: f32[4], y: f32[4]}}, inputs: [x], outputs: [y], instructions: [{USED}]"),
@@ -61,9 +62,12 @@ fn destinations_and_labels_are_adjusted() {
     let method = |dead: &str| {
         format!(
             "values: {{x: f32[4], y: f32[4], c: true}}, inputs: [x], outputs: [y],
-            instructions: [{USED}, {dead}{{jump_false: {{cond: c, to: end}}}}, {dead}{{kernel: aten::exp.out, args: [x], out: y}},
-            {{move: {{from: true, to: c}}}}, {{jump_false: {{cond: c, to: last}}}}, {{kernel: aten::abs.out, args: [x], out: y}},
-            {dead}{{label: end, kernel: aten::neg.out, args: [x], out: y}}, {{label: last, kernel: aten::sin.out, args: [x], out: y}}]"
+            instructions: [{USED}, {dead}{{jump_false: {{cond: c, to: end}}}},
+            {dead}{{kernel: aten::exp.out, args: [x], out: y}},
+            {{move: {{from: true, to: c}}}}, {{jump_false: {{cond: c, to: last}}}},
+            {{kernel: aten::abs.out, args: [x], out: y}},
+            {dead}{{label: end, kernel: aten::neg.out, args: [x], out: y}},
+            {{label: last, kernel: aten::sin.out, args: [x], out: y}}]"
         )
     };
     let dead = |name: &str| format!("{{kernel: aten::cos.out, args: [x], out: {name}}}, ");
@@ -80,7 +84,8 @@ fn destinations_and_labels_are_adjusted() {
     // A removed destination: the next instruction that stays, or the end.
     let jump = |tail: &str| {
         format!(
-            "values: {{x: f32[4], y: f32[4]}}, inputs: [x], outputs: [y], instructions: [{USED}, {{jump_false: {{cond: true, to: 3}}}}, {tail}]"
+            "values: {{x: f32[4], y: f32[4]}}, inputs: [x], outputs: [y],
+            instructions: [{USED}, {{jump_false: {{cond: true, to: 3}}}}, {tail}]"
         )
     };
     let last = "{kernel: aten::exp.out, args: [x], out: y}";
@@ -140,7 +145,8 @@ fn tables_and_data_are_pruned() {
     let delegate = |name: &str| format!("{name}: {{backend: B, data: {{text: {name}}}}}");
     let method = |delegates: &str, operators: &str| {
         format!(
-            "values: {{x: f32[4], y: f32[4]}}, inputs: [x], outputs: [y], delegates: {{{delegates}}}, operators: [{operators}],
+            "values: {{x: f32[4], y: f32[4]}}, inputs: [x], outputs: [y], delegates: {{{delegates}}},
+            operators: [{operators}],
             instructions: [{{delegate: d, args: [x, y]}}]"
         )
     };
@@ -157,7 +163,8 @@ fn gaps_are_closed() {
     let method = |a: &str, b: &str| {
         forward(&format!(
             "values: {{x: {{tensor: float32, sizes: [4]{a}}}, y: {{tensor: float32, sizes: [4]{b}}}}},
-            inputs: [x], outputs: [{{index: 9}}], instructions: [{{kernel: aten::add.out, args: [{{index: 5}}, x], out: y}}]"
+            inputs: [x], outputs: [{{index: 9}}],
+            instructions: [{{kernel: aten::add.out, args: [{{index: 5}}, x], out: y}}]"
         ))
     };
     let gaps = method(", index: 5", ", index: 9");
@@ -182,7 +189,8 @@ fn one_warning_lists_the_unused_values_of_a_method() {
     let yaml = forward(&format!(
         "values: {{w: {{tensor: float32, sizes: [1], data: [1]}}, x: f32[4], y: f32[4], n: 3, l: {{tensor_list: [x]}}}},
         inputs: [x], outputs: [y],
-        instructions: [{{kernel: aten::exp.out, args: [x], out: a}}, {{kernel: aten::exp.out, args: [a], out: b}}, {USED}]"
+        instructions: [{{kernel: aten::exp.out, args: [x], out: a}}, {{kernel: aten::exp.out, args: [a], out: b}},
+        {USED}]"
     ));
     let assembly = assembled(&yaml, false);
     let [warning] = &*assembly.warnings.diagnostics else { panic!("{}", assembly.warnings) };
@@ -201,7 +209,8 @@ fn hash(of: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Executes a method symbolically, twice; returns the content of its outputs. The storage offset of a tensor is its tag.
+/// Executes a method symbolically, twice; returns the content of its outputs. The storage offset of a tensor is its
+/// tag.
 fn execute(plan: &ExecutionPlan) -> Vec<u64> {
     let values = plan.values();
     let own = |tensor: &Tensor, memory: Memory, count: u64| -> Vec<Cell> {
@@ -302,7 +311,8 @@ const OPERATORS: [(&str, &str); 6] = [
     ("my::both", "out"),
 ];
 
-/// Numbers of tensors, and of lists after them, of a random program; the last value is an Int. Nothing writes the last tensor.
+/// Numbers of tensors, and of lists after them, of a random program; the last value is an Int. Nothing writes the last
+/// tensor.
 const TENSORS: i32 = 10;
 const LISTS: i32 = 3;
 
