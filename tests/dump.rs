@@ -43,6 +43,19 @@ fn printed_yaml_is_short() {
     }
 }
 
+/// The exporter leaves constants unused, but no other values.
+#[test]
+fn dumps_of_exported_files_assemble_without_warnings_of_unused_values() {
+    let files = files_below(&root().join("tests/golden/upstream/bytes"), &["pte"]);
+    assert!(!files.is_empty());
+    for path in files {
+        let printed = print(&path, false, LargeData::Refer).unwrap();
+        let source = Source::yaml("dump", &printed.text, "");
+        let assembly = assemble(&source, &AssembleOptions::default()).unwrap();
+        assert!(!assembly.warnings.to_string().contains("unused"), "{}: {}", path.display(), assembly.warnings);
+    }
+}
+
 /// `dump` does not assemble long sources for comparison by default; this test does.
 #[test]
 fn long_sources_round_trip() {

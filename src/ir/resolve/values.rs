@@ -51,19 +51,24 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let count = slots.len();
         let mut values = Vec::with_capacity(count);
         self.origins.values.reserve(count);
-        for (expected, (number, slot)) in slots.into_iter().enumerate() {
+        let has_gap = slots.iter().zip(0..).any(|((number, _), expected)| *number != expected);
+        if has_gap {
+            self.numbers = slots.iter().map(|(number, _)| *number).collect();
+        }
+        for (number, slot) in slots {
             let (value, at, declaration) = match slot {
                 NumberedValue::Anonymous(value, at) => (value, at, None),
                 NumberedValue::Declared(declaration) => {
                     (self.declared_value(declaration), self.values[declaration].name.id, Some(declaration))
                 }
             };
-            if number as usize != expected
-                && let Some(index) = declaration.and_then(|d| self.values[d].index.as_ref())
+            if let Some(index) = declaration.and_then(|d| self.values[d].index.as_ref())
                 && number as usize >= count
             {
                 let message = format!("value index {number} leaves a gap: the method has {}", counted(count, "value"));
-                self.error(index.id, message, format!("expected an index below {count}"));
+                let gap = NodeDiagnostic::error(index.id, message).label(format!("expected an index below {count}"));
+                self.gaps
+                    .push(gap.help("remove `index` from the values of the method, or renumber them with `--prune`"));
             }
             self.origins.values.push((at, declaration.map(|d| self.values[d].name.value.clone())));
             values.push(value);
