@@ -192,6 +192,7 @@ fn tensor_text(tensor: &TensorMeta) -> String {
 fn result_text(result: &ResultMeta) -> String {
     match result {
         ResultMeta::Tensor(tensor) => tensor_text(tensor),
+        ResultMeta::Unwritten(tensor) => format!("unwritten {}", tensor_text(tensor)),
         ResultMeta::Tensors(items) => {
             format!("<{}>", items.iter().map(tensor_text).collect::<Vec<_>>().join(";"))
         }
@@ -215,7 +216,7 @@ fn got_text(got: &Result<Vec<ResultMeta>, InferenceError>) -> String {
 
 fn equal(expected: &Expected, got: &ResultMeta) -> bool {
     match (expected, got) {
-        (Expected::Omitted, ResultMeta::Tensor(_)) => true,
+        (Expected::Omitted, ResultMeta::Unwritten(_)) => true,
         (Expected::Result(expected), got) => expected == got,
         (Expected::Omitted, _) => false,
     }
@@ -226,6 +227,7 @@ fn is_open(result: &ResultMeta) -> bool {
     match result {
         ResultMeta::Tensor(tensor) => tensor.sizes.iter().any(|dim| dim.dynamic),
         ResultMeta::Tensors(items) => items.iter().any(|tensor| tensor.sizes.iter().any(|dim| dim.dynamic)),
+        ResultMeta::Unwritten(_) => false,
         ResultMeta::Int(int) => !matches!(int, IntMeta::Exact(_)),
         ResultMeta::Scalar => true,
     }
@@ -391,7 +393,7 @@ fn tensors(results: &[ResultMeta]) -> Vec<&TensorMeta> {
     let mut found = Vec::new();
     for result in results {
         match result {
-            ResultMeta::Tensor(tensor) => found.push(tensor),
+            ResultMeta::Tensor(tensor) | ResultMeta::Unwritten(tensor) => found.push(tensor),
             ResultMeta::Tensors(items) => found.extend(items),
             ResultMeta::Int(_) | ResultMeta::Scalar => {}
         }
