@@ -60,6 +60,7 @@ fn text(meta: &TensorMeta) -> String {
 pub(super) fn results(name: &str, args: &[Argument<'_>]) -> String {
     let result = |result: &ResultMeta| match result {
         ResultMeta::Tensor(tensor) => text(tensor),
+        ResultMeta::Unwritten(tensor) => format!("unwritten {}", text(tensor)),
         ResultMeta::Tensors(tensors) => tensors.iter().map(text).collect::<Vec<_>>().join(", "),
         ResultMeta::Int(int) => format!("{int:?}"),
         ResultMeta::Scalar => "a number".to_owned(),
