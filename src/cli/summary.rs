@@ -39,7 +39,7 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
 }
 
 fn instructions(plan: &ExecutionPlan) -> usize {
-    plan.chains.iter().flatten().map(|chain| chain.instructions.as_ref().map_or(0, Vec::len)).sum()
+    plan.instructions().count()
 }
 
 fn bytes(count: u64) -> String {

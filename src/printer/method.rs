@@ -82,7 +82,7 @@ impl<'p> MethodPrinter<'p> {
         let signatures = operators.iter().map(|name| operators::find(name)).collect();
         let mut printer = MethodPrinter {
             plan,
-            sequence: plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()).collect(),
+            sequence: plan.instructions().collect(),
             program,
             hints,
             delegates_inline,
@@ -126,7 +126,7 @@ impl<'p> MethodPrinter<'p> {
 
     fn instructions(&self) -> impl Iterator<Item = &'p Instruction> + use<'p> {
         let plan = self.plan;
-        plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten())
+        plan.instructions()
     }
 
     fn value(&self, index: i32) -> Option<&'p EValue> {

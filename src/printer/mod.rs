@@ -196,10 +196,7 @@ fn print_with_tests(
             Err(error) if hints.iter().all(|hint| hint.everything) => {
                 return finish(text, Some(format!("YAML cannot express the program: {error}")));
             }
-            Err(error) => {
-                if std::env::var_os("PTE_DEBUG").is_some() {
-                    eprintln!("DEBUG {error}\n");
-                }
+            Err(_) => {
                 // The YAML has an error although the runtime may accept the file: state everything.
                 hints.iter_mut().for_each(|hint| hint.everything = true);
                 text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
@@ -336,18 +333,7 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &Exe
             () if assembled.operators != original.operators && !hint.operators => hint.operators = true,
             () => match numbering::pins(assembled, original, &hint.numbers) {
                 Some(pins) if pins != hint.numbers => hint.numbers = pins,
-                Some(_) | None => {
-                    if std::env::var_os("PTE_DEBUG").is_some() {
-                        eprintln!("DEBUG pins {:?}", hint.numbers);
-                        for (i, (a, b)) in assembled.values().iter().zip(original.values()).enumerate() {
-                            if !same_value(a, b, &assembly.program) {
-                                eprintln!("{i} {a:?}\n  {b:?}");
-                                break;
-                            }
-                        }
-                    }
-                    hint.everything = true
-                }
+                Some(_) | None => hint.everything = true,
             },
         }
     } else if assembled.operators != original.operators {

@@ -73,7 +73,7 @@ pub fn operators(plan: &ExecutionPlan) -> Vec<Option<Rc<InferredOperator>>> {
 #[derive(Debug)]
 pub struct Inference {
     known: Vec<Knowledge>,
-    /// Numbers of the instructions that write each value, up to 2.
+    /// Number of writes of each value, by instructions and the caller.
     writes: Vec<u8>,
 }
 
@@ -83,7 +83,7 @@ impl Inference {
     pub fn new<'o>(plan: &ExecutionPlan, operator: impl Fn(i32) -> Option<&'o InferredOperator>) -> Inference {
         let count = plan.values().len();
         let mut inference = Inference { known: vec![Knowledge::Stated; count], writes: vec![0; count] };
-        for instruction in plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()) {
+        for instruction in plan.instructions() {
             let args = instruction.args();
             let called = instruction.operator().and_then(&operator);
             let written = match (instruction, called) {
@@ -99,6 +99,12 @@ impl Inference {
                 if let Some(writes) = inference.writes.get_mut(index) {
                     *writes = writes.saturating_add(1);
                 }
+            }
+        }
+        // The caller sets inputs.
+        for input in plan.inputs.iter().flatten().filter_map(|input| usize::try_from(*input).ok()) {
+            if let Some(writes) = inference.writes.get_mut(input) {
+                *writes = writes.saturating_add(1);
             }
         }
         for (index, value) in plan.values().iter().enumerate() {
