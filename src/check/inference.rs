@@ -1,7 +1,7 @@
 //! Arguments and results of kernel calls, against what [`crate::operators::inference`] infers (`O-14`, `O-15`).
 //!
-//! Sizes and element types are those that the tensors state; those that only execution determines are not compared. The work is linear in
-//! the file.
+//! Sizes and element types are those that the tensors state; those that only execution determines are not compared, nor are calls of
+//! kernels that are not part of the default runtime. The work is linear in the file.
 
 use std::rc::Rc;
 
@@ -82,9 +82,13 @@ impl<'m, 'p> CallInference<'m, 'p> {
             return self.forget(call.args);
         }
         let operator = &call.known.operator;
+        let is_measured = call.known.library.is_none();
         let results = match self.inference.call(values, operator, call.args) {
             Ok(results) => results,
             Err(InferenceError::Invalid(invalid)) => {
+                if !is_measured || call.known.kernel.ignored.contains(&invalid.argument) || self.is_empty(call) {
+                    return self.forget(call.args);
+                }
                 findings.add("O-14", || {
                     let name = operator.signature.args.get(invalid.argument).map_or("", |arg| &*arg.name);
                     let found = format!("{} for argument `{name}` of {}", clipped(&invalid.found), operator.name);
@@ -101,12 +105,23 @@ impl<'m, 'p> CallInference<'m, 'p> {
         if !self.spend(parts.sum()) {
             return self.forget(call.args);
         }
-        if operator.signature.result.is_none() || call.known.is_view {
+        if is_measured && (operator.signature.result.is_none() || call.known.is_view) {
             self.check_results(call, &results, findings, locate);
         }
         if !self.jumps {
             self.inference.record_results(values, operator, call.args, &results);
         }
+    }
+
+    /// Returns `true` if a tensor among the arguments has no elements: kernels that have nothing to compute do not compare sizes.
+    fn is_empty(&self, call: &KernelCall<'_, '_>) -> bool {
+        let values = self.method.values();
+        let is_empty = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.nbytes() == Some(0));
+        let ins = call.args.iter().take(call.known.operator.results(call.args.len()).start);
+        ins.filter_map(|arg| self.method.value(*arg)).any(|arg| {
+            let mut items = values[arg].as_tensors().iter().filter_map(|item| self.method.value(*item));
+            is_empty(arg) || items.any(is_empty)
+        })
     }
 
     /// Reports the results that cannot be written to the outs.

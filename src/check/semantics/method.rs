@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::data::BlobId;
+use crate::operators::inference::rule;
 use crate::operators::kernels::KernelConstraints;
 use crate::operators::kinds::{Kinds, narrower};
-use crate::operators::inference::rule;
 use crate::operators::{Base, OperatorSet, Role};
 use crate::program::OperandAccess;
 use crate::program::element::{Element, Part};
