@@ -11,7 +11,7 @@ use super::semantics::method::{InstructionRef, KnownOperator, MethodAnalysis, li
 use crate::diagnostics::{clipped, counted};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, ResultMeta, TensorMeta};
-use crate::program::{EValue, Instruction};
+use crate::program::{EValue, Instruction, Tensor};
 use crate::transform::inference::{self, Inference, Knowledge, Mismatch};
 
 /// Bound on the arguments that a message names.
@@ -82,11 +82,11 @@ impl<'m, 'p> CallInference<'m, 'p> {
             return self.forget(call.args);
         }
         let operator = &call.known.operator;
-        let is_measured = call.known.library.is_none();
+        let is_compared = call.known.library.is_none() && !self.is_empty(call);
         let results = match self.inference.call(values, operator, call.args) {
             Ok(results) => results,
             Err(InferenceError::Invalid(invalid)) => {
-                if !is_measured || call.known.kernel.ignored.contains(&invalid.argument) || self.is_empty(call) {
+                if !is_compared || call.known.kernel.ignored.contains(&invalid.argument) {
                     return self.forget(call.args);
                 }
                 findings.add("O-14", || {
@@ -105,7 +105,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         if !self.spend(parts.sum()) {
             return self.forget(call.args);
         }
-        if is_measured && (operator.signature.result.is_none() || call.known.is_view) {
+        if is_compared && (operator.signature.result.is_none() || call.known.is_view) {
             self.check_results(call, &results, findings, locate);
         }
         if !self.jumps {
@@ -133,49 +133,71 @@ impl<'m, 'p> CallInference<'m, 'p> {
         locate: &Locator<'_>,
     ) {
         let (values, operator) = (self.method.values(), &call.known.operator);
-        for (position, result) in operator.results(call.args.len()).zip(results) {
-            let Some(out) = self.method.value(call.args[position]) else { continue };
-            let mut report = |found: String, expected: String| {
-                findings.add("O-15", || {
-                    let expected = format!("{expected}, the result of {}{}", operator.name, self.arguments(call));
-                    (locate(&call.method.arg(call.step, position)), found, expected)
-                });
-            };
-            if let (ResultMeta::Tensors(parts), Some(outs)) = (result, list(&values[out]))
-                && parts.len() != outs.len()
-            {
-                let count = |count: usize| format!("a list of {}", counted(count as u64, "tensor"));
-                report(count(outs.len()), count(parts.len()));
-            }
-        }
-        for (value, meta) in inference::tensors(values, operator, call.args, results) {
-            let EValue::Tensor(tensor) = &values[value] else { continue };
-            if *self.inference.known(value) == Knowledge::Nothing {
-                continue;
-            }
-            let Some(mismatch) = inference::mismatch(tensor, meta, &operator.name) else { continue };
-            findings.add("O-15", || {
-                let position = operator.results(call.args.len()).find(|position| {
-                    let out = call.args[*position];
-                    let items = self.method.value(out).map_or(&[][..], |out| values[out].as_tensors());
-                    out == value as i32 || items.contains(&(value as i32))
-                });
-                let (found, expected) = match mismatch {
-                    Mismatch::ScalarType => {
-                        (format!("a tensor of {}", tensor.scalar_type), meta.scalar_type.to_string())
+        for (number, (position, result)) in operator.results(call.args.len()).zip(results).enumerate() {
+            let out = self.method.value(call.args[position]).filter(|_| self.is_written(call, number));
+            let Some(out) = out else { continue };
+            match result {
+                ResultMeta::Tensor(meta) => self.check_out(call, position, out, meta, findings, locate),
+                ResultMeta::Tensors(parts) => {
+                    let outs = values[out].as_tensors();
+                    if parts.len() != outs.len() {
+                        findings.add("O-15", || {
+                            let count = |count: usize| format!("a list of {}", counted(count as u64, "tensor"));
+                            let expected = format!("{}, {}", count(parts.len()), self.described(call));
+                            (locate(&call.method.arg(call.step, position)), count(outs.len()), expected)
+                        });
                     }
-                    Mismatch::Sizes => {
-                        (format!("sizes {:?}", tensor.sizes.as_deref().unwrap_or_default()), sizes_text(meta))
+                    for (out, meta) in outs.iter().zip(parts) {
+                        if let Some(out) = self.method.value(*out) {
+                            self.check_out(call, position, out, meta, findings, locate);
+                        }
                     }
-                };
-                let expected = format!("{expected}, the result of {}{}", operator.name, self.arguments(call));
-                (locate(&call.method.arg(call.step, position.unwrap_or_default())), found, expected)
-            });
+                }
+                ResultMeta::Int(_) | ResultMeta::Scalar => {}
+            }
         }
     }
 
-    /// Describes the tensors among the arguments of a call: ` of self float32 [2, 3] and other float32 [3]`.
-    fn arguments(&self, call: &KernelCall<'_, '_>) -> String {
+    /// Returns `false` if the call does not write an out.
+    fn is_written(&self, call: &KernelCall<'_, '_>, number: usize) -> bool {
+        let Some(position) = call.known.kernel.out_mask else { return true };
+        let mask = call.args.get(position).and_then(|mask| self.method.value(*mask));
+        match mask.map(|mask| &self.method.values()[mask]) {
+            Some(EValue::BoolList(Some(mask))) => mask.get(number).is_some_and(|is_written| *is_written),
+            Some(_) | None => false,
+        }
+    }
+
+    /// Reports an out that cannot hold its result.
+    fn check_out(
+        &self,
+        call: &KernelCall<'_, '_>,
+        position: usize,
+        out: usize,
+        meta: &TensorMeta,
+        findings: &mut Findings,
+        locate: &Locator<'_>,
+    ) {
+        let EValue::Tensor(tensor) = &self.method.values()[out] else { return };
+        let Some(mismatch) = inference::mismatch(tensor, meta, &call.known.operator.name) else { return };
+        let is_replaced = *self.inference.known(out) == Knowledge::Nothing;
+        if is_replaced || mismatch == Mismatch::Sizes && call.known.kernel.is_unsized && has_room(tensor, meta) {
+            return;
+        }
+        findings.add("O-15", || {
+            let (found, expected) = match mismatch {
+                Mismatch::ScalarType => (format!("a tensor of {}", tensor.scalar_type), meta.scalar_type.to_string()),
+                Mismatch::Sizes => {
+                    (format!("sizes {:?}", tensor.sizes.as_deref().unwrap_or_default()), sizes_text(meta))
+                }
+            };
+            let expected = format!("{expected}, {}", self.described(call));
+            (locate(&call.method.arg(call.step, position)), found, expected)
+        });
+    }
+
+    /// Describes a call: ``the result of aten::add.out of `self` float32 [2, 3] and `other` float32 [3]``.
+    fn described(&self, call: &KernelCall<'_, '_>) -> String {
         let ins = call.known.operator.signature.args.iter().zip(call.args);
         let ins = ins.take(call.known.operator.results(call.args.len()).start);
         let described: Vec<String> = ins
@@ -185,10 +207,11 @@ impl<'m, 'p> CallInference<'m, 'p> {
             })
             .take(MAX_NAMED)
             .collect();
+        let name = &call.known.operator.name;
         match &described[..] {
-            [] => String::new(),
-            [only] => format!(" of {only}"),
-            [first @ .., last] => format!(" of {} and {last}", first.join(", ")),
+            [] => format!("the result of {name}"),
+            [only] => format!("the result of {name} of {only}"),
+            [first @ .., last] => format!("the result of {name} of {} and {last}", first.join(", ")),
         }
     }
 
@@ -218,6 +241,13 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
 fn find<'m>(method: &'m MethodAnalysis<'_>, index: i32) -> Option<&'m Rc<KnownOperator>> {
     method.operators.get(usize::try_from(index).ok()?)?.as_ref()
+}
+
+/// Returns `true` if a tensor has at least as many elements as the result, or only execution determines their number.
+fn has_room(tensor: &Tensor, meta: &TensorMeta) -> bool {
+    let room = tensor.sizes.iter().flatten().fold(1i64, |count, size| count.saturating_mul((*size).into()));
+    let count = meta.sizes.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size));
+    room >= count || meta.sizes.iter().any(|dim| dim.dynamic)
 }
 
 fn sizes_text(meta: &TensorMeta) -> String {

@@ -66,6 +66,19 @@ const IGNORED: &[(&str, &[usize])] = &[
     ("aten::replication_pad3d.out", &[0]),
     ("dim_order_ops::_empty_dim_order.out", &[1]),
     ("quantized_decomposed::embedding_byte.dtype_out", &[2]),
+    ("quantized_decomposed::embedding_byte.out", &[2]),
+];
+
+/// Operators whose kernels write to their outs without comparing the sizes.
+const UNSIZED: &[&str] = &[
+    "aten::view_as_real_copy.out",
+    "quantized_decomposed::choose_qparams.Tensor_out",
+    "quantized_decomposed::embedding_2bit.dtype_out",
+    "quantized_decomposed::embedding_2bit.out",
+    "quantized_decomposed::embedding_4bit.dtype_out",
+    "quantized_decomposed::embedding_4bit.out",
+    "quantized_decomposed::embedding_byte.dtype_out",
+    "quantized_decomposed::embedding_byte.out",
 ];
 
 /// Parts of the names of operators of `aten` that copy elements without type promotion.
@@ -101,6 +114,9 @@ impl Quantization {
     }
 }
 
+/// Operators that write only some of their outs, and the argument that lists for each out whether it is written.
+const OUT_MASKS: &[(&str, usize)] = &[("aten::convolution_backward.out", 10)];
+
 /// Constraints of one operator.
 #[derive(Debug)]
 pub struct KernelConstraints {
@@ -122,6 +138,10 @@ pub struct KernelConstraints {
     pub copies_dim_order: bool,
     /// Positions of arguments that the kernel does not check as torch does.
     pub ignored: &'static [usize],
+    /// Position of the argument that lists for each out whether it is written.
+    pub out_mask: Option<usize>,
+    /// The outs have any sizes, with enough elements for the results: the kernel writes beyond smaller ones.
+    pub is_unsized: bool,
     /// Replaces the content of argument 0 without reading it.
     pub overwrites_self: bool,
 }
@@ -138,6 +158,8 @@ impl KernelConstraints {
             dimension: (name == "aten::sym_size.int").then_some(1),
             copies_dim_order: DIM_ORDER_COPIES.contains(&name),
             overwrites_self: ["aten::copy.out", "aten::copy_"].contains(&name),
+            out_mask: rows(OUT_MASKS, name).next(),
+            is_unsized: UNSIZED.contains(&name),
             ignored: rows(IGNORED, name).next().unwrap_or_default(),
             types: TYPES.iter().filter(|(other, ..)| *other == name).map(|(_, at, types)| (*at, *types)).collect(),
             promoted: rows(PROMOTING, name).next(),
