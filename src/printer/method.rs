@@ -287,7 +287,7 @@ impl<'p> MethodPrinter<'p> {
     /// Infers the properties of the results, as assembling does.
     fn infer(&mut self) {
         let operators = inference::operators(self.plan);
-        let mut inference = Inference::new(self.plan, &operators);
+        let mut inference = Inference::new(self.plan, |index| inference::find(&operators, index));
         let values = self.plan.values();
         for instruction in self.instructions() {
             match instruction {

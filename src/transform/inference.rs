@@ -4,6 +4,8 @@
 //! Changes no program: `ir` fills in undeclared results, `check` compares what a file declares, and the printer omits what follows.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use crate::operators::inference::{
     Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, out_type, rule,
@@ -53,9 +55,18 @@ impl InferredOperator {
 }
 
 /// Returns the operators of a method by index; `None` for unknown ones.
-pub fn operators(plan: &ExecutionPlan) -> Vec<Option<InferredOperator>> {
-    let find = |operator: &Operator| InferredOperator::find(&operator.full_name()?);
-    plan.operators.iter().flatten().map(find).collect()
+pub fn operators(plan: &ExecutionPlan) -> Vec<Option<Rc<InferredOperator>>> {
+    let mut found: HashMap<String, Option<Rc<InferredOperator>>> = HashMap::new();
+    let mut find = |operator: &Operator| {
+        let name = operator.full_name()?;
+        if let Some(known) = found.get(&name) {
+            return known.clone();
+        }
+        let known = InferredOperator::find(&name).map(Rc::new);
+        found.insert(name, known.clone());
+        known
+    };
+    plan.operators.iter().flatten().map(&mut find).collect()
 }
 
 /// The state of the inference: what is known of each value.
@@ -67,13 +78,14 @@ pub struct Inference {
 }
 
 impl Inference {
-    /// Begins the inference of a method with what it states. Numbers that instructions write are unknown until then.
-    pub fn new(plan: &ExecutionPlan, operators: &[Option<InferredOperator>]) -> Inference {
+    /// Begins the inference of a method with what it states. `operator` returns the known operators by index. Numbers that instructions
+    /// write are unknown until then.
+    pub fn new<'o>(plan: &ExecutionPlan, operator: impl Fn(i32) -> Option<&'o InferredOperator>) -> Inference {
         let count = plan.values().len();
         let mut inference = Inference { known: vec![Knowledge::Stated; count], writes: vec![0; count] };
         for instruction in plan.instructions() {
             let args = instruction.args();
-            let called = instruction.operator().and_then(|index| find(operators, index));
+            let called = instruction.operator().and_then(&operator);
             let written = match (instruction, called) {
                 (Instruction::KernelCall { .. }, Some(called)) => {
                     args.get(called.results(args.len())).unwrap_or_default()
@@ -153,6 +165,7 @@ impl Inference {
     /// Records which dimensions of a tensor are dynamic: the program states it of the tensor as a whole only.
     fn record_tensor(&mut self, values: &[EValue], index: usize, meta: &TensorMeta) {
         if let EValue::Tensor(tensor) = &values[index]
+            && self.known[index] != Knowledge::Nothing
             && difference(tensor, meta).is_none()
         {
             self.known[index] = Knowledge::Tensor(meta.clone());
@@ -211,8 +224,8 @@ impl Inference {
 }
 
 /// Returns the operator with an index.
-pub fn find(operators: &[Option<InferredOperator>], index: i32) -> Option<&InferredOperator> {
-    operators.get(usize::try_from(index).ok()?)?.as_ref()
+pub fn find(operators: &[Option<Rc<InferredOperator>>], index: i32) -> Option<&InferredOperator> {
+    operators.get(usize::try_from(index).ok()?)?.as_deref()
 }
 
 /// Returns the properties that a tensor states; `None` if its sizes are absent or negative, or its dim_order is of another rank. Which
@@ -325,7 +338,7 @@ pub enum Mismatch {
 }
 
 /// Returns the property of a declared result that the call of an operator cannot give it, so that the kernel fails: another element type,
-/// or sizes to which a tensor of this dynamism is not resized. Larger upper bounds are possible.
+/// or sizes to which a tensor of this dynamism is not resized: a static one keeps its sizes, a bounded one its rank and number of elements.
 pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
     if *tensor == Tensor::missing() {
@@ -334,17 +347,21 @@ pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Optio
     if !out_type::accepts(operator, inferred.scalar_type, tensor.scalar_type) {
         return Some(Mismatch::ScalarType);
     }
-    let fits = |(size, dim): (&i32, &Dim)| {
-        let size = i64::from(*size);
-        match (tensor.shape_dynamism, dim.dynamic) {
-            (0, false) => size == dim.size,
-            (0, true) => size <= dim.size,
-            (_, false) => size >= dim.size,
-            (_, true) => true,
-        }
+    let agrees = |(size, dim): (&i32, &Dim)| match dim.dynamic {
+        false => i64::from(*size) == dim.size,
+        true => i64::from(*size) <= dim.size,
     };
-    let fit = sizes.len() == inferred.sizes.len() && sizes.iter().zip(&inferred.sizes).all(fits);
-    (!fit).then_some(Mismatch::Sizes)
+    let count = |sizes: &mut dyn Iterator<Item = i64>| sizes.fold(1i64, i64::saturating_mul);
+    let fits = match tensor.shape_dynamism {
+        0 => sizes.iter().zip(&inferred.sizes).all(agrees),
+        1 => {
+            inferred.sizes.iter().any(|dim| dim.dynamic)
+                || count(&mut inferred.sizes.iter().map(|dim| dim.size))
+                    <= count(&mut sizes.iter().map(|size| i64::from(*size)))
+        }
+        _ => true,
+    };
+    (sizes.len() != inferred.sizes.len() || !fits).then_some(Mismatch::Sizes)
 }
 
 /// Returns the value that the exporter writes for a result that is no tensor, before the operator replaces it; `None` for a tensor.

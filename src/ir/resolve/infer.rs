@@ -25,7 +25,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let numbers = self.declared.iter().enumerate();
         self.declarations = numbers.filter_map(|(declaration, known)| Some((known.number?, declaration))).collect();
         let operators = inference::operators(plan);
-        let mut inference = Inference::new(plan, &operators);
+        let mut inference = Inference::new(plan, |index| inference::find(&operators, index));
         for value in self.unfinished.keys() {
             inference.record(*value as usize, Knowledge::Nothing);
         }
