@@ -7,7 +7,7 @@ use std::path::Path;
 
 use pte_emit::data::number::{self, NumericValue};
 use pte_emit::format::ScalarType;
-use pte_emit::operators::inference::{Argument, Dim, IntMeta, ResultMeta, TensorMeta, infer, out_type};
+use pte_emit::operators::inference::{self, Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta, out_type};
 use pte_emit::operators::{self, Base, Role, Signature};
 use pte_emit::program::{EValue, Tensor};
 use pte_emit::{Options, Resolved, Source};
@@ -285,7 +285,7 @@ fn explore() {
             if case.outcome == Outcome::Error || methods.len() >= limit {
                 continue;
             }
-            let Ok(results) = infer(name, &case.arguments()) else {
+            let Ok(results) = inference::rule(name).unwrap()(&Call::new(&signature, &case.arguments())) else {
                 println!("{name} {}: not inferred", case.text);
                 continue;
             };
@@ -472,7 +472,9 @@ fn explore_types() {
             if case.outcome == Outcome::Error || !keys.insert(key(case)) {
                 continue;
             }
-            let Ok(results) = infer(name, &case.arguments()) else { continue };
+            let Ok(results) = inference::rule(name).unwrap()(&Call::new(&signature, &case.arguments())) else {
+                continue;
+            };
             methods.push((case, Method::new("m", name, &signature, case, &results), results));
         }
         let list: Vec<(&Method, Option<Change>)> = methods.iter().map(|(_, method, _)| (method, None)).collect();
@@ -555,7 +557,9 @@ fn explore_sizes() {
             if case.outcome == Outcome::Error {
                 continue;
             }
-            let Ok(results) = infer(name, &case.arguments()) else { continue };
+            let Ok(results) = inference::rule(name).unwrap()(&Call::new(&signature, &case.arguments())) else {
+                continue;
+            };
             methods.push((case, Method::new("m", name, &signature, case, &results), results));
         }
         let list: Vec<(&Method, Option<Change>)> = methods.iter().map(|(_, method, _)| (method, None)).collect();

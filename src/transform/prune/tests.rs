@@ -179,7 +179,7 @@ fn gaps_are_closed() {
     let call = &plan.chains.as_ref().unwrap()[0].instructions.as_ref().unwrap()[0];
     assert_eq!(call.args(), [1, 1, 0, 2, 2]);
     // An index in a gap is that of no value.
-    let error = assemble(&Source::yaml("test", &gaps.replace("{index: 5}", "{index: 6}"), "."), &options(true));
+    let error = assemble(&Source::yaml("test", gaps.replace("{index: 5}", "{index: 6}"), "."), &options(true));
     let error = error.unwrap_err();
     assert!(error.to_string().contains("no value has the index 6"), "{error}");
 }
