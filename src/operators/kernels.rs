@@ -59,6 +59,8 @@ const PROMOTING: &[(&str, usize)] = &[
 /// Operators whose kernels take any value of some arguments, or other ones than torch.
 const IGNORED: &[(&str, &[usize])] = &[
     ("aten::avg_pool2d.out", &[0, 2]),
+    ("aten::convolution.out", &[7]),
+    ("aten::convolution_backward.out", &[8]),
     ("aten::empty.out", &[1]),
     ("aten::max_pool2d_with_indices.out", &[0, 2, 4]),
     ("aten::replication_pad1d.out", &[0]),

@@ -202,9 +202,10 @@ impl Inference {
             }
             (Knowledge::Stated, EValue::DoubleList(items)) => Argument::Doubles(items.as_deref().unwrap_or_default()),
             (Knowledge::Stated, EValue::BoolList(items)) => Argument::Bools(items.as_deref().unwrap_or_default()),
-            (Knowledge::Stated, EValue::TensorList(items) | EValue::OptionalTensorList(items)) => {
+            (Knowledge::Stated, list @ (EValue::TensorList(items) | EValue::OptionalTensorList(items))) => {
+                let is_optional = matches!(list, EValue::OptionalTensorList(_));
                 let metas = items.iter().flatten().map(|item| match item {
-                    -1 => Some(None),
+                    -1 if is_optional => Some(None),
                     item => self.tensor(values, *item).map(Some),
                 });
                 metas.collect::<Option<_>>().map_or(Argument::Unknown, Argument::Tensors)
