@@ -216,7 +216,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             .filter_map(|value| u32::try_from(value).ok())
             .filter_map(|value| Some((value, *self.unfinished.get(&value)?)))
             .collect();
-        let depends_on_failed = args.iter().any(|value| u32::try_from(*value).is_ok_and(|v| pass.failed.contains(&v)));
+        let depends_on_failed =
+            args.iter().any(|arg| pass.has_failed(*arg) || items(arg).iter().any(|item| pass.has_failed(*item)));
         pass.failed.extend(undeclared.iter().map(|(value, _)| *value));
         match error {
             InferenceError::Invalid(_) if !is_checked(action) && undeclared.is_empty() => {}
@@ -369,9 +370,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let Declared::Tensor(written) = &value_of.value else { continue };
             let base = written.view_of.as_ref().and_then(|view_of| self.names.get(&*view_of.value));
             let base = base.and_then(|base| self.declared[*base].number);
-            let Some(meta) = base.and_then(|base| pass.inference.tensor(values, base)) else { continue };
-            let (scalar_type, count) = (meta.scalar_type, elements(&meta.sizes));
-            let scalar_type = written.scalar_type.as_ref().map_or(scalar_type, |stated| stated.value);
+            let Some(meta) = base.and_then(|base| pass.inference.tensor(values, base)) else {
+                if base.is_some_and(|base| pass.has_failed(base)) {
+                    pass.failed.insert(key);
+                }
+                continue;
+            };
+            let (base_type, count) = (meta.scalar_type, elements(&meta.sizes));
+            let scalar_type = written.scalar_type.as_ref().map_or(base_type, |stated| stated.value);
             let own: Vec<Dim> = meta.sizes.clone();
             let base = base.and_then(|base| usize::try_from(base).ok()).and_then(|base| values.get(base));
             let required = base.and_then(EValue::as_tensor).is_some_and(|base| base.requires_grad);
@@ -382,7 +388,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             if self.method.requires_grad && !is_stated(written, "requires_grad") {
                 tensor.requires_grad = required;
             }
-            let base_type = meta.scalar_type;
             let sizes = match &written.sizes {
                 Some(stated) => match view_sizes(stated, count) {
                     Ok(sizes) => {
@@ -413,6 +418,12 @@ struct InferencePass {
     inference: Inference,
     /// Values whose inference failed, which was reported.
     failed: HashSet<u32>,
+}
+
+impl InferencePass {
+    fn has_failed(&self, value: i32) -> bool {
+        u32::try_from(value).is_ok_and(|value| self.failed.contains(&value))
+    }
 }
 
 /// Returns the first stated property that differs from what is inferred, for a tensor of which others are not stated.
