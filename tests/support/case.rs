@@ -32,7 +32,7 @@ const COUNTS: [(&str, usize); 8] = [
     ("examples/malformed", 284),
     ("tests/golden/snapshots/annotate", 18),
     ("tests/golden/snapshots/commands", 21),
-    ("tests/golden/snapshots/errors", 375),
+    ("tests/golden/snapshots/errors", 377),
     ("tests/golden/upstream/bundled", 8),
     ("tests/golden/upstream/bytes", 28),
     ("tests/golden/upstream/serializer", 25),
