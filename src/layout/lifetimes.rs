@@ -78,6 +78,7 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
         first: vec![FirstUse::None; plan.values().len()],
     };
     let roles = OperatorRoles::new(plan);
+    let state = |value: i32| usize::try_from(value).ok().and_then(|value| requested.get(value));
     let mut last_writes: BTreeMap<usize, u32> = BTreeMap::new();
     let mut time = 0;
     for chain in plan.chains.iter().flatten() {
@@ -89,7 +90,12 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
             }
             let operator = instruction.operator();
             for (position, arg) in instruction.args().iter().enumerate() {
-                let role = operator.and_then(|operator| roles.role(operator, position));
+                // A delegate does not write the state of a method.
+                let is_state = matches!(state(*arg), Some(Memory::Auto { persistent: true, .. }));
+                let role = match instruction {
+                    Instruction::DelegateCall { .. } if is_state => Some(Role::In),
+                    _ => operator.and_then(|operator| roles.role(operator, position)),
+                };
                 pass.record(*arg, role);
                 for item in plan.value(*arg).map_or(&[][..], EValue::as_tensors) {
                     pass.record(*item, role);

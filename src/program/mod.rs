@@ -415,6 +415,11 @@ impl Tensor {
         }
     }
 
+    /// The tensor that the exporter passes for an out that a call does not ask for (E-7).
+    pub(crate) fn missing() -> Tensor {
+        Tensor { memory: Memory::None, ..Tensor::new(ScalarType(0), &[0]) }
+    }
+
     /// Bytes of the tensor: the product of the sizes and the element size. `None` if a size is negative or absent, the
     /// element type unknown, or the product beyond `u64` (P-V3, T-12).
     pub fn nbytes(&self) -> Option<u64> {

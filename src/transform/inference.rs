@@ -242,7 +242,8 @@ pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
     Some(TensorMeta { scalar_type: tensor.scalar_type, sizes: sizes.iter().map(dim).collect(), dim_order: order })
 }
 
-/// Returns the tensors among the results of a call, with their values.
+/// Returns the tensors among the results of a call, with their values; without those that the call does not write, unless the program
+/// leaves their sizes open.
 pub fn tensors<'r>(
     values: &[EValue],
     operator: &InferredOperator,
@@ -260,7 +261,10 @@ pub fn tensors<'r>(
                 let items = values[index].as_tensors().iter().zip(metas);
                 tensors.extend(items.filter_map(|(item, meta)| Some((is_value(item)?, meta))));
             }
-            ResultMeta::Int(_) | ResultMeta::Scalar => {}
+            ResultMeta::Unwritten(meta) if values[index].as_tensor().is_some_and(|tensor| tensor.sizes.is_none()) => {
+                tensors.push((index, meta));
+            }
+            ResultMeta::Unwritten(_) | ResultMeta::Int(_) | ResultMeta::Scalar => {}
         }
     }
     tensors
@@ -338,6 +342,9 @@ pub enum Mismatch {
 /// or sizes to which a tensor of this dynamism is not resized: a static one keeps its sizes, a bounded one its rank and number of elements.
 pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
+    if *tensor == Tensor::missing() {
+        return None;
+    }
     if !out_type::accepts(operator, inferred.scalar_type, tensor.scalar_type) {
         return Some(Mismatch::ScalarType);
     }

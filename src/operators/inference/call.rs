@@ -194,6 +194,19 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns the items of a list of truth values, or `None` for None.
+    ///
+    /// # Errors
+    /// Another kind, or an unknown value.
+    pub fn optional_bools(&self, at: usize) -> Result<Option<&'a [bool]>> {
+        match self.arg(at) {
+            None | Some(Argument::Null) => Ok(None),
+            Some(Argument::Bools(items)) => Ok(Some(items)),
+            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
+            Some(other) => self.wrong_kind(at, other),
+        }
+    }
+
     /// Returns the numbers of a list of floating point numbers, or `None` for None.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ pub(super) fn convolution(call: &Call<'_>) -> Inferred {
     one(window.in_backend_format(input, weight, sizes, input.scalar_type))
 }
 
-/// `convolution_backward`: the gradients of the input, of the weight and of the bias.
+/// `convolution_backward`: the gradients of the input, of the weight and of the bias, as far as the argument 10 requests them.
 pub(super) fn convolution_backward(call: &Call<'_>) -> Inferred {
     let (gradient, input, weight) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let window = Window::new(call, 4, (1, input), (2, weight))?;
@@ -38,11 +38,15 @@ pub(super) fn convolution_backward(call: &Call<'_>) -> Inferred {
         Some(sizes) => sizes.into_iter().map(|int| dim_of_int(call, 3, int)).collect::<Result<Vec<_>>>()?,
         None => vec![channels],
     };
-    let like = |tensor: &TensorMeta| {
-        let sizes = tensor.sizes.clone();
-        ResultMeta::Tensor(window.in_backend_format(input, weight, sizes, gradient.scalar_type))
+    let like =
+        |tensor: &TensorMeta| window.in_backend_format(input, weight, tensor.sizes.clone(), gradient.scalar_type);
+    let gradients = [like(input), like(weight), TensorMeta::contiguous(gradient.scalar_type, bias)];
+    let mask = call.optional_bools(10)?.unwrap_or_default();
+    let masked = |(at, meta)| match mask.get(at) {
+        Some(false) => ResultMeta::Unwritten(TensorMeta::contiguous(ScalarType(0), vec![Dim::fixed(0)])),
+        Some(true) | None => ResultMeta::Tensor(meta),
     };
-    Ok(vec![like(input), like(weight), ResultMeta::Tensor(TensorMeta::contiguous(gradient.scalar_type, bias))])
+    Ok(gradients.into_iter().enumerate().map(masked).collect())
 }
 
 /// Strides, paddings and dilations of a convolution, one for each spatial dimension.

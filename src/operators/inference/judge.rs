@@ -1,13 +1,18 @@
 //! Compares the rules with what torch infers: the cases of `tests/inference/cases.txt`, which `tools/inference.py`
 //! writes and describes.
 
+#[path = "../../../tests/inference/cases.rs"]
+mod parser;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use parser::{Case, Expected, Outcome, cases, file};
+
 use super::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, rule};
 use crate::format::ScalarType;
-use crate::operators::{self, ArgKind, Base, Signature};
+use crate::operators::{self, Signature};
 
 /// Operators without a rule, each with the reason.
 const WITHOUT_RULE: &[(&str, &str)] = &[];
@@ -173,174 +178,6 @@ const MIN_CASES: usize = 10;
 /// Number of differences that are printed for an operator.
 const PRINTED: usize = 20;
 
-/// An argument as the file states it.
-#[derive(Debug, Clone)]
-enum Value<'t> {
-    Argument(Argument<'t>),
-    Doubles(Vec<f64>),
-    Bools(Vec<bool>),
-}
-
-/// A result as the file states it.
-#[derive(Debug, Clone, PartialEq)]
-enum Expected {
-    /// A result that the functional variant omits on request; the out has any properties.
-    Omitted,
-    Result(ResultMeta),
-}
-
-/// What the file states for a case.
-#[derive(Debug, Clone, PartialEq)]
-enum Outcome {
-    Results(Vec<Expected>),
-    Error,
-    DataDependent,
-}
-
-#[derive(Debug)]
-struct Case<'t> {
-    text: &'t str,
-    args: Vec<Value<'t>>,
-    outcome: Outcome,
-}
-
-impl Value<'_> {
-    fn argument(&self) -> Argument<'_> {
-        match self {
-            Value::Argument(argument) => argument.clone(),
-            Value::Doubles(items) => Argument::Doubles(items),
-            Value::Bools(items) => Argument::Bools(items),
-        }
-    }
-}
-
-impl Case<'_> {
-    fn arguments(&self) -> Vec<Argument<'_>> {
-        self.args.iter().map(Value::argument).collect()
-    }
-}
-
-/// Returns the element type of an abbreviated name (`f32`).
-fn dtype(text: &str) -> ScalarType {
-    let name = match text {
-        "b8" => "bool".to_owned(),
-        _ => text.replacen('u', "uint", 1).replacen('i', if text.starts_with('u') { "i" } else { "int" }, 1),
-    };
-    let name = match name.split_at(1) {
-        ("f", size) => format!("float{size}"),
-        ("c", size) => format!("complex{size}"),
-        ("b", size) if size.starts_with('f') => format!("bfloat{}", &size[1..]),
-        _ => name,
-    };
-    ScalarType::parse(&name).unwrap_or_else(|| panic!("element type `{text}`"))
-}
-
-fn numbers(text: &str) -> Vec<i64> {
-    text.split(',').filter(|item| !item.is_empty()).map(|item| item.parse().unwrap()).collect()
-}
-
-/// Returns the tensor of `f32[2,3]{1,0}`; `None` for another value.
-fn tensor(text: &str) -> Option<TensorMeta> {
-    let (name, rest) = text.split_once('[')?;
-    let (sizes, order) = rest.split_once(']')?;
-    if !name.chars().all(char::is_alphanumeric) || name.is_empty() {
-        return None;
-    }
-    let sizes: Vec<Dim> = numbers(sizes).into_iter().map(Dim::fixed).collect();
-    let dim_order = match order.strip_prefix('{').and_then(|order| order.strip_suffix('}')) {
-        Some(order) => numbers(order).into_iter().map(|dim| u8::try_from(dim).unwrap()).collect(),
-        None => (0..u8::try_from(sizes.len()).unwrap()).collect(),
-    };
-    Some(TensorMeta { scalar_type: dtype(name), sizes, dim_order })
-}
-
-/// Returns the items of a list between `<` and `>`.
-fn items(text: &str) -> Option<impl Iterator<Item = &str>> {
-    let inner = text.strip_prefix('<')?.strip_suffix('>')?;
-    Some(inner.split(';').filter(|item| !item.is_empty()))
-}
-
-fn value<'t>(text: &'t str, kind: ArgKind) -> Value<'t> {
-    let known = |int| Argument::Int(IntMeta::Exact(int));
-    let argument = match text {
-        "none" => Argument::Null,
-        "true" | "false" => Argument::Bool(text == "true"),
-        "contiguous" => known(0),
-        "preserve" => known(1),
-        "channels_last" => known(2),
-        "channels_last_3d" => known(3),
-        _ => {
-            if let Some(items) = items(text) {
-                Argument::Tensors(items.map(|item| tensor(item).map(Cow::Owned)).collect())
-            } else if let Some(name) = text.strip_prefix('@') {
-                known(dtype(name).0.into())
-            } else if let Some(string) = text.strip_prefix('"') {
-                Argument::Str(string.trim_end_matches('"'))
-            } else if let Some(list) = text.strip_prefix('[').and_then(|list| list.strip_suffix(']')) {
-                let items = list.split(',').filter(|item| !item.is_empty());
-                match kind.base {
-                    Base::Float => return Value::Doubles(items.map(|item| item.parse().unwrap()).collect()),
-                    Base::Bool => return Value::Bools(items.map(|item| item == "true").collect()),
-                    Base::Tensor | Base::Scalar | Base::Int | Base::Str | Base::Dtype | Base::MemoryFormat => {
-                        Argument::Ints(numbers(list).into_iter().map(IntMeta::Exact).collect())
-                    }
-                }
-            } else if let Some(tensor) = tensor(text) {
-                Argument::Tensor(Cow::Owned(tensor))
-            } else if let Ok(int) = text.parse() {
-                known(int)
-            } else {
-                Argument::Double(text.parse().unwrap_or_else(|_| panic!("argument `{text}`")))
-            }
-        }
-    };
-    Value::Argument(argument)
-}
-
-fn expected(text: &str) -> Expected {
-    Expected::Result(match text {
-        "none" => return Expected::Omitted,
-        "scalar" => ResultMeta::Scalar,
-        _ => match (items(text), tensor(text)) {
-            (Some(items), _) => ResultMeta::Tensors(items.map(|item| tensor(item).unwrap()).collect()),
-            (None, Some(tensor)) => ResultMeta::Tensor(tensor),
-            (None, None) => ResultMeta::Int(IntMeta::Exact(text.parse().unwrap())),
-        },
-    })
-}
-
-fn case<'t>(text: &'t str, signature: &Signature) -> Case<'t> {
-    let (args, results) = text.split_once("->").unwrap();
-    let outcome = match results.trim() {
-        "error" => Outcome::Error,
-        "data-dependent" => Outcome::DataDependent,
-        results => Outcome::Results(results.split_whitespace().map(expected).collect()),
-    };
-    let args = args.split_whitespace().zip(&signature.args).map(|(text, arg)| value(text, arg.kind)).collect();
-    Case { text: text.trim(), args, outcome }
-}
-
-fn file() -> String {
-    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/inference/cases.txt")).unwrap()
-}
-
-/// Returns the operators of the file, each with its signature and cases.
-fn cases(file: &str) -> BTreeMap<&str, (Signature, Vec<Case<'_>>)> {
-    let mut found: BTreeMap<&str, (Signature, Vec<Case<'_>>)> = BTreeMap::new();
-    let mut operator = "";
-    for line in file.lines().filter(|line| !line.starts_with('#')) {
-        if line.starts_with(' ') {
-            let (signature, cases) = found.get_mut(operator).unwrap();
-            let case = case(line, signature);
-            cases.push(case);
-        } else {
-            operator = line;
-            found.insert(operator, (operators::find(operator).unwrap(), Vec::new()));
-        }
-    }
-    found
-}
-
 fn tensor_text(tensor: &TensorMeta) -> String {
     let join = |items: Vec<String>| items.join(",");
     let sizes = tensor.sizes.iter().map(|dim| format!("{}{}", if dim.dynamic { "<=" } else { "" }, dim.size));
@@ -355,6 +192,7 @@ fn tensor_text(tensor: &TensorMeta) -> String {
 fn result_text(result: &ResultMeta) -> String {
     match result {
         ResultMeta::Tensor(tensor) => tensor_text(tensor),
+        ResultMeta::Unwritten(tensor) => format!("unwritten {}", tensor_text(tensor)),
         ResultMeta::Tensors(items) => {
             format!("<{}>", items.iter().map(tensor_text).collect::<Vec<_>>().join(";"))
         }
@@ -378,7 +216,7 @@ fn got_text(got: &Result<Vec<ResultMeta>, InferenceError>) -> String {
 
 fn equal(expected: &Expected, got: &ResultMeta) -> bool {
     match (expected, got) {
-        (Expected::Omitted, ResultMeta::Tensor(_)) => true,
+        (Expected::Omitted, ResultMeta::Unwritten(_)) => true,
         (Expected::Result(expected), got) => expected == got,
         (Expected::Omitted, _) => false,
     }
@@ -389,6 +227,7 @@ fn is_open(result: &ResultMeta) -> bool {
     match result {
         ResultMeta::Tensor(tensor) => tensor.sizes.iter().any(|dim| dim.dynamic),
         ResultMeta::Tensors(items) => items.iter().any(|tensor| tensor.sizes.iter().any(|dim| dim.dynamic)),
+        ResultMeta::Unwritten(_) => false,
         ResultMeta::Int(int) => !matches!(int, IntMeta::Exact(_)),
         ResultMeta::Scalar => true,
     }
@@ -554,7 +393,7 @@ fn tensors(results: &[ResultMeta]) -> Vec<&TensorMeta> {
     let mut found = Vec::new();
     for result in results {
         match result {
-            ResultMeta::Tensor(tensor) => found.push(tensor),
+            ResultMeta::Tensor(tensor) | ResultMeta::Unwritten(tensor) => found.push(tensor),
             ResultMeta::Tensors(items) => found.extend(items),
             ResultMeta::Int(_) | ResultMeta::Scalar => {}
         }

@@ -76,6 +76,8 @@ pub enum ResultMeta {
     Tensor(TensorMeta),
     /// An out that is a list of tensors.
     Tensors(Vec<TensorMeta>),
+    /// An out that the call does not write, on request: the properties that the exporter declares. The runtime takes any.
+    Unwritten(TensorMeta),
     /// An Int.
     Int(IntMeta),
     /// A number or truth value whose kind only execution determines, or that is not an Int.
