@@ -319,23 +319,27 @@ pub enum Mismatch {
 }
 
 /// Returns the property of a declared result that the call of an operator cannot give it, so that the kernel fails: another element type,
-/// or sizes to which a tensor of this dynamism is not resized. Larger upper bounds are possible.
+/// or sizes to which a tensor of this dynamism is not resized: a static one keeps its sizes, a bounded one its rank and number of elements.
 pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
     if !out_type::accepts(operator, inferred.scalar_type, tensor.scalar_type) {
         return Some(Mismatch::ScalarType);
     }
-    let fits = |(size, dim): (&i32, &Dim)| {
-        let size = i64::from(*size);
-        match (tensor.shape_dynamism, dim.dynamic) {
-            (0, false) => size == dim.size,
-            (0, true) => size <= dim.size,
-            (_, false) => size >= dim.size,
-            (_, true) => true,
-        }
+    let agrees = |(size, dim): (&i32, &Dim)| match dim.dynamic {
+        false => i64::from(*size) == dim.size,
+        true => i64::from(*size) <= dim.size,
     };
-    let fit = sizes.len() == inferred.sizes.len() && sizes.iter().zip(&inferred.sizes).all(fits);
-    (!fit).then_some(Mismatch::Sizes)
+    let count = |sizes: &mut dyn Iterator<Item = i64>| sizes.fold(1i64, i64::saturating_mul);
+    let fits = match tensor.shape_dynamism {
+        0 => sizes.iter().zip(&inferred.sizes).all(agrees),
+        1 => {
+            inferred.sizes.iter().any(|dim| dim.dynamic)
+                || count(&mut inferred.sizes.iter().map(|dim| dim.size))
+                    <= count(&mut sizes.iter().map(|size| i64::from(*size)))
+        }
+        _ => true,
+    };
+    (sizes.len() != inferred.sizes.len() || !fits).then_some(Mismatch::Sizes)
 }
 
 /// Returns the value that the exporter writes for a result that is no tensor, before the operator replaces it; `None` for a tensor.
