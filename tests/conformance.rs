@@ -13,7 +13,7 @@ use libtest_mimic::Trial;
 use pte_emit::format::ScalarType;
 use pte_emit::program::test_cases::{TestCase, TestData};
 use pte_emit::program::{ExecutionPlan, Memory, Program, TensorData};
-use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
+use pte_emit::{Assembly, CheckOptions, Options as AssembleOptions, PrintOptions, Source, assemble};
 
 mod support;
 
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         trial("coordinates_depend_on_the_dim_order", coordinates_depend_on_the_dim_order),
         trial("differences_are_reported", differences_are_reported),
         trial("pruned_programs_compute_the_same", pruned_programs_compute_the_same).with_ignored_flag(true),
+        trial("edited_dumps_compute_as_edited_modules", edited_dumps_compute_as_edited_modules).with_ignored_flag(true),
         trial("a_default_method_is_loaded", a_default_method_is_loaded).with_ignored_flag(true),
         trial("run_tests_runs_the_tests_of_a_file", run_tests_runs_the_tests_of_a_file).with_ignored_flag(true),
     ];
@@ -273,4 +274,120 @@ fn run_tests_runs_the_tests_of_a_file() {
         assert!(code == Some(1) && text.contains(expected), "{name}: {code:?}\n{text}");
     }
     assert_eq!(run(&[]).0, Some(2));
+}
+
+/// Edits of dumped programs of the exporter. The expected outputs are those of the modules, edited alike, in torch: see
+/// `tests/conformance/edits.py`.
+fn edited_dumps_compute_as_edited_modules() {
+    let mobilenet = || dumped("mobilenet");
+    let twice = |first: &str, second: &str| {
+        let (_, second) = second.split_once("  forward:\n").expect("a method");
+        format!("{first}  normalize:\n{second}")
+    };
+    let (normalize_values, normalize_instructions) = {
+        let normalize = dumped("normalize");
+        let (head, instructions) = normalize.split_once("    instructions:\n").expect("instructions");
+        let (_, values) = head.split_once("    values:\n").expect("values");
+        let (values, _) = values.split_once("    inputs:").expect("inputs");
+        (replaced(values, &[("      x: {tensor: float32, sizes: [1, 3, 16, 16]}\n", "")]), instructions.to_owned())
+    };
+    let first_call = "      - {kernel: aten::convolution.out, args: [x, ";
+    let last_call = "      - {kernel: aten::convolution.out, args: [add, ";
+    let test = |source: String, input, output| replaced(&source, &[("    inputs: [x]\n", &test_of(input, output))]);
+    let cases = [
+        ("unedited", test(mobilenet(), "image", "unedited")),
+        (
+            "another size of the input",
+            replaced(&test(mobilenet(), "large_image", "large_image"), &[("[1, 3, 16, 16]", "[1, 3, 24, 24]")]),
+        ),
+        (
+            "without the classifier",
+            replaced(
+                &without_lines(
+                    &test(mobilenet(), "image", "features"),
+                    &["{view: mean,", "out: permute_copy}", "out: linear}"],
+                ),
+                &[("outputs: [linear]", "outputs: [mean]")],
+            ),
+        ),
+        (
+            "an inserted instruction",
+            replaced(
+                &test(mobilenet(), "image", "inserted_relu"),
+                &[(
+                    last_call,
+                    "      - {kernel: aten::relu.out, args: [add], out: inserted}\n      - {kernel: aten::convolution.out, args: \
+                     [inserted, ",
+                )],
+            ),
+        ),
+        (
+            "the methods of two dumps",
+            twice(&test(mobilenet(), "image", "unedited"), &test(dumped("normalize"), "image", "normalize")),
+        ),
+        (
+            "the bodies of two methods in one",
+            replaced(
+                &test(mobilenet(), "image", "normalized"),
+                &[
+                    ("    values:\n", &format!("    values:\n{normalize_values}")),
+                    (first_call, "      - {kernel: aten::convolution.out, args: [mul, "),
+                    ("    instructions:\n", &format!("    instructions:\n{normalize_instructions}")),
+                ],
+            ),
+        ),
+    ];
+    let folder = edits();
+    for (edit, source) in &cases {
+        for prune in [false, true] {
+            let mut options = AssembleOptions::default();
+            options.prune = prune;
+            let context = format!("{edit}, prune: {prune}");
+            let assembly = assemble(&Source::yaml("edited", source, &folder), &options);
+            let assembly = assembly.unwrap_or_else(|error| panic!("{context}: {error}\n{source}"));
+            let program = assembly.program_file().unwrap().to_vec().unwrap();
+            let findings = pte_emit::check(&Source::binary("edited.pte", &program), &CheckOptions::default()).unwrap();
+            assert!(findings.iter().all(|findings| !findings.has_errors()), "{context}: {:?}", findings[0].list());
+            let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
+            let compared = compared.unwrap_or_else(|failures| panic!("{context}:\n{}", failures.join("\n")));
+            assert_eq!(compared, assembly.program().plans().len(), "{context}");
+        }
+    }
+}
+
+fn edits() -> PathBuf {
+    support::root().join("tests/golden/edits")
+}
+
+/// The dump of a program of tests/golden/edits, with paths relative to that folder.
+fn dumped(name: &str) -> String {
+    let source = Source::open(&edits().join(format!("{name}.pte"))).unwrap();
+    let printed = pte_emit::print(&source, &edits(), &PrintOptions::default()).unwrap();
+    assert_eq!(printed.difference, None);
+    printed.text
+}
+
+/// Replaces words that occur once.
+fn replaced(source: &str, edits: &[(&str, &str)]) -> String {
+    edits.iter().fold(source.to_owned(), |source, (from, to)| {
+        assert_eq!(source.matches(from).count(), 1, "`{from}` in\n{source}");
+        source.replace(from, to)
+    })
+}
+
+/// Deletes one line for each of some words.
+fn without_lines(source: &str, words: &[&str]) -> String {
+    words.iter().fold(source.to_owned(), |source, word| {
+        let (deleted, kept): (Vec<&str>, Vec<&str>) =
+            source.split_inclusive('\n').partition(|line| line.contains(word));
+        assert_eq!(deleted.len(), 1, "`{word}` in\n{source}");
+        kept.concat()
+    })
+}
+
+/// The inputs of a dump, followed by its test.
+fn test_of(input: &str, output: &str) -> String {
+    format!(
+        "    inputs: [x]\n    tests: [{{inputs: [{{npy: {input}.npy}}], outputs: [{{npy: {output}.output.npy}}], atol: 1e-4, rtol: 1e-4}}]\n"
+    )
 }

@@ -6,14 +6,14 @@
 use std::collections::HashSet;
 
 use super::method::MethodResolver;
-use crate::diagnostics::Severity;
+use crate::diagnostics::{Severity, counted};
 use crate::format::ScalarType;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
 use crate::ir::document::{Action, At, Declaration, Declared, Literal, MemoryPlacement, ParsedTensor, Word};
 use crate::operators::inference::{Dim, InferenceError, InvalidArgument, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{EValue, ExecutionPlan, Instruction, contiguous, dim_order};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -375,15 +375,24 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let own: Vec<Dim> = meta.sizes.clone();
             let base = base.and_then(|base| usize::try_from(base).ok()).and_then(|base| values.get(base));
             let required = base.and_then(EValue::as_tensor).is_some_and(|base| base.requires_grad);
+            let is_planned = base.and_then(EValue::as_tensor).is_some_and(|base| base.memory != Memory::None);
             self.unfinished.remove(&key);
             let Some(EValue::Tensor(tensor)) = values.get_mut(key as usize) else { continue };
             tensor.scalar_type = scalar_type;
             if self.method.requires_grad && !is_stated(written, "requires_grad") {
                 tensor.requires_grad = required;
             }
+            let base_type = meta.scalar_type;
             let sizes = match &written.sizes {
                 Some(stated) => match view_sizes(stated, count) {
-                    Ok(sizes) => sizes,
+                    Ok(sizes) => {
+                        // The first bytes of a constant may be shared. A smaller view of memory usually has the sizes from
+                        // before an edit of its base.
+                        if is_planned && scalar_type == base_type {
+                            self.diagnostics.extend(smaller_view(stated, &sizes, count));
+                        }
+                        sizes
+                    }
                     Err(diagnostic) => {
                         pass.failed.insert(key);
                         self.diagnostics.push(diagnostic);
@@ -446,6 +455,15 @@ fn sizes_of(meta: &TensorMeta) -> String {
 
 fn elements(sizes: &[Dim]) -> Option<i64> {
     sizes.iter().try_fold(1i64, |product, dim| product.checked_mul(dim.size))
+}
+
+/// Returns a warning if a view has fewer elements than its base, which has `count`.
+fn smaller_view(stated: &At<Vec<i32>>, sizes: &[i32], count: Option<i64>) -> Option<NodeDiagnostic> {
+    let own = sizes.iter().try_fold(1i64, |product, size| product.checked_mul((*size).into()))?;
+    let count = count.filter(|count| own < *count)?;
+    let message = format!("a view of {} of a tensor of {count}", counted(own.unsigned_abs(), "element"));
+    let warning = NodeDiagnostic::warning(stated.id, message).label("the view has the first elements only");
+    Some(warning.help("state -1 for the size that follows from the others"))
 }
 
 /// Returns the sizes of a view of `count` elements, in which one may be -1.
