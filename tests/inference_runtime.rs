@@ -608,7 +608,9 @@ fn explore_sizes() {
                     ("bound same", 1, sizes.clone()),
                     ("unbound same", 2, sizes.clone()),
                 ] {
-                    if (dynamism == 0 || !label.ends_with("same")) && sizes.iter().map(|s| i64::from(*s)).eq(meta.sizes.iter().map(|d| d.size)) {
+                    if (dynamism == 0 || !label.ends_with("same"))
+                        && sizes.iter().map(|s| i64::from(*s)).eq(meta.sizes.iter().map(|d| d.size))
+                    {
                         continue;
                     }
                     let mut tensor = Tensor::new(*scalar_type, &sizes);
@@ -634,13 +636,31 @@ fn explore_sizes() {
         }
         for ((at, out, label, mismatch, sizes), result) in labels.into_iter().zip(results) {
             let (executed, found) = match &result {
-                Outcome_::Executed(values) => (true, match (&values[out], match &outcomes[at] { Outcome_::Executed(exact) => &exact[out], _ => unreachable!() }) {
-                    (Value::Tensor { sizes, .. }, Value::Tensor { sizes: exact, .. }) => if sizes == exact { "resized".to_owned() } else { format!("{sizes:?}") },
-                    _ => String::new(),
-                }),
+                Outcome_::Executed(values) => (
+                    true,
+                    match (
+                        &values[out],
+                        match &outcomes[at] {
+                            Outcome_::Executed(exact) => &exact[out],
+                            _ => unreachable!(),
+                        },
+                    ) {
+                        (Value::Tensor { sizes, .. }, Value::Tensor { sizes: exact, .. }) => {
+                            if sizes == exact {
+                                "resized".to_owned()
+                            } else {
+                                format!("{sizes:?}")
+                            }
+                        }
+                        _ => String::new(),
+                    },
+                ),
                 other => (false, format!("{other:?}")),
             };
-            println!("SIZE\t{name}\t{out}\t{label}\t{executed}\t{}\t{sizes:?}\t{found}\t{}", !mismatch, methods[at].0.text);
+            println!(
+                "SIZE\t{name}\t{out}\t{label}\t{executed}\t{}\t{sizes:?}\t{found}\t{}",
+                !mismatch, methods[at].0.text
+            );
         }
     }
 }

@@ -100,7 +100,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         };
         let parts = results.iter().map(|result| match result {
             ResultMeta::Tensors(parts) => parts.len(),
-            ResultMeta::Tensor(_) | ResultMeta::Int(_) | ResultMeta::Scalar => 0,
+            ResultMeta::Tensor(_) | ResultMeta::Unwritten(_) | ResultMeta::Int(_) | ResultMeta::Scalar => 0,
         });
         if !self.spend(parts.sum()) {
             return self.forget(call.args);
@@ -153,7 +153,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
                         }
                     }
                 }
-                ResultMeta::Int(_) | ResultMeta::Scalar => {}
+                ResultMeta::Unwritten(_) | ResultMeta::Int(_) | ResultMeta::Scalar => {}
             }
         }
     }

@@ -34,7 +34,7 @@ mod types;
 mod views;
 
 pub use call::{Call, Rule};
-pub use table::{data_dependent, infer, rule};
+pub use table::{data_dependent, rule};
 pub use types::{Argument, Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! The rule of each operator.
 
-use super::call::{Call, Rule};
-use super::types::{Argument, InferenceError, ResultMeta};
+use super::call::Rule;
 use super::{
     convolution, creation, elementwise, fft, indexing, join, libraries, matmul, memory, normalization, pad, pooling,
     prim, quantized, reduction, resample, views,
 };
-use crate::operators::find;
 
 /// Operators and their rules, sorted by name.
 static RULES: &[(&str, Rule)] = &[
@@ -367,18 +365,6 @@ pub fn data_dependent(name: &str) -> Option<&'static str> {
 /// Returns the rule of an operator.
 pub fn rule(name: &str) -> Option<Rule> {
     RULES.binary_search_by(|(other, _)| (*other).cmp(name)).ok().map(|at| RULES[at].1)
-}
-
-/// Infers the results of a call of the operator `name` with arguments in the order of the schema up to the first out; those after the
-/// last given one have their defaults. Callers of many calls keep the signature and the rule of an operator instead.
-///
-/// # Errors
-/// See [`InferenceError`].
-pub fn infer(name: &str, args: &[Argument<'_>]) -> Result<Vec<ResultMeta>, InferenceError> {
-    match (find(name), rule(name)) {
-        (Some(signature), Some(rule)) => rule(&Call::new(&signature, args)),
-        (None, _) | (_, None) => Err(InferenceError::UnknownOperator),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Values and instructions of a method as a graph: which steps write a value, and which values share memory.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use crate::operators::{Role, aliased};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
@@ -62,7 +63,7 @@ pub fn index<T>(list: &[T], index: i64) -> Option<usize> {
 }
 
 impl<'p> MethodGraph<'p> {
-    pub fn new(plan: &'p ExecutionPlan, operators: &[Option<InferredOperator>]) -> MethodGraph<'p> {
+    pub fn new(plan: &'p ExecutionPlan, operators: &[Option<Rc<InferredOperator>>]) -> MethodGraph<'p> {
         let count = plan.values().len();
         let mut graph = MethodGraph {
             plan,
@@ -80,7 +81,7 @@ impl<'p> MethodGraph<'p> {
                 graph.join(value as i64, base.into());
             }
         }
-        let instructions = plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten());
+        let instructions = plan.instructions();
         for (step, instruction) in instructions.enumerate() {
             graph.add(step, instruction, operators);
         }
@@ -89,7 +90,7 @@ impl<'p> MethodGraph<'p> {
         graph
     }
 
-    fn add(&mut self, step: usize, instruction: &'p Instruction, operators: &[Option<InferredOperator>]) {
+    fn add(&mut self, step: usize, instruction: &'p Instruction, operators: &[Option<Rc<InferredOperator>>]) {
         let args = instruction.args();
         let operator = instruction.operator().and_then(|operator| inference::find(operators, operator));
         let mut added = Step { instruction, reads: args.len(), has_effect: true };
