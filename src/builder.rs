@@ -361,7 +361,8 @@ impl MethodBuilder {
     /// those whose sizes depend on data.
     ///
     /// ```
-    /// use pte_emit::{EValue, MethodBuilder, Resolved, ScalarType};
+    /// use pte_emit::program::EValue;
+    /// use pte_emit::{MethodBuilder, Resolved, ScalarType};
     ///
     /// let mut forward = MethodBuilder::new("forward");
     /// let x = forward.input(ScalarType::FLOAT, &[8, 2, 2]);
@@ -373,7 +374,8 @@ impl MethodBuilder {
     ///
     /// let program = Resolved::from_methods([forward])?.program;
     /// let plan = &program.plans()[0];
-    /// let positive = plan.value(plan.outputs.as_deref().unwrap()[1]).and_then(EValue::as_tensor).unwrap();
+    /// let output = plan.outputs.as_deref().unwrap()[1] as usize;
+    /// let EValue::Tensor(positive) = &plan.values.as_deref().unwrap()[output] else { panic!("a tensor") };
     /// assert_eq!((positive.scalar_type, positive.sizes.as_deref()), (ScalarType::BOOL, Some(&[8][..])));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```

@@ -89,7 +89,8 @@ fn results_of_a_builder_are_inferred() {
     [rows, indices, large].map(|value| forward.output(value));
     let program = Resolved::from_methods([forward]).unwrap().program;
     let plan = &program.plans()[0];
-    let outputs: Vec<&EValue> = plan.outputs.iter().flatten().filter_map(|output| plan.value(*output)).collect();
+    let outputs = plan.outputs.iter().flatten();
+    let outputs: Vec<&EValue> = outputs.map(|output| &plan.values.as_deref().unwrap()[*output as usize]).collect();
     let [rows, EValue::Tensor(indices), EValue::Tensor(large)] = outputs[..] else { panic!("{outputs:?}") };
     assert!(matches!(rows, EValue::Int(_)), "{rows:?}");
     assert_eq!((indices.scalar_type, indices.sizes.as_deref()), (ScalarType::LONG, Some(&[4, 1][..])));
