@@ -370,8 +370,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let base = written.view_of.as_ref().and_then(|view_of| self.names.get(&*view_of.value));
             let base = base.and_then(|base| self.declared[*base].number);
             let Some(meta) = base.and_then(|base| pass.inference.tensor(values, base)) else { continue };
-            let (scalar_type, count) = (meta.scalar_type, elements(&meta.sizes));
-            let scalar_type = written.scalar_type.as_ref().map_or(scalar_type, |stated| stated.value);
+            let (base_type, count) = (meta.scalar_type, elements(&meta.sizes));
+            let scalar_type = written.scalar_type.as_ref().map_or(base_type, |stated| stated.value);
             let own: Vec<Dim> = meta.sizes.clone();
             let base = base.and_then(|base| usize::try_from(base).ok()).and_then(|base| values.get(base));
             let required = base.and_then(EValue::as_tensor).is_some_and(|base| base.requires_grad);
@@ -382,7 +382,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             if self.method.requires_grad && !is_stated(written, "requires_grad") {
                 tensor.requires_grad = required;
             }
-            let base_type = meta.scalar_type;
             let sizes = match &written.sizes {
                 Some(stated) => match view_sizes(stated, count) {
                     Ok(sizes) => {
