@@ -20,9 +20,9 @@ pub fn linear() -> Result<Resolved<'static>, Error> {
     let weight = forward.constant(&[3, 4], &[1.0f32, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0, 3.0, 1.0, 1.0, 1.0, 1.0]);
     let bias = forward.constant(&[3], &[0.1f32, 0.2, 0.3]);
     let x = forward.input(FLOAT, &[1, 4]);
-    let wt = forward.call("aten::permute_copy.out", &[weight.into(), [1, 0].into()], FLOAT, &[4, 3]);
-    let mm = forward.call("aten::addmm.out", &[bias.into(), x.into(), wt.into()], FLOAT, &[1, 3]);
-    let y = forward.call("aten::relu.out", &[mm.into()], FLOAT, &[1, 3]);
+    let wt = forward.call_inferred("aten::permute_copy.out", &[weight.into(), [1, 0].into()]);
+    let mm = forward.call_inferred("aten::addmm.out", &[bias.into(), x.into(), wt.into()]);
+    let y = forward.call_inferred("aten::relu.out", &[mm.into()]);
     forward.output(y);
     Resolved::from_methods([forward])
 }

@@ -30,7 +30,7 @@ use crate::program::attributes::TENSOR_ATTRIBUTES;
 ///
 /// let mut forward = MethodBuilder::new("forward");
 /// let x = forward.input(ScalarType::FLOAT, &[2, 2]);
-/// let y = forward.call("aten::relu.out", &[x.into()], ScalarType::FLOAT, &[2, 2]);
+/// let y = forward.call_inferred("aten::relu.out", &[x.into()]);
 /// forward.output(y);
 /// let files = Resolved::from_methods([forward])?.to_files(&Options::default())?;
 /// assert_eq!(&files.program_file().unwrap().to_vec()?[4..8], b"ET12");
@@ -50,8 +50,7 @@ use crate::program::attributes::TENSOR_ATTRIBUTES;
 /// forward.name(count, "counter.count");
 /// forward.call_into("aten::add.Scalar_out", &[count.into(), 1.into()], &[count]);
 ///
-/// let values = forward.tensor(ScalarType::FLOAT, &[8, 2]);
-/// let indices = forward.tensor(ScalarType::LONG, &[8, 2]);
+/// let [values, indices] = [forward.inferred(), forward.inferred()];
 /// forward.call_into("aten::topk.values", &[x.into(), 2.into()], &[values, indices]);
 ///
 /// let y = forward.tensor(ScalarType::FLOAT, &[8, 2]);
@@ -95,8 +94,8 @@ struct TensorRecord {
     label: String,
     /// Fully qualified name.
     name: Option<String>,
-    scalar_type: ScalarType,
-    sizes: Vec<i32>,
+    /// Element type and sizes; `None` if they are inferred.
+    stated: Option<(ScalarType, Vec<i32>)>,
     data: Option<Vec<u8>>,
     mutable: bool,
     dynamic: bool,
@@ -281,7 +280,7 @@ impl MethodBuilder {
 
     /// Adds a tensor that the caller provides.
     pub fn input(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> Value {
-        let value = self.add(format!("input {}", self.inputs.len()), scalar_type, sizes, None);
+        let value = self.add(format!("input {}", self.inputs.len()), Some((scalar_type, sizes)), None);
         self.inputs.push(value);
         value
     }
@@ -294,7 +293,7 @@ impl MethodBuilder {
     /// Adds a constant of any element type, as the little-endian bytes of its elements in the order of contiguous memory.
     pub fn constant_bytes(&mut self, scalar_type: ScalarType, sizes: &[i32], bytes: impl Into<Vec<u8>>) -> Value {
         let number = self.values.iter().filter(|value| value.data.is_some() && !value.mutable).count();
-        self.add(format!("constant {number}"), scalar_type, sizes, Some(bytes.into()))
+        self.add(format!("constant {number}"), Some((scalar_type, sizes)), Some(bytes.into()))
     }
 
     /// Adds a tensor that keeps its elements from one execution to the next, and these in the first one.
@@ -305,7 +304,7 @@ impl MethodBuilder {
     /// Adds a tensor as [`MethodBuilder::state`], with its elements as in [`MethodBuilder::constant_bytes`].
     pub fn state_bytes(&mut self, scalar_type: ScalarType, sizes: &[i32], bytes: impl Into<Vec<u8>>) -> Value {
         let number = self.values.iter().filter(|value| value.mutable).count();
-        let value = self.add(format!("state {number}"), scalar_type, sizes, Some(bytes.into()));
+        let value = self.add(format!("state {number}"), Some((scalar_type, sizes)), Some(bytes.into()));
         self.values[value.index].mutable = true;
         value
     }
@@ -313,13 +312,22 @@ impl MethodBuilder {
     /// Adds a tensor for a result, to be written by [`MethodBuilder::call_into`] or by a delegate.
     pub fn tensor(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> Value {
         let number = self.values.iter().filter(|value| value.label.starts_with("tensor ")).count();
-        self.add(format!("tensor {number}"), scalar_type, sizes, None)
+        self.add(format!("tensor {number}"), Some((scalar_type, sizes)), None)
     }
 
-    fn add(&mut self, label: String, scalar_type: ScalarType, sizes: &[i32], data: Option<Vec<u8>>) -> Value {
+    /// Adds a value for a result, to be written by [`MethodBuilder::call_into`], whose properties are inferred as those of
+    /// [`MethodBuilder::call_inferred`].
+    pub fn inferred(&mut self) -> Value {
+        let number = self.values.iter().filter(|value| value.label.starts_with("inferred ")).count();
+        self.add(format!("inferred {number}"), None, None)
+    }
+
+    /// Adds a value; `stated` is its element type and sizes, `None` if they are inferred.
+    fn add(&mut self, label: String, stated: Option<(ScalarType, &[i32])>, data: Option<Vec<u8>>) -> Value {
         let index = self.values.len();
-        let (name, mutable, dynamic, sizes) = (None, false, false, sizes.to_vec());
-        self.values.push(TensorRecord { label, name, scalar_type, sizes, data, mutable, dynamic });
+        let (name, mutable, dynamic) = (None, false, false);
+        let stated = stated.map(|(scalar_type, sizes)| (scalar_type, sizes.to_vec()));
+        self.values.push(TensorRecord { label, name, stated, data, mutable, dynamic });
         Value { builder: self.id, index }
     }
 
@@ -341,9 +349,43 @@ impl MethodBuilder {
     }
 
     /// Adds a kernel call with one tensor as its result; the out argument and defaults follow from the operator's schema.
+    ///
+    /// Element type and sizes are needed for operators without a rule of inference and for conversions; for other operators they are
+    /// compared with what is inferred. See [`MethodBuilder::call_inferred`].
     pub fn call(&mut self, operator: &str, arguments: &[Argument], scalar_type: ScalarType, sizes: &[i32]) -> Value {
+        self.call_with(operator, arguments, Some((scalar_type, sizes)))
+    }
+
+    /// Adds a kernel call with one result, a tensor or a number, whose element type, sizes, dim_order and dynamism follow from the
+    /// operator and its arguments. [`Resolved::from_methods`] reports results that are not inferred: those of unknown operators, and
+    /// those whose sizes depend on data.
+    ///
+    /// ```
+    /// use pte_emit::program::EValue;
+    /// use pte_emit::{MethodBuilder, Resolved, ScalarType};
+    ///
+    /// let mut forward = MethodBuilder::new("forward");
+    /// let x = forward.input(ScalarType::FLOAT, &[8, 2, 2]);
+    /// forward.dynamic(x); // at most 8 samples
+    /// let samples = forward.call_inferred("aten::sym_size.int", &[x.into(), 0.into()]);
+    /// let sum = forward.call_inferred("aten::sum.IntList_out", &[x.into(), [1i64, 2].into()]);
+    /// let positive = forward.call_inferred("aten::gt.Scalar_out", &[sum.into(), 0.into()]);
+    /// [samples, positive].map(|value| forward.output(value));
+    ///
+    /// let program = Resolved::from_methods([forward])?.program;
+    /// let plan = &program.plans()[0];
+    /// let output = plan.outputs.as_deref().unwrap()[1] as usize;
+    /// let EValue::Tensor(positive) = &plan.values.as_deref().unwrap()[output] else { panic!("a tensor") };
+    /// assert_eq!((positive.scalar_type, positive.sizes.as_deref()), (ScalarType::BOOL, Some(&[8][..])));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    pub fn call_inferred(&mut self, operator: &str, arguments: &[Argument]) -> Value {
+        self.call_with(operator, arguments, None)
+    }
+
+    fn call_with(&mut self, operator: &str, arguments: &[Argument], stated: Option<(ScalarType, &[i32])>) -> Value {
         let label = format!("result of instruction {} ({operator})", self.calls.len());
-        let result = self.add(label, scalar_type, sizes, None);
+        let result = self.add(label, stated, None);
         self.call_into(operator, arguments, &[result]);
         result
     }
@@ -498,7 +540,9 @@ impl DocumentBuilder {
         let outputs = outputs
             .map(|(number, output)| self.value(&builder, *output, &format!("{description}, output {number}")))
             .collect();
-        let values = builder.values.into_iter().zip(values).map(|(tensor, id)| tensor.declaration(id));
+        let values = builder.values.into_iter().zip(values);
+        // The call that writes a value of which nothing is stated declares it: as a tensor, or as a number.
+        let values = values.filter(|(tensor, _)| !tensor.is_implied()).map(|(tensor, id)| tensor.declaration(id));
         Method {
             values: values.collect(),
             name: At { id, value: builder.name.into() },
@@ -533,13 +577,19 @@ impl TensorRecord {
         }
     }
 
+    /// Returns true if nothing is stated of the value.
+    fn is_implied(&self) -> bool {
+        self.stated.is_none() && self.name.is_none() && !self.dynamic
+    }
+
     fn declaration(self, id: NodeId) -> Declaration<'static> {
         let name = At { id, value: self.document_name().into() };
         let dynamism = TENSOR_ATTRIBUTES.iter().position(|attribute| attribute.slot == tensor::shape_dynamism);
+        let (scalar_type, sizes) = self.stated.unzip();
         let tensor = ParsedTensor {
             extra_tensor_info: false,
-            scalar_type: Some(At { id, value: self.scalar_type }),
-            sizes: Some(At { id, value: self.sizes }),
+            scalar_type: scalar_type.map(|value| At { id, value }),
+            sizes: sizes.map(|value| At { id, value }),
             dim_order: None,
             attributes: dynamism.filter(|_| self.dynamic).map(|attribute| (attribute, 1)).into_iter().collect(),
             data: self.data.map(|bytes| data(id, bytes)),

@@ -16,11 +16,29 @@ mod support;
 
 use support::{files_below, root};
 
-/// Differences between inferred and declared results of the programs in the repository: their number by operator and kind.
-const DIFFERENCES: &[(&str, &str, usize)] = &[];
+/// Differences between inferred and declared results of the programs in the repository: their number by operator and kind. Both operators
+/// take the element type of the out, for want of an argument.
+const DIFFERENCES: &[(&str, &str, usize)] =
+    &[("aten::_to_copy.out", "element type", 18), ("dim_order_ops::_to_dim_order_copy.out", "element type", 48)];
 
 /// Calls of the programs in the repository whose results are not inferred: their number by operator and reason.
-const NOT_INFERRED: &[(&str, &str, usize)] = &[];
+const NOT_INFERRED: &[(&str, &str, usize)] = &[
+    ("demo::all", UNKNOWN, 2),
+    ("demo::grow", UNKNOWN, 2),
+    ("demo::next", UNKNOWN, 6),
+    ("demo::nothing", UNKNOWN, 6),
+    ("demo::pair", UNKNOWN, 2),
+    ("demo::relu", UNKNOWN, 2),
+    ("llama::custom_sdpa.out", WITHOUT_RULE, 1),
+    ("llama::update_cache.out", WITHOUT_RULE, 2),
+    ("mein::größe", UNKNOWN, 2),
+];
+
+/// Reason for an operator that the built-in tables do not have.
+const UNKNOWN: &str = "unknown operator";
+
+/// Reason for an operator of a library.
+const WITHOUT_RULE: &str = "no rule";
 
 /// Counts over programs.
 #[derive(Default)]
@@ -64,14 +82,14 @@ impl Counts {
             let Some(operator) = inference::find(&operators, *op_index) else {
                 let operator = plan.operators.iter().flatten().nth(usize::try_from(*op_index).unwrap());
                 let name = operator.and_then(|operator| operator.name.clone()).unwrap_or_default();
-                *self.not_inferred.entry((name, "unknown operator".to_owned())).or_default() += 1;
+                *self.not_inferred.entry((name, UNKNOWN.to_owned())).or_default() += 1;
                 continue;
             };
             let results = match inference.call(values, operator, args) {
                 Ok(results) => results,
                 Err(error) => {
                     let reason = match error {
-                        InferenceError::UnknownOperator => "no rule".to_owned(),
+                        InferenceError::UnknownOperator => WITHOUT_RULE.to_owned(),
                         InferenceError::Undetermined(reason) => reason.to_owned(),
                         InferenceError::Invalid(invalid) => format!("{invalid:?}"),
                     };

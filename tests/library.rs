@@ -75,6 +75,44 @@ fn duplicate_method_names_are_an_error() {
     assert_eq!(errors(methods), ["duplicate method name `f`"]);
 }
 
+/// Tensors and numbers, of which the builder states nothing, one by its name, or one by its dynamism.
+#[test]
+fn results_of_a_builder_are_inferred() {
+    let mut forward = MethodBuilder::new("forward");
+    let x = forward.input(FLOAT, &[4, 2]);
+    let rows = forward.call_inferred("aten::sym_size.int", &[x.into(), 0.into()]);
+    let [values, indices] = [forward.inferred(), forward.inferred()];
+    forward.name(indices, "top.indices");
+    forward.call_into("aten::topk.values", &[x.into(), 1.into()], &[values, indices]);
+    let large = forward.call_inferred("aten::gt.Scalar_out", &[values.into(), 0.5.into()]);
+    forward.dynamic(large);
+    for value in [rows, indices, large] {
+        forward.output(value);
+    }
+    let program = Resolved::from_methods([forward]).unwrap().program;
+    let plan = &program.plans()[0];
+    let outputs = plan.outputs.iter().flatten();
+    let outputs: Vec<&EValue> = outputs.map(|output| &plan.values.as_deref().unwrap()[*output as usize]).collect();
+    let [rows, EValue::Tensor(indices), EValue::Tensor(large)] = outputs[..] else { panic!("{outputs:?}") };
+    assert!(matches!(rows, EValue::Int(_)), "{rows:?}");
+    assert_eq!((indices.scalar_type, indices.sizes.as_deref()), (ScalarType::LONG, Some(&[4, 1][..])));
+    let name = indices.extra_tensor_info.as_ref().and_then(|info| info.fully_qualified_name.as_deref());
+    assert_eq!(name, Some("top.indices"));
+    assert_eq!((large.scalar_type, large.shape_dynamism), (ScalarType::BOOL, 1));
+}
+
+#[test]
+fn results_that_are_not_inferred_are_errors() {
+    let unknown = error_of(|f| _ = f.call_inferred("my::op.out", &[]));
+    let reason = "the sizes of `result of instruction 0 (my::op.out)` are not known";
+    assert!(unknown.starts_with("method `f`, instruction 0 (my::op.out)") && unknown.contains(reason), "{unknown}");
+    let declared = error_of(|f| {
+        let x = f.input(FLOAT, &[2]);
+        f.call("aten::relu.out", &[x.into()], FLOAT, &[3]);
+    });
+    assert!(declared.contains("is declared with [3], but aten::relu.out of"), "{declared}");
+}
+
 /// The same program as YAML has the same warning.
 #[test]
 fn warnings_of_a_builder_are_kept() {

@@ -3,7 +3,10 @@
 //! Sizes and element types are those that the tensors state; those that only execution determines are not compared, nor are calls of
 //! kernels that are not part of the default runtime. The work is linear in the file.
 
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+
+use smallvec::SmallVec;
 
 use super::finding::{Findings, Locator};
 use super::kernels::KernelCall;
@@ -17,6 +20,9 @@ use crate::transform::inference::{self, Inference, Knowledge, Mismatch};
 /// Bound on the arguments that a message names.
 const MAX_NAMED: usize = 4;
 
+/// Bound on the items of a list whose classes are compared.
+const MAX_COMPARED: usize = 16;
+
 /// What is known of the values of a method, call by call.
 pub(super) struct CallInference<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
@@ -25,6 +31,30 @@ pub(super) struct CallInference<'m, 'p> {
     budget: usize,
     /// The method has jumps: what a call writes does not hold at the calls after it.
     jumps: bool,
+    /// By value: its class. Values of a class are the same to inference; those of [`UNIQUE`] are compared with none.
+    classes: Vec<u32>,
+    /// Operator and classes of the arguments of calls without a finding: layers repeat.
+    accepted: HashSet<CallClass>,
+}
+
+/// The class of values that change, or that are not worth comparing.
+const UNIQUE: u32 = 0;
+
+/// Index of an operator, and the classes of the arguments.
+type CallClass = SmallVec<[u32; 12]>;
+
+/// What inference reads of a value that does not change.
+#[derive(PartialEq, Eq, Hash)]
+enum ClassKey<'p> {
+    Null,
+    Int(i64),
+    Bool(bool),
+    Double(u64),
+    Str(Option<&'p str>),
+    Bools(Option<&'p [bool]>),
+    Tensor(i8, Option<&'p [i32]>, Option<&'p [u8]>),
+    /// The kind of a list, and the classes of its items.
+    List(u8, SmallVec<[u32; 6]>),
 }
 
 impl<'m, 'p> CallInference<'m, 'p> {
@@ -33,13 +63,72 @@ impl<'m, 'p> CallInference<'m, 'p> {
         let operator = |index| find(method, index).map(|known| &known.operator);
         let inference = Inference::new(method.plan, operator);
         let budget = 4 * (method.accesses.len() + method.values().len()) + 1024;
-        let mut calls = CallInference { method, inference, budget, jumps };
+        let mut calls =
+            CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted: HashSet::new() };
         for step in &method.steps {
             if let Some((from, to)) = calls.alias(step) {
                 calls.forget_aliases(from, to);
             }
         }
+        calls.classify_values();
         calls
+    }
+
+    /// Determines the classes of the values.
+    fn classify_values(&mut self) {
+        let values = self.method.values();
+        self.classes = vec![UNIQUE; values.len()];
+        let mut known: HashMap<ClassKey<'p>, u32> = HashMap::new();
+        let (lists, others): (Vec<usize>, Vec<usize>) =
+            (0..values.len()).partition(|value| list(&values[*value]).is_some());
+        // Lists after their items.
+        for value in others.into_iter().chain(lists) {
+            if let Some(key) = self.class_key(value) {
+                let next = known.len() as u32 + 1;
+                self.classes[value] = *known.entry(key).or_insert(next);
+            }
+        }
+    }
+
+    /// Returns what inference reads of a value; `None` if it may change.
+    fn class_key(&self, value: usize) -> Option<ClassKey<'p>> {
+        if *self.inference.known(value) != Knowledge::Stated {
+            return None;
+        }
+        let value: &'p EValue = &self.method.values()[value];
+        Some(match value {
+            EValue::Null => ClassKey::Null,
+            EValue::Int(int) => ClassKey::Int(*int),
+            EValue::Bool(value) => ClassKey::Bool(*value),
+            EValue::Double(value) => ClassKey::Double(value.to_bits()),
+            EValue::String(text) => ClassKey::Str(text.as_deref()),
+            EValue::BoolList(items) => ClassKey::Bools(items.as_deref()),
+            EValue::Tensor(tensor) if tensor.shape_dynamism == 0 => {
+                ClassKey::Tensor(tensor.scalar_type.0, tensor.sizes.as_deref(), tensor.dim_order.as_deref())
+            }
+            EValue::Tensor(_) | EValue::DoubleList(_) => return None,
+            EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
+                let items = list(value)?;
+                if items.len() > MAX_COMPARED {
+                    return None;
+                }
+                // An item of -1 is None.
+                let class = |item: i32| match self.method.value(item) {
+                    Some(item) => Some(self.classes[item]).filter(|class| *class != UNIQUE),
+                    None => (item == -1).then_some(UNIQUE),
+                };
+                ClassKey::List(value.tag(), items.iter().map(class).collect::<Option<_>>()?)
+            }
+        })
+    }
+
+    /// Returns the class of a call; `None` if an argument is of none.
+    fn class(&self, call: &KernelCall<'_, '_>) -> Option<CallClass> {
+        let Instruction::KernelCall { op_index, .. } = self.method.steps[call.step as usize].instruction else {
+            return None;
+        };
+        let class = |arg: &i32| Some(self.classes[self.method.value(*arg)?]).filter(|class| *class != UNIQUE);
+        std::iter::once(Some(*op_index as u32)).chain(call.args.iter().map(class)).collect()
     }
 
     /// Returns the value that a step replaces by another one, as the second of both.
@@ -76,6 +165,18 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
     /// Checks a call whose arguments have the right number and kinds.
     pub fn check(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
+        let class = self.class(call);
+        if class.as_ref().is_some_and(|class| self.accepted.contains(class)) {
+            return;
+        }
+        let errors = findings.errors();
+        self.check_once(call, findings, locate);
+        if let Some(class) = class.filter(|_| findings.errors() == errors) {
+            self.accepted.insert(class);
+        }
+    }
+
+    fn check_once(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
         let values = self.method.values();
         let items = call.args.iter().filter_map(|arg| Some(list(&values[self.method.value(*arg)?])?.len()));
         if self.method.is_truncated || !self.spend(items.sum()) {

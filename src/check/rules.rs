@@ -1285,13 +1285,13 @@ pub static RULES: &[Rule] = rules! {
     "O-14" Invalid ALL
     "The tensors, sizes and dimensions among the arguments of a call are those that its operator takes."
     "Kernels compare the sizes of their arguments: operands broadcast, matrices have a common dimension, dimensions exist. Some read beyond an argument instead."
-    "rejects the call with `InvalidArgument` when it runs; the optimized `bmm` and `convolution` read beyond a matrix and a bias"
+    "rejects the call with `InvalidArgument` when it runs; some kernels read beyond the argument"
     "aten::mm.out of tensors with the sizes [2, 3] and [4, 5]"
 
     "O-15" Invalid PORTABLE
     "The outs of a call have the sizes and element types of its results."
     "A kernel resizes its out to the result. A static tensor keeps its sizes, a dynamic one its rank and its number of elements."
-    "rejects the call with `InvalidArgument` when it runs; the optimized `mm` and `linear` write all elements to any static out"
+    "rejects the call with `InvalidArgument` when it runs; some kernels write beyond the out"
     "aten::mm.out of tensors with the sizes [2, 3] and [3, 4] into one with the sizes [4, 2]"
 
     "X-1" Suspicious ALL

@@ -311,7 +311,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
     (
         "a tensor that is written later, in memory that is not its own",
         |p| {
-            let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 256, 2));
+            let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 256, 4));
             call(p, "aten::relu.out", &[0, u, u]);
             call(p, "aten::relu.out", &[t, 1, 1]);
             call(p, "aten::relu.out", &[0, t, t]);

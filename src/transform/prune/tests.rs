@@ -71,14 +71,12 @@ fn destinations_and_labels_are_adjusted() {
         )
     };
     let dead = |name: &str| format!("{{kernel: aten::cos.out, args: [x], out: {name}}}, ");
-    let mut number = 0;
     let mut with_dead = String::new();
-    for piece in method("#").split('#') {
+    for (number, piece) in method("#").split('#').enumerate() {
         if number > 0 {
             with_dead += &dead(&format!("d{number}"));
         }
         with_dead += piece;
-        number += 1;
     }
     assert_pruned(&with_dead, &method(""));
     // A removed destination: the next instruction that stays, or the end.
