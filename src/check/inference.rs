@@ -1,7 +1,7 @@
 //! Arguments and results of kernel calls, against what [`crate::operators::inference`] infers (`O-14`, `O-15`).
 //!
-//! Sizes and element types are those that the tensors state; those that only execution determines are not compared, nor are calls of
-//! kernels that are not part of the default runtime. The work is linear in the file.
+//! Sizes and element types are those that the tensors state; those that only execution determines are not compared,
+//! nor are calls of kernels that are not part of the default runtime. The work is linear in the file.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -214,7 +214,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
     }
 
-    /// Returns `true` if a tensor among the arguments has no elements: kernels that have nothing to compute do not compare sizes.
+    /// Returns `true` if a tensor among the arguments has no elements: kernels that have nothing to compute do not
+    /// compare sizes.
     fn is_empty(&self, call: &KernelCall<'_, '_>) -> bool {
         let values = self.method.values();
         let is_empty = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.nbytes() == Some(0));
@@ -316,7 +317,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
     }
 
-    /// Forgets the sizes of tensors that an instruction with these arguments may write: they are again those that the tensors state.
+    /// Forgets the sizes of tensors that an instruction with these arguments may write: they are again those that the
+    /// tensors state.
     pub fn forget(&mut self, args: &[i32]) {
         let values = self.method.values();
         for arg in args.iter().filter_map(|arg| self.method.value(*arg)) {
