@@ -18,6 +18,7 @@ use crate::program::test_cases::MethodTests;
 use crate::raw::fields::OverrideReport;
 use crate::raw::walker::ValueNames;
 use crate::raw::{self, FileOverrides, Overrides, Patch};
+use crate::transform::prune::PrunedMethod;
 
 /// A program with the metadata of its files; data are read when the files are written.
 ///
@@ -57,10 +58,21 @@ pub struct Assembly {
     pub name: Option<String>,
     /// Warnings about the source.
     pub warnings: Report,
+    /// What was removed from each method; empty unless the program was pruned.
+    pub(crate) pruned: Vec<PrunedNames>,
     /// Names of unknown operators that [`Assembly::warnings`] reports.
     pub(crate) reported_operators: BTreeSet<String>,
     program_file: Option<EmittedFile>,
     data_files: Vec<EmittedFile>,
+}
+
+/// Parts that were removed from a method.
+#[derive(Debug)]
+pub struct PrunedNames {
+    /// How many.
+    pub counts: PrunedMethod,
+    /// The names of its removed values in the source.
+    pub names: Vec<String>,
 }
 
 /// The metadata of a file, and the overrides to apply while it is written.
@@ -243,6 +255,7 @@ pub fn emit(
         overrides,
         name: None,
         warnings: Report::default(),
+        pruned: Vec::new(),
         reported_operators: BTreeSet::new(),
         program_file,
         data_files,

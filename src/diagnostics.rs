@@ -186,6 +186,18 @@ pub fn clipped(text: &str) -> String {
     }
 }
 
+/// Maximum number of names in a list of [`first_names`].
+const MAX_NAMES: usize = 5;
+
+/// Returns the first few names for a message, and the number of the others: `` `a`, `b`, ... and 2 more``.
+pub fn first_names<'n>(mut names: impl Iterator<Item = &'n str>) -> String {
+    let shown: Vec<String> = names.by_ref().take(MAX_NAMES).map(|name| format!("`{}`", clipped(name))).collect();
+    match names.count() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// Returns the known name nearest to `unknown`, if it is likely a typo: an edit distance of up to a third of the length.
 pub fn nearest<'n>(unknown: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let length = unknown.chars().count();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::annotate::{self, AnnotateOptions};
-use crate::assembly::{self, Assembly, BundledFile};
+use crate::assembly::{self, Assembly, BundledFile, PrunedNames};
 use crate::check::{self, DataFile, Findings, Profile};
 use crate::data::{Blob, BlobId, Origin, dedup};
 use crate::diagnostics::counted;
@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::format::{Format, container};
 use crate::ir::files::FileAccess;
 use crate::ir::resolve::origins::Origins;
+use crate::ir::tree::NodeId;
 use crate::ir::{self, NodeDiagnostic, document};
 use crate::layout::options::OptionOverrides;
 use crate::layout::{self, LayoutError, Plan, Shards};
@@ -31,6 +32,7 @@ use crate::reader;
 use crate::recover;
 use crate::source::{Source, SourceContent, SourceText};
 use crate::transform;
+use crate::transform::prune::PrunedMethod;
 
 /// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
 pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
@@ -61,6 +63,11 @@ pub struct Options {
     pub max_size: Option<u64>,
     /// Splits the `.ptd` without a tag into several files.
     pub shards: Option<Shards>,
+    /// Remove what has no effect: calls of known operators whose results nothing uses; values, operators and delegates
+    /// that nothing refers to, with their data. The others are renumbered, also where the indices that the source
+    /// requests leave gaps. `named_data` and state with a name stay. Without this option, unused values are reported as
+    /// warnings.
+    pub prune: bool,
 }
 
 /// YAML or JSON as a syntax tree with typed nodes: the result of [`parse`].
@@ -93,6 +100,8 @@ pub struct Resolved<'s> {
     origins: Origins<'s>,
     /// Warnings so far.
     pub(crate) messages: Vec<NodeDiagnostic>,
+    /// Errors about gaps between the requested indices of values, unless the program is pruned.
+    gaps: Vec<NodeDiagnostic>,
     /// Names of unknown operators that a warning reports.
     pub(crate) reported_operators: BTreeSet<String>,
 }
@@ -102,6 +111,7 @@ pub struct Resolved<'s> {
 pub struct Planned<'s> {
     resolved: Resolved<'s>,
     plan: Plan,
+    pruned: Vec<PrunedNames>,
 }
 
 /// Documents of a YAML stream with variables substituted: the result of [`documents`].
@@ -206,7 +216,8 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
 /// Resolves names, numbers values in the order of the exporter, opens data files.
 ///
 /// # Errors
-/// All unknown names and invalid values; data files that cannot be opened.
+/// All unknown names and invalid values; data files that cannot be opened. Requested indices of values that leave gaps
+/// are errors of [`plan`], unless [`Options::prune`] is set.
 pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
     let Document { source, files, document, mut messages } = document;
     let resolved = ir::resolve::resolve(&document, files);
@@ -224,6 +235,7 @@ pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
         source,
         origins: resolved.origins,
         messages,
+        gaps: resolved.gaps,
         reported_operators: resolved.reported_operators,
     })
 }
@@ -291,6 +303,7 @@ impl From<Program> for Resolved<'_> {
             source: SourceText::default(),
             origins: Origins::default(),
             messages: Vec::new(),
+            gaps: Vec::new(),
             reported_operators: BTreeSet::new(),
         }
     }
@@ -333,21 +346,71 @@ impl Resolved<'_> {
 /// needs them.
 ///
 /// # Errors
-/// Data that exceed [`Options::max_size`], that cannot be read or are missing in the files of [`Options::with`]; contradictory memory
-/// plans; offsets that do not fit their fields.
+/// Gaps between the requested indices of values; data that exceed [`Options::max_size`], that cannot be read or are
+/// missing in the files of [`Options::with`]; contradictory memory plans; offsets that do not fit their fields.
 pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned<'s>, Error> {
     options.layout.apply(&mut resolved.layout);
     resolved.layout.shards = options.shards.clone();
     let limit = options.max_size.unwrap_or(DEFAULT_MAX_SIZE);
-    let valid = check_blobs(&resolved.program).and_then(|()| check_size(&resolved, limit));
-    valid.map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
+    check_blobs(&resolved.program).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
+    let pruned = prune(&mut resolved, options.prune)?;
+    check_size(&resolved, limit).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
     let same = move_data(&mut resolved, options).map_err(|error| resolved.io(&error))?;
     let plan = layout::plan(&resolved.program, &same, &resolved.layout)
         .and_then(|plan| check_padded_size(&resolved.program, &plan, limit).map(|()| plan));
     match plan {
-        Ok(plan) => Ok(Planned { resolved, plan }),
+        Ok(plan) => Ok(Planned { resolved, plan, pruned }),
         Err(errors) => Err(resolved.error(resolved.layout_messages(errors))),
     }
+}
+
+/// Removes the unused parts of a program if `requested`, else warns about unused values of a source.
+///
+/// # Errors
+/// Gaps between the requested indices of values of a program that is not pruned.
+fn prune(resolved: &mut Resolved<'_>, requested: bool) -> Result<Vec<PrunedNames>, Error> {
+    let Resolved { program, origins, .. } = resolved;
+    if requested {
+        let names = |(method, counts): (usize, PrunedMethod)| {
+            let removed = |(_, value): &(String, usize)| counts.values.binary_search(value).is_err();
+            let names = origins.values(method).into_iter().filter(removed).map(|(name, _)| name).collect();
+            origins.retain(method, &counts.values, &counts.delegates);
+            PrunedNames { counts, names }
+        };
+        return Ok(transform::prune::prune(program).into_iter().enumerate().map(names).collect());
+    }
+    if !resolved.gaps.is_empty() {
+        let mut messages = std::mem::take(&mut resolved.messages);
+        messages.append(&mut resolved.gaps);
+        messages.sort_by_key(|message| message.at);
+        return Err(resolved.error(messages));
+    }
+    // A program without a source is as it was read or built.
+    if !resolved.origins.methods.is_empty() {
+        let unused = transform::prune::unused_values(&resolved.program);
+        let warnings =
+            unused.iter().enumerate().filter_map(|(method, unused)| unused_warning(resolved, method, unused));
+        let warnings: Vec<NodeDiagnostic> = warnings.collect();
+        resolved.messages.extend(warnings);
+    }
+    Ok(Vec::new())
+}
+
+/// Returns a warning about the unused values of a method that have names.
+fn unused_warning(resolved: &Resolved<'_>, method: usize, unused: &[usize]) -> Option<NodeDiagnostic> {
+    let name = |value: &usize| Some((*value, resolved.origins.name(method, *value)?));
+    let mut named: Vec<(NodeId, &str)> = unused
+        .iter()
+        .filter_map(name)
+        .filter_map(|(value, name)| Some((resolved.origins.node(Element::Method(method, Part::Value(value)))?, name)))
+        .collect();
+    named.sort_unstable();
+    let (first, _) = *named.first()?;
+    let names = diagnostics::first_names(named.iter().map(|(_, name)| *name));
+    let noun = if named.len() == 1 { "value" } else { "values" };
+    let method = resolved.program.plans().get(method)?.name.as_deref().map_or("".into(), diagnostics::clipped);
+    let warning = NodeDiagnostic::warning(first, format!("unused {noun} in method `{method}`: {names}"));
+    Some(warning.label("unused").help("`--prune` removes unused values, and the instructions that only write them"))
 }
 
 /// Moves data into or out of `.ptd` files. Returns for each blob the first one with the same bytes.
@@ -374,7 +437,7 @@ fn move_data(resolved: &mut Resolved<'_>, options: &Options) -> io::Result<Vec<B
 /// # Errors
 /// Overrides of unknown fields; metadata larger than 2 GiB; data inside the FlatBuffer that cannot be read.
 pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
-    let Planned { mut resolved, plan } = planned;
+    let Planned { mut resolved, plan, pruned } = planned;
     let program = std::mem::take(&mut resolved.program);
     let (tests, overrides) = (std::mem::take(&mut resolved.tests), std::mem::take(&mut resolved.overrides));
     let (layout, origins) = (resolved.layout.clone(), &resolved.origins);
@@ -407,6 +470,7 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     messages.sort_by_key(|message| message.at);
     assembly.warnings = resolved.source.report_nodes(messages);
     assembly.name = resolved.name;
+    assembly.pruned = pruned;
     assembly.reported_operators = resolved.reported_operators;
     Ok(assembly)
 }

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
     let ours = [
         trial("coordinates_depend_on_the_dim_order", coordinates_depend_on_the_dim_order),
         trial("differences_are_reported", differences_are_reported),
+        trial("pruned_programs_compute_the_same", pruned_programs_compute_the_same).with_ignored_flag(true),
         trial("a_default_method_is_loaded", a_default_method_is_loaded).with_ignored_flag(true),
         trial("run_tests_runs_the_tests_of_a_file", run_tests_runs_the_tests_of_a_file).with_ignored_flag(true),
     ];
@@ -53,10 +54,17 @@ fn test(folder: &str, case: Case, must_compare: bool) -> Trial {
         for (external_data, mode) in VARIANTS {
             let external = if external_data { ", --external-data" } else { "" };
             let variant = format!("{} verification, {}{external}", mode.verify, mode.loader);
-            match compare_outputs(&RUNNER, &case.input, external_data, mode) {
+            let mut options = AssembleOptions::default();
+            options.external_data = external_data;
+            match compare_outputs(&RUNNER, &case.input, &options, mode) {
                 Ok(compared) => assert!(compared > 0 || !must_compare, "{variant}: no test compares an output"),
                 Err(failures) => panic!("{variant}:\n{}", failures.join("\n")),
             }
+        }
+        let mut options = AssembleOptions::default();
+        options.prune = true;
+        if let Err(failures) = compare_outputs(&RUNNER, &case.input, &options, VARIANTS[0].1) {
+            panic!("--prune:\n{}", failures.join("\n"));
         }
     });
     test.with_ignored_flag(true)
@@ -66,18 +74,15 @@ fn test(folder: &str, case: Case, must_compare: bool) -> Trial {
 ///
 /// # Errors
 /// All failures.
-fn compare_outputs(runner: &Path, path: &Path, external_data: bool, mode: Mode) -> Result<usize, Vec<String>> {
+fn compare_outputs(runner: &Path, path: &Path, options: &AssembleOptions, mode: Mode) -> Result<usize, Vec<String>> {
     let text = fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
     let name = path.display().to_string();
     let input = Source::yaml(&name, &text, path.parent().unwrap_or(Path::new("")));
-    let overrides = {
-        let mut options = AssembleOptions::default();
-        options.external_data = external_data;
-        options
-    };
     let assembly =
-        assemble(&input, &overrides).map_err(|report| vec![pte_emit::cli::render::report(report.report(), false)])?;
-    if external_data && let Some(left) = constant_inside(&assembly) {
+        assemble(&input, options).map_err(|report| vec![pte_emit::cli::render::report(report.report(), false)])?;
+    if options.external_data
+        && let Some(left) = constant_inside(&assembly)
+    {
         return Err(vec![left]);
     }
     execution::run_tests(runner, &assembly, mode)
@@ -180,6 +185,47 @@ fn a_default_method_is_loaded() {
         let mode = Mode { verify, loader: "file" };
         let answers = runner::run(&RUNNER, &pte, &[], mode, "methods\nload forward\nexecute\n").unwrap();
         assert_eq!(answers, ["program ok", "methods forward", "load ok", "execute ok"]);
+    }
+}
+
+/// Instructions without effect among others: in branches, between jumps and their destinations, in loops, before views and after writes of
+/// state.
+fn pruned_programs_compute_the_same() {
+    const DEAD: &str = "{kernel: aten::cos.out, args: [x], out: dead#}";
+    let values = "x: {tensor: float32, sizes: [3]}, sum: {tensor: float32, sizes: []}, positive: {tensor: bool, sizes: []}, \
+                  y: {tensor: float32, sizes: [3]}, count: {tensor: float32, sizes: [1], data: [0], mutable: true}, \
+                  one: {tensor: float32, sizes: [1], data: [1]}, idle: {tensor: float32, sizes: [9], data: {random: 1}}";
+    let instructions = [
+        "{kernel: aten::sum.IntList_out, args: [x, null], out: sum}",
+        "{kernel: aten::gt.Scalar_out, args: [sum, 0], out: positive}",
+        "{jump_false: {cond: positive, to: otherwise}}",
+        "{kernel: aten::sin.out, args: [x], out: y}",
+        "{jump_false: {cond: false, to: end}}",
+        "{label: otherwise, kernel: aten::exp.out, args: [x], out: never}",
+        "{kernel: aten::cos.out, args: [x], out: y}",
+        "{label: end, kernel: aten::exp.out, args: [x], out: again}",
+        "{kernel: aten::add.out, args: [count, one], out: next}",
+        "{kernel: aten::copy_, args: [count, next, false, count]}",
+    ];
+    let instructions: Vec<String> = instructions
+        .iter()
+        .enumerate()
+        .flat_map(|(number, live)| [DEAD.replace('#', &number.to_string()), (*live).to_owned()])
+        .collect();
+    let yaml = format!(
+        "methods: {{forward: {{values: {{{values}}}, inputs: [x], outputs: [y, count], instructions: [{}],
+        tests: [{{inputs: [[0, 1, 2]], outputs: [[0, 0.8414709848, 0.9092974268], [1]]}},
+        {{inputs: [[0, -1, -2]], outputs: [[1, 0.5403023059, -0.4161468365], [2]]}}]}}}}",
+        instructions.join(",\n")
+    );
+    for (prune, remaining) in [(false, 20), (true, 8)] {
+        let mut options = AssembleOptions::default();
+        options.prune = prune;
+        let assembly = assemble(&Source::yaml("pruned", &yaml, "."), &options).unwrap();
+        let instructions = assembly.program().plans()[0].chains.as_ref().unwrap()[0].instructions.as_ref().unwrap();
+        assert_eq!(instructions.len(), remaining);
+        let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
+        assert_eq!(compared.unwrap_or_else(|failures| panic!("{}", failures.join("\n"))), 4);
     }
 }
 

@@ -70,7 +70,7 @@ impl Counts {
 
     fn add_method(&mut self, path: &Path, plan: &ExecutionPlan) {
         let operators = inference::operators(plan);
-        let mut inference = Inference::new(plan, &operators);
+        let mut inference = Inference::new(plan, |index| inference::find(&operators, index));
         let values = plan.values();
         for instruction in plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()) {
             let Instruction::KernelCall { op_index, args } = instruction else {

@@ -77,12 +77,14 @@ pub struct Findings {
     list: Vec<Finding>,
     /// Number of findings of each rule in [`rules::RULES`].
     counts: Vec<u64>,
+    /// Number of findings that are malformed or invalid.
+    errors: u64,
 }
 
 impl Findings {
     /// Returns an empty list; rules that do not apply to `profile` are ignored.
     pub(crate) fn new(profile: Profile) -> Findings {
-        Findings { profile, list: Vec::new(), counts: vec![0; rules::RULES.len()] }
+        Findings { profile, list: Vec::new(), counts: vec![0; rules::RULES.len()], errors: 0 }
     }
 
     /// Adds a finding of the rule `id`. `finding` (location, found, expected) is called only if the finding is kept, so that a
@@ -96,6 +98,7 @@ impl Findings {
             return;
         }
         self.counts[index] += 1;
+        self.errors += u64::from(rule.severity <= RuleSeverity::Invalid);
         if self.counts[index] as usize <= KEPT {
             let (location, found, expected) = finding();
             let [found, expected] = [found, expected].map(|text| escaped(&text).into_owned());
@@ -106,6 +109,7 @@ impl Findings {
     /// Appends findings of another step, whose rules differ from those of this one.
     pub(crate) fn append(&mut self, mut other: Findings) {
         self.list.append(&mut other.list);
+        self.errors += other.errors;
         self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
     }
 
@@ -133,6 +137,11 @@ impl Findings {
 
     /// Returns `true` if a finding is malformed or invalid: the file must not be loaded.
     pub fn has_errors(&self) -> bool {
-        self.count(RuleSeverity::Malformed) + self.count(RuleSeverity::Invalid) > 0
+        self.errors > 0
+    }
+
+    /// Returns the number of findings that are malformed or invalid.
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: 
     for position in &call.known.kernel.divisors {
         if call.has_zero(*position) {
             findings.add("O-7", || {
-                let expected = format!("a non-zero divisor for {}", call.known.name);
+                let expected = format!("a non-zero divisor for {}", call.known.operator.name);
                 (locate(&call.method.arg(call.step, *position)), "divisor 0".into(), expected)
             });
         }
@@ -115,7 +115,7 @@ fn check_types(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Loca
     let mut report = |position: usize, tensor: &Tensor| {
         findings.add("O-10", || {
             let found = format!("a tensor of {}", tensor.scalar_type);
-            let expected = format!("an element type that {} supports", call.known.name);
+            let expected = format!("an element type that {} supports", call.known.operator.name);
             (locate(&call.method.arg(call.step, position)), found, expected)
         });
     };

@@ -11,6 +11,7 @@ mod data;
 mod fields;
 pub mod finding;
 pub mod header;
+mod inference;
 mod kernels;
 mod operators;
 mod path;

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::finding::{Findings, Locator};
+use super::inference::CallInference;
 use super::kernels::{self, KernelCall};
 use super::semantics::method::{InstructionRef, MethodAnalysis, kinds_of, list};
 use crate::diagnostics::counted;
@@ -24,6 +25,7 @@ pub(super) fn check(
 ) {
     report_unregistered(method, unknown, findings, locate);
     let jumps = method.steps.iter().any(|step| matches!(step.instruction, Instruction::JumpFalseCall { .. }));
+    let mut inference = CallInference::new(method, jumps);
     for (number, step) in method.steps.iter().enumerate() {
         if let Instruction::DelegateCall { args: Some(args), .. } = step.instruction
             && args.is_empty()
@@ -33,8 +35,17 @@ pub(super) fn check(
                 (locate(&method.field(number as u32, "args")), "a delegate call without arguments".into(), expected)
             });
         }
-        let Some((known, args)) = method.call(step) else { continue };
-        KernelCall { method, known, step: number as u32, args, jumps }.check(findings, locate);
+        let Some((known, args)) = method.call(step) else {
+            inference.forget(step.instruction.args());
+            continue;
+        };
+        let call = KernelCall { method, known, step: number as u32, args, jumps };
+        let errors = findings.errors();
+        call.check(findings, locate);
+        // A defect is reported once, by the most specific rule.
+        if findings.errors() == errors {
+            inference.check(&call, findings, locate);
+        }
     }
 }
 
@@ -77,12 +88,12 @@ fn report_unregistered(
 
 impl KernelCall<'_, '_> {
     fn check(&self, findings: &mut Findings, locate: &Locator<'_>) {
-        let signature = &self.known.signature;
+        let signature = &self.known.operator.signature;
         let has_outs = !self.known.outs.is_empty();
         let expected = signature.args.len() + usize::from(has_outs || signature.result.is_some());
         if self.args.len() != expected {
             findings.add("O-1", || {
-                let found = format!("{} for {}", counted(self.args.len() as u64, "argument"), self.known.name);
+                let found = format!("{} for {}", counted(self.args.len() as u64, "argument"), self.known.operator.name);
                 (locate(&self.method.at(self.step)), found, format!("{expected}: {}", self.parameters()))
             });
             return;
@@ -132,12 +143,12 @@ impl KernelCall<'_, '_> {
 
     /// Checks the last argument: the outs again, or the value that the result replaces.
     fn check_result(&self, has_outs: bool, findings: &mut Findings, locate: &Locator<'_>) {
-        let signature = &self.known.signature;
+        let signature = &self.known.operator.signature;
         let position = signature.args.len();
         let Some(value) = self.args.get(position).and_then(|value| self.method.value(*value)) else { return };
         let report = |findings: &mut Findings, rule, expected: &str| {
             findings.add(rule, || {
-                let expected = format!("{expected} as result (argument {position}) of {}", self.known.name);
+                let expected = format!("{expected} as result (argument {position}) of {}", self.known.operator.name);
                 (locate(&self.method.arg(self.step, position)), self.found(value), expected)
             });
         };
@@ -185,12 +196,12 @@ impl KernelCall<'_, '_> {
     }
 
     fn expected(&self, position: usize, kind: &str) -> String {
-        let name = &self.known.signature.args[position].name;
-        format!("{kind} for argument `{name}` ({position}) of {}", self.known.name)
+        let name = &self.known.operator.signature.args[position].name;
+        format!("{kind} for argument `{name}` ({position}) of {}", self.known.operator.name)
     }
 
     fn parameters(&self) -> String {
-        let signature = &self.known.signature;
+        let signature = &self.known.operator.signature;
         let mut names: Vec<&str> = signature.args.iter().map(|arg| &*arg.name).collect();
         if !self.known.outs.is_empty() || signature.result.is_some() {
             names.push("result");

@@ -1282,6 +1282,18 @@ pub static RULES: &[Rule] = rules! {
     "aborts when the call runs"
     "aten::arange.start_out from -1 to 4 into a tensor of 4 elements"
 
+    "O-14" Invalid ALL
+    "The tensors, sizes and dimensions among the arguments of a call are those that its operator takes."
+    "Kernels compare the sizes of their arguments: operands broadcast, matrices have a common dimension, dimensions exist. Some read beyond an argument instead."
+    "rejects the call with `InvalidArgument` when it runs; the optimized `bmm` and `convolution` read beyond a matrix and a bias"
+    "aten::mm.out of tensors with the sizes [2, 3] and [4, 5]"
+
+    "O-15" Invalid PORTABLE
+    "The outs of a call have the sizes and element types of its results."
+    "A kernel resizes its out to the result. A static tensor keeps its sizes, a dynamic one its rank and its number of elements."
+    "rejects the call with `InvalidArgument` when it runs; the optimized `mm` and `linear` write all elements to any static out"
+    "aten::mm.out of tensors with the sizes [2, 3] and [3, 4] into one with the sizes [4, 2]"
+
     "X-1" Suspicious ALL
     "A tensor is written before it is read."
     "It has the content of another tensor otherwise: it shares its memory, so it is not state."

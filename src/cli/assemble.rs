@@ -57,6 +57,9 @@ pub struct AssembleArguments {
     /// Store the data of the --with files in the program
     #[arg(long, conflicts_with = "external_data")]
     internal_data: bool,
+    /// Remove what has no effect: instructions whose results nothing uses, values, operators and delegates
+    #[arg(long, conflicts_with = "strip_tests")]
+    prune: bool,
     /// Print errors only
     #[arg(short, long)]
     quiet: bool,
@@ -424,6 +427,7 @@ impl Command {
             with: arguments.with.clone(),
             max_size: Some(limit),
             shards: arguments.shards(name),
+            prune: arguments.prune,
         };
         let assembly = crate::assemble(&source, &options)?;
         let size = assembly.data_size();

@@ -1,5 +1,6 @@
 //! `pte-emit dump FILE`: prints a `.pte`, `.ptd` or `.bpte` as YAML.
 
+use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -9,7 +10,7 @@ use super::io::{self, STREAM};
 use super::outputs::{NewFolder, Outputs};
 use super::stdout;
 use crate::error::Error;
-use crate::printer::{ExtractedFile, LargeData, PrintOptions, Printed};
+use crate::printer::{ExtractedFile, LargeData, PrintOptions, PrintStats, Printed};
 
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
@@ -29,6 +30,9 @@ pub struct DumpArguments {
     /// Print computed values, too: indices, memory offsets, operator tables, layout
     #[arg(long)]
     explicit: bool,
+    /// Print to standard error what the YAML had to state, and what is left to assembling
+    #[arg(long)]
+    stats: bool,
     /// Exit with status 1 unless the output reproduces the input byte for byte
     #[arg(long)]
     exact: bool,
@@ -69,6 +73,10 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     let options = PrintOptions { explicit: arguments.explicit, large_data, file };
     let printed = crate::pipeline::print(&source, &arguments.yaml_folder(), &options)?;
     arguments.write(&printed, source.name())?;
+    if arguments.stats {
+        // A closed standard error is no reason to fail.
+        let _ = std::io::stderr().write_all(statistics(source.name(), &printed.stats).as_bytes());
+    }
     match printed.difference {
         Some(why) if arguments.exact => {
             let message = format!("the YAML does not reproduce the file byte for byte: {why}");
@@ -76,6 +84,26 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
         }
         Some(_) | None => Ok(Exit::Ok),
     }
+}
+
+/// Returns the counts as lines.
+fn statistics(name: &str, stats: &PrintStats) -> String {
+    let rows = [
+        ("values", stats.values),
+        ("literals, printed at their use", stats.literals),
+        ("results of instructions", stats.results),
+        ("of them inferred", stats.inferred),
+        ("views among the instructions", stats.views),
+        ("positions stated (value:)", stats.positions),
+        ("indices stated (index:)", stats.indices),
+        ("places in planned memory stated (memory:)", stats.places),
+        ("calls printed as the whole stack", stats.stacks),
+    ];
+    let mut text = format!("{name}:\n");
+    for (what, count) in rows {
+        text += &format!("{count:>8} {what}\n");
+    }
+    text
 }
 
 impl DumpArguments {
@@ -145,7 +173,7 @@ impl DumpArguments {
         }
     }
 
-    /// Path of the input as the YAML refers to it: relative if the input is below the folder of the YAML, else absolute.
+    /// Path of the input as the YAML refers to it: relative to the folder of the YAML.
     fn reference(&self) -> Result<String, Failure> {
         if self.is_stdin() {
             return Ok(String::new());
@@ -153,7 +181,7 @@ impl DumpArguments {
         let name = self.input.display().to_string();
         let file = self.input.canonicalize().map_err(|error| Failure::reading(&name, &error))?;
         let folder = self.canonical_yaml_folder()?;
-        Ok(file.strip_prefix(&folder).unwrap_or(&file).display().to_string())
+        Ok(relative(&folder, &file).display().to_string())
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::exit::{Exit, Failure};
 use super::stdout;
 use crate::diagnostics::{clipped, nearest};
+use crate::operators::inference::{data_dependent, rule};
 use crate::operators::{self, Arg, Base, Role, Signature};
 
 /// Arguments of `ops`.
@@ -87,11 +88,6 @@ fn nearest_names(name: &str) -> Vec<&'static str> {
     near
 }
 
-/// Returns how the sizes and types of the results of an operator are inferred, or why they are not.
-fn results_text(_name: &str) -> Option<String> {
-    None
-}
-
 impl Operator {
     /// Line of the list: the name, and the library if it is not the default runtime.
     fn row(&self) -> String {
@@ -115,7 +111,7 @@ impl Operator {
         if let Some(result) = self.signature.result {
             text += &format!("  returns: {result}\n");
         }
-        if let Some(results) = results_text(self.name) {
+        if let Some(results) = self.results() {
             text += &format!("  results: {results}\n");
         }
         text + &format!("  example:\n    {}\n", self.example())
@@ -128,11 +124,23 @@ impl Operator {
         operator.insert("library".into(), self.library.into());
         operator.insert("arguments".into(), arguments.into());
         operator.insert("returns".into(), self.signature.result.map(|result| result.to_string()).into());
-        if let Some(results) = results_text(self.name) {
+        if let Some(results) = self.results() {
             operator.insert("results".into(), results.into());
         }
         operator.insert("example".into(), self.example().into());
         operator.into()
+    }
+
+    /// Returns whether assembling infers the element types and sizes of the results; `None` if there are none.
+    fn results(&self) -> Option<String> {
+        if self.signature.result.is_none() && self.signature.outs().next().is_none() {
+            return None;
+        }
+        Some(match (data_dependent(self.name), rule(self.name)) {
+            (Some(reason), _) => format!("depends on data, declare it: {reason}"),
+            (None, Some(_)) => "inferred from the arguments".to_owned(),
+            (None, None) => "declare it".to_owned(),
+        })
     }
 
     /// Instruction that calls the operator: values are called as the arguments, trailing arguments with defaults are

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::formats::OutputContent;
-use crate::assembly::Assembly;
-use crate::diagnostics::{counted, escaped};
+use crate::assembly::{Assembly, PrunedNames};
+use crate::diagnostics::{counted, escaped, first_names};
 use crate::program::ExecutionPlan;
 
 /// Summary of an assembly and its files, one line for each file and method.
@@ -32,6 +32,23 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
         }
         out.push('\n');
     }
+    for (plan, PrunedNames { counts: pruned, names }) in assembly.program.plans().iter().zip(&assembly.pruned) {
+        let removed = [
+            (pruned.removed_instructions, "instruction"),
+            (pruned.removed_values, "value"),
+            (pruned.removed_operators, "operator"),
+            (pruned.removed_delegates, "delegate"),
+        ];
+        let removed = removed.iter().filter(|(count, _)| *count > 0);
+        let mut removed: Vec<String> = removed.map(|(count, noun)| counted(*count, noun)).collect();
+        if !names.is_empty() {
+            removed.push(format!("among them {}", first_names(names.iter().map(String::as_str))));
+        }
+        if !removed.is_empty() {
+            let name = escaped(plan.name.as_deref().unwrap_or("(no name)"));
+            let _ = writeln!(out, "  {name}: removed {}", removed.join(", "));
+        }
+    }
     if assembly.plan.shared_bytes > 0 {
         let _ = writeln!(out, "  equal data stored once: {} saved", bytes(assembly.plan.shared_bytes));
     }
@@ -39,7 +56,7 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
 }
 
 fn instructions(plan: &ExecutionPlan) -> usize {
-    plan.chains.iter().flatten().map(|chain| chain.instructions.as_ref().map_or(0, Vec::len)).sum()
+    plan.instructions().count()
 }
 
 fn bytes(count: u64) -> String {

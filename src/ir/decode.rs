@@ -29,7 +29,7 @@ use crate::program::{ContainerMetadata, MemoryPlanner, NonConstBufferDevice, Sta
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are
 /// in quotes ([`super::template::unquote`]).
 pub fn decode(node: SourceNode<'_>, strings: HashMap<NodeId, String>) -> (ParsedDocument<'_>, Vec<NodeDiagnostic>) {
-    let mut decoder = Decoder { diagnostics: Vec::new(), strings };
+    let mut decoder = Decoder { diagnostics: Vec::new(), strings, files: HashMap::new() };
     let document = decoder.document(node).unwrap_or_default();
     decoder.diagnostics.sort_by_key(|diagnostic| diagnostic.at);
     (document, decoder.diagnostics)
@@ -53,6 +53,8 @@ struct Decoder {
     diagnostics: Vec<NodeDiagnostic>,
     /// Strings of numbers that are in quotes.
     strings: HashMap<NodeId, String>,
+    /// Paths by their names under `files`.
+    files: HashMap<String, String>,
 }
 
 /// The entries of a map whose keys are known.
@@ -184,6 +186,15 @@ impl Decoder {
                 None
             }
         }
+    }
+
+    /// The path of a file, or the name under `files` that stands for it.
+    fn path<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Option<Word<'a>> {
+        let word = self.text(node, what)?;
+        Some(match self.files.get(&*word.value) {
+            Some(path) => At { id: word.id, value: Cow::Owned(path.clone()) },
+            None => word,
+        })
     }
 
     fn bool(&mut self, node: SourceNode<'_>) -> Option<bool> {
@@ -351,6 +362,13 @@ impl Decoder {
             version: fields.take(document::version).and_then(|node| self.int(&node, "a version number")),
             ..ParsedDocument::default()
         };
+        if let Some(node) = fields.take(document::files) {
+            for (key, node) in self.entries(node, "a map of names to paths") {
+                if let Some(path) = self.text(node, "the path of a file") {
+                    self.files.insert(key.text.into_owned(), path.value.into_owned());
+                }
+            }
+        }
         document.name = fields.take(document::name).and_then(|node| self.name(node));
         if let Some(node) = fields.take(document::data) {
             for (key, value) in self.entries(node, "a map of names to data") {
@@ -954,7 +972,7 @@ impl Decoder {
                 let args = args.map_or(Vec::new(), |node| self.literals(node));
                 let out = out.map(|node| match node.value {
                     NodeValue::Text(value) => vec![At { id: node.id, value }],
-                    _ => self.words(node, "a name, or a list of names"),
+                    _ => self.outs(node),
                 });
                 Action::Kernel { name: name?, args, out }
             }
@@ -976,6 +994,16 @@ impl Decoder {
             }
             InstructionType::FreeCall => Action::Free(self.literal(node)?),
         })
+    }
+
+    /// A list of outs, in which null is one that the call does not ask for.
+    fn outs<'a>(&mut self, node: SourceNode<'a>) -> Vec<Word<'a>> {
+        let items = self.list(node, "a name, or a list of names");
+        let mut out = |item: SourceNode<'a>| match item.value {
+            NodeValue::Null => Some(At { id: item.id, value: Cow::Borrowed(MISSING_OUT) }),
+            _ => self.text(item, "a name, or null"),
+        };
+        items.into_iter().filter_map(&mut out).collect()
     }
 
     fn name_or_number<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Option<At<NameOrNumber<'a>>> {
@@ -1152,9 +1180,9 @@ impl Decoder {
             data_map::file => {
                 let offset = fields.take(data_map::offset).and_then(|node| self.size(&node)).unwrap_or(0);
                 let size = fields.take(data_map::size).and_then(|node| self.size(&node));
-                DataSource::File { path: self.text(value, "the path of a file")?, offset, size }
+                DataSource::File { path: self.path(value, "the path of a file")?, offset, size }
             }
-            data_map::npy => DataSource::Npy(self.text(value, "the path of a .npy file")?),
+            data_map::npy => DataSource::Npy(self.path(value, "the path of a .npy file")?),
             data_map::safetensors | data_map::ptd | data_map::pte => {
                 let (name, what) = match kind {
                     data_map::safetensors => (data_map::tensor, "the name of a tensor"),
@@ -1165,7 +1193,7 @@ impl Decoder {
                     let message = format!("missing `{name}` of the data in the file");
                     self.error(value.id, message, format!("add `{name}:` with {what}"));
                 }
-                let path = self.text(value, "the path of a file");
+                let path = self.path(value, "the path of a file");
                 match kind {
                     data_map::safetensors => DataSource::Safetensors(path?, inner?),
                     data_map::ptd => DataSource::Ptd(path?, inner?),

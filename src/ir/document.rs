@@ -252,6 +252,9 @@ pub struct ParsedChain<'a> {
     pub stacktraces: Option<At<u32>>,
 }
 
+/// Stands among the outs of a kernel for one that the call does not ask for. No value has this name.
+pub const MISSING_OUT: &str = "\0";
+
 /// An instruction.
 #[derive(Debug)]
 pub struct ParsedInstruction<'a> {

@@ -171,6 +171,7 @@ shapes! {
     DOCUMENT = document "A program, or weights for one." required [] one of [] {
         name: Text, "File name of the outputs, without extension, unless the command line gives one.";
         methods: Map(&Form::Shape(&METHOD)), "The methods, in the order of the file.";
+        files: Map(&Text), "Short names of files, for use where data are read from a file.";
         data: Map(&SOURCE), "Named payloads, for use where data are expected.";
         named_data: Either(&[Map(&Either(&[SOURCE, Form::Shape(&NAMED_DATA)])), Null]), "Blobs by key; in a document without methods the content of a .ptd.";
         checkpoints: List(&Form::Shape(&CHECKPOINT)), "Files of weights, which are stored in a .ptd.";
@@ -228,7 +229,7 @@ shapes! {
     INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a view or a value, which emit nothing; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free view value] or [label] {
         kernel: Form::Operator, "Operator with overload: aten::add.out.";
         args: LITERALS, "Arguments: names, literals, {index: 3}.";
-        out: Either(&[Text, NAMES]), "What the operator writes, or the view; with it the stack is completed by the operator's schema. Names that are not declared become tensors.";
+        out: Either(&[Text, List(&Either(&[Text, Null]))]), "What the operator writes, or the view; with it the stack is completed by the operator's schema. Names that are not declared become tensors; null is an out that the call does not ask for.";
         delegate: Either(&[Text, Int]), "Name of a delegate.";
         move_ ("move"): Form::Shape(&MOVE), "Copies a value into another.";
         jump_false: Form::Shape(&JUMP_FALSE), "Jumps if a value is false.";
@@ -320,7 +321,7 @@ shapes! {
         fill: Either(&[Number, Bool, Text]), "The same number for every element.";
         iota: Form::Shape(&IOTA), "A progression.";
         random: Form::Shape(&RANDOM), "Random numbers, the same on every machine.";
-        file: Text, "A file, relative to the YAML file.";
+        file: Text, "A file, relative to the YAML file, or a name under `files`; as for the other kinds of files.";
         npy: Text, "A .npy file.";
         safetensors: Text, "A .safetensors file.";
         ptd: Text, "A .ptd file.";
@@ -328,7 +329,7 @@ shapes! {
         key: Text, "With ptd or pte: the key, or the name.";
         tensor: Text, "With safetensors: the tensor's name.";
         offset: Size, "With file: offset of the first byte.";
-        size: Size, "With file: number of bytes; with fill and no tensor: number of elements.";
+        size: Size, "With file: number of bytes; all, or with `offset` those of the tensor, if left out. With fill and no tensor: number of elements.";
         dtype: Dtype, "Element type of numbers that are not a tensor's; of the data in a file, to convert them to that of the tensor.";
         copy: UInt, "Equal data share an offset in the file; data with another number have their own. 0.";
         align: Alignment, "For named data: alignment of the segment, at least.";

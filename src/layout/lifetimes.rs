@@ -60,7 +60,7 @@ impl Lifetimes {
 
 /// Computes the lifetimes of the values of a method (docs/format.md, "Lifetimes") with these memory requests.
 pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes {
-    let count = instructions(plan).count() as u32;
+    let count = plan.instructions().count() as u32;
     let mut lifetimes = Lifetimes {
         spans: vec![None; plan.values().len()],
         regions: Regions::find(plan, requested),
@@ -78,6 +78,7 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
         first: vec![FirstUse::None; plan.values().len()],
     };
     let roles = OperatorRoles::new(plan);
+    let state = |value: i32| usize::try_from(value).ok().and_then(|value| requested.get(value));
     let mut last_writes: BTreeMap<usize, u32> = BTreeMap::new();
     let mut time = 0;
     for chain in plan.chains.iter().flatten() {
@@ -89,9 +90,14 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
             }
             let operator = instruction.operator();
             for (position, arg) in instruction.args().iter().enumerate() {
-                let role = operator.and_then(|operator| roles.role(operator, position));
+                // A delegate does not write the state of a method.
+                let is_state = matches!(state(*arg), Some(Memory::Auto { persistent: true, .. }));
+                let role = match instruction {
+                    Instruction::DelegateCall { .. } if is_state => Some(Role::In),
+                    _ => operator.and_then(|operator| roles.role(operator, position)),
+                };
                 pass.record(*arg, role);
-                for item in value_at(plan, *arg).map_or(&[][..], EValue::as_tensors) {
+                for item in plan.value(*arg).map_or(&[][..], EValue::as_tensors) {
                     pass.record(*item, role);
                 }
                 lifetimes.touch(*arg, time);
@@ -174,7 +180,7 @@ pub(super) fn aliases(plan: &ExecutionPlan) -> Vec<Alias> {
         let (result, base) = (index(*args.last()?)?, index(*args.get(position)?)?);
         (result != base).then_some(Alias { result, base })
     };
-    instructions(plan).filter_map(alias).collect()
+    plan.instructions().filter_map(alias).collect()
 }
 
 /// State of the pass over the instructions.
@@ -348,16 +354,6 @@ impl OperatorRoles {
     fn returns(&self, op_index: i32) -> bool {
         self.of(op_index).is_some_and(|(_, result)| *result)
     }
-}
-
-/// Returns all instructions of a method, chain after chain.
-pub(super) fn instructions(plan: &ExecutionPlan) -> impl Iterator<Item = &Instruction> {
-    plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten())
-}
-
-/// Returns the value with an index.
-pub(super) fn value_at(plan: &ExecutionPlan, index: i32) -> Option<&EValue> {
-    plan.values().get(usize::try_from(index).ok()?)
 }
 
 #[cfg(test)]

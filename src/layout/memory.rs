@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::greedy::{self, PlanRequest};
-use super::lifetimes::{Alias, Lifetimes, aliases, instructions, lifetimes, value_at};
+use super::lifetimes::{Alias, Lifetimes, aliases, lifetimes};
 use super::regions::BodyInput;
 use super::{LayoutError, align_up};
 use crate::diagnostics::counted;
@@ -319,7 +319,7 @@ impl<'a> MethodPlanner<'a> {
     /// Returns the padding of a part: that of an XNNPACK delegate that it calls itself.
     fn region_padding(&self, number: usize) -> u64 {
         let regions = &self.lifetimes.regions;
-        let calls = instructions(self.plan).enumerate().any(|(index, instruction)| {
+        let calls = self.plan.instructions().enumerate().any(|(index, instruction)| {
             is_xnnpack_call(self.plan, instruction) && regions.innermost(index as u32 + 1) == number
         });
         if calls { XNNPACK_PADDING } else { 0 }
@@ -368,7 +368,7 @@ impl<'a> MethodPlanner<'a> {
         let mut requests = Vec::new();
         let plan = self.plan;
         let unplanned_output = plan.outputs.iter().flatten().any(|output| {
-            let tensor = value_at(plan, *output).and_then(EValue::as_tensor);
+            let tensor = plan.value(*output).and_then(EValue::as_tensor);
             tensor.is_some_and(|tensor| {
                 self.requested[*output as usize] == Memory::None && tensor.data == TensorData::None
             })
@@ -392,7 +392,7 @@ impl<'a> MethodPlanner<'a> {
             self.grow(pool, end.saturating_add(padding));
         }
         let nothing_planned = self.places.iter().all(Option::is_none);
-        let getter = self.plan.inputs.as_ref().is_none_or(Vec::is_empty) && instructions(self.plan).next().is_none();
+        let getter = self.plan.inputs.as_ref().is_none_or(Vec::is_empty) && self.plan.instructions().next().is_none();
         if nothing_planned && !getter {
             // At least [0, 0] (docs/format.md, "Pools and devices"); a constant method has [0] (E-2).
             self.grow(1, 0);

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::lifetimes::{instructions, value_at};
 use crate::operators::{self, Role};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
 
@@ -55,7 +54,7 @@ pub(super) struct Regions {
 impl Regions {
     /// Finds the parts of a method with these memory requests.
     pub fn find(plan: &ExecutionPlan, requested: &[Memory]) -> Regions {
-        let count = instructions(plan).count() as u32;
+        let count = plan.instructions().count() as u32;
         let whole = 0..count + 2;
         let method = Region {
             parent: 0,
@@ -69,7 +68,7 @@ impl Regions {
         let mut regions = Regions { list: vec![method], owners: vec![None; plan.values().len()] };
         // Jumps of several chains are relative to their chains, which the exporter does not emit.
         if let Some([_]) = plan.chains.as_deref() {
-            let list: Vec<&Instruction> = instructions(plan).collect();
+            let list: Vec<&Instruction> = plan.instructions().collect();
             let names = Operators::new(plan);
             if list.iter().any(|instruction| instruction.destination().is_some()) {
                 regions.search(&list, &names, plan, 0, 0..list.len());
@@ -203,8 +202,7 @@ impl Regions {
             let mut visit = |regions: &mut Regions, value: i32, role: Option<Role>| {
                 let index = usize::try_from(value).ok().filter(|index| *index < seen.len());
                 let Some(index) = index else { return };
-                if std::mem::replace(&mut seen[index], true)
-                    || value_at(plan, value).and_then(EValue::as_tensor).is_none()
+                if std::mem::replace(&mut seen[index], true) || plan.value(value).and_then(EValue::as_tensor).is_none()
                 {
                     return;
                 }
@@ -215,7 +213,7 @@ impl Regions {
             };
             for (position, arg) in instruction.args().iter().enumerate() {
                 let role = instruction.operator().and_then(|operator| names.role(operator, position));
-                for item in value_at(plan, *arg).map_or(&[][..], EValue::as_tensors) {
+                for item in plan.value(*arg).map_or(&[][..], EValue::as_tensors) {
                     visit(self, *item, role);
                 }
                 visit(self, *arg, role);
@@ -248,7 +246,7 @@ impl Regions {
                 let time = self.time_in(number, region.begin + 1 + at as u32);
                 let operands = instruction.operands().map(|(_, value, _)| value);
                 for arg in instruction.args().iter().copied().chain(operands) {
-                    let items = value_at(plan, arg).map_or(&[][..], EValue::as_tensors);
+                    let items = plan.value(arg).map_or(&[][..], EValue::as_tensors);
                     for index in items.iter().copied().chain([arg]).filter_map(index_of) {
                         let index = match requested[index] {
                             Memory::View { base } => base as usize,
@@ -295,7 +293,7 @@ impl Regions {
         for instruction in &list[region.node.start as usize..region.node.end as usize - 1] {
             let operands = instruction.operands().map(|(_, value, _)| value);
             for arg in instruction.args().iter().copied().chain(operands) {
-                let items = value_at(plan, arg).map_or(&[][..], EValue::as_tensors).iter().copied().chain([arg]);
+                let items = plan.value(arg).map_or(&[][..], EValue::as_tensors).iter().copied().chain([arg]);
                 states.extend(
                     items
                         .filter_map(|value| usize::try_from(value).ok())
@@ -326,8 +324,7 @@ fn cond(list: &[&Instruction], plan: &ExecutionPlan, at: usize, limit: usize) ->
     let over = second.checked_sub(1).filter(|over| *over > at)?;
     let end = to(over)?;
     let Instruction::JumpFalseCall { cond_value_index, .. } = list[over] else { return None };
-    matches!(value_at(plan, *cond_value_index), Some(EValue::Bool(false)))
-        .then_some(([at + 1..second, second..end], end))
+    matches!(plan.value(*cond_value_index), Some(EValue::Bool(false))).then_some(([at + 1..second, second..end], end))
 }
 
 /// The instructions of `torch.map` or `scan`.

@@ -56,6 +56,33 @@ const PROMOTING: &[(&str, usize)] = &[
     ("aten::where.self_out", 1),
 ];
 
+/// Operators whose kernels take any value of some arguments, or other ones than torch.
+const IGNORED: &[(&str, &[usize])] = &[
+    ("aten::avg_pool2d.out", &[0, 2]),
+    ("aten::convolution.out", &[7]),
+    ("aten::convolution_backward.out", &[8]),
+    ("aten::empty.out", &[1]),
+    ("aten::max_pool2d_with_indices.out", &[0, 2, 4]),
+    ("aten::replication_pad1d.out", &[0]),
+    ("aten::replication_pad2d.out", &[0]),
+    ("aten::replication_pad3d.out", &[0]),
+    ("dim_order_ops::_empty_dim_order.out", &[1]),
+    ("quantized_decomposed::embedding_byte.dtype_out", &[2]),
+    ("quantized_decomposed::embedding_byte.out", &[2]),
+];
+
+/// Operators whose kernels write to their outs without comparing the sizes.
+const UNSIZED: &[&str] = &[
+    "aten::view_as_real_copy.out",
+    "quantized_decomposed::choose_qparams.Tensor_out",
+    "quantized_decomposed::embedding_2bit.dtype_out",
+    "quantized_decomposed::embedding_2bit.out",
+    "quantized_decomposed::embedding_4bit.dtype_out",
+    "quantized_decomposed::embedding_4bit.out",
+    "quantized_decomposed::embedding_byte.dtype_out",
+    "quantized_decomposed::embedding_byte.out",
+];
+
 /// Parts of the names of operators of `aten` that copy elements without type promotion.
 const COPIES: &[&str] = &["copy", "clone", "cat", "expand", "permute", "view", "slice", "scatter", "where", "empty"];
 
@@ -89,6 +116,9 @@ impl Quantization {
     }
 }
 
+/// Operators that write only some of their outs, and the argument that lists for each out whether it is written.
+const OUT_MASKS: &[(&str, usize)] = &[("aten::convolution_backward.out", 10)];
+
 /// Constraints of one operator.
 #[derive(Debug)]
 pub struct KernelConstraints {
@@ -108,6 +138,12 @@ pub struct KernelConstraints {
     pub range: Option<[Option<usize>; 4]>,
     /// Copies tensor 0 to its out, argument 3, in the dim_order of argument 2, by default in that of tensor 0; argument 1 is false.
     pub copies_dim_order: bool,
+    /// Positions of arguments that the kernel does not check as torch does.
+    pub ignored: &'static [usize],
+    /// Position of the argument that lists for each out whether it is written.
+    pub out_mask: Option<usize>,
+    /// The outs have any sizes, with enough elements for the results: the kernel writes beyond smaller ones.
+    pub is_unsized: bool,
     /// Replaces the content of argument 0 without reading it.
     pub overwrites_self: bool,
 }
@@ -124,6 +160,9 @@ impl KernelConstraints {
             dimension: (name == "aten::sym_size.int").then_some(1),
             copies_dim_order: DIM_ORDER_COPIES.contains(&name),
             overwrites_self: ["aten::copy.out", "aten::copy_"].contains(&name),
+            out_mask: rows(OUT_MASKS, name).next(),
+            is_unsized: UNSIZED.contains(&name),
+            ignored: rows(IGNORED, name).next().unwrap_or_default(),
             types: TYPES.iter().filter(|(other, ..)| *other == name).map(|(_, at, types)| (*at, *types)).collect(),
             promoted: rows(PROMOTING, name).next(),
             promotes: name.strip_prefix("aten::").is_some_and(|name| !copies(name)),

@@ -226,7 +226,12 @@ impl OperatorSet {
     /// Returns the library (CMake target) that a build has to link for the operator `name`. `None` for an operator of
     /// the default runtime, for an added one, and for an unknown one.
     pub fn library(&self, name: &str) -> Option<&'static str> {
-        if self.added.contains_key(name) { None } else { library(name) }
+        if self.is_added(name) { None } else { library(name) }
+    }
+
+    /// Returns `true` if the signature of `name` was added.
+    pub(crate) fn is_added(&self, name: &str) -> bool {
+        self.added.contains_key(name)
     }
 
     /// Returns the names of all known operators in ascending order.

@@ -13,16 +13,36 @@ use crate::program::{Tensor, contiguous};
 /// Maximum size in bytes of data that are always written in the YAML.
 const SMALL: u64 = 256;
 
+/// Name of the input file under `files`.
+const INPUT: &str = "w";
+
 /// Printer of data.
 pub struct DataPrinter<'d> {
     options: &'d PrintOptions,
+    /// `true` if the YAML names the input file under `files`.
+    named: bool,
+    /// `true` once a range of the input file was printed.
+    refers: bool,
     extracted: &'d RefCell<ExtractedFiles>,
 }
 
 impl<'d> DataPrinter<'d> {
-    /// Creates a printer of data.
+    /// Creates a printer of data that refers to the input file by its path.
     pub fn new(printer: Printer<'d>) -> DataPrinter<'d> {
-        DataPrinter { options: printer.options, extracted: printer.extracted }
+        DataPrinter { options: printer.options, named: false, refers: false, extracted: printer.extracted }
+    }
+
+    /// Creates a printer of data that refers to the input file by the name that [`DataPrinter::files`] declares.
+    pub fn with_name(printer: Printer<'d>) -> DataPrinter<'d> {
+        DataPrinter { named: true, ..DataPrinter::new(printer) }
+    }
+
+    /// Returns the declaration of the input file under `files`; empty if the YAML does not refer to it.
+    pub fn files(&self) -> String {
+        match self.refers && self.named {
+            true => format!("files: {{{INPUT}: {}}}\n", yaml::text(&self.options.file)),
+            false => String::new(),
+        }
     }
 
     /// Returns the data of a tensor in YAML. `name` is the base of the name of an extracted file.
@@ -37,7 +57,16 @@ impl<'d> DataPrinter<'d> {
                 _ => source(&hex(&bytes), blob),
             });
         }
-        self.bytes(blob, name)
+        match (&self.options.large_data, &blob.source) {
+            // The tensor states the number of bytes.
+            (LargeData::Refer, BlobSource::File { offset, .. })
+                if self.named && tensor.nbytes() == Some(blob.len) && *offset > 0 =>
+            {
+                self.refers = true;
+                Ok(source(&format!("file: {INPUT}, offset: {offset}"), blob))
+            }
+            _ => self.bytes(blob, name),
+        }
     }
 
     /// Returns bytes in YAML. `name` is the base of the name of an extracted file.
@@ -47,7 +76,9 @@ impl<'d> DataPrinter<'d> {
     pub fn bytes(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
         match (&self.options.large_data, &blob.source) {
             (LargeData::Refer, BlobSource::File { offset, .. }) if blob.len > SMALL => {
-                let range = format!("file: {}, offset: {offset}, size: {}", yaml::text(&self.options.file), blob.len);
+                self.refers = true;
+                let file = if self.named { INPUT.into() } else { yaml::text(&self.options.file) };
+                let range = format!("file: {file}, offset: {offset}, size: {}", blob.len);
                 Ok(source(&range, blob))
             }
             (LargeData::Extract(folder), _) if blob.len > SMALL => {

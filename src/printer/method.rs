@@ -37,6 +37,54 @@ pub struct Hints {
     pub everything: bool,
 }
 
+/// What printed YAML states of the values of all methods, for values whose properties it could leave to assembling.
+///
+/// ```
+/// use pte_emit::{PrintOptions, PrintStats, Source, print};
+///
+/// let file = std::fs::read("tests/golden/upstream/bytes/linear/model.pte")?;
+/// let printed = print(&Source::binary("linear.pte", &file), ".".as_ref(), &PrintOptions::default())?;
+/// let PrintStats { results, inferred, indices, places, .. } = printed.stats;
+/// assert_eq!((results, inferred, indices, places), (3, 3, 0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PrintStats {
+    /// Values of the program.
+    pub values: usize,
+    /// Literals, which are printed at their use.
+    pub literals: usize,
+    /// Tensors that instructions write.
+    pub results: usize,
+    /// Results whose element type, sizes, order of dimensions and dynamism are left to inference.
+    pub inferred: usize,
+    /// Views among the instructions.
+    pub views: usize,
+    /// Values whose position among the instructions is stated.
+    pub positions: usize,
+    /// Values whose index is stated.
+    pub indices: usize,
+    /// Tensors whose place in planned memory is stated.
+    pub places: usize,
+    /// Calls that inference contradicts, whose arguments are printed as the whole stack.
+    pub stacks: usize,
+}
+
+impl std::ops::AddAssign for PrintStats {
+    fn add_assign(&mut self, other: PrintStats) {
+        self.values += other.values;
+        self.literals += other.literals;
+        self.results += other.results;
+        self.inferred += other.inferred;
+        self.views += other.views;
+        self.positions += other.positions;
+        self.indices += other.indices;
+        self.places += other.places;
+        self.stacks += other.stacks;
+    }
+}
+
 /// Printer of a method.
 pub struct MethodPrinter<'p> {
     plan: &'p ExecutionPlan,
@@ -82,7 +130,7 @@ impl<'p> MethodPrinter<'p> {
         let signatures = operators.iter().map(|name| operators::find(name)).collect();
         let mut printer = MethodPrinter {
             plan,
-            sequence: plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()).collect(),
+            sequence: plan.instructions().collect(),
             program,
             hints,
             delegates_inline,
@@ -126,7 +174,7 @@ impl<'p> MethodPrinter<'p> {
 
     fn instructions(&self) -> impl Iterator<Item = &'p Instruction> + use<'p> {
         let plan = self.plan;
-        plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten())
+        plan.instructions()
     }
 
     fn value(&self, index: i32) -> Option<&'p EValue> {
@@ -222,7 +270,9 @@ impl<'p> MethodPrinter<'p> {
                 let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
                 // A delegate does not write what is numbered before an input: constants and state.
                 let is_before = matches!(instruction, Instruction::DelegateCall { .. }) && *arg < last_input;
-                let written = role.is_none_or(|role| role == Role::Out) && !is_before;
+                // What is no tensor is an argument of an unknown operator.
+                let is_tensor = self.value(*arg).and_then(EValue::as_tensor).is_some();
+                let written = role.map_or(is_tensor, |role| role == Role::Out) && !is_before;
                 visit(*arg, number, written);
                 let items = self.value(*arg).map_or(&[][..], EValue::as_tensors);
                 items.iter().for_each(|item| visit(*item, number, written));
@@ -237,7 +287,7 @@ impl<'p> MethodPrinter<'p> {
     /// Infers the properties of the results, as assembling does.
     fn infer(&mut self) {
         let operators = inference::operators(self.plan);
-        let mut inference = Inference::new(self.plan, &operators);
+        let mut inference = Inference::new(self.plan, |index| inference::find(&operators, index));
         let values = self.plan.values();
         for instruction in self.instructions() {
             match instruction {
@@ -431,6 +481,7 @@ impl<'p> MethodPrinter<'p> {
         }
         let both = self.plan.inputs.iter().chain(&self.plan.outputs).flatten();
         both.for_each(|index| count_use((*index).into()));
+        let mut missing = vec![false; count];
         let mut implied = vec![false; count];
         for output in self.plan.outputs.iter().flatten() {
             let is_number = matches!(
@@ -453,6 +504,12 @@ impl<'p> MethodPrinter<'p> {
                 used.for_each(|index| count_use((*index).into()));
                 call.ins.iter().for_each(&mut mark);
                 call.lists.iter().for_each(|list| implied[*list as usize] = true);
+                for out in call.outs.iter().filter(|_| call.lists.len() == 1) {
+                    let tensor = self.value(*out).and_then(EValue::as_tensor);
+                    if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {
+                        missing[*out as usize] = true;
+                    }
+                }
                 continue;
             }
             for arg in instruction.args() {
@@ -467,6 +524,10 @@ impl<'p> MethodPrinter<'p> {
             }
         }
         for (index, value) in self.plan.values().iter().enumerate() {
+            if missing[index] && uses[index] == 2 && !self.hints.numbers.contains(&index) {
+                self.inlined[index] = true;
+                continue;
+            }
             if implied[index] && uses[index] == 1 && !self.hints.numbers.contains(&index) {
                 self.inlined[index] = true;
                 continue;
@@ -511,12 +572,13 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    /// Names the values: by the fully qualified name, or by the kind of value; with a number if the name is taken.
+    /// Names the values: by the fully qualified name, by the instruction that produces them, or by the use of a constant; with a number if the
+    /// name is taken.
     fn find_names(&mut self) {
-        let mut base: Vec<Option<&'p str>> = vec![None; self.plan.values().len()];
+        let mut suggested: Vec<Option<Cow<'p, str>>> = vec![None; self.plan.values().len()];
         let mut suggest = |index: i32, name: &'p str| {
-            if let Some(slot) = usize::try_from(index).ok().and_then(|index| base.get_mut(index)) {
-                slot.get_or_insert(name);
+            if let Some(slot) = usize::try_from(index).ok().and_then(|index| suggested.get_mut(index)) {
+                slot.get_or_insert(Cow::Borrowed(name));
             }
         };
         for (index, tensor) in self.plan.tensors() {
@@ -541,27 +603,82 @@ impl<'p> MethodPrinter<'p> {
             let written = instruction.operands().filter(|(_, _, access)| *access == OperandAccess::Write);
             written.for_each(|(_, value, _)| suggest(value, "merged"));
         }
-        let named = self.plan.values().iter().enumerate().filter(|(index, _)| !self.inlined[*index]);
-        let named: Vec<(usize, &'p str)> =
-            named.map(|(index, value)| (index, base[index].unwrap_or_else(|| fallback(value)))).collect();
-        // Number of values with each suggested name. A numbered name must not be a suggested one; two numbered names differ in the
-        // part before or after the last `_`.
-        let mut counts: HashMap<&str, u32> = named.iter().map(|(_, name)| (*name, 0)).collect();
-        for (index, name) in named {
-            let mut count = counts[name];
-            let mut unique = Cow::Borrowed(name);
+        let is_used_constant = |index: &usize| {
+            let tensor = self.plan.values()[*index].as_tensor();
+            let is_constant = tensor.is_some_and(|t| t.memory == Memory::None && t.data != TensorData::None);
+            is_constant && suggested[*index].is_none() && self.uses.first[*index].is_some()
+        };
+        let (constants, others): (Vec<usize>, Vec<usize>) =
+            (0..suggested.len()).filter(|index| !self.inlined[*index]).partition(is_used_constant);
+        let others: Vec<(usize, Cow<'p, str>)> = others
+            .into_iter()
+            .map(|index| {
+                let name = suggested[index].take();
+                (index, name.unwrap_or_else(|| Cow::Borrowed(fallback(&self.plan.values()[index]))))
+            })
+            .collect();
+        let mut counts = HashMap::new();
+        self.assign_names(others, &mut counts);
+        // Constants are named after the results that they are used for.
+        let constants = constants.into_iter().map(|index| (index, Cow::Owned(self.name_by_use(index)))).collect();
+        self.assign_names(constants, &mut counts);
+    }
+
+    /// Assigns suggested names. `counts` has the number of values with each suggested name. A numbered name must not be a suggested one; two
+    /// numbered names differ in the part before or after the last `_`.
+    fn assign_names(&mut self, suggested: Vec<(usize, Cow<'p, str>)>, counts: &mut HashMap<Cow<'p, str>, u32>) {
+        let mut taken: HashSet<Cow<'p, str>> = self.names.iter().flatten().cloned().collect();
+        for (_, name) in &suggested {
+            counts.entry(name.clone()).or_insert(u32::from(taken.contains(name)));
+        }
+        for (index, name) in suggested {
+            let mut count = counts[&name];
+            let mut unique = name.clone();
             if count > 0 {
                 loop {
                     unique = Cow::Owned(format!("{name}_{count}"));
-                    if !counts.contains_key(&*unique) {
+                    if !counts.contains_key(&unique) && !taken.contains(&unique) {
                         break;
                     }
                     count += 1;
                 }
             }
             counts.insert(name, count + 1);
+            taken.insert(unique.clone());
             self.names[index] = Some(unique);
         }
+    }
+
+    /// Returns the name of a constant after its first use: that of the result and of the argument, such as `convolution_2_bias`. A weight that
+    /// is transposed first is named after the product.
+    fn name_by_use(&self, index: usize) -> String {
+        let name = |(result, argument): (i32, &str)| Some(format!("{}_{argument}", self.name(result)?));
+        let found = self.uses.first[index].and_then(|first| self.use_at(first, index)).and_then(|(operator, used)| {
+            let is_transposed = ["permute_copy", "t_copy", "transpose_copy"].contains(&operator);
+            let result = usize::try_from(used.0).ok().filter(|_| is_transposed);
+            name(result.and_then(|result| self.use_after(result)).unwrap_or(used))
+        });
+        found.unwrap_or_else(|| "constant".to_owned())
+    }
+
+    /// Returns the first use of a result soon after it is written: the result there, and the name of the argument.
+    fn use_after(&self, value: usize) -> Option<(i32, &str)> {
+        let written = self.uses.first[value]?;
+        let near = written + 1..self.sequence.len().min(written + 1 + NEAR);
+        near.into_iter().find_map(|number| self.use_at(number, value)).map(|(_, used)| used)
+    }
+
+    /// Returns the use of a value by a kernel call: the operator, its first result, and the name of the argument.
+    fn use_at(&self, number: usize, value: usize) -> Option<(&str, (i32, &str))> {
+        let Instruction::KernelCall { op_index, args } = self.sequence.get(number)? else { return None };
+        let (value, operator) = (value as i32, self.short_name(*op_index));
+        let call = self.call(*op_index, args.as_deref().unwrap_or_default());
+        let reads =
+            |arg: &i32| *arg == value || self.value(*arg).is_some_and(|list| list.as_tensors().contains(&value));
+        let position = call.ins.iter().position(reads)?;
+        let argument = self.signature(*op_index).and_then(|signature| signature.args.get(position));
+        let argument = argument.map_or("constant", |argument| argument_name(operator, &argument.name));
+        Some((operator, (*call.outs.first()?, argument)))
     }
 
     /// Name of a value that an operator produces.
@@ -570,7 +687,8 @@ impl<'p> MethodPrinter<'p> {
         let Some(operator) = operator else { return "value" };
         let name = operator.name.as_deref().unwrap_or_default();
         let name = name.split_once("::").map_or(name, |(_, name)| name);
-        name.split('.').next().unwrap_or(name).trim_matches('_')
+        let name = name.split('.').next().unwrap_or(name).trim_matches('_');
+        SHORT_NAMES.iter().find(|(long, _)| *long == name).map_or(name, |(_, short)| short)
     }
 
     /// Appends the method without its name.
@@ -578,7 +696,11 @@ impl<'p> MethodPrinter<'p> {
     /// # Errors
     /// Data that cannot be read or written.
     pub fn print(&self, out: &mut String, data: &mut DataPrinter<'_>) -> std::io::Result<()> {
-        let mut heading = "    values:\n";
+        let heading = match self.hints.numbers.iter().any(|index| self.is_numbered(*index)) {
+            true => "    # `index` states the numbers that the order of the instructions does not give.\n    values:\n",
+            false => "    values:\n",
+        };
+        let mut has_heading = false;
         for (index, value) in self.plan.values().iter().enumerate() {
             let Some(name) = &self.names[index] else { continue };
             let is_scalar = match value {
@@ -614,7 +736,9 @@ impl<'p> MethodPrinter<'p> {
             if text == "{}" {
                 continue;
             }
-            out.push_str(std::mem::take(&mut heading));
+            if !std::mem::replace(&mut has_heading, true) {
+                out.push_str(heading);
+            }
             let _ = writeln!(out, "      {}: {text}", yaml::text(name));
         }
         self.delegates(out, data)?;
@@ -640,6 +764,35 @@ impl<'p> MethodPrinter<'p> {
         }
         self.chains(out);
         Ok(())
+    }
+
+    /// Counts what the YAML states of the values.
+    pub fn stats(&self) -> PrintStats {
+        let count = |is: &dyn Fn(usize) -> bool| (0..self.names.len()).filter(|index| is(*index)).count();
+        let tensor = |index: usize| self.plan.values()[index].as_tensor();
+        let is_result = |index: usize| tensor(index).is_some() && self.uses.produced[index] && !self.inlined[index];
+        let states_all = self.hints.everything;
+        PrintStats {
+            values: self.names.len(),
+            literals: count(&|index| self.inlined[index]),
+            results: count(&is_result),
+            inferred: count(&|index| is_result(index) && !states_all && self.is_inferred(index)),
+            views: count(&|index| self.views[index].is_some()),
+            positions: count(&|index| self.views[index].is_none() && self.numbered_at(index).is_some()),
+            indices: count(&|index| states_all || self.is_numbered(index)),
+            places: count(&|index| {
+                (states_all || self.hints.memory)
+                    && tensor(index).is_some_and(|tensor| matches!(tensor.memory, Memory::At { .. }))
+            }),
+            stacks: self.instructions().filter(|call| self.contradictory.contains(call.args())).count(),
+        }
+    }
+
+    /// Returns `true` if the element type, the sizes, the dim_order and the dynamism of a result are inferred.
+    fn is_inferred(&self, index: usize) -> bool {
+        let tensor = self.plan.values()[index].as_tensor();
+        let inferred = self.inferred[index].as_ref();
+        tensor.zip(inferred).is_some_and(|(tensor, meta)| inference::difference(tensor, meta).is_none())
     }
 
     fn delegates(&self, out: &mut String, data: &mut DataPrinter<'_>) -> std::io::Result<()> {
@@ -700,6 +853,9 @@ impl<'p> MethodPrinter<'p> {
                 MemoryPlanner::Naive => out.push_str("    memory: {planner: naive}\n"),
             }
             return;
+        }
+        if !self.hints.everything {
+            out.push_str("    # The memory planner computes other places, so all of them are stated.\n");
         }
         out.push_str("    memory: ");
         let mut fields = FlowMap::new(out);
@@ -860,8 +1016,12 @@ impl<'p> MethodPrinter<'p> {
         yaml::list(fields.key("args"), call.ins, |arg, out| self.argument(*arg, kinds.next(), out));
         match call.outs {
             [] => {}
-            [out] => self.reference(*out, fields.key("out")),
-            outs => self.references(outs, fields.key("out")),
+            [out] if !self.inlined[*out as usize] => self.reference(*out, fields.key("out")),
+            outs => yaml::list(fields.key("out"), outs, |out_value, out| match self.inlined.get(*out_value as usize) {
+                // An out that the call does not ask for.
+                Some(true) => out.push_str("null"),
+                Some(false) | None => self.reference(*out_value, out),
+            }),
         }
     }
 
@@ -1156,6 +1316,32 @@ pub(super) struct CallForm<'c> {
     pub(super) outs: &'c [i32],
     /// Values of the lists of several outs, which are not printed.
     pub(super) lists: &'c [i32],
+}
+
+/// Operators whose results have shorter names: those of torch's layers.
+const SHORT_NAMES: &[(&str, &str)] = &[
+    ("addmm", "linear"),
+    ("clone_dim_order", "clone"),
+    ("convolution", "conv"),
+    ("max_pool2d_with_indices", "max_pool2d"),
+    ("native_batch_norm_legit", "batch_norm"),
+    ("native_batch_norm_legit_no_training", "batch_norm"),
+    ("native_group_norm", "group_norm"),
+    ("native_layer_norm", "layer_norm"),
+    ("to_dim_order_copy", "to_copy"),
+];
+
+/// Maximum number of instructions between the transposition of a weight and its use.
+const NEAR: usize = 8;
+
+/// Returns the name of an argument as the name of a constant: what a layer calls it.
+fn argument_name<'a>(operator: &str, argument: &'a str) -> &'a str {
+    match (operator, argument) {
+        ("linear", "self") => "bias",
+        ("linear" | "mm" | "bmm", "mat2") => "weight",
+        (_, "self") => "input",
+        (_, argument) => argument,
+    }
 }
 
 fn fallback(value: &EValue) -> &'static str {

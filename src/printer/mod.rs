@@ -23,6 +23,7 @@ use std::path::Path;
 use data::DataPrinter;
 pub use extracted::ExtractedFile;
 use extracted::ExtractedFiles;
+pub use method::PrintStats;
 use method::{Hints, MethodPrinter};
 use options::Printer;
 pub use options::{Assembler, LargeData, PrintOptions};
@@ -56,12 +57,14 @@ pub struct Printed {
     pub difference: Option<String>,
     /// Files that the YAML refers to, by path: those of [`LargeData::Extract`].
     pub files: Vec<ExtractedFile>,
+    /// What the YAML states of the values; zeros for a file without methods.
+    pub stats: PrintStats,
 }
 
 impl Printed {
     /// YAML that reproduces the file.
     fn exact(text: String) -> Printed {
-        Printed { text, difference: None, files: Vec::new() }
+        Printed { text, difference: None, files: Vec::new(), stats: PrintStats::default() }
     }
 }
 
@@ -178,7 +181,7 @@ fn print_with_tests(
             // Prefer few patches.
             for most in [overrides::FEW, overrides::MANY] {
                 if let Some(text) = overridden_program(origin, &found.program, body, &candidates, most, printer)? {
-                    return Ok(Printed::exact(text));
+                    return Ok::<_, io::Error>(Printed::exact(text));
                 }
             }
         }
@@ -189,17 +192,20 @@ fn print_with_tests(
         });
         Ok(finish(text, why))
     };
+    let with_stats = |printed: Printed, hints: &[Hints]| {
+        let mut stats = PrintStats::default();
+        printers(&found.program, inline, hints).iter().for_each(|method| stats += method.stats());
+        Printed { stats, ..printed }
+    };
     // Each round adds a missing hint; a method has at most five.
     for _ in 0..8 {
         let assembly = match printer.assemble(&text) {
             Ok(assembly) => assembly,
             Err(error) if hints.iter().all(|hint| hint.everything) => {
-                return finish(text, Some(format!("YAML cannot express the program: {error}")));
+                let why = format!("YAML cannot express the program: {error}");
+                return Ok(with_stats(finish(text, Some(why))?, &hints));
             }
-            Err(error) => {
-                if std::env::var_os("PTE_DEBUG").is_some() {
-                    eprintln!("DEBUG {error}\n");
-                }
+            Err(_) => {
                 // The YAML has an error although the runtime may accept the file: state everything.
                 hints.iter_mut().for_each(|hint| hint.everything = true);
                 text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
@@ -216,11 +222,11 @@ fn print_with_tests(
                 None => Some("it has no methods".into()),
             };
             let differs = differs.or_else(|| bundle.as_ref().and_then(|bundle| bundle.difference(&assembly)));
-            return finish(text, differs);
+            return Ok(with_stats(finish(text, differs)?, &hints));
         }
         text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
     }
-    finish(text, Some("no hints reproduce the methods".into()))
+    Ok(with_stats(finish(text, Some("no hints reproduce the methods".into()))?, &hints))
 }
 
 /// Returns YAML that reproduces a file with field overrides, of the program itself or of the nearest one that YAML can express.
@@ -270,7 +276,7 @@ fn finish(text: String, difference: Option<String>) -> Printed {
         Some(why) => Printed {
             text: format!("# This YAML does not reproduce the file byte for byte: {}.\n{text}", escaped(&why)),
             difference: Some(why),
-            files: Vec::new(),
+            ..Printed::exact(String::new())
         },
     }
 }
@@ -289,7 +295,7 @@ fn print_body(
     printer: Printer<'_>,
 ) -> io::Result<String> {
     let mut out = String::new();
-    let mut data = DataPrinter::new(printer);
+    let mut data = DataPrinter::with_name(printer);
     if program.version != PROGRAM_VERSION {
         let _ = writeln!(out, "version: {}", program.version);
     }
@@ -309,7 +315,7 @@ fn print_body(
             let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
         }
     }
-    Ok(out)
+    Ok(data.files() + &out)
 }
 
 /// Prints `layout:` and `raw:`.
@@ -336,18 +342,7 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &Exe
             () if assembled.operators != original.operators && !hint.operators => hint.operators = true,
             () => match numbering::pins(assembled, original, &hint.numbers) {
                 Some(pins) if pins != hint.numbers => hint.numbers = pins,
-                Some(_) | None => {
-                    if std::env::var_os("PTE_DEBUG").is_some() {
-                        eprintln!("DEBUG pins {:?}", hint.numbers);
-                        for (i, (a, b)) in assembled.values().iter().zip(original.values()).enumerate() {
-                            if !same_value(a, b, &assembly.program) {
-                                eprintln!("{i} {a:?}\n  {b:?}");
-                                break;
-                            }
-                        }
-                    }
-                    hint.everything = true
-                }
+                Some(_) | None => hint.everything = true,
             },
         }
     } else if assembled.operators != original.operators {
@@ -460,7 +455,7 @@ fn print_flat_tensor_from(source: &Origin, origin: &Origin, printer: Printer<'_>
 /// Prints the keys of a `.ptd` and their data.
 fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
     let mut out = String::from("named_data:\n");
-    let mut data = DataPrinter::new(printer);
+    let mut data = DataPrinter::with_name(printer);
     for entry in &program.external_data {
         let _ = write!(out, "  {}: ", yaml::text(&entry.key));
         let mut fields = FlowMap::new(&mut out);
@@ -483,7 +478,7 @@ fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
         fields.end();
         out.push('\n');
     }
-    Ok(out)
+    Ok(data.files() + &out)
 }
 
 fn first_data_file(assembly: &Assembly) -> Option<OutputFile<'_>> {

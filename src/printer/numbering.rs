@@ -17,14 +17,10 @@ pub fn pins(assembled: &ExecutionPlan, original: &ExecutionPlan, pinned: &BTreeS
     for (a, b) in [(&assembled.inputs, &original.inputs), (&assembled.outputs, &original.outputs)] {
         pairs.lists(a.as_deref().unwrap_or_default(), b.as_deref().unwrap_or_default())?;
     }
-    let instructions = |plan: &'_ ExecutionPlan| -> Vec<Instruction> {
-        plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()).cloned().collect()
-    };
-    let (a, b) = (instructions(assembled), instructions(original));
-    if a.len() != b.len() {
+    if assembled.instructions().count() != original.instructions().count() {
         return None;
     }
-    for (a, b) in a.iter().zip(&b) {
+    for (a, b) in assembled.instructions().zip(original.instructions()) {
         pairs.lists(a.args(), b.args())?;
         let operands =
             |instruction: &Instruction| -> Vec<i32> { instruction.operands().map(|(_, value, _)| value).collect() };

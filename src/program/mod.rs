@@ -115,6 +115,18 @@ pub struct ExecutionPlan {
     pub memory: MemoryRequest,
 }
 
+impl ExecutionPlan {
+    /// Returns all instructions, chain after chain.
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = &Instruction> {
+        self.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten())
+    }
+
+    /// Returns the value with an index.
+    pub(crate) fn value(&self, index: i32) -> Option<&EValue> {
+        self.values().get(usize::try_from(index).ok()?)
+    }
+}
+
 impl Default for ExecutionPlan {
     /// Returns a method `forward` without values and instructions, which the runtime loads: it rejects one without these lists.
     fn default() -> ExecutionPlan {
@@ -401,6 +413,11 @@ impl Tensor {
             memory: Memory::Auto { pool: None, persistent: false },
             ..Tensor::default()
         }
+    }
+
+    /// The tensor that the exporter passes for an out that a call does not ask for (E-7).
+    pub(crate) fn missing() -> Tensor {
+        Tensor { memory: Memory::None, ..Tensor::new(ScalarType(0), &[0]) }
     }
 
     /// Bytes of the tensor: the product of the sizes and the element size. `None` if a size is negative or absent, the

@@ -4,6 +4,8 @@
 //! Changes no program: `ir` fills in undeclared results, `check` compares what a file declares, and the printer omits what follows.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use crate::operators::inference::{
     Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, out_type, rule,
@@ -53,27 +55,37 @@ impl InferredOperator {
 }
 
 /// Returns the operators of a method by index; `None` for unknown ones.
-pub fn operators(plan: &ExecutionPlan) -> Vec<Option<InferredOperator>> {
-    let find = |operator: &Operator| InferredOperator::find(&operator.full_name()?);
-    plan.operators.iter().flatten().map(find).collect()
+pub fn operators(plan: &ExecutionPlan) -> Vec<Option<Rc<InferredOperator>>> {
+    let mut found: HashMap<String, Option<Rc<InferredOperator>>> = HashMap::new();
+    let mut find = |operator: &Operator| {
+        let name = operator.full_name()?;
+        if let Some(known) = found.get(&name) {
+            return known.clone();
+        }
+        let known = InferredOperator::find(&name).map(Rc::new);
+        found.insert(name, known.clone());
+        known
+    };
+    plan.operators.iter().flatten().map(&mut find).collect()
 }
 
 /// The state of the inference: what is known of each value.
 #[derive(Debug)]
 pub struct Inference {
     known: Vec<Knowledge>,
-    /// Numbers of the instructions that write each value, up to 2.
+    /// Number of writes of each value, by instructions and the caller.
     writes: Vec<u8>,
 }
 
 impl Inference {
-    /// Begins the inference of a method with what it states. Numbers that instructions write are unknown until then.
-    pub fn new(plan: &ExecutionPlan, operators: &[Option<InferredOperator>]) -> Inference {
+    /// Begins the inference of a method with what it states. `operator` returns the known operators by index. Numbers that instructions
+    /// write are unknown until then.
+    pub fn new<'o>(plan: &ExecutionPlan, operator: impl Fn(i32) -> Option<&'o InferredOperator>) -> Inference {
         let count = plan.values().len();
         let mut inference = Inference { known: vec![Knowledge::Stated; count], writes: vec![0; count] };
-        for instruction in plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()) {
+        for instruction in plan.instructions() {
             let args = instruction.args();
-            let called = instruction.operator().and_then(|index| find(operators, index));
+            let called = instruction.operator().and_then(&operator);
             let written = match (instruction, called) {
                 (Instruction::KernelCall { .. }, Some(called)) => {
                     args.get(called.results(args.len())).unwrap_or_default()
@@ -87,6 +99,12 @@ impl Inference {
                 if let Some(writes) = inference.writes.get_mut(index) {
                     *writes = writes.saturating_add(1);
                 }
+            }
+        }
+        // The caller sets inputs.
+        for input in plan.inputs.iter().flatten().filter_map(|input| usize::try_from(*input).ok()) {
+            if let Some(writes) = inference.writes.get_mut(input) {
+                *writes = writes.saturating_add(1);
             }
         }
         for (index, value) in plan.values().iter().enumerate() {
@@ -147,6 +165,7 @@ impl Inference {
     /// Records which dimensions of a tensor are dynamic: the program states it of the tensor as a whole only.
     fn record_tensor(&mut self, values: &[EValue], index: usize, meta: &TensorMeta) {
         if let EValue::Tensor(tensor) = &values[index]
+            && self.known[index] != Knowledge::Nothing
             && difference(tensor, meta).is_none()
         {
             self.known[index] = Knowledge::Tensor(meta.clone());
@@ -183,9 +202,10 @@ impl Inference {
             }
             (Knowledge::Stated, EValue::DoubleList(items)) => Argument::Doubles(items.as_deref().unwrap_or_default()),
             (Knowledge::Stated, EValue::BoolList(items)) => Argument::Bools(items.as_deref().unwrap_or_default()),
-            (Knowledge::Stated, EValue::TensorList(items) | EValue::OptionalTensorList(items)) => {
+            (Knowledge::Stated, list @ (EValue::TensorList(items) | EValue::OptionalTensorList(items))) => {
+                let is_optional = matches!(list, EValue::OptionalTensorList(_));
                 let metas = items.iter().flatten().map(|item| match item {
-                    -1 => Some(None),
+                    -1 if is_optional => Some(None),
                     item => self.tensor(values, *item).map(Some),
                 });
                 metas.collect::<Option<_>>().map_or(Argument::Unknown, Argument::Tensors)
@@ -205,8 +225,8 @@ impl Inference {
 }
 
 /// Returns the operator with an index.
-pub fn find(operators: &[Option<InferredOperator>], index: i32) -> Option<&InferredOperator> {
-    operators.get(usize::try_from(index).ok()?)?.as_ref()
+pub fn find(operators: &[Option<Rc<InferredOperator>>], index: i32) -> Option<&InferredOperator> {
+    operators.get(usize::try_from(index).ok()?)?.as_deref()
 }
 
 /// Returns the properties that a tensor states; `None` if its sizes are absent or negative, or its dim_order is of another rank. Which
@@ -322,6 +342,9 @@ pub enum Mismatch {
 /// or sizes to which a tensor of this dynamism is not resized: a static one keeps its sizes, a bounded one its rank and number of elements.
 pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
+    if *tensor == Tensor::missing() {
+        return None;
+    }
     if !out_type::accepts(operator, inferred.scalar_type, tensor.scalar_type) {
         return Some(Mismatch::ScalarType);
     }

@@ -29,10 +29,10 @@ pub struct Case {
 /// Folders of inputs, and the number of their inputs: tests of inputs that are not found would succeed.
 const COUNTS: [(&str, usize); 8] = [
     ("examples", 30),
-    ("examples/malformed", 274),
+    ("examples/malformed", 284),
     ("tests/golden/snapshots/annotate", 18),
-    ("tests/golden/snapshots/commands", 19),
-    ("tests/golden/snapshots/errors", 374),
+    ("tests/golden/snapshots/commands", 21),
+    ("tests/golden/snapshots/errors", 375),
     ("tests/golden/upstream/bundled", 8),
     ("tests/golden/upstream/bytes", 28),
     ("tests/golden/upstream/serializer", 25),
@@ -144,11 +144,12 @@ pub fn run(commands: &[String], source: &str, folder: &Path) -> Run {
     Run { code, stdout, stderr: stderr.replace(target, "%t"), warnings, outputs }
 }
 
-/// `warning: model.yaml: invalid[T-1]: ...` -> `T-1`; `warning: MESSAGE` -> `MESSAGE`.
+/// `warning: model.yaml: invalid[T-1]: ...` -> `T-1`; `warning: MESSAGE: LIST` -> `MESSAGE`.
 fn warning(line: &str) -> Option<String> {
     let message = line.strip_prefix("warning: ")?;
     let id = message.split_once('[').and_then(|(_, rest)| rest.split_once("]: ")).map(|(id, _)| id);
-    Some(id.unwrap_or(message).to_owned())
+    let message = || message.split_once(": ").map_or(message, |(message, _)| message);
+    Some(id.unwrap_or_else(message).to_owned())
 }
 
 impl Run {

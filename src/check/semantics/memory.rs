@@ -239,7 +239,7 @@ impl OverlapSweep<'_, '_> {
         };
         let mut reads = self.method.step_accesses(read).iter().filter(|access| access.value == live.value);
         reads.any(|access| {
-            let arg = known.signature.args.get(access.arg as usize);
+            let arg = known.operator.signature.args.get(access.arg as usize);
             arg.is_some_and(|arg| INDEX_ARGUMENTS.contains(&&*arg.name))
         })
     }

@@ -7,12 +7,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::data::BlobId;
+use crate::operators::inference::rule;
 use crate::operators::kernels::KernelConstraints;
 use crate::operators::kinds::{Kinds, narrower};
-use crate::operators::{Base, OperatorSet, Role, Signature};
+use crate::operators::{Base, OperatorSet, Role};
 use crate::program::OperandAccess;
 use crate::program::element::{Element, Part};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, TensorData};
+use crate::transform::inference::InferredOperator;
 
 /// Bound on the accesses that are searched for the next read of a value.
 const MAX_SEARCHED: usize = 64;
@@ -118,9 +120,8 @@ fn facts(value: &EValue) -> TensorFacts {
 /// A known operator of a method.
 #[derive(Debug)]
 pub struct KnownOperator {
-    /// `aten::add.out`
-    pub name: String,
-    pub signature: Signature,
+    /// Its rule of inference is absent if its signature is that of a custom operator.
+    pub operator: InferredOperator,
     /// Library that registers it; `None` for the default runtime and for custom operators.
     pub library: Option<&'static str>,
     /// Positions of the outs.
@@ -361,7 +362,7 @@ impl<'p> MethodAnalysis<'p> {
 
     /// Returns the effect of a known operator on an argument.
     fn access_kind(&self, known: &KnownOperator, args: &[i32], arg: usize) -> AccessKind {
-        let signature = &known.signature;
+        let signature = &known.operator.signature;
         match signature.args.get(arg).map(|arg| arg.role) {
             Some(Role::In) => AccessKind::Read,
             Some(Role::Out) => AccessKind::Write,
@@ -462,7 +463,7 @@ impl<'p> MethodAnalysis<'p> {
             }
             return;
         };
-        let kinds = match known.signature.result {
+        let kinds = match known.operator.signature.result {
             None => return,
             Some(Base::Tensor) => Kinds::TENSOR,
             Some(Base::Int) => Kinds::INT,
@@ -470,7 +471,7 @@ impl<'p> MethodAnalysis<'p> {
             Some(Base::Bool) => Kinds::BOOL,
             Some(Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat) => Kinds::SCALAR,
         };
-        if let Some(slot) = args.get(known.signature.args.len()).and_then(|slot| self.value(*slot)) {
+        if let Some(slot) = args.get(known.operator.signature.args.len()).and_then(|slot| self.value(*slot)) {
             self.kinds[slot] = self.kinds[slot].or(kinds);
         }
     }
@@ -525,18 +526,19 @@ pub fn list(value: &EValue) -> Option<ListItems<'_>> {
 }
 
 impl KnownOperator {
-    fn new(name: &str, signature: Signature, library: Option<&'static str>) -> KnownOperator {
+    fn find(name: &str, set: &OperatorSet) -> Option<KnownOperator> {
+        let signature = set.find(name)?;
+        let (rule, library) = if set.is_added(name) { (None, None) } else { (rule(name), set.library(name)) };
         let outs = signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::Out);
         let outs = outs.map(|(position, _)| position).collect();
-        KnownOperator {
-            name: name.to_owned(),
+        Some(KnownOperator {
             outs,
             narrower: narrower(name),
             kernel: KernelConstraints::new(name),
             is_view: crate::operators::aliased(name).is_some(),
-            signature,
+            operator: InferredOperator { name: name.to_owned(), signature, rule },
             library,
-        }
+        })
     }
 }
 
@@ -548,7 +550,7 @@ fn known_operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<Kno
         if let Some(known) = found.get(&name) {
             return known.clone();
         }
-        let known = set.find(&name).map(|signature| Rc::new(KnownOperator::new(&name, signature, set.library(&name))));
+        let known = KnownOperator::find(&name, set).map(Rc::new);
         found.insert(name, known.clone());
         known
     })

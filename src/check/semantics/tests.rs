@@ -188,9 +188,11 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         "a list of other outs as the result",
         |p| {
             let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 512, 4));
+            tensor(p, u as usize).scalar_type = ScalarType::LONG;
             let outs = add(p, EValue::TensorList(Some(vec![u, t])));
-            let (one, yes) = (add(p, EValue::Int(1)), add(p, EValue::Bool(true)));
-            call(p, "aten::topk.values", &[2, one, one, yes, yes, t, u, outs]);
+            let (four, zero) = (add(p, EValue::Int(4)), add(p, EValue::Int(0)));
+            let yes = add(p, EValue::Bool(true));
+            call(p, "aten::topk.values", &[2, four, zero, yes, yes, t, u, outs]);
         },
         &[("O-4", "instructions[2].args[7]")],
     ),
@@ -568,8 +570,9 @@ fn unusual_programs_are_accepted() {
         }),
         ("a result at the offset of its argument", |p| tensor(p, 2).memory = Memory::At { pool: 1, offset: 64 }),
         ("a view that no instruction creates", |p| {
-            let view = add_tensor(p, 72, 2);
-            call(p, "aten::relu.out", &[view, 1, 1]);
+            let (view, zero) = (add_tensor(p, 72, 2), add(p, EValue::Int(0)));
+            let views = add(p, EValue::TensorList(Some(vec![view, view])));
+            call(p, "aten::cat.out", &[views, zero, 1, 1]);
         }),
         ("a result that is its own argument", |p| call(p, "aten::relu.out", &[2, 2, 2])),
         ("state, read first and written in place", |p| {

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use super::method::MethodResolver;
 use crate::diagnostics::counted;
 use crate::ir::NodeDiagnostic;
-use crate::ir::document::{At, Literal, Word};
+use crate::ir::document::{At, Literal, MISSING_OUT, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{ArgKind, Base, Signature};
-use crate::program::EValue;
+use crate::program::{EValue, Tensor};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The stack as given; indices of written values are assigned first, as with `out`.
@@ -92,11 +92,19 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         self.check_outs(outs, if out_first { Some(Base::Tensor) } else { signature.result });
         let mut out_numbers: Vec<i32> = Vec::new();
         if out_first {
-            out_numbers = outs.iter().map(|out| self.number_written(out)).collect();
+            let number = |this: &mut Self, out: &Word<'a>| match &*out.value {
+                MISSING_OUT => -1,
+                _ => this.number_written(out),
+            };
+            out_numbers = outs.iter().map(|out| number(self, out)).collect();
         }
         let mut stack = self.arguments(name, args, signature);
         outs.iter().for_each(|out| self.mark_written(out));
         let at = name.id;
+        // The exporter passes an empty tensor for an out that is None, numbered as a literal (E-7).
+        for (number, out) in out_numbers.iter_mut().zip(outs).filter(|(_, out)| out.value == MISSING_OUT) {
+            *number = self.push(EValue::Tensor(Tensor::missing()), out.id);
+        }
         if list_out {
             // The list of outs is a value, and so is the list of results.
             for _ in 0..2 {

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::ir::document::{Action, At, Declaration, Declared, Literal, Method, ParsedTensor, Word};
+use crate::ir::document::{Action, At, Declaration, Declared, Literal, MISSING_OUT, Method, ParsedTensor, Word};
 use crate::operators;
 use crate::program::EValue;
 use crate::transform::inference;
@@ -21,7 +21,7 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
     for action in instructions.filter_map(|instruction| instruction.action.as_ref()) {
         match action {
             Action::Kernel { name, out: Some(outs), .. } => {
-                for out in outs.iter().filter(|out| names.insert(&out.value)) {
+                for out in outs.iter().filter(|out| out.value != MISSING_OUT && names.insert(&out.value)) {
                     declare(out, result(name, out));
                 }
             }

@@ -13,7 +13,7 @@ use crate::ir::data;
 use crate::ir::document::{Action, At, Declaration, Declared, Literal, MemoryPlacement, ParsedTensor, Word};
 use crate::operators::inference::{Dim, InferenceError, InvalidArgument, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{Chain, EValue, ExecutionPlan, Instruction, contiguous, dim_order};
+use crate::program::{EValue, ExecutionPlan, Instruction, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -25,15 +25,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let numbers = self.declared.iter().enumerate();
         self.declarations = numbers.filter_map(|(declaration, known)| Some((known.number?, declaration))).collect();
         let operators = inference::operators(plan);
-        let mut inference = Inference::new(plan, &operators);
+        let mut inference = Inference::new(plan, |index| inference::find(&operators, index));
         for value in self.unfinished.keys() {
             inference.record(*value as usize, Knowledge::Nothing);
         }
         let mut values = plan.values.take().unwrap_or_default();
         let mut pass = InferencePass { inference, failed: HashSet::new() };
         let actions: Vec<&'d Action<'a>> = self.actions().collect();
-        let instructions = plan.chains.iter().flatten().flat_map(|chain: &Chain| chain.instructions.iter().flatten());
-        for (action, instruction) in actions.into_iter().zip(instructions) {
+        for (action, instruction) in actions.into_iter().zip(plan.instructions()) {
             self.finish_views(&mut pass, &mut values, instruction.args());
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
@@ -111,8 +110,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         args: &[i32],
         action: &'d Action<'a>,
     ) {
-        // The stack of a call without `out` is taken as it stands.
-        let is_checked = matches!(action, Action::Kernel { out: Some(_), .. });
+        let is_checked = is_checked(action);
         let unfinished = u32::try_from(value).ok().and_then(|value| self.unfinished.get(&value).copied());
         if let Some(declaration) = unfinished {
             let Declared::Tensor(written) = &self.values[declaration].value else { return };
@@ -205,7 +203,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         action: &'d Action<'a>,
         error: &InferenceError,
     ) {
-        let Action::Kernel { name, args: written, out } = action else { return };
+        let Action::Kernel { name, args: written, .. } = action else { return };
         let places = args.get(operator.results(args.len())).unwrap_or_default();
         let items = |place: &i32| -> Vec<i32> {
             let value = usize::try_from(*place).ok().and_then(|place| values.get(place));
@@ -221,7 +219,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let depends_on_failed = args.iter().any(|value| u32::try_from(*value).is_ok_and(|v| pass.failed.contains(&v)));
         pass.failed.extend(undeclared.iter().map(|(value, _)| *value));
         match error {
-            InferenceError::Invalid(_) if out.is_none() && undeclared.is_empty() => {}
+            InferenceError::Invalid(_) if !is_checked(action) && undeclared.is_empty() => {}
             InferenceError::Invalid(InvalidArgument { argument, found, expected }) => {
                 let at = written.get(*argument).map_or(name.id, |argument: &At<Literal<'a>>| argument.id);
                 let of = operator.signature.args.get(*argument).map_or("", |arg| &*arg.name);
@@ -419,6 +417,20 @@ fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &str
         () if written.scalar_type.as_ref().is_some_and(other_type) => Some(Mismatch::ScalarType),
         () if written.sizes.as_ref().is_some_and(other_sizes) => Some(Mismatch::Sizes),
         () => None,
+    }
+}
+
+/// Returns true if a call must agree with inference. Without `out`, and with an argument by index, the stack is taken as it stands.
+fn is_checked(action: &Action<'_>) -> bool {
+    match action {
+        Action::Kernel { args, out: Some(_), .. } => !args.iter().any(|arg| matches!(arg.value, Literal::Index(_))),
+        Action::Kernel { out: None, .. }
+        | Action::Delegate { .. }
+        | Action::Move { .. }
+        | Action::JumpFalse { .. }
+        | Action::Free(_)
+        | Action::View { .. }
+        | Action::Value(_) => false,
     }
 }
 

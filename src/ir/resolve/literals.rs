@@ -52,13 +52,19 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Literal::Double(x) => self.push(EValue::Double(*x), at),
             Literal::Bool(b) => self.push(EValue::Bool(*b), at),
             Literal::String(text) => self.push(EValue::String(Some(text.to_string())), at),
-            Literal::Index(number) => *number,
+            Literal::Index(number) => self.refer(*number, at),
             Literal::List(items) => match kind.map(list_kind).or_else(|| self.guess_list_kind(at, items)) {
                 Some(kind) => self.list(kind, items, at),
                 None => 0,
             },
             Literal::Typed(kind, items) => self.list(*kind, items, at),
         }
+    }
+
+    /// Returns the index of a value that is referred to by its index.
+    fn refer(&mut self, number: i32, at: NodeId) -> i32 {
+        self.references.push((number, at));
+        number
     }
 
     pub(super) fn is_declared_string(&self, name: &str) -> bool {
@@ -222,7 +228,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                             tensors.push(declaration.map_or(0, |declaration| self.number(declaration)));
                         }
                         Literal::Word(name) => tensors.push(self.read(name, item.id)),
-                        Literal::Index(number) => tensors.push(*number),
+                        Literal::Index(number) => tensors.push(self.refer(*number, item.id)),
                         Literal::Null if kind == ListKind::OptionalTensor => tensors.push(-1),
                         _ => wrong.push((item, "the name of a tensor")),
                     }

@@ -12,10 +12,11 @@ use super::origins::MethodOrigins;
 use crate::diagnostics::clipped;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
-use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, Method, Word};
+use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{self, Base, Role, Signature};
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
+use crate::transform::prune::renumber_values;
 
 /// State of the resolution of one method.
 pub(super) struct MethodResolver<'d, 'a, 'f> {
@@ -52,6 +53,12 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     /// A call has invalid outs: a value without a writer may be one that this call was meant to write.
     pub(super) wrong_outs: bool,
     pub(super) diagnostics: Vec<NodeDiagnostic>,
+    /// Indices of the values in ascending order, if they leave gaps.
+    pub(super) numbers: Vec<u32>,
+    /// Errors about these gaps.
+    pub(super) gaps: Vec<NodeDiagnostic>,
+    /// Values that are referred to by index.
+    pub(super) references: Vec<(i32, NodeId)>,
 }
 
 /// Resolution state of a declared value.
@@ -101,6 +108,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
             wrong_outs: false,
             diagnostics: Vec::new(),
+            numbers: Vec::new(),
+            gaps: Vec::new(),
+            references: Vec::new(),
             method,
             values,
             program,
@@ -164,8 +174,28 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 reserved: std::iter::once(0).chain(method.memory.reserved.iter().copied()).collect(),
             },
         };
+        self.close_gaps(&mut plan);
         self.infer(&mut plan);
         plan
+    }
+
+    /// Renumbers the values if their indices leave gaps. The gaps are an error unless the program is pruned.
+    fn close_gaps(&mut self, plan: &mut ExecutionPlan) {
+        let numbers = std::mem::take(&mut self.numbers);
+        let Some(last) = numbers.last() else { return };
+        let position = |number: u32| numbers.binary_search(&number).ok();
+        for (number, at) in std::mem::take(&mut self.references) {
+            if u32::try_from(number).is_ok_and(|number| number < *last && position(number).is_none()) {
+                self.error(at, format!("no value has the index {number}"), "expected the index of a value");
+            }
+        }
+        let map =
+            |number: i64| u32::try_from(number).ok().and_then(position).map_or(number, |position| position as i64);
+        renumber_values(plan, map);
+        let known = self.declared.iter_mut().filter_map(|known| known.number.as_mut());
+        known.for_each(|number| *number = map((*number).into()) as i32);
+        let unfinished = std::mem::take(&mut self.unfinished).into_iter();
+        self.unfinished = unfinished.map(|(number, declaration)| (map(number.into()) as u32, declaration)).collect();
     }
 
     pub(super) fn note_names(&mut self) {
@@ -430,7 +460,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// Checks that the outs are distinct values of the kind that the operator writes.
     pub(super) fn check_outs(&mut self, outs: &[Word<'a>], expected_base: Option<Base>) {
-        for (position, out) in outs.iter().enumerate() {
+        for (position, out) in outs.iter().enumerate().filter(|(_, out)| out.value != MISSING_OUT) {
             if outs[..position].iter().any(|other| other.value == out.value) {
                 self.error(out.id, format!("duplicate out `{}`", out.value), "each out must be a different value");
             }

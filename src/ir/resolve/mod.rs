@@ -54,6 +54,8 @@ pub struct ResolvedProgram<'a> {
     pub has_methods: bool,
     /// Warnings.
     pub diagnostics: Vec<NodeDiagnostic>,
+    /// Errors about gaps between the requested indices of values, which have been closed.
+    pub gaps: Vec<NodeDiagnostic>,
     /// Names of unknown operators that a warning reports.
     pub reported_operators: BTreeSet<String>,
 }
@@ -72,7 +74,7 @@ pub fn resolve<'a>(
     let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
     let mut all_tests = Vec::new();
     let mut reported_operators = HashSet::new();
-    let mut diagnostics = Vec::new();
+    let (mut diagnostics, mut gaps) = (Vec::new(), Vec::new());
     if let Some(methods) = &document.methods {
         let mut plans = Vec::with_capacity(methods.len());
         for (method, implied) in methods.iter().zip(&implied) {
@@ -81,6 +83,7 @@ pub fn resolve<'a>(
             let plan = resolver.run();
             reported_operators = resolver.reported_operators;
             diagnostics.append(&mut resolver.diagnostics);
+            gaps.append(&mut resolver.gaps);
             let origin = resolver.origins;
             all_tests.extend(method_tests::resolve(method, &plan, &origin.values, &mut finder));
             origins.methods.push(origin);
@@ -100,6 +103,7 @@ pub fn resolve<'a>(
     }
     diagnostics.append(&mut finder.diagnostics);
     if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        diagnostics.append(&mut gaps);
         // In source order, independent of the stage that reported them.
         diagnostics.sort_by_key(|d| d.at);
         return Err(diagnostics);
@@ -112,6 +116,7 @@ pub fn resolve<'a>(
         origins,
         has_methods: document.methods.is_some(),
         diagnostics,
+        gaps,
         reported_operators: reported_operators.into_iter().map(str::to_owned).collect(),
     })
 }

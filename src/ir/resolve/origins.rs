@@ -58,6 +58,16 @@ impl Origins<'_> {
         }
     }
 
+    /// Keeps the origins of some values and delegates of a method, by their former indices in ascending order.
+    pub fn retain(&mut self, method: usize, values: &[usize], delegates: &[usize]) {
+        if let Some(method) = self.methods.get_mut(method) {
+            let take = |value: &usize| method.values.get_mut(*value).map(std::mem::take);
+            method.values = values.iter().filter_map(take).collect();
+            method.delegates =
+                delegates.iter().filter_map(|delegate| method.delegates.get(*delegate).copied()).collect();
+        }
+    }
+
     /// The node of a field override, by its number.
     pub fn field_override(&self, number: usize) -> Option<NodeId> {
         self.field_overrides.get(number).copied()

@@ -141,16 +141,16 @@ fn an_out_is_numbered_before_the_literals_of_its_call() {
 #[test]
 fn a_result_is_numbered_after_the_literals_of_its_call() {
     let parts = "values: {x: f32[2], n: 0}, inputs: [x], outputs: [n],
-        instructions: [{kernel: aten::sym_size.int, args: [x, 1], out: n}]";
-    assert_eq!(listing(parts), ["x", "Int(1)", "n"]);
+        instructions: [{kernel: aten::sym_size.int, args: [x, 0], out: n}]";
+    assert_eq!(listing(parts), ["x", "Int(0)", "n"]);
 }
 
 #[test]
 fn items_are_numbered_before_their_list() {
     // E-5
-    let parts = "values: {x: f32[2], y: f32[2]}, inputs: [x], outputs: [y],
-        instructions: [{kernel: aten::sum.IntList_out, args: [x, [7, 8], true, null], out: y}]";
-    assert_eq!(listing(parts), ["x", "y", "Int(7)", "Int(8)", "IntList(Some([2, 3]))", "Bool(true)", "Null"]);
+    let parts = "values: {x: f32[2, 2], y: f32[1, 1]}, inputs: [x], outputs: [y],
+        instructions: [{kernel: aten::sum.IntList_out, args: [x, [1, 0], true, null], out: y}]";
+    assert_eq!(listing(parts), ["x", "y", "Int(1)", "Int(0)", "IntList(Some([2, 3]))", "Bool(true)", "Null"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn equal_literals_are_different_values() {
 #[test]
 fn a_view_is_numbered_at_its_first_use_before_what_the_instruction_produces() {
     let parts =
-        "values: {v: {tensor: float32, sizes: [2, 2], view_of: x}, z: f32[4], y: f32[4], x: f32[4]}, inputs: [x],
+        "values: {v: {tensor: float32, sizes: [2, 2], view_of: x}, z: f32[2, 2], y: f32[4], x: f32[4]}, inputs: [x],
         outputs: [z], instructions: [
         {kernel: aten::relu.out, args: [x], out: y}, {kernel: aten::relu.out, args: [v], out: z}]";
     assert_eq!(listing(parts), ["x", "y", "v", "z"]);
@@ -339,17 +339,18 @@ fn a_literal_becomes_a_value_by_the_type_of_the_argument() {
     let parts = "values: {x: f32[2], y: f32[1]}, inputs: [x], outputs: [y],
         instructions: [{kernel: aten::_pdist_forward.out, args: [x, 1], out: y}]";
     assert_eq!(listing(parts)[2..], ["Double(1.0)"]);
-    let parts = parts.replace("_pdist_forward", "leaky_relu");
+    let parts = parts.replace("_pdist_forward", "leaky_relu").replace("f32[1]", "f32[2]");
     assert_eq!(listing(&parts)[2..], ["Int(1)"]);
 }
 
 #[test]
 fn dtypes_and_memory_formats_are_ints() {
-    // E-6; int64 is number 4, preserve number 1.
-    let parts = "values: {x: f32[2], y: {tensor: int64, sizes: []}}, inputs: [x], outputs: [y],
-        instructions: [{kernel: aten::mean.dtype_out, args: [x, int64], out: y}]";
-    assert_eq!(listing(parts)[2..], ["Int(4)"]);
-    let parts = parts.replace("mean.dtype_out, args: [x, int64]", "clone.out, args: [x, preserve]");
+    // E-6; float64 is number 7, preserve number 1.
+    let parts = "values: {x: f32[2], y: {tensor: float64, sizes: []}}, inputs: [x], outputs: [y],
+        instructions: [{kernel: aten::mean.dtype_out, args: [x, float64], out: y}]";
+    assert_eq!(listing(parts)[2..], ["Int(7)"]);
+    let parts = parts.replace("mean.dtype_out, args: [x, float64]", "clone.out, args: [x, preserve]");
+    let parts = parts.replace("{tensor: float64, sizes: []}", "f32[2]");
     assert_eq!(listing(&parts)[2..], ["Int(1)"]);
 }
 

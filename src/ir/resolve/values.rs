@@ -51,19 +51,24 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let count = slots.len();
         let mut values = Vec::with_capacity(count);
         self.origins.values.reserve(count);
-        for (expected, (number, slot)) in slots.into_iter().enumerate() {
+        let has_gap = slots.iter().zip(0..).any(|((number, _), expected)| *number != expected);
+        if has_gap {
+            self.numbers = slots.iter().map(|(number, _)| *number).collect();
+        }
+        for (number, slot) in slots {
             let (value, at, declaration) = match slot {
                 NumberedValue::Anonymous(value, at) => (value, at, None),
                 NumberedValue::Declared(declaration) => {
                     (self.declared_value(declaration), self.values[declaration].name.id, Some(declaration))
                 }
             };
-            if number as usize != expected
-                && let Some(index) = declaration.and_then(|d| self.values[d].index.as_ref())
+            if let Some(index) = declaration.and_then(|d| self.values[d].index.as_ref())
                 && number as usize >= count
             {
                 let message = format!("value index {number} leaves a gap: the method has {}", counted(count, "value"));
-                self.error(index.id, message, format!("expected an index below {count}"));
+                let gap = NodeDiagnostic::error(index.id, message).label(format!("expected an index below {count}"));
+                self.gaps
+                    .push(gap.help("remove `index` from the values of the method, or renumber them with `--prune`"));
             }
             self.origins.values.push((at, declaration.map(|d| self.values[d].name.value.clone())));
             values.push(value);
@@ -72,7 +77,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     pub(super) fn declared_value(&mut self, declaration: usize) -> EValue {
-        let value: &'d Declaration<'a> = &self.values[declaration];
+        let value: &'d Declaration<'a> = self.values[declaration];
         match &value.value {
             Declared::Tensor(tensor) => EValue::Tensor(self.tensor(declaration, value, tensor)),
             Declared::Other(literal) => match &literal.value {
@@ -232,7 +237,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Warns of an explicit offset that is not a multiple of the element size.
     pub(super) fn check_offset(&mut self, value: &Declaration<'a>, scalar_type: ScalarType, offset: u64) {
         let element = scalar_type.info().map_or(1, |info| info.size);
-        if offset % element != 0 {
+        if !offset.is_multiple_of(element) {
             let (at, name) = (value.name.id, &value.name.value);
             let message = format!("offset {offset} of `{name}` is not a multiple of its element size, {element}");
             self.diagnostics
@@ -254,7 +259,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return;
         }
         let base = self.base_of(declaration);
-        let value: &'d Declaration<'a> = &self.values[base];
+        let value: &'d Declaration<'a> = self.values[base];
         let expected = "expected a tensor with memory or data of its own";
         let Declared::Tensor(of) = &value.value else {
             return self.error(view_of.id, format!("`{}` is not a tensor", value.name.value), expected);

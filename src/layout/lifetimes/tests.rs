@@ -92,7 +92,7 @@ fn items_of_a_list_live_while_the_list_is_used() {
 
 #[test]
 fn the_base_of_a_view_lives_while_the_view_is_used() {
-    let parts = "values: {a: f32[4], v: {tensor: float32, sizes: [2, 2], view_of: a}, x: f32[4], y: f32[4]}, inputs: [x],
+    let parts = "values: {a: f32[4], v: {tensor: float32, sizes: [4], view_of: a}, x: f32[4], y: f32[4]}, inputs: [x],
         outputs: [y], instructions: [{kernel: aten::relu.out, args: [x], out: a}, {kernel: aten::relu.out, args: [x], out: y},
         {kernel: aten::exp.out, args: [v], out: y}]";
     assert_eq!(spans(parts, ["a", "v"]), [(1, 3), (3, 3)]);

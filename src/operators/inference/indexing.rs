@@ -349,15 +349,21 @@ pub(super) fn diagonal(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(tensor.scalar_type, sizes))
 }
 
+/// Why the results of `masked_select` are not inferred.
+pub(super) const SELECTED: &str = "the number of elements that a mask selects is known at run time only";
+
+/// Why the results of `nonzero` are not inferred.
+pub(super) const NONZERO: &str = "the number of elements that are not 0 is known at run time only";
+
 /// The elements that a mask selects.
 pub(super) fn masked_select(call: &Call<'_>) -> Inferred {
     broadcast(call, &[(0, call.tensor(0)?), (1, call.tensor(1)?)])?;
-    Err(InferenceError::Undetermined("the number of elements that a mask selects is known at run time only"))
+    Err(InferenceError::Undetermined(SELECTED))
 }
 
 /// The positions of elements that are not 0.
 pub(super) fn nonzero(_call: &Call<'_>) -> Inferred {
-    Err(InferenceError::Undetermined("the number of elements that are not 0 is known at run time only"))
+    Err(InferenceError::Undetermined(NONZERO))
 }
 
 #[cfg(test)]

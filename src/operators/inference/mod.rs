@@ -13,6 +13,7 @@ mod fft;
 mod indexing;
 mod join;
 mod layout;
+mod libraries;
 mod matmul;
 mod memory;
 mod normalization;
@@ -33,7 +34,7 @@ mod types;
 mod views;
 
 pub use call::{Call, Rule};
-pub use table::{infer, rule};
+pub use table::{data_dependent, rule};
 pub use types::{Argument, Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 
 #[cfg(test)]

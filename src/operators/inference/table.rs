@@ -1,12 +1,10 @@
 //! The rule of each operator.
 
-use super::call::{Call, Rule};
-use super::types::{Argument, InferenceError, ResultMeta};
+use super::call::Rule;
 use super::{
-    convolution, creation, elementwise, fft, indexing, join, matmul, memory, normalization, pad, pooling, prim,
-    quantized, reduction, resample, views,
+    convolution, creation, elementwise, fft, indexing, join, libraries, matmul, memory, normalization, pad, pooling,
+    prim, quantized, reduction, resample, views,
 };
-use crate::operators::find;
 
 /// Operators and their rules, sorted by name.
 static RULES: &[(&str, Rule)] = &[
@@ -220,6 +218,51 @@ static RULES: &[(&str, Rule)] = &[
     ("aten::view_copy.out", views::view),
     ("aten::where.self_out", elementwise::where_self),
     ("aten::zeros.out", creation::of_sizes),
+    ("cadence::dequantize_per_tensor.out", libraries::contiguous_float),
+    ("cadence::dequantize_per_tensor_asym16s.out", libraries::contiguous_float),
+    ("cadence::dequantize_per_tensor_asym16u.out", libraries::contiguous_float),
+    ("cadence::dequantize_per_tensor_asym32s.out", libraries::contiguous_float),
+    ("cadence::dequantize_per_tensor_asym8s.out", libraries::contiguous_float),
+    ("cadence::dequantize_per_tensor_asym8u.out", libraries::contiguous_float),
+    ("cadence::quantize_per_tensor.out", libraries::contiguous_of_dtype),
+    ("cadence::quantize_per_tensor_asym16s.out", libraries::contiguous_of_dtype),
+    ("cadence::quantize_per_tensor_asym16u.out", libraries::contiguous_of_dtype),
+    ("cadence::quantize_per_tensor_asym32s.out", libraries::contiguous_of_dtype),
+    ("cadence::quantize_per_tensor_asym8s.out", libraries::contiguous_of_dtype),
+    ("cadence::quantize_per_tensor_asym8u.out", libraries::contiguous_of_dtype),
+    ("cadence::quantized_add.per_tensor_out", libraries::binary::<3>),
+    ("cadence::quantized_add_asym8sxasym8s_asym8s.per_tensor_out", libraries::binary::<3>),
+    ("cadence::quantized_add_asym8uxasym8u_asym8u.per_tensor_out", libraries::binary::<3>),
+    ("cadence::quantized_fully_connected.out", libraries::linear),
+    ("cadence::quantized_fully_connected.per_tensor_out", libraries::linear),
+    ("cadence::quantized_fully_connected_asym8sxasym8s_asym8s.per_tensor_out", libraries::linear),
+    ("cadence::quantized_fully_connected_asym8uxasym8u_asym8u.per_tensor_out", libraries::linear),
+    ("cadence::quantized_layer_norm.out", elementwise::contiguous),
+    ("cadence::quantized_layer_norm.per_tensor_out", elementwise::contiguous),
+    ("cadence::quantized_linear.out", libraries::linear),
+    ("cadence::quantized_linear.per_tensor_out", libraries::linear),
+    ("cadence::quantized_linear_asym8sxasym8s_asym8s.per_tensor_out", libraries::linear),
+    ("cadence::quantized_linear_asym8uxasym8u_asym8u.per_tensor_out", libraries::linear),
+    ("cadence::quantized_mul.per_tensor_out", libraries::binary::<3>),
+    ("cadence::quantized_relu.out", elementwise::contiguous),
+    ("cadence::quantized_relu.per_tensor_out", elementwise::contiguous),
+    ("cadence::quantized_relu_asym8s_asym8s.per_tensor_out", elementwise::contiguous),
+    ("cadence::quantized_relu_asym8u_asym8u.per_tensor_out", elementwise::contiguous),
+    ("cadence::quantized_relu_per_tensor.out", elementwise::contiguous),
+    ("cadence::requantize.out", libraries::contiguous_of_dtype),
+    ("cadence::requantize.per_tensor_out", libraries::contiguous_of_dtype),
+    ("cortex_m::dequantize_per_tensor.out", libraries::like_float),
+    ("cortex_m::maximum.out", libraries::extreme),
+    ("cortex_m::minimum.out", libraries::extreme),
+    ("cortex_m::quantize_per_tensor.out", libraries::like_of_dtype),
+    ("cortex_m::quantized_activation.out", libraries::like_input),
+    ("cortex_m::quantized_add.out", libraries::larger::<4>),
+    ("cortex_m::quantized_batch_matmul.out", libraries::batch_matmul),
+    ("cortex_m::quantized_div.out", libraries::like_input),
+    ("cortex_m::quantized_linear.out", libraries::linear),
+    ("cortex_m::quantized_mul.out", libraries::larger::<2>),
+    ("cortex_m::softmax.out", libraries::like_int8),
+    ("cortex_m::transpose.out", views::permute),
     ("dim_order_ops::_clone_dim_order.out", memory::copy_in_order),
     ("dim_order_ops::_empty_dim_order.out", memory::empty_in_order),
     ("dim_order_ops::_to_dim_order_copy.out", memory::copy_in_order),
@@ -250,6 +293,17 @@ static RULES: &[(&str, Rule)] = &[
     ("executorch_prim::sym_not.Scalar", prim::not_int),
     ("executorch_prim::truediv.Scalar", prim::not_int),
     ("executorch_prim::trunc.Scalar", prim::truncate),
+    ("llama::channelwise_gated_delta_rule.out", libraries::gated_delta_rule),
+    ("llama::custom_quantized_sdpa.out", libraries::contiguous_float),
+    ("llama::custom_sdpa.out", elementwise::contiguous),
+    ("llama::fallback.out", libraries::like_input),
+    ("llama::fast_hadamard_transform.out", libraries::like_input),
+    ("llama::gated_delta_rule.out", libraries::gated_delta_rule),
+    ("llama::quantized_moe_ffn.out", libraries::moe_ffn),
+    ("llama::sdpa_with_kv_cache.out", libraries::like_input),
+    ("llama::update_cache.out", libraries::update_cache),
+    ("llama::update_cache_with_indices.out", libraries::update_cache),
+    ("preprocess::tile_crop.out", libraries::tile_crop),
     ("quantized_decomposed::add.out", quantized::add),
     ("quantized_decomposed::choose_qparams.Tensor_out", quantized::choose_qparams),
     ("quantized_decomposed::choose_qparams_per_token_asymmetric.out", quantized::choose_qparams_per_token),
@@ -269,23 +323,48 @@ static RULES: &[(&str, Rule)] = &[
     ("quantized_decomposed::quantize_per_tensor.Tensor_out", quantized::quantize_per_tensor_tensor),
     ("quantized_decomposed::quantize_per_tensor.out", quantized::quantize_per_tensor),
     ("quantized_decomposed::quantize_per_token.out", quantized::quantize_per_token),
+    ("torchao::_embedding_1bit.out", libraries::packed_embedding::<2, 5>),
+    ("torchao::_embedding_2bit.out", libraries::packed_embedding::<2, 5>),
+    ("torchao::_embedding_3bit.out", libraries::packed_embedding::<2, 5>),
+    ("torchao::_embedding_4bit.out", libraries::packed_embedding::<2, 5>),
+    ("torchao::_embedding_5bit.out", libraries::packed_embedding::<2, 5>),
+    ("torchao::_embedding_6bit.out", libraries::packed_embedding::<2, 5>),
+    ("torchao::_embedding_7bit.out", libraries::packed_embedding::<2, 5>),
+    ("torchao::_embedding_8bit.out", libraries::packed_embedding::<2, 5>),
+    ("torchao::_linear_8bit_act_1bit_weight.out", libraries::packed_linear::<3>),
+    ("torchao::_linear_8bit_act_2bit_weight.out", libraries::packed_linear::<3>),
+    ("torchao::_linear_8bit_act_3bit_weight.out", libraries::packed_linear::<3>),
+    ("torchao::_linear_8bit_act_4bit_weight.out", libraries::packed_linear::<3>),
+    ("torchao::_linear_8bit_act_5bit_weight.out", libraries::packed_linear::<3>),
+    ("torchao::_linear_8bit_act_6bit_weight.out", libraries::packed_linear::<3>),
+    ("torchao::_linear_8bit_act_7bit_weight.out", libraries::packed_linear::<3>),
+    ("torchao::_linear_8bit_act_8bit_weight.out", libraries::packed_linear::<3>),
+    ("torchao::_linear_groupwise_1bit_weight_with_lut.out", libraries::packed_linear::<4>),
+    ("torchao::_linear_groupwise_2bit_weight_with_lut.out", libraries::packed_linear::<4>),
+    ("torchao::_linear_groupwise_3bit_weight_with_lut.out", libraries::packed_linear::<4>),
+    ("torchao::_linear_groupwise_4bit_weight_with_lut.out", libraries::packed_linear::<4>),
+    ("torchao::_shared_embedding_1bit.out", libraries::packed_embedding::<3, 4>),
+    ("torchao::_shared_embedding_2bit.out", libraries::packed_embedding::<3, 4>),
+    ("torchao::_shared_embedding_3bit.out", libraries::packed_embedding::<3, 4>),
+    ("torchao::_shared_embedding_4bit.out", libraries::packed_embedding::<3, 4>),
+    ("torchao::_shared_embedding_5bit.out", libraries::packed_embedding::<3, 4>),
+    ("torchao::_shared_embedding_6bit.out", libraries::packed_embedding::<3, 4>),
+    ("torchao::_shared_embedding_7bit.out", libraries::packed_embedding::<3, 4>),
+    ("torchao::_shared_embedding_8bit.out", libraries::packed_embedding::<3, 4>),
 ];
+
+/// Operators whose results depend on data at each call, and the reason.
+const DATA_DEPENDENT: &[(&str, &str)] =
+    &[("aten::masked_select.out", indexing::SELECTED), ("aten::nonzero.out", indexing::NONZERO)];
+
+/// Returns the reason why the sizes of the results of an operator depend on data, at each call.
+pub fn data_dependent(name: &str) -> Option<&'static str> {
+    DATA_DEPENDENT.iter().find(|(other, _)| *other == name).map(|(_, reason)| *reason)
+}
 
 /// Returns the rule of an operator.
 pub fn rule(name: &str) -> Option<Rule> {
     RULES.binary_search_by(|(other, _)| (*other).cmp(name)).ok().map(|at| RULES[at].1)
-}
-
-/// Infers the results of a call of the operator `name` with arguments in the order of the schema up to the first out; those after the
-/// last given one have their defaults. Callers of many calls keep the signature and the rule of an operator instead.
-///
-/// # Errors
-/// See [`InferenceError`].
-pub fn infer(name: &str, args: &[Argument<'_>]) -> Result<Vec<ResultMeta>, InferenceError> {
-    match (find(name), rule(name)) {
-        (Some(signature), Some(rule)) => rule(&Call::new(&signature, args)),
-        (None, _) | (_, None) => Err(InferenceError::UnknownOperator),
-    }
 }
 
 #[cfg(test)]
@@ -296,7 +375,8 @@ mod tests {
     #[test]
     fn each_operator_of_the_runtime_has_a_rule() {
         assert!(RULES.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        let of_runtime: Vec<&str> = names().filter(|name| library(name).is_none()).collect();
-        assert_eq!(RULES.iter().map(|(name, _)| *name).collect::<Vec<_>>(), of_runtime);
+        let without: Vec<&str> = names().filter(|name| rule(name).is_none()).collect();
+        assert_eq!(without.iter().filter(|name| library(name).is_none()).count(), 0);
+        assert_eq!(RULES.len() + without.len(), names().count());
     }
 }

@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
-use super::{Argument, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, infer};
+use super::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, rule};
 use crate::format::ScalarType;
+use crate::operators::find;
 
 /// Parses a tensor.
 pub(super) fn meta(text: &str) -> TensorMeta {
@@ -72,5 +73,17 @@ pub(super) fn results(name: &str, args: &[Argument<'_>]) -> String {
         Err(InferenceError::Invalid(error)) => {
             format!("argument {}: {}; expected {}", error.argument, error.found, error.expected)
         }
+    }
+}
+
+/// Infers the results of a call of the operator `name` with arguments in the order of the schema up to the first out; those after the
+/// last given one have their defaults. Callers of many calls keep the signature and the rule of an operator instead.
+///
+/// # Errors
+/// See [`InferenceError`].
+pub(super) fn infer(name: &str, args: &[Argument<'_>]) -> Result<Vec<ResultMeta>, InferenceError> {
+    match (find(name), rule(name)) {
+        (Some(signature), Some(rule)) => rule(&Call::new(&signature, args)),
+        (None, _) | (_, None) => Err(InferenceError::UnknownOperator),
     }
 }

@@ -1,0 +1,256 @@
+//! Arguments and results of kernel calls, against what [`crate::operators::inference`] infers (`O-14`, `O-15`).
+//!
+//! Sizes and element types are those that the tensors state; those that only execution determines are not compared, nor are calls of
+//! kernels that are not part of the default runtime. The work is linear in the file.
+
+use std::rc::Rc;
+
+use super::finding::{Findings, Locator};
+use super::kernels::KernelCall;
+use super::semantics::method::{InstructionRef, KnownOperator, MethodAnalysis, list};
+use crate::diagnostics::{clipped, counted};
+use crate::operators::Base;
+use crate::operators::inference::{InferenceError, ResultMeta, TensorMeta};
+use crate::program::{EValue, Instruction, Tensor};
+use crate::transform::inference::{self, Inference, Knowledge, Mismatch};
+
+/// Bound on the arguments that a message names.
+const MAX_NAMED: usize = 4;
+
+/// What is known of the values of a method, call by call.
+pub(super) struct CallInference<'m, 'p> {
+    method: &'m MethodAnalysis<'p>,
+    inference: Inference,
+    /// Number of items of lists that the remaining calls may read and write.
+    budget: usize,
+    /// The method has jumps: what a call writes does not hold at the calls after it.
+    jumps: bool,
+}
+
+impl<'m, 'p> CallInference<'m, 'p> {
+    /// Begins the inference of a method.
+    pub fn new(method: &'m MethodAnalysis<'p>, jumps: bool) -> CallInference<'m, 'p> {
+        let operator = |index| find(method, index).map(|known| &known.operator);
+        let inference = Inference::new(method.plan, operator);
+        let budget = 4 * (method.accesses.len() + method.values().len()) + 1024;
+        let mut calls = CallInference { method, inference, budget, jumps };
+        for step in &method.steps {
+            if let Some((from, to)) = calls.alias(step) {
+                calls.forget_aliases(from, to);
+            }
+        }
+        calls
+    }
+
+    /// Returns the value that a step replaces by another one, as the second of both.
+    fn alias(&self, step: &InstructionRef<'p>) -> Option<(usize, usize)> {
+        let (from, to) = match step.instruction {
+            Instruction::MoveCall { move_from, move_to } => (*move_from, *move_to),
+            Instruction::KernelCall { .. } => {
+                let (known, args) = self.method.call(step)?;
+                if known.operator.signature.result != Some(Base::Tensor) || known.is_view {
+                    return None;
+                }
+                (*args.first()?, *args.get(known.operator.signature.args.len())?)
+            }
+            Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                return None;
+            }
+        };
+        self.method.value(from).zip(self.method.value(to)).filter(|(from, to)| from != to)
+    }
+
+    /// Forgets a value that another one replaces, unless both are tensors with the same properties.
+    fn forget_aliases(&mut self, from: usize, to: usize) {
+        let values = self.method.values();
+        if let (EValue::Tensor(from), EValue::Tensor(to)) = (&values[from], &values[to])
+            && from.shape_dynamism == 0
+            && to.shape_dynamism == 0
+            && inference::stated(from) == inference::stated(to)
+        {
+            return;
+        }
+        self.inference.record(from, Knowledge::Nothing);
+        self.inference.record(to, Knowledge::Nothing);
+    }
+
+    /// Checks a call whose arguments have the right number and kinds.
+    pub fn check(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
+        let values = self.method.values();
+        let items = call.args.iter().filter_map(|arg| Some(list(&values[self.method.value(*arg)?])?.len()));
+        if self.method.is_truncated || !self.spend(items.sum()) {
+            return self.forget(call.args);
+        }
+        let operator = &call.known.operator;
+        let is_compared = call.known.library.is_none() && !self.is_empty(call);
+        let results = match self.inference.call(values, operator, call.args) {
+            Ok(results) => results,
+            Err(InferenceError::Invalid(invalid)) => {
+                if !is_compared || call.known.kernel.ignored.contains(&invalid.argument) {
+                    return self.forget(call.args);
+                }
+                findings.add("O-14", || {
+                    let name = operator.signature.args.get(invalid.argument).map_or("", |arg| &*arg.name);
+                    let found = format!("{} for argument `{name}` of {}", clipped(&invalid.found), operator.name);
+                    (locate(&call.method.arg(call.step, invalid.argument)), found, clipped(&invalid.expected))
+                });
+                return;
+            }
+            Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => return self.forget(call.args),
+        };
+        let parts = results.iter().map(|result| match result {
+            ResultMeta::Tensors(parts) => parts.len(),
+            ResultMeta::Tensor(_) | ResultMeta::Unwritten(_) | ResultMeta::Int(_) | ResultMeta::Scalar => 0,
+        });
+        if !self.spend(parts.sum()) {
+            return self.forget(call.args);
+        }
+        if is_compared && (operator.signature.result.is_none() || call.known.is_view) {
+            self.check_results(call, &results, findings, locate);
+        }
+        if !self.jumps {
+            self.inference.record_results(values, operator, call.args, &results);
+        }
+    }
+
+    /// Returns `true` if a tensor among the arguments has no elements: kernels that have nothing to compute do not compare sizes.
+    fn is_empty(&self, call: &KernelCall<'_, '_>) -> bool {
+        let values = self.method.values();
+        let is_empty = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.nbytes() == Some(0));
+        let ins = call.args.iter().take(call.known.operator.results(call.args.len()).start);
+        ins.filter_map(|arg| self.method.value(*arg)).any(|arg| {
+            let mut items = values[arg].as_tensors().iter().filter_map(|item| self.method.value(*item));
+            is_empty(arg) || items.any(is_empty)
+        })
+    }
+
+    /// Reports the results that cannot be written to the outs.
+    fn check_results(
+        &self,
+        call: &KernelCall<'_, '_>,
+        results: &[ResultMeta],
+        findings: &mut Findings,
+        locate: &Locator<'_>,
+    ) {
+        let (values, operator) = (self.method.values(), &call.known.operator);
+        for (number, (position, result)) in operator.results(call.args.len()).zip(results).enumerate() {
+            let out = self.method.value(call.args[position]).filter(|_| self.is_written(call, number));
+            let Some(out) = out else { continue };
+            match result {
+                ResultMeta::Tensor(meta) => self.check_out(call, position, out, meta, findings, locate),
+                ResultMeta::Tensors(parts) => {
+                    let outs = values[out].as_tensors();
+                    if parts.len() != outs.len() {
+                        findings.add("O-15", || {
+                            let count = |count: usize| format!("a list of {}", counted(count as u64, "tensor"));
+                            let expected = format!("{}, {}", count(parts.len()), self.described(call));
+                            (locate(&call.method.arg(call.step, position)), count(outs.len()), expected)
+                        });
+                    }
+                    for (out, meta) in outs.iter().zip(parts) {
+                        if let Some(out) = self.method.value(*out) {
+                            self.check_out(call, position, out, meta, findings, locate);
+                        }
+                    }
+                }
+                ResultMeta::Unwritten(_) | ResultMeta::Int(_) | ResultMeta::Scalar => {}
+            }
+        }
+    }
+
+    /// Returns `false` if the call does not write an out.
+    fn is_written(&self, call: &KernelCall<'_, '_>, number: usize) -> bool {
+        let Some(position) = call.known.kernel.out_mask else { return true };
+        let mask = call.args.get(position).and_then(|mask| self.method.value(*mask));
+        match mask.map(|mask| &self.method.values()[mask]) {
+            Some(EValue::BoolList(Some(mask))) => mask.get(number).is_some_and(|is_written| *is_written),
+            Some(_) | None => false,
+        }
+    }
+
+    /// Reports an out that cannot hold its result.
+    fn check_out(
+        &self,
+        call: &KernelCall<'_, '_>,
+        position: usize,
+        out: usize,
+        meta: &TensorMeta,
+        findings: &mut Findings,
+        locate: &Locator<'_>,
+    ) {
+        let EValue::Tensor(tensor) = &self.method.values()[out] else { return };
+        let Some(mismatch) = inference::mismatch(tensor, meta, &call.known.operator.name) else { return };
+        let is_replaced = *self.inference.known(out) == Knowledge::Nothing;
+        if is_replaced || mismatch == Mismatch::Sizes && call.known.kernel.is_unsized && has_room(tensor, meta) {
+            return;
+        }
+        findings.add("O-15", || {
+            let (found, expected) = match mismatch {
+                Mismatch::ScalarType => (format!("a tensor of {}", tensor.scalar_type), meta.scalar_type.to_string()),
+                Mismatch::Sizes => {
+                    (format!("sizes {:?}", tensor.sizes.as_deref().unwrap_or_default()), sizes_text(meta))
+                }
+            };
+            let expected = format!("{expected}, {}", self.described(call));
+            (locate(&call.method.arg(call.step, position)), found, expected)
+        });
+    }
+
+    /// Describes a call: ``the result of aten::add.out of `self` float32 [2, 3] and `other` float32 [3]``.
+    fn described(&self, call: &KernelCall<'_, '_>) -> String {
+        let ins = call.known.operator.signature.args.iter().zip(call.args);
+        let ins = ins.take(call.known.operator.results(call.args.len()).start);
+        let described: Vec<String> = ins
+            .filter_map(|(arg, value)| {
+                let meta = self.inference.tensor(self.method.values(), *value)?;
+                Some(format!("`{}` {} {}", arg.name, meta.scalar_type, sizes_text(&meta)))
+            })
+            .take(MAX_NAMED)
+            .collect();
+        let name = &call.known.operator.name;
+        match &described[..] {
+            [] => format!("the result of {name}"),
+            [only] => format!("the result of {name} of {only}"),
+            [first @ .., last] => format!("the result of {name} of {} and {last}", first.join(", ")),
+        }
+    }
+
+    /// Forgets the sizes of tensors that an instruction with these arguments may write: they are again those that the tensors state.
+    pub fn forget(&mut self, args: &[i32]) {
+        let values = self.method.values();
+        for arg in args.iter().filter_map(|arg| self.method.value(*arg)) {
+            let items = values[arg].as_tensors();
+            if !self.spend(items.len()) {
+                return;
+            }
+            for value in items.iter().filter_map(|item| self.method.value(*item)).chain([arg]) {
+                if matches!(self.inference.known(value), Knowledge::Tensor(_)) {
+                    self.inference.record(value, Knowledge::Stated);
+                }
+            }
+        }
+    }
+
+    /// Returns `false` if the items of lists are too many for the call to be checked.
+    fn spend(&mut self, items: usize) -> bool {
+        let rest = self.budget.checked_sub(items);
+        self.budget = rest.unwrap_or(0);
+        rest.is_some()
+    }
+}
+
+fn find<'m>(method: &'m MethodAnalysis<'_>, index: i32) -> Option<&'m Rc<KnownOperator>> {
+    method.operators.get(usize::try_from(index).ok()?)?.as_ref()
+}
+
+/// Returns `true` if a tensor has at least as many elements as the result, or only execution determines their number.
+fn has_room(tensor: &Tensor, meta: &TensorMeta) -> bool {
+    let room = tensor.sizes.iter().flatten().fold(1i64, |count, size| count.saturating_mul((*size).into()));
+    let count = meta.sizes.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size));
+    room >= count || meta.sizes.iter().any(|dim| dim.dynamic)
+}
+
+fn sizes_text(meta: &TensorMeta) -> String {
+    let sizes: Vec<String> = meta.sizes.iter().map(|dim| dim.size.to_string()).collect();
+    format!("[{}]", sizes.join(", "))
+}

@@ -1,0 +1,412 @@
+//! Parts of methods without effect: instructions whose results nothing uses, values, operators and delegates that
+//! nothing refers to. [`prune`] removes them (`--prune`), [`unused_values`] lists those that are worth a warning.
+//!
+//! An instruction has an effect unless it calls a known operator that only writes results, none of them an input, state
+//! or a constant. Parts stay if they are reachable from the inputs, the outputs and the instructions with an effect: an
+//! instruction needs its arguments, a value that is read needs the instructions that write it, a list its items, and a
+//! view its base. Data that nothing refers to are removed, too; `named_data` stay, because delegates find them by key.
+
+mod graph;
+mod placed;
+#[cfg(test)]
+mod tests;
+
+use self::graph::{MethodGraph, Step, index};
+use self::placed::PlacedTensors;
+use super::inference;
+use crate::data::BlobId;
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, TensorData};
+
+/// Parts of a method that stay.
+#[derive(Debug)]
+struct MethodUses {
+    /// By value.
+    values: Vec<bool>,
+    /// By step: the position of an instruction, counted through all chains.
+    steps: Vec<bool>,
+    /// By operator.
+    operators: Vec<bool>,
+    /// By delegate.
+    delegates: Vec<bool>,
+}
+
+impl MethodUses {
+    /// Returns `true` if everything stays.
+    fn are_complete(&self) -> bool {
+        [&self.values, &self.steps, &self.operators, &self.delegates].iter().all(|part| part.iter().all(|used| *used))
+    }
+}
+
+/// Next thing to mark; values are indices in a method.
+enum Mark {
+    /// A step stays.
+    Step { method: usize, step: usize },
+    /// A value stays, whatever its content.
+    Value { method: usize, value: i64 },
+    /// A value stays, and a step (or the end of the method) reads its content.
+    Content { method: usize, value: i64, step: usize },
+    /// The steps that write a value stay.
+    Writers { method: usize, value: usize },
+}
+
+/// State of marking the parts that stay.
+struct Marker<'p> {
+    graphs: Vec<MethodGraph<'p>>,
+    uses: Vec<MethodUses>,
+    /// By method and value: its content is read.
+    read: Vec<Vec<bool>>,
+    /// By method and value: the steps that write it stay.
+    written: Vec<Vec<bool>>,
+    /// By method and value: the steps that write this list of outs stay.
+    written_lists: Vec<Vec<bool>>,
+    placed: PlacedTensors,
+    work: Vec<Mark>,
+}
+
+/// Returns the parts of each method that stay.
+fn uses(program: &Program) -> Vec<MethodUses> {
+    let operators: Vec<_> = program.plans().iter().map(inference::operators).collect();
+    let graphs: Vec<MethodGraph<'_>> =
+        program.plans().iter().zip(&operators).map(|(plan, operators)| MethodGraph::new(plan, operators)).collect();
+    let unused = |graph: &MethodGraph<'_>| MethodUses {
+        values: vec![false; graph.plan.values().len()],
+        steps: vec![false; graph.steps.len()],
+        operators: vec![false; graph.plan.operators.as_ref().map_or(0, Vec::len)],
+        delegates: vec![false; graph.plan.delegates().len()],
+    };
+    let flags = |graph: &MethodGraph<'_>| vec![false; graph.plan.values().len()];
+    let mut marker = Marker {
+        uses: graphs.iter().map(unused).collect(),
+        read: graphs.iter().map(flags).collect(),
+        written: graphs.iter().map(flags).collect(),
+        written_lists: graphs.iter().map(flags).collect(),
+        placed: PlacedTensors::new(graphs.iter().map(|graph| graph.plan)),
+        work: Vec::new(),
+        graphs,
+    };
+    marker.begin();
+    while let Some(mark) = marker.work.pop() {
+        match mark {
+            Mark::Step { method, step } => marker.step(method, step),
+            Mark::Value { method, value } => marker.value(method, value),
+            Mark::Content { method, value, step } => marker.content(method, value, step),
+            Mark::Writers { method, value } => marker.writers(method, value),
+        }
+    }
+    marker.uses
+}
+
+impl Marker<'_> {
+    /// Marks what stays for its own sake.
+    fn begin(&mut self) {
+        for (method, graph) in self.graphs.iter().enumerate() {
+            let end = graph.steps.len();
+            let inputs = graph.plan.inputs.iter().flatten();
+            self.work.extend(inputs.map(|value| Mark::Value { method, value: (*value).into() }));
+            let chains = graph.plan.chains.iter().flatten();
+            let mentioned = chains.flat_map(|chain| chain.inputs.iter().chain(&chain.outputs).flatten());
+            let read = graph.plan.outputs.iter().flatten().chain(mentioned);
+            self.work.extend(read.map(|value| Mark::Content { method, value: (*value).into(), step: end }));
+            // The application finds state by its name.
+            let named = graph.plan.tensors().filter(|(_, tensor)| {
+                let extra = tensor.extra_tensor_info.as_ref();
+                tensor.memory != Memory::None && extra.is_some_and(|extra| extra.fully_qualified_name.is_some())
+            });
+            self.work.extend(named.map(|(value, _)| Mark::Content { method, value: value as i64, step: end }));
+            let effects = graph.steps.iter().enumerate().filter(|(_, step)| step.has_effect);
+            self.work.extend(effects.map(|(step, _)| Mark::Step { method, step }));
+        }
+    }
+
+    fn step(&mut self, method: usize, step: usize) {
+        let uses = &mut self.uses[method];
+        if std::mem::replace(&mut uses.steps[step], true) {
+            return;
+        }
+        let Step { instruction, reads, .. } = self.graphs[method].steps[step];
+        let part = |used: &mut Vec<bool>, number: i32| {
+            if let Some(number) = index(used, number.into()) {
+                used[number] = true;
+            }
+        };
+        match instruction {
+            Instruction::KernelCall { op_index, .. } => part(&mut uses.operators, *op_index),
+            Instruction::DelegateCall { delegate_index, .. } => part(&mut uses.delegates, *delegate_index),
+            Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+        }
+        let (read, written) = instruction.args().split_at(reads);
+        let operands = instruction.operands().map(|(_, value, _)| value);
+        let read = read.iter().copied().chain(operands);
+        self.work.extend(read.map(|value| Mark::Content { method, value: value.into(), step }));
+        self.work.extend(written.iter().map(|value| Mark::Value { method, value: (*value).into() }));
+    }
+
+    fn value(&mut self, method: usize, value: i64) {
+        let graph = &self.graphs[method];
+        let Some(number) = index(graph.plan.values(), value) else { return };
+        if std::mem::replace(&mut self.uses[method].values[number], true) {
+            return;
+        }
+        let value = &graph.plan.values()[number];
+        self.work.extend(graph::items(value).map(|value| Mark::Value { method, value }));
+        if let Some(Memory::View { base }) = value.as_tensor().map(|tensor| tensor.memory) {
+            self.work.push(Mark::Value { method, value: base.into() });
+        }
+        // A value that is used as an out must be a view by then.
+        self.work.extend(graph.aliasing_steps(number).map(|step| Mark::Step { method, step }));
+    }
+
+    fn content(&mut self, method: usize, value: i64, step: usize) {
+        let graph = &self.graphs[method];
+        let Some(number) = index(graph.plan.values(), value) else { return };
+        if graph.is_borrowed(number, step)
+            && let Some(range) = placed::range(graph.plan.values(), number)
+        {
+            let overlapping = self.placed.take(&range).into_iter();
+            self.work.extend(overlapping.map(|(method, value)| Mark::Writers { method, value }));
+        }
+        if std::mem::replace(&mut self.read[method][number], true) {
+            return;
+        }
+        self.work.push(Mark::Value { method, value });
+        self.work.push(Mark::Writers { method, value: number });
+        let step = graph.first_read(number).min(step);
+        let items = graph::items(&graph.plan.values()[number]);
+        self.work.extend(items.map(|value| Mark::Content { method, value, step }));
+    }
+
+    fn writers(&mut self, method: usize, value: usize) {
+        let graph = &self.graphs[method];
+        for member in graph.group(value) {
+            if std::mem::replace(&mut self.written[method][member], true) {
+                return;
+            }
+            self.work.extend(graph.writing_steps(member).map(|step| Mark::Step { method, step }));
+            for list in graph.lists_of_outs(member) {
+                if !std::mem::replace(&mut self.written_lists[method][list], true) {
+                    self.work.extend(graph.writing_steps(list).map(|step| Mark::Step { method, step }));
+                }
+            }
+        }
+    }
+}
+
+/// Returns, for each method, the values in ascending order that are worth a warning: nothing refers to them, or only
+/// instructions without effect write them. Constants and state are left out: exporters leave some unused.
+pub fn unused_values(program: &Program) -> Vec<Vec<usize>> {
+    let of = |(plan, uses): (&ExecutionPlan, MethodUses)| {
+        if uses.are_complete() {
+            return Vec::new();
+        }
+        let operators = inference::operators(plan);
+        let graph = MethodGraph::new(plan, &operators);
+        let mut unused: Vec<bool> = uses.values.iter().map(|used| !used).collect();
+        // Arguments of an unused instruction are used once it is; its results are what is missing a reader.
+        let dropped = graph.steps.iter().zip(&uses.steps).filter(|(_, used)| !**used);
+        for (Step { instruction, reads, .. }, _) in dropped {
+            let (read, _) = instruction.args().split_at(*reads);
+            for number in read.iter().filter_map(|value| index(plan.values(), (*value).into())) {
+                if std::mem::replace(&mut unused[number], false) {
+                    let items = graph::items(&plan.values()[number]).filter_map(|item| index(plan.values(), item));
+                    items.for_each(|item| unused[item] = false);
+                }
+            }
+        }
+        let has_content = |value: &EValue| {
+            let tensor = value.as_tensor();
+            tensor.is_some_and(|tensor| {
+                tensor.data != TensorData::None || matches!(tensor.memory, Memory::Auto { persistent: true, .. })
+            })
+        };
+        let values = plan.values().iter().zip(unused).enumerate();
+        values.filter(|(_, (value, unused))| *unused && !has_content(value)).map(|(number, _)| number).collect()
+    };
+    program.plans().iter().zip(uses(program)).map(of).collect()
+}
+
+/// What is left of a method, and how much was removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PrunedMethod {
+    /// Former indices of its values.
+    pub values: Vec<usize>,
+    /// Former indices of its delegates.
+    pub delegates: Vec<usize>,
+    /// Number of removed values.
+    pub removed_values: usize,
+    /// Number of removed instructions.
+    pub removed_instructions: usize,
+    /// Number of removed operators.
+    pub removed_operators: usize,
+    /// Number of removed delegates.
+    pub removed_delegates: usize,
+}
+
+/// Removes the parts without effect and the data that nothing refers to, and renumbers the others. Returns one entry
+/// for each method. The result of pruning a pruned program is that program.
+pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
+    let start = |plan: &ExecutionPlan| PrunedMethod {
+        values: (0..plan.values().len()).collect(),
+        delegates: (0..plan.delegates().len()).collect(),
+        ..PrunedMethod::default()
+    };
+    let mut pruned: Vec<PrunedMethod> = program.plans().iter().map(start).collect();
+    loop {
+        let uses = uses(program);
+        if uses.iter().all(MethodUses::are_complete) {
+            break;
+        }
+        let plans = program.execution_plan.iter_mut().flatten().zip(&mut pruned);
+        for ((plan, pruned), uses) in plans.zip(&uses) {
+            sweep(plan, uses, pruned);
+        }
+    }
+    if pruned.iter().any(|method| method.removed_values + method.removed_delegates > 0) {
+        drop_blobs(program);
+    }
+    pruned
+}
+
+/// Removes the parts of a method that are not used.
+fn sweep(plan: &mut ExecutionPlan, uses: &MethodUses, pruned: &mut PrunedMethod) {
+    let removed = |used: &[bool]| used.iter().filter(|used| !**used).count();
+    pruned.removed_values += removed(&uses.values);
+    pruned.removed_instructions += removed(&uses.steps);
+    pruned.removed_operators += removed(&uses.operators);
+    pruned.removed_delegates += removed(&uses.delegates);
+    retain(&mut pruned.values, &uses.values);
+    retain(&mut pruned.delegates, &uses.delegates);
+    let (operators, delegates) = (Renumbering::new(&uses.operators), Renumbering::new(&uses.delegates));
+    let mut steps = uses.steps.as_slice();
+    for chain in plan.chains.iter_mut().flatten() {
+        let Some(instructions) = &mut chain.instructions else { continue };
+        let (used, rest) = steps.split_at(instructions.len());
+        steps = rest;
+        let positions = Renumbering::new(used);
+        retain(instructions, used);
+        if let Some(traces) = &mut chain.stacktrace {
+            retain(traces, used);
+        }
+        for instruction in instructions {
+            match instruction {
+                Instruction::KernelCall { op_index, .. } => operators.apply(op_index),
+                Instruction::DelegateCall { delegate_index, .. } => delegates.apply(delegate_index),
+                Instruction::JumpFalseCall { destination_instruction, .. } => positions.apply(destination_instruction),
+                Instruction::MoveCall { .. } | Instruction::FreeCall { .. } => {}
+            }
+        }
+    }
+    plan.operators.iter_mut().for_each(|list| retain(list, &uses.operators));
+    plan.delegates.iter_mut().for_each(|list| retain(list, &uses.delegates));
+    plan.values.iter_mut().for_each(|list| retain(list, &uses.values));
+    let values = Renumbering::new(&uses.values);
+    renumber_values(plan, |value| values.of(value));
+}
+
+/// Removes the items that are not used. Items beyond `used` stay.
+fn retain<T>(items: &mut Vec<T>, used: &[bool]) {
+    let mut used = used.iter();
+    items.retain(|_| used.next().is_none_or(|used| *used));
+}
+
+/// New indices of the elements of a list.
+struct Renumbering {
+    /// By former index, then for the end: number of used elements before it.
+    before: Vec<i64>,
+}
+
+impl Renumbering {
+    fn new(used: &[bool]) -> Renumbering {
+        let mut before = Vec::with_capacity(used.len() + 1);
+        let mut count = 0;
+        before.push(0);
+        before.extend(used.iter().map(|used| {
+            count += i64::from(*used);
+            count
+        }));
+        Renumbering { before }
+    }
+
+    /// Returns the new index of an element, or of the next one that stays. An index beyond the list keeps its distance
+    /// from the end, and a negative one its value: both stay invalid.
+    fn of(&self, index: i64) -> i64 {
+        let end = self.before.len() as i64 - 1;
+        match usize::try_from(index).ok().map(|index| self.before.get(index)) {
+            Some(Some(before)) => *before,
+            Some(None) => index - end + self.before.last().unwrap_or(&0),
+            None => index,
+        }
+    }
+
+    fn apply(&self, index: &mut i32) {
+        *index = self.of((*index).into()) as i32;
+    }
+}
+
+/// Replaces the indices of values in a method: those of inputs, outputs, arguments, operands, items of lists and bases
+/// of views. `map` returns the new index, at most the former one.
+pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
+    let apply = |value: &mut i32| *value = map((*value).into()) as i32;
+    for list in [&mut plan.inputs, &mut plan.outputs] {
+        list.iter_mut().flatten().for_each(apply);
+    }
+    for chain in plan.chains.iter_mut().flatten() {
+        for list in [&mut chain.inputs, &mut chain.outputs] {
+            list.iter_mut().flatten().for_each(apply);
+        }
+        for instruction in chain.instructions.iter_mut().flatten() {
+            match instruction {
+                Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } => {
+                    args.iter_mut().flat_map(|args| args.iter_mut()).for_each(apply);
+                }
+                Instruction::MoveCall { move_from, move_to } => [move_from, move_to].into_iter().for_each(apply),
+                Instruction::JumpFalseCall { cond_value_index, .. } => apply(cond_value_index),
+                Instruction::FreeCall { value_index } => apply(value_index),
+            }
+        }
+    }
+    for value in plan.values.iter_mut().flatten() {
+        match value {
+            EValue::Tensor(tensor) => {
+                if let Memory::View { base } = &mut tensor.memory {
+                    *base = map((*base).into()) as u32;
+                }
+            }
+            EValue::IntList(items) => items.iter_mut().flatten().for_each(|item| *item = map(*item)),
+            EValue::TensorList(items) | EValue::OptionalTensorList(items) => {
+                items.iter_mut().flatten().for_each(apply);
+            }
+            EValue::Null
+            | EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::String(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_) => {}
+        }
+    }
+}
+
+/// Removes the blobs that nothing refers to.
+fn drop_blobs(program: &mut Program) {
+    let mut used = vec![false; program.blobs.len()];
+    for (_, blob) in program.blob_references() {
+        if let Some(used) = used.get_mut(blob.0 as usize) {
+            *used = true;
+        }
+    }
+    retain(&mut program.blobs, &used);
+    let blobs = Renumbering::new(&used);
+    let apply = |blob: &mut BlobId| blob.0 = blobs.of(blob.0.into()) as u32;
+    for plan in program.execution_plan.iter_mut().flatten() {
+        for value in plan.values.iter_mut().flatten() {
+            if let EValue::Tensor(tensor) = value
+                && let TensorData::Blob(blob) = &mut tensor.data
+            {
+                apply(blob);
+            }
+        }
+        plan.delegates.iter_mut().flatten().for_each(|delegate| apply(&mut delegate.processed));
+    }
+    program.named_data.iter_mut().flatten().for_each(|named| apply(&mut named.data));
+    program.external_data.iter_mut().for_each(|external| apply(&mut external.data));
+}

@@ -1,0 +1,240 @@
+//! Values and instructions of a method as a graph: which steps write a value, and which values share memory.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::operators::{Role, aliased};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
+use crate::transform::inference::{self, InferredOperator};
+
+/// An instruction at its position, counted through all chains.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'p> {
+    pub instruction: &'p Instruction,
+    /// Number of arguments, from the first on, that it reads; the others are results.
+    pub reads: usize,
+    /// It must stay even if nothing uses its results.
+    pub has_effect: bool,
+}
+
+/// The uses of the values of a method.
+#[derive(Debug)]
+pub struct MethodGraph<'p> {
+    pub plan: &'p ExecutionPlan,
+    pub steps: Vec<Step<'p>>,
+    /// By value: steps of which it is a result; a list of outs is one, its items are not.
+    writers: Vec<Vec<usize>>,
+    /// Steps that make a value an alias of another one, by value.
+    aliasing: HashMap<usize, Vec<usize>>,
+    /// Lists of outs by item.
+    lists: HashMap<usize, Vec<usize>>,
+    /// By list: the first step that reads it.
+    first_reads: HashMap<usize, usize>,
+    /// By value: the first of the values that share its memory through views, aliases and moves.
+    groups: Vec<usize>,
+    /// The values of each group of several, by the first one.
+    members: HashMap<usize, Vec<usize>>,
+    /// By first value of a group: number of steps up to the first one that writes it; 0 for inputs, `usize::MAX` for
+    /// one that no step writes or that has content before.
+    written_after: Vec<usize>,
+}
+
+/// Indices of the values in a list; none for another value.
+pub fn items(value: &EValue) -> impl Iterator<Item = i64> {
+    let ints: &[i64] = match value {
+        EValue::IntList(items) => items.as_deref().unwrap_or_default(),
+        EValue::Null
+        | EValue::Int(_)
+        | EValue::Bool(_)
+        | EValue::Double(_)
+        | EValue::Tensor(_)
+        | EValue::String(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_) => &[],
+    };
+    ints.iter().copied().chain(value.as_tensors().iter().map(|item| i64::from(*item)))
+}
+
+/// Returns the index of an element of a list, if it has one.
+pub fn index<T>(list: &[T], index: i64) -> Option<usize> {
+    usize::try_from(index).ok().filter(|index| *index < list.len())
+}
+
+impl<'p> MethodGraph<'p> {
+    pub fn new(plan: &'p ExecutionPlan, operators: &[Option<Rc<InferredOperator>>]) -> MethodGraph<'p> {
+        let count = plan.values().len();
+        let mut graph = MethodGraph {
+            plan,
+            steps: Vec::new(),
+            writers: vec![Vec::new(); count],
+            aliasing: HashMap::new(),
+            lists: HashMap::new(),
+            first_reads: HashMap::new(),
+            groups: (0..count).collect(),
+            members: HashMap::new(),
+            written_after: vec![usize::MAX; count],
+        };
+        for (value, tensor) in plan.tensors() {
+            if let Memory::View { base } = tensor.memory {
+                graph.join(value as i64, base.into());
+            }
+        }
+        let instructions = plan.instructions();
+        for (step, instruction) in instructions.enumerate() {
+            graph.add(step, instruction, operators);
+        }
+        graph.finish_groups();
+        graph.find_effects();
+        graph
+    }
+
+    fn add(&mut self, step: usize, instruction: &'p Instruction, operators: &[Option<Rc<InferredOperator>>]) {
+        let args = instruction.args();
+        let operator = instruction.operator().and_then(|operator| inference::find(operators, operator));
+        let mut added = Step { instruction, reads: args.len(), has_effect: true };
+        if let Some(operator) = operator.filter(|operator| is_pure(operator, args.len())) {
+            added = Step { reads: operator.signature.ins().count(), has_effect: false, ..added };
+        }
+        let (read, written) = args.split_at(added.reads);
+        for value in read.iter().filter_map(|value| index(self.plan.values(), (*value).into())) {
+            self.first_reads.entry(value).or_insert(step);
+        }
+        if let Some(position) = operator.and_then(|operator| aliased(&operator.name)).filter(|_| !added.has_effect) {
+            let of = args.get(position).copied().unwrap_or(-1);
+            for value in written {
+                self.join((*value).into(), of.into());
+                if let Some(value) = index(self.plan.values(), (*value).into()) {
+                    self.aliasing.entry(value).or_default().push(step);
+                }
+            }
+        }
+        if let Instruction::MoveCall { move_from, move_to } = instruction {
+            self.join((*move_from).into(), (*move_to).into());
+        }
+        for value in written {
+            match index(self.plan.values(), (*value).into()) {
+                Some(value) => {
+                    if self.writers[value].last() != Some(&step) {
+                        self.writers[value].push(step);
+                    }
+                }
+                // The call of a malformed program: it fails.
+                None => added.has_effect = true,
+            }
+        }
+        self.steps.push(added);
+    }
+
+    /// Returns the first value of the group of a value.
+    fn first(&mut self, mut value: usize) -> usize {
+        while self.groups[value] != value {
+            self.groups[value] = self.groups[self.groups[value]];
+            value = self.groups[value];
+        }
+        value
+    }
+
+    fn join(&mut self, one: i64, other: i64) {
+        let values = self.plan.values();
+        let (Some(one), Some(other)) = (index(values, one), index(values, other)) else { return };
+        let (one, other) = (self.first(one), self.first(other));
+        self.groups[one.max(other)] = one.min(other);
+    }
+
+    /// Completes the groups, and determines when each is written first.
+    fn finish_groups(&mut self) {
+        for value in 0..self.groups.len() {
+            let first = self.first(value);
+            self.groups[value] = first;
+            if first != value {
+                self.members.entry(first).or_insert_with(|| vec![first]).push(value);
+            }
+        }
+        let values = self.plan.values();
+        for (list, value) in values.iter().enumerate() {
+            let Some(first_writer) = self.writers[list].first().copied() else { continue };
+            for item in items(value).filter_map(|item| index(values, item)) {
+                self.lists.entry(item).or_default().push(list);
+                self.write(item, first_writer + 1);
+            }
+            self.write(list, first_writer + 1);
+        }
+        for input in self.plan.inputs.iter().flatten().filter_map(|input| index(values, (*input).into())) {
+            self.write(input, 0);
+        }
+        for (value, tensor) in self.plan.tensors() {
+            if tensor.data != TensorData::None {
+                self.written_after[self.groups[value]] = usize::MAX;
+            }
+        }
+    }
+
+    fn write(&mut self, value: usize, after: usize) {
+        let written = &mut self.written_after[self.groups[value]];
+        *written = (*written).min(after);
+    }
+
+    /// Marks the steps that write inputs, state or constants.
+    fn find_effects(&mut self) {
+        let values = self.plan.values();
+        let mut lasting = vec![false; values.len()];
+        for input in self.plan.inputs.iter().flatten().filter_map(|input| index(values, (*input).into())) {
+            lasting[self.groups[input]] = true;
+        }
+        for (value, tensor) in self.plan.tensors() {
+            let persistent = matches!(tensor.memory, Memory::Auto { persistent: true, .. });
+            lasting[self.groups[value]] |= persistent || tensor.data != TensorData::None;
+        }
+        for (list, value) in values.iter().enumerate() {
+            let mut all = std::iter::once(list).chain(items(value).filter_map(|item| index(values, item)));
+            if !self.writers[list].is_empty() && all.any(|value| lasting[self.groups[value]]) {
+                let writers: Vec<usize> = self.writing_steps(list).collect();
+                writers.into_iter().for_each(|step| self.steps[step].has_effect = true);
+            }
+        }
+    }
+
+    /// Steps that make a value an alias of another one.
+    pub fn aliasing_steps(&self, value: usize) -> impl Iterator<Item = usize> {
+        self.aliasing.get(&value).into_iter().flatten().copied()
+    }
+
+    /// Steps that write a value, but for those that make it an alias.
+    pub fn writing_steps(&self, value: usize) -> impl Iterator<Item = usize> {
+        let aliasing = self.aliasing.get(&value).map_or(&[][..], Vec::as_slice);
+        // Both are in ascending order.
+        self.writers[value].iter().copied().filter(|step| aliasing.binary_search(step).is_err())
+    }
+
+    /// Lists of outs that a value is an item of.
+    pub fn lists_of_outs(&self, value: usize) -> impl Iterator<Item = usize> {
+        self.lists.get(&value).into_iter().flatten().copied()
+    }
+
+    /// The first step that reads a value; `usize::MAX` if there is none.
+    pub fn first_read(&self, value: usize) -> usize {
+        self.first_reads.get(&value).copied().unwrap_or(usize::MAX)
+    }
+
+    /// The values that share the memory of a value, and itself.
+    pub fn group(&self, value: usize) -> impl Iterator<Item = usize> {
+        let members = self.members.get(&self.groups[value]);
+        let alone = members.is_none().then_some(value);
+        members.into_iter().flatten().copied().chain(alone)
+    }
+
+    /// Returns `true` if a step that reads a value may find content that was written to the same bytes under another
+    /// name.
+    pub fn is_borrowed(&self, value: usize, step: usize) -> bool {
+        self.written_after[self.groups[value]] > step
+    }
+}
+
+/// Returns `true` if calls of an operator with `count` arguments only write their results.
+fn is_pure(operator: &InferredOperator, count: usize) -> bool {
+    let signature = &operator.signature;
+    let has_results = signature.result.is_some() || signature.outs().next().is_some();
+    has_results && signature.args.iter().all(|arg| arg.role != Role::InPlace) && count == signature.args.len() + 1
+}
