@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use pte_emit::data::number::{self, NumericValue};
 use pte_emit::format::ScalarType;
-use pte_emit::operators::inference::{Argument, Dim, IntMeta, ResultMeta, TensorMeta, out_type};
+use pte_emit::operators::inference::{self as rules, Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta, out_type};
 use pte_emit::operators::{self, Base, Role, Signature};
 use pte_emit::program::{EValue, Tensor};
 use pte_emit::transform::inference;
@@ -331,13 +331,14 @@ fn each_operator(sample: bool, mut visit: impl FnMut(&str, &[Run<'_, '_>], usize
         if operators::library(name).is_some() || !name.contains(&selected) {
             continue;
         }
+        let rule = rules::rule(name).unwrap();
         let mut shapes = BTreeSet::new();
         let mut is_sampled =
             |case: &Case<'_>| !case.text.contains('{') && shapes.insert(without_sizes(arguments_text(case)));
         let accepted = cases.iter().filter(|case| case.outcome != Outcome::Error);
         let accepted: Vec<&Case<'_>> = accepted.filter(|case| !sample || is_sampled(case)).collect();
         let prepare = |case| {
-            let results = inference_of(name, &Case::arguments(case))?;
+            let results = rule(&Call::new(&signature, &Case::arguments(case))).ok()?;
             Some((case, Method::new(name, &signature, case, &results), metas(&results)))
         };
         let prepared: Vec<_> = accepted.iter().copied().filter_map(prepare).collect();
@@ -764,10 +765,6 @@ const FIXED: &[&str] = &[
 const ANY_RANK: &[&str] = &[
     "aten::view_as_real_copy.out",
     "quantized_decomposed::choose_qparams.Tensor_out",
-    "quantized_decomposed::embedding_2bit.dtype_out",
-    "quantized_decomposed::embedding_2bit.out",
-    "quantized_decomposed::embedding_4bit.dtype_out",
-    "quantized_decomposed::embedding_4bit.out",
     "quantized_decomposed::embedding_byte.dtype_out",
     "quantized_decomposed::embedding_byte.out",
 ];
@@ -842,11 +839,4 @@ fn other_sizes(sizes: &[i32]) -> Vec<(i8, Vec<i32>)> {
     let bounds = lists.iter().map(|list| (1, list.clone())).chain([(1, sizes.to_vec())]);
     let bounds: Vec<(i8, Vec<i32>)> = bounds.collect();
     lists.into_iter().map(|list| (0, list)).chain(bounds).collect()
-}
-
-/// Returns the results that are inferred for a call, if they are.
-fn inference_of(name: &str, arguments: &[Argument<'_>]) -> Option<Vec<ResultMeta>> {
-    let signature = pte_emit::operators::find(name)?;
-    let rule = pte_emit::operators::inference::rule(name)?;
-    rule(&pte_emit::operators::inference::Call::new(&signature, arguments)).ok()
 }

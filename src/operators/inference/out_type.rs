@@ -143,6 +143,7 @@ const CONVERSIONS: &[(Conversion, &[&str])] = &[
             "aten::split_copy.Tensor_out",
             "aten::split_with_sizes_copy.out",
             "aten::sum.IntList_out",
+            "aten::unbind_copy.int_out",
             "aten::unfold_copy.out",
         ],
     ),
