@@ -1343,7 +1343,10 @@ fn the_examples_of_operators_assemble() {
         let assembly = pte_emit::assemble(&source, &pte_emit::Options::default());
         // The sizes are no operator's; the number and kinds of the arguments are right.
         match assembly {
-            Ok(assembly) => assert_eq!(assembly.warnings.to_string(), "", "{yaml}"),
+            Ok(assembly) => {
+                let warnings = assembly.warnings.to_string();
+                assert!(warnings.lines().all(|line| line.contains("unused value")), "{yaml}{warnings}");
+            }
             Err(error) => {
                 let error = error.to_string();
                 assert!(error.contains("does not take") || error.contains("is declared with"), "{yaml}{error}");

@@ -311,12 +311,12 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
     (
         "a tensor that is written later, in memory that is not its own",
         |p| {
-            let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 256, 4));
+            let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 256, 8));
             call(p, "aten::relu.out", &[0, u, u]);
             call(p, "aten::relu.out", &[t, 1, 1]);
             call(p, "aten::relu.out", &[0, t, t]);
         },
-        &[("X-1", "instructions[3].args[0]")],
+        &[("O-15", "instructions[2].args[1]"), ("X-1", "instructions[3].args[0]")],
     ),
     (
         "the first two instructions swapped",
@@ -327,7 +327,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             call(p, "aten::relu.out", &[2, t, t]);
             instructions(p).swap(0, 1);
         },
-        &[("X-1", "instructions[0].args[0]")],
+        &[("O-15", "instructions[0].args[1]"), ("O-15", "instructions[1].args[1]"), ("X-1", "instructions[0].args[0]")],
     ),
     (
         "an output that nothing writes",
@@ -512,6 +512,8 @@ fn each_rule_finds_its_violation() {
     assert_eq!(found(&program(&text)), []);
     for (what, edit, expected) in VIOLATIONS {
         let mut found = found(&edited(&text, *edit));
+        // The tensors of an edit have sizes that its operators do not give; O-14 and O-15 have examples of their own.
+        found.retain(|(id, _)| !["O-14", "O-15"].contains(id) || expected.iter().any(|(expected, _)| expected == id));
         found.sort();
         let mut expected: Vec<_> = expected.iter().map(|(id, path)| (*id, format!("methods.forward.{path}"))).collect();
         expected.sort();
