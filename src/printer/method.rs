@@ -663,7 +663,7 @@ impl<'p> MethodPrinter<'p> {
 
     /// Returns the first use of a result soon after it is written: the result there, and the name of the argument.
     fn use_after(&self, value: usize) -> Option<(i32, &str)> {
-        let written = self.uses.first[value]?;
+        let written = (*self.uses.first.get(value)?)?;
         let near = written + 1..self.sequence.len().min(written + 1 + NEAR);
         near.into_iter().find_map(|number| self.use_at(number, value)).map(|(_, used)| used)
     }
@@ -1016,7 +1016,7 @@ impl<'p> MethodPrinter<'p> {
         yaml::list(fields.key("args"), call.ins, |arg, out| self.argument(*arg, kinds.next(), out));
         match call.outs {
             [] => {}
-            [out] if !self.inlined[*out as usize] => self.reference(*out, fields.key("out")),
+            [out] if self.inlined.get(*out as usize) != Some(&true) => self.reference(*out, fields.key("out")),
             outs => yaml::list(fields.key("out"), outs, |out_value, out| match self.inlined.get(*out_value as usize) {
                 // An out that the call does not ask for.
                 Some(true) => out.push_str("null"),
