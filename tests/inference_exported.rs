@@ -29,8 +29,6 @@ const NOT_INFERRED: &[(&str, &str, usize)] = &[
     ("demo::nothing", UNKNOWN, 6),
     ("demo::pair", UNKNOWN, 2),
     ("demo::relu", UNKNOWN, 2),
-    ("llama::custom_sdpa.out", WITHOUT_RULE, 1),
-    ("llama::update_cache.out", WITHOUT_RULE, 2),
     ("mein::größe", UNKNOWN, 2),
 ];
 
