@@ -195,7 +195,7 @@ fn pruned_programs_compute_the_same() {
     const DEAD: &str = "{kernel: aten::cos.out, args: [x], out: dead#}";
     let values = "x: {tensor: float32, sizes: [3]}, sum: {tensor: float32, sizes: []}, positive: {tensor: bool, sizes: []}, \
                   y: {tensor: float32, sizes: [3]}, count: {tensor: float32, sizes: [1], data: [0], mutable: true}, \
-                  one: {tensor: float32, sizes: [1], data: [1]}, idle: {tensor: float32, sizes: [9], data: {random: 1}}";
+                  one: {tensor: float32, sizes: [1], data: [1]}, idle: {tensor: float32, sizes: [9], data: {random: {seed: 1}}}";
     let instructions = [
         "{kernel: aten::sum.IntList_out, args: [x, null], out: sum}",
         "{kernel: aten::gt.Scalar_out, args: [sum, 0], out: positive}",

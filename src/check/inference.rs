@@ -3,7 +3,6 @@
 //! Sizes and element types are those that the tensors state; those that only execution determines are not compared,
 //! nor are calls of kernels that are not part of the default runtime. The work is linear in the file.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use smallvec::SmallVec;
@@ -33,28 +32,23 @@ pub(super) struct CallInference<'m, 'p> {
     jumps: bool,
     /// By value: its class. Values of a class are the same to inference; those of [`UNIQUE`] are compared with none.
     classes: Vec<u32>,
-    /// Operator and classes of the arguments of calls without a finding: layers repeat.
-    accepted: HashSet<CallClass>,
+    /// Calls without a finding, each in the slot of its hash: the layers of a model repeat.
+    accepted: Vec<CallClass>,
 }
 
 /// The class of values that change, or that are not worth comparing.
 const UNIQUE: u32 = 0;
 
+/// Maximum number of slots for values and for calls. Equal ones that others replaced in their slot are inferred again.
+const MAX_SLOTS: usize = 1 << 10;
+
 /// Index of an operator, and the classes of the arguments.
 type CallClass = SmallVec<[u32; 12]>;
 
-/// What inference reads of a value that does not change.
-#[derive(PartialEq, Eq, Hash)]
-enum ClassKey<'p> {
-    Null,
-    Int(i64),
-    Bool(bool),
-    Double(u64),
-    Str(Option<&'p str>),
-    Bools(Option<&'p [bool]>),
-    Tensor(i8, Option<&'p [i32]>, Option<&'p [u8]>),
-    /// The kind of a list, and the classes of its items.
-    List(u8, SmallVec<[u32; 6]>),
+/// Returns the hash of a sequence of numbers.
+fn hash(numbers: impl Iterator<Item = u64>) -> usize {
+    let mixed = numbers.fold(1u64, |hash, number| (hash ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    (mixed >> 32) as usize
 }
 
 impl<'m, 'p> CallInference<'m, 'p> {
@@ -63,8 +57,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
         let operator = |index| find(method, index).map(|known| &known.operator);
         let inference = Inference::new(method.plan, operator);
         let budget = 4 * (method.accesses.len() + method.values().len()) + 1024;
-        let mut calls =
-            CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted: HashSet::new() };
+        let accepted = vec![CallClass::new(); method.steps.len().clamp(1, MAX_SLOTS)];
+        let mut calls = CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted };
         for step in &method.steps {
             if let Some((from, to)) = calls.alias(step) {
                 calls.forget_aliases(from, to);
@@ -78,57 +72,86 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn classify_values(&mut self) {
         let values = self.method.values();
         self.classes = vec![UNIQUE; values.len()];
-        let mut known: HashMap<ClassKey<'p>, u32> = HashMap::new();
-        let (lists, others): (Vec<usize>, Vec<usize>) =
-            (0..values.len()).partition(|value| list(&values[*value]).is_some());
+        // In the slot of its hash: the value that stands for a class.
+        let mut first: Vec<Option<usize>> = vec![None; values.len().clamp(1, MAX_SLOTS)];
         // Lists after their items.
-        for value in others.into_iter().chain(lists) {
-            if let Some(key) = self.class_key(value) {
-                let next = known.len() as u32 + 1;
-                self.classes[value] = *known.entry(key).or_insert(next);
+        for lists in [false, true] {
+            for (value, stated) in values.iter().enumerate().filter(|(_, stated)| list(stated).is_some() == lists) {
+                let Some(hash) = self.hash(value, stated) else { continue };
+                let slot = hash % first.len();
+                match first[slot] {
+                    Some(other) if self.is_same(stated, &values[other]) => self.classes[value] = self.classes[other],
+                    Some(_) | None => {
+                        first[slot] = Some(value);
+                        self.classes[value] = value as u32 + 1;
+                    }
+                }
             }
         }
     }
 
-    /// Returns what inference reads of a value; `None` if it may change.
-    fn class_key(&self, value: usize) -> Option<ClassKey<'p>> {
+    /// Returns the hash of what inference reads of a value; `None` if it may change.
+    fn hash(&self, value: usize, stated: &EValue) -> Option<usize> {
         if *self.inference.known(value) != Knowledge::Stated {
             return None;
         }
-        let value: &'p EValue = &self.method.values()[value];
-        Some(match value {
-            EValue::Null => ClassKey::Null,
-            EValue::Int(int) => ClassKey::Int(*int),
-            EValue::Bool(value) => ClassKey::Bool(*value),
-            EValue::Double(value) => ClassKey::Double(value.to_bits()),
-            EValue::String(text) => ClassKey::Str(text.as_deref()),
-            EValue::BoolList(items) => ClassKey::Bools(items.as_deref()),
+        let of = |number: u64| hash([stated.tag().into(), number].into_iter());
+        match stated {
+            EValue::Null => Some(of(0)),
+            EValue::Int(int) => Some(of(*int as u64)),
+            EValue::Bool(value) => Some(of((*value).into())),
+            EValue::Double(value) => Some(of(value.to_bits())),
             EValue::Tensor(tensor) if tensor.shape_dynamism == 0 => {
-                ClassKey::Tensor(tensor.scalar_type.0, tensor.sizes.as_deref(), tensor.dim_order.as_deref())
+                let sizes = tensor.sizes.iter().flat_map(|sizes| sizes.iter()).map(|size| *size as u64);
+                Some(hash(std::iter::once(tensor.scalar_type.0 as u64).chain(sizes)))
             }
-            EValue::Tensor(_) | EValue::DoubleList(_) => return None,
+            EValue::Tensor(_) | EValue::String(_) | EValue::DoubleList(_) => None,
+            EValue::BoolList(items) => {
+                let items = items.as_deref().filter(|items| items.len() <= MAX_COMPARED)?;
+                Some(hash(items.iter().map(|item| (*item).into())))
+            }
             EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
-                let items = list(value)?;
-                if items.len() > MAX_COMPARED {
-                    return None;
-                }
-                // An item of -1 is None.
-                let class = |item: i32| match self.method.value(item) {
-                    Some(item) => Some(self.classes[item]).filter(|class| *class != UNIQUE),
-                    None => (item == -1).then_some(UNIQUE),
-                };
-                ClassKey::List(value.tag(), items.iter().map(class).collect::<Option<_>>()?)
+                let items = list(stated).filter(|items| items.len() <= MAX_COMPARED)?;
+                let is_unique = |item| item != -1 && self.class_of(item) == UNIQUE;
+                let classes = items.iter().map(|item| self.class_of(item).into());
+                (!items.iter().any(is_unique)).then(|| hash(classes))
             }
-        })
+        }
     }
 
-    /// Returns the class of a call; `None` if an argument is of none.
-    fn class(&self, call: &KernelCall<'_, '_>) -> Option<CallClass> {
-        let Instruction::KernelCall { op_index, .. } = self.method.steps[call.step as usize].instruction else {
-            return None;
-        };
-        let class = |arg: &i32| Some(self.classes[self.method.value(*arg)?]).filter(|class| *class != UNIQUE);
-        std::iter::once(Some(*op_index as u32)).chain(call.args.iter().map(class)).collect()
+    /// Returns the class of a value by its index in the file.
+    fn class_of(&self, value: i32) -> u32 {
+        self.method.value(value).map_or(UNIQUE, |value| self.classes[value])
+    }
+
+    /// Returns `true` if values are the same to inference.
+    fn is_same(&self, a: &EValue, b: &EValue) -> bool {
+        match (a, b) {
+            (EValue::Tensor(a), EValue::Tensor(b)) => {
+                a.scalar_type == b.scalar_type && a.sizes == b.sizes && a.dim_order == b.dim_order
+            }
+            (EValue::Double(a), EValue::Double(b)) => a.to_bits() == b.to_bits(),
+            _ => match (list(a), list(b)) {
+                (Some(first), Some(second)) => {
+                    let classes = first.iter().map(|item| self.class_of(item));
+                    a.tag() == b.tag()
+                        && first.len() == second.len()
+                        && classes.eq(second.iter().map(|item| self.class_of(item)))
+                }
+                _ => a == b,
+            },
+        }
+    }
+
+    /// Returns the class of a call and its slot; `None` if an argument is of none.
+    fn class(&self, call: &KernelCall<'_, '_>) -> Option<(usize, CallClass)> {
+        let op_index = self.method.steps[call.step as usize].instruction.operator()?;
+        let mut class = CallClass::new();
+        class.push(op_index as u32);
+        for arg in call.args {
+            class.push(Some(self.class_of(*arg)).filter(|class| *class != UNIQUE)?);
+        }
+        Some((hash(class.iter().map(|class| (*class).into())) % self.accepted.len(), class))
     }
 
     /// Returns the value that a step replaces by another one, as the second of both.
@@ -166,13 +189,13 @@ impl<'m, 'p> CallInference<'m, 'p> {
     /// Checks a call whose arguments have the right number and kinds.
     pub fn check(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
         let class = self.class(call);
-        if class.as_ref().is_some_and(|class| self.accepted.contains(class)) {
+        if class.as_ref().is_some_and(|(slot, class)| self.accepted[*slot] == *class) {
             return;
         }
         let errors = findings.errors();
         self.check_once(call, findings, locate);
-        if let Some(class) = class.filter(|_| findings.errors() == errors) {
-            self.accepted.insert(class);
+        if let Some((slot, class)) = class.filter(|_| findings.errors() == errors) {
+            self.accepted[slot] = class;
         }
     }
 
