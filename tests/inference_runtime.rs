@@ -645,6 +645,9 @@ fn numbers(value: &Value) -> Option<Vec<f64>> {
     bytes.as_ref()?.chunks(size).map(|bytes| Some(number::decode(*scalar_type, bytes)?.to_f64())).collect()
 }
 
+/// Operators whose results are random.
+const RANDOM: &[&str] = &["aten::rand.out", "aten::randn.out"];
+
 /// Returns true if an out of another element type has the numbers of the result, as far as that type has them.
 fn is_converted(result: &Value, other: &Value) -> bool {
     let (Some(from), Some(to)) = (numbers(result), numbers(other)) else { return false };
@@ -671,9 +674,16 @@ const UNCHECKED: &[&str] = &[
     "quantized_decomposed::embedding_byte.out",
 ];
 
-/// Operators that accept a category of outs into which no call of the test writes: their results are of the category of the out in other
-/// calls only.
-const WITHOUT_CALL: &[&str] = &[];
+/// Operators with accepted outs into which no call of the sample writes, each with the reason.
+const WITHOUT_CALL: &[(&str, &str)] = &[
+    ("aten::abs.out", "only the absolute values of complex numbers are converted"),
+    ("aten::cumsum.out", "a result of truth values is one that the call requests"),
+    ("aten::div.Scalar_mode_out", "the sampled quotients are those of truth values"),
+    ("aten::prod.int_out", "a result of truth values is one that the call requests"),
+    ("aten::sum.IntList_out", "a result of truth values is one that the call requests"),
+    ("aten::where.self_out", "only operands without dimensions give such results"),
+    ("dim_order_ops::_to_dim_order_copy.out", "the kernel has no code for a copy of integers to complex numbers"),
+];
 
 /// What is executed with an out of another element type is accepted; what never is, is not.
 #[test]
@@ -719,7 +729,7 @@ fn accepted_types_of_outs_are_those_of_the_kernels() {
             let ok = match &execution {
                 Execution::Executed(found) => {
                     executed += 1;
-                    if !range.clone().all(|at| is_converted(&outputs[at], &found[at])) {
+                    if !RANDOM.contains(&name) && !range.clone().all(|at| is_converted(&outputs[at], &found[at])) {
                         unchecked.insert(name.to_owned());
                     } else if !accepts {
                         refused.insert(format!("{name} {from} {to}: {}", run.case.text));
@@ -732,13 +742,20 @@ fn accepted_types_of_outs_are_those_of_the_kernels() {
                 *accepted.entry((category(from), category(to))).or_default() |= ok;
             }
         }
-        never.extend(accepted.iter().filter(|(_, ok)| !**ok).map(|((from, to), _)| format!("{name} {from} {to}")));
+        never.extend(accepted.iter().filter(|(_, ok)| !**ok).map(|((from, to), _)| {
+            println!("no call with a result of {from} and an out of {to}: {name}");
+            name.to_owned()
+        }));
     });
     println!("{executed} calls executed with outs of other types");
     assert!(refused.is_empty(), "{refused:#?}");
     if std::env::var_os("PTE_EMIT_OPERATOR").is_none() {
-        assert_eq!(unchecked.iter().map(String::as_str).collect::<Vec<_>>(), UNCHECKED);
-        assert_eq!(never.iter().map(String::as_str).collect::<Vec<_>>(), WITHOUT_CALL);
+        let found: Vec<&String> = unchecked.iter().filter(|name| !UNCHECKED.contains(&&***name)).collect();
+        assert!(found.is_empty(), "numbers that are not the result: {found:?}");
+        assert_eq!(
+            never.into_iter().collect::<Vec<_>>(),
+            WITHOUT_CALL.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+        );
     }
 }
 
