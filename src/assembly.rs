@@ -68,6 +68,7 @@ pub struct Assembly {
 
 /// Parts that were removed from a method.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command line reports them"))]
 pub struct PrunedNames {
     /// How many.
     pub counts: PrunedMethod,

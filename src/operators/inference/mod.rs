@@ -34,7 +34,9 @@ mod types;
 mod views;
 
 pub use call::{Call, Rule};
-pub use table::{data_dependent, rule};
+#[cfg(feature = "cli")]
+pub use table::data_dependent;
+pub use table::rule;
 pub use types::{Argument, Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 
 #[cfg(test)]

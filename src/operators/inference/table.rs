@@ -354,10 +354,12 @@ static RULES: &[(&str, Rule)] = &[
 ];
 
 /// Operators whose results depend on data at each call, and the reason.
+#[cfg(feature = "cli")]
 const DATA_DEPENDENT: &[(&str, &str)] =
     &[("aten::masked_select.out", indexing::SELECTED), ("aten::nonzero.out", indexing::NONZERO)];
 
 /// Returns the reason why the sizes of the results of an operator depend on data, at each call.
+#[cfg(feature = "cli")]
 pub fn data_dependent(name: &str) -> Option<&'static str> {
     DATA_DEPENDENT.iter().find(|(other, _)| *other == name).map(|(_, reason)| *reason)
 }
