@@ -33,7 +33,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
     ("delegate", 1, &[]),
     ("program", 0, &["format", "data"]),
     ("data", 0, &["format"]),
-    ("operators", 0, &["format"]),
+    ("operators", 0, &["format", "diagnostics"]),
     ("format", 0, &[]),
     ("diagnostics", 0, &[]),
 ];

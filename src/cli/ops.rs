@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::exit::{Exit, Failure};
 use super::stdout;
-use crate::diagnostics::{clipped, nearest};
+use crate::diagnostics::clipped;
 use crate::operators::inference::{data_dependent, rule};
 use crate::operators::{self, Arg, Base, Role, Signature};
 
@@ -22,9 +22,6 @@ pub struct OpsArguments {
 
 /// Name of a returned value in an example.
 const RESULT: &str = "result";
-
-/// Maximum number of names that a message suggests.
-const MAX_NEAREST: usize = 3;
 
 /// An operator of the tables.
 struct Operator {
@@ -66,26 +63,11 @@ fn named(name: &str) -> Result<Vec<Operator>, Failure> {
         None => operators::names().filter(|known| known.contains(name)).filter_map(operator).collect(),
     };
     if found.is_empty() {
-        let near = nearest_names(name);
+        let near = operators::similar_names(name);
         let help = if near.is_empty() { String::new() } else { format!("; nearest names: {}", near.join(", ")) };
         return Err(Failure::usage(format!("unknown operator `{}`{help}", clipped(name))));
     }
     Ok(found)
-}
-
-/// Returns the names that a typo was probably meant to be, nearest first; without their namespaces if it has none.
-fn nearest_names(name: &str) -> Vec<&'static str> {
-    let known = |full: &'static str| match full.split_once("::") {
-        Some((_, rest)) if !name.contains("::") => rest,
-        _ => full,
-    };
-    let mut near = Vec::new();
-    while near.len() < MAX_NEAREST {
-        let rest = operators::names().map(known).filter(|known| !near.contains(known));
-        let Some(next) = nearest(name, rest) else { break };
-        near.push(next);
-    }
-    near
 }
 
 impl Operator {

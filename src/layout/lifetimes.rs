@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::operators::MethodOperators;
 use super::regions::Regions;
-use crate::operators::{self, Role};
+use crate::operators::Role;
 use crate::program::OperandAccess;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Operator};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory};
 
 /// Lifetimes of the values of a method. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read
 /// at [`Lifetimes::end`].
@@ -59,11 +60,11 @@ impl Lifetimes {
 }
 
 /// Computes the lifetimes of the values of a method (docs/format.md, "Lifetimes") with these memory requests.
-pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes {
+pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Lifetimes {
     let count = plan.instructions().count() as u32;
     let mut lifetimes = Lifetimes {
         spans: vec![None; plan.values().len()],
-        regions: Regions::find(plan, requested),
+        regions: Regions::find(plan, operators, requested),
         end: count + 1,
         write_backs: Vec::new(),
     };
@@ -77,7 +78,6 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
         skips: Vec::new(),
         first: vec![FirstUse::None; plan.values().len()],
     };
-    let roles = OperatorRoles::new(plan);
     let state = |value: i32| usize::try_from(value).ok().and_then(|value| requested.get(value));
     let mut last_writes: BTreeMap<usize, u32> = BTreeMap::new();
     let mut time = 0;
@@ -94,14 +94,16 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
                 let is_state = matches!(state(*arg), Some(Memory::Auto { persistent: true, .. }));
                 let role = match instruction {
                     Instruction::DelegateCall { .. } if is_state => Some(Role::In),
-                    _ => operator.and_then(|operator| roles.role(operator, position)),
+                    _ => operator.and_then(|operator| operators.role(operator, position)),
                 };
-                pass.record(*arg, role);
-                for item in plan.value(*arg).map_or(&[][..], EValue::as_tensors) {
-                    pass.record(*item, role);
+                // Only the first use counts, also of the items of a list.
+                if pass.first(*arg) == FirstUse::None {
+                    let items = plan.value(*arg).map_or(&[][..], EValue::as_tensors);
+                    items.iter().for_each(|item| pass.record(*item, role));
                 }
+                pass.record(*arg, role);
                 lifetimes.touch(*arg, time);
-                let returned = operator.is_some_and(|operator| roles.returns(operator));
+                let returned = operator.is_some_and(|operator| operators.returns(operator));
                 if role == Some(Role::InPlace) && returned && pass.first(*arg) != FirstUse::Written {
                     usize::try_from(*arg).into_iter().for_each(|target| _ = last_writes.insert(target, time));
                 }
@@ -141,7 +143,9 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
     }
     lifetimes.touch_items(plan);
     // A view may be of a view that comes before it.
-    for Alias { result, base } in aliases(plan).into_iter().rev() {
+    let mut aliases: Vec<Alias> = aliases(plan, operators).into_iter().chain(moves(plan, &lifetimes.regions)).collect();
+    aliases.sort_by_key(|alias| alias.time);
+    for Alias { result, base, .. } in aliases.into_iter().rev() {
         if let Some((start, end)) = lifetimes.spans[result] {
             lifetimes.touch(base as i32, start);
             lifetimes.touch(base as i32, end);
@@ -157,8 +161,10 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Lifetimes
     lifetimes
 }
 
-/// A call whose result is the memory of an argument.
+/// An instruction after which a value is the memory of another one.
 pub(super) struct Alias {
+    /// Time of the instruction.
+    time: u32,
     /// Value of the result.
     pub result: usize,
     /// Value of the argument.
@@ -166,21 +172,30 @@ pub(super) struct Alias {
 }
 
 /// Returns the calls of a method whose results are the memory of an argument, in order.
-pub(super) fn aliases(plan: &ExecutionPlan) -> Vec<Alias> {
-    let position = |operator: &Operator| operators::aliased(&operator.full_name()?);
-    let positions: Vec<Option<usize>> = plan.operators.iter().flatten().map(position).collect();
-    if positions.iter().all(Option::is_none) {
+pub(super) fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Alias> {
+    if !operators.have_aliases() {
         return Vec::new();
     }
     let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < plan.values().len());
-    let alias = |instruction: &Instruction| {
-        let operator = usize::try_from(instruction.operator()?).ok()?;
-        let position = (*positions.get(operator)?)?;
+    let alias = |(number, instruction): (usize, &Instruction)| {
+        let position = operators.aliased(instruction.operator()?)?;
         let args = instruction.args();
         let (result, base) = (index(*args.last()?)?, index(*args.get(position)?)?);
-        (result != base).then_some(Alias { result, base })
+        (result != base).then_some(Alias { time: number as u32 + 1, result, base })
     };
-    plan.instructions().filter_map(alias).collect()
+    plan.instructions().enumerate().filter_map(alias).collect()
+}
+
+/// Returns the moves outside of the parts of a method: the runtime makes the target the memory of the source. For the branches of
+/// `torch.cond`, the exporter plans as if a move copied.
+fn moves(plan: &ExecutionPlan, regions: &Regions) -> Vec<Alias> {
+    let index = |value: i32| usize::try_from(value).ok().filter(|index| plan.values().get(*index).is_some());
+    let alias = |(number, instruction): (usize, &Instruction)| {
+        let Instruction::MoveCall { move_from, move_to } = instruction else { return None };
+        let (time, result, base) = (number as u32 + 1, index(*move_to)?, index(*move_from)?);
+        (result != base && regions.innermost(time) == 0).then_some(Alias { time, result, base })
+    };
+    plan.instructions().enumerate().filter_map(alias).collect()
 }
 
 /// State of the pass over the instructions.
@@ -326,33 +341,6 @@ impl FarthestJump {
         let count = high.checked_sub(low).filter(|count| *count > 0)?;
         let level = count.ilog2() as usize;
         Some(self.levels[level][low].max(self.levels[level][high - (1 << level)]))
-    }
-}
-
-/// Roles of the arguments of each operator of a method, and true if it returns a result.
-struct OperatorRoles(Vec<Option<(Vec<Role>, bool)>>);
-
-impl OperatorRoles {
-    fn new(plan: &ExecutionPlan) -> OperatorRoles {
-        let of = |operator: &Operator| {
-            let signature = operators::find(&operator.full_name()?)?;
-            Some((signature.args.iter().map(|arg| arg.role).collect(), signature.result.is_some()))
-        };
-        OperatorRoles(plan.operators.iter().flatten().map(of).collect())
-    }
-
-    fn of(&self, op_index: i32) -> Option<&(Vec<Role>, bool)> {
-        self.0.get(usize::try_from(op_index).ok()?)?.as_ref()
-    }
-
-    /// Returns the role of the argument at a position; a result after the arguments is an out. `None` for unknown operators.
-    fn role(&self, op_index: i32, position: usize) -> Option<Role> {
-        self.of(op_index).map(|(roles, _)| roles.get(position).copied().unwrap_or(Role::Out))
-    }
-
-    /// Returns true if the operator returns a result.
-    fn returns(&self, op_index: i32) -> bool {
-        self.of(op_index).is_some_and(|(_, result)| *result)
     }
 }
 

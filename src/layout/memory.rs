@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::greedy::{self, PlanRequest};
 use super::lifetimes::{Alias, Lifetimes, aliases, lifetimes};
+use super::operators::MethodOperators;
 use super::regions::BodyInput;
 use super::{LayoutError, align_up};
 use crate::diagnostics::counted;
@@ -63,8 +64,9 @@ type Device = (i8, i8);
 /// All of: sizes that are unknown or exceed 64 bits, explicit offsets that overlap or exceed their pool, memory requests that the
 /// exporter's planner rejects.
 pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {
-    let requested = requests(plan);
-    let lifetimes = lifetimes(plan, &requested);
+    let operators = MethodOperators::new(plan);
+    let requested = requests(plan, &operators);
+    let lifetimes = lifetimes(plan, &operators, &requested);
     let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
     planning.place_explicit();
     for (device, group) in planning.automatic() {
@@ -76,10 +78,10 @@ pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<Layou
 
 /// Returns the memory request of each value; [`Memory::None`] unless it is a tensor. The result of an operator that returns the memory of an
 /// argument is a view of it, unless its memory is explicit.
-fn requests(plan: &ExecutionPlan) -> Vec<Memory> {
+fn requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
     let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
     let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();
-    for Alias { result, base } in aliases(plan) {
+    for Alias { result, base, .. } in aliases(plan, operators) {
         if requested[result] != (Memory::Auto { pool: None, persistent: false }) {
             continue;
         }
@@ -264,6 +266,7 @@ impl<'a> MethodPlanner<'a> {
             part.1.push(request);
         }
         let mut arenas: Vec<Vec<u64>> = vec![Vec::new(); regions.list.len()];
+        let xnnpack = self.xnnpack_parts();
         // A part comes after the one around it.
         for number in (1..regions.list.len()).rev() {
             let (values, requests) = std::mem::take(&mut parts[number]);
@@ -271,7 +274,7 @@ impl<'a> MethodPlanner<'a> {
                 values.iter().copied().map(Some).zip(requests).collect();
             self.place_inputs(number, &mut requests);
             let (values, requests): (Vec<Option<usize>>, Vec<PlanRequest>) = requests.into_iter().unzip();
-            let padding = self.request.padding.unwrap_or_else(|| self.region_padding(number));
+            let padding = self.request.padding.unwrap_or(if xnnpack[number] { XNNPACK_PADDING } else { 0 });
             match greedy::plan(&requests, self.alignment, &arenas[number], padding) {
                 Ok(layout) => {
                     for ((value, request), offset) in values.iter().zip(&requests).zip(&layout.offsets) {
@@ -298,13 +301,18 @@ impl<'a> MethodPlanner<'a> {
     fn place_inputs(&self, number: usize, requests: &mut Vec<(Option<usize>, PlanRequest)>) {
         let regions = &self.lifetimes.regions;
         let start = regions.start(number);
+        let is_slice = |input: &BodyInput| matches!(input, BodyInput::Slice(_));
+        let mut slices: BTreeMap<usize, Option<PlanRequest>> = BTreeMap::new();
+        if regions.list[number].inputs.iter().any(is_slice) {
+            let own = requests.iter().filter_map(|(value, request)| Some(((*value)?, Some(*request))));
+            slices = own.collect();
+        }
         let mut inputs = Vec::new();
         for input in &regions.list[number].inputs {
             match *input {
                 BodyInput::Slice(slice) => {
-                    if let Some(at) = requests.iter().position(|(value, _)| *value == Some(slice)) {
-                        let (value, request) = requests.remove(at);
-                        inputs.push((value, PlanRequest { start, ..request }));
+                    if let Some(request) = slices.get_mut(&slice).and_then(Option::take) {
+                        inputs.push((Some(slice), PlanRequest { start, ..request }));
                     }
                 }
                 BodyInput::Copy { value, end } => {
@@ -313,20 +321,24 @@ impl<'a> MethodPlanner<'a> {
                 }
             }
         }
+        requests.retain(|(value, _)| value.is_none_or(|value| slices.get(&value).is_none_or(Option::is_some)));
         requests.splice(0..0, inputs);
     }
 
-    /// Returns the padding of a part: that of an XNNPACK delegate that it calls itself.
-    fn region_padding(&self, number: usize) -> u64 {
+    /// Returns for each part whether it calls an XNNPACK delegate itself.
+    fn xnnpack_parts(&self) -> Vec<bool> {
         let regions = &self.lifetimes.regions;
-        let calls = self.plan.instructions().enumerate().any(|(index, instruction)| {
-            is_xnnpack_call(self.plan, instruction) && regions.innermost(index as u32 + 1) == number
-        });
-        if calls { XNNPACK_PADDING } else { 0 }
+        let mut calls = vec![false; regions.list.len()];
+        for (index, instruction) in self.plan.instructions().enumerate() {
+            if is_xnnpack_call(self.plan, instruction) {
+                calls[regions.innermost(index as u32 + 1)] = true;
+            }
+        }
+        calls
     }
 
     fn padding(&self) -> u64 {
-        self.request.padding.unwrap_or_else(|| self.region_padding(0))
+        self.request.padding.unwrap_or_else(|| if self.xnnpack_parts()[0] { XNNPACK_PADDING } else { 0 })
     }
 
     fn place_views(&mut self) {

@@ -11,6 +11,7 @@ mod first_fit;
 mod greedy;
 mod lifetimes;
 pub mod memory;
+mod operators;
 pub mod options;
 mod plan;
 mod regions;

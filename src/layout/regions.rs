@@ -7,8 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::operators::{self, Role};
+use super::operators::MethodOperators;
+use crate::operators::Role;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
+
+/// Parts inside each other; what is deeper belongs to the part around it. The exporter's are a few deep at most.
+const MAX_DEPTH: usize = 16;
+
+/// Items of lists that instructions use, for each of their arguments on average. Methods with more have no parts, so that the work
+/// stays linear; a concatenation of three tensors has four arguments.
+const MAX_ITEMS_PER_ARG: usize = 4;
 
 /// A part of a method; number 0 is the method itself. Times are those of [`super::lifetimes`]: instruction `i` is at `i + 1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,13 +55,17 @@ pub(super) enum BodyInput {
 #[derive(Debug)]
 pub(super) struct Regions {
     pub list: Vec<Region>,
+    /// The innermost part around each time.
+    innermost: Vec<u32>,
+    /// The innermost part whose node contains each time.
+    nodes: Vec<u32>,
     /// The part to which each value belongs, if it is a tensor that an instruction writes first; `None` for other values.
     pub owners: Vec<Option<usize>>,
 }
 
 impl Regions {
     /// Finds the parts of a method with these memory requests.
-    pub fn find(plan: &ExecutionPlan, requested: &[Memory]) -> Regions {
+    pub fn find(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Regions {
         let count = plan.instructions().count() as u32;
         let whole = 0..count + 2;
         let method = Region {
@@ -65,17 +77,22 @@ impl Regions {
             inputs: Vec::new(),
             carries: 0..0,
         };
-        let mut regions = Regions { list: vec![method], owners: vec![None; plan.values().len()] };
+        let mut regions = Regions {
+            list: vec![method],
+            innermost: vec![0; count as usize + 2],
+            nodes: vec![0; count as usize + 2],
+            owners: vec![None; plan.values().len()],
+        };
         // Jumps of several chains are relative to their chains, which the exporter does not emit.
         if let Some([_]) = plan.chains.as_deref() {
             let list: Vec<&Instruction> = plan.instructions().collect();
-            let names = Operators::new(plan);
-            if list.iter().any(|instruction| instruction.destination().is_some()) {
-                regions.search(&list, &names, plan, 0, 0..list.len());
+            let code = Code { jumps_to: backward_jumps(&list), list, plan, operators };
+            if code.list.iter().any(|instruction| instruction.destination().is_some()) && code.has_short_lists() {
+                regions.search(&code, 0, 0..code.list.len(), 1);
             }
             if regions.list.len() > 1 {
-                regions.find_owners(plan, &list, &names);
-                regions.find_inputs(plan, &list, requested);
+                regions.find_owners(&code);
+                regions.find_inputs(&code, requested);
                 // A view belongs to the part of its base; its uses are mapped there.
                 for (owner, memory) in regions.owners.iter_mut().zip(requested) {
                     if let Memory::View { .. } = memory {
@@ -94,12 +111,13 @@ impl Regions {
 
     /// Returns the innermost part around an instruction.
     pub fn innermost(&self, time: u32) -> usize {
-        self.list.iter().rposition(|region| region.times.contains(&time)).unwrap_or(0)
+        self.innermost[time as usize] as usize
     }
 
     /// Returns true if the jump at a time is the end of the loop of a body.
     pub fn is_body(&self, jump: u32) -> bool {
-        self.list.iter().skip(1).any(|region| region.begin >= region.times.start && region.times.end == jump + 1)
+        let region = &self.list[self.innermost(jump)];
+        region.begin >= region.times.start && region.times.end == jump + 1
     }
 
     /// Returns the time of a use in terms of the part to which a value belongs.
@@ -112,11 +130,12 @@ impl Regions {
 
     /// Returns a time in terms of a part: nodes of parts inside it are one moment, and so are its beginning and its end.
     pub fn time_in(&self, owner: usize, time: u32) -> u32 {
-        // The outermost part inside the owner that contains the time.
-        let inside = self.list.iter().enumerate().skip(1);
-        let node = inside
-            .filter(|(index, region)| *index != owner && region.parent == owner)
-            .find_map(|(_, region)| region.node.contains(&time).then_some(region.node.start));
+        // The outermost part inside the owner whose node contains the time.
+        let mut part = self.nodes[time as usize] as usize;
+        while part != 0 && self.list[part].parent != owner {
+            part = self.list[part].parent;
+        }
+        let node = (part != 0).then(|| self.list[part].node.start);
         let region = &self.list[owner];
         let time = node.unwrap_or(time);
         match () {
@@ -132,44 +151,56 @@ impl Regions {
         self.list[region].times.start
     }
 
-    /// Finds the parts among instructions.
-    fn search(
-        &mut self,
-        list: &[&Instruction],
-        names: &Operators,
-        plan: &ExecutionPlan,
-        parent: usize,
-        range: Range<usize>,
-    ) {
+    /// Adds a part, and returns its number.
+    fn add(&mut self, region: Region) -> usize {
+        let number = self.list.len();
+        for time in region.times.clone() {
+            self.innermost[time as usize] = number as u32;
+        }
+        for time in region.node.clone() {
+            self.nodes[time as usize] = number as u32;
+        }
+        self.list.push(region);
+        number
+    }
+
+    /// Finds the parts at a depth among instructions.
+    fn search(&mut self, code: &Code<'_>, parent: usize, range: Range<usize>, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
         let mut at = range.start;
         while at < range.end {
             at = match () {
-                () if let Some((branches, end)) = cond(list, plan, at, range.end) => {
-                    for branch in branches {
-                        let moves = list[branch.clone()].iter().rev();
+                () if let Some((branches, end)) = cond(code, at, range.end) => {
+                    let node = at as u32 + 1..end as u32 + 1;
+                    let added = branches.map(|branch| {
+                        let moves = code.list[branch.clone()].iter().rev();
                         // The jump over the other branch follows the moves of the results.
                         let tail = moves
                             .take_while(|instruction| {
                                 matches!(instruction, Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. })
                             })
                             .count();
-                        let region = Region {
+                        let number = self.add(Region {
                             parent,
                             times: branch.start as u32 + 1..branch.end as u32 + 1,
-                            node: at as u32 + 1..end as u32 + 1,
+                            node: node.clone(),
                             end: (branch.end - tail) as u32 + 1,
                             begin: 0,
                             inputs: Vec::new(),
                             carries: 0..0,
-                        };
-                        self.list.push(region);
-                        let number = self.list.len() - 1;
-                        self.search(list, names, plan, number, branch);
+                        });
+                        (number, branch)
+                    });
+                    // Both have the same node, so that the parts inside them come after both.
+                    for (number, branch) in added {
+                        self.search(code, number, branch, depth + 1);
                     }
                     end
                 }
-                () if let Some(body) = Body::find(list, names, at, range.end) => {
-                    let region = Region {
+                () if let Some(body) = Body::find(code, at, range.end) => {
+                    let number = self.add(Region {
                         parent,
                         times: body.head as u32 + 1..body.jump as u32 + 2,
                         node: body.node.start as u32 + 1..body.node.end as u32 + 1,
@@ -177,10 +208,8 @@ impl Regions {
                         begin: body.slices as u32,
                         inputs: Vec::new(),
                         carries: body.node.start as u32 + 2..body.head as u32 + 1,
-                    };
-                    self.list.push(region);
-                    let number = self.list.len() - 1;
-                    self.search(list, names, plan, number, body.slices..body.results);
+                    });
+                    self.search(code, number, body.slices..body.results, depth + 1);
                     body.node.end
                 }
                 () => at + 1,
@@ -189,39 +218,32 @@ impl Regions {
     }
 
     /// Finds the part of each tensor: the innermost around its first write, or the one around that if it is written in place.
-    fn find_owners(&mut self, plan: &ExecutionPlan, list: &[&Instruction], names: &Operators) {
+    fn find_owners(&mut self, code: &Code<'_>) {
+        let plan = code.plan;
         let mut seen = vec![false; plan.values().len()];
         for input in plan.inputs.iter().flatten() {
             if let Some(seen) = usize::try_from(*input).ok().and_then(|input| seen.get_mut(input)) {
                 *seen = true;
             }
         }
-        for (number, instruction) in list.iter().enumerate() {
-            let time = number as u32 + 1;
-            let region = self.innermost(time);
-            let mut visit = |regions: &mut Regions, value: i32, role: Option<Role>| {
-                let index = usize::try_from(value).ok().filter(|index| *index < seen.len());
-                let Some(index) = index else { return };
-                if std::mem::replace(&mut seen[index], true) || plan.value(value).and_then(EValue::as_tensor).is_none()
-                {
-                    return;
+        for (number, instruction) in code.list.iter().enumerate() {
+            let region = self.innermost(number as u32 + 1);
+            let mut visit = |regions: &mut Regions, index: usize, role: Option<Role>| {
+                if !std::mem::replace(&mut seen[index], true) && plan.values()[index].as_tensor().is_some() {
+                    regions.owners[index] = Some(match role {
+                        Some(Role::Out) | None => region,
+                        Some(Role::In | Role::InPlace) => regions.list[region].parent,
+                    });
                 }
-                regions.owners[index] = Some(match role {
-                    Some(Role::Out) | None => region,
-                    Some(Role::In | Role::InPlace) => regions.list[region].parent,
-                });
             };
             for (position, arg) in instruction.args().iter().enumerate() {
-                let role = instruction.operator().and_then(|operator| names.role(operator, position));
-                for item in plan.value(*arg).map_or(&[][..], EValue::as_tensors) {
-                    visit(self, *item, role);
-                }
-                visit(self, *arg, role);
+                let role = instruction.operator().and_then(|operator| code.operators.role(operator, position));
+                code.with_items(*arg).for_each(|index| visit(self, index, role));
             }
             // The target of the moves of a branch belongs to the part around the branch.
             for (_, value, access) in instruction.operands() {
                 let role = if access == OperandAccess::Write { Role::InPlace } else { Role::In };
-                visit(self, value, Some(role));
+                code.index(value).into_iter().for_each(|index| visit(self, index, Some(role)));
             }
         }
         // What nothing writes first belongs to the method: constants and state.
@@ -233,40 +255,37 @@ impl Regions {
     }
 
     /// Finds the inputs of bodies: what is carried from iteration to iteration, the slices, then the other tensors that the body uses.
-    fn find_inputs(&mut self, plan: &ExecutionPlan, list: &[&Instruction], requested: &[Memory]) {
+    fn find_inputs(&mut self, code: &Code<'_>, requested: &[Memory]) {
         for number in 1..self.list.len() {
             let region = &self.list[number];
             if region.begin < region.times.start {
-                self.list[number].inputs = self.states(plan, list, requested, number);
+                self.list[number].inputs = self.states(code, requested, number);
                 continue;
             }
-            let index_of = |value: i32| usize::try_from(value).ok().filter(|index| *index < self.owners.len());
             let mut uses: BTreeMap<usize, u32> = BTreeMap::new();
-            for (at, instruction) in list[region.begin as usize..region.end as usize - 1].iter().enumerate() {
+            for (at, instruction) in code.list[region.begin as usize..region.end as usize - 1].iter().enumerate() {
                 let time = self.time_in(number, region.begin + 1 + at as u32);
-                let operands = instruction.operands().map(|(_, value, _)| value);
-                for arg in instruction.args().iter().copied().chain(operands) {
-                    let items = plan.value(arg).map_or(&[][..], EValue::as_tensors);
-                    for index in items.iter().copied().chain([arg]).filter_map(index_of) {
-                        let index = match requested[index] {
-                            Memory::View { base } => base as usize,
-                            Memory::None | Memory::Auto { .. } | Memory::At { .. } => index,
-                        };
-                        if self.owners[index].is_some_and(|owner| !self.is_inside(owner, number)) {
-                            uses.insert(index, time);
-                        }
+                for index in code.uses(instruction) {
+                    let index = match requested[index] {
+                        Memory::View { base } => base as usize,
+                        Memory::None | Memory::Auto { .. } | Memory::At { .. } => index,
+                    };
+                    if self.owners[index].is_some_and(|owner| !self.is_inside(owner, number)) {
+                        uses.insert(index, time);
                     }
                 }
             }
-            let args = |time: u32| list.get(time as usize - 1).map_or(&[][..], |instruction| instruction.args());
-            let carried = region.carries.clone().filter_map(|time| index_of(*args(time).first()?));
-            let slices = (region.times.start..region.begin + 1).filter_map(|time| index_of(*args(time).last()?));
+            let args = |time: u32| code.list.get(time as usize - 1).map_or(&[][..], |instruction| instruction.args());
+            let carried = region.carries.clone().filter_map(|time| code.index(*args(time).first()?));
+            let slices = (region.times.start..region.begin + 1).filter_map(|time| code.index(*args(time).last()?));
             let start = region.times.start;
             let slices: Vec<usize> = slices.collect();
             // Constants of the body itself are numbered in it.
+            let first_slice = slices.iter().copied().min();
             let is_own = |value: &usize| {
-                let has_data = plan.values()[*value].as_tensor().is_some_and(|tensor| tensor.data != TensorData::None);
-                has_data && requested[*value] == Memory::None && slices.iter().any(|slice| slice < value)
+                let tensor = code.plan.values()[*value].as_tensor();
+                let has_data = tensor.is_some_and(|tensor| tensor.data != TensorData::None);
+                has_data && requested[*value] == Memory::None && first_slice.is_some_and(|slice| slice < *value)
             };
             uses.retain(|value, _| !is_own(value));
             let mut inputs = Vec::new();
@@ -281,26 +300,12 @@ impl Regions {
 
     /// Returns the state that the branches of `torch.cond` use. The exporter takes the inputs of both for the state of the method itself, by
     /// their names, and plans memory for them.
-    fn states(
-        &self,
-        plan: &ExecutionPlan,
-        list: &[&Instruction],
-        requested: &[Memory],
-        number: usize,
-    ) -> Vec<BodyInput> {
+    fn states(&self, code: &Code<'_>, requested: &[Memory], number: usize) -> Vec<BodyInput> {
         let region = &self.list[number];
-        let mut states = BTreeSet::new();
-        for instruction in &list[region.node.start as usize..region.node.end as usize - 1] {
-            let operands = instruction.operands().map(|(_, value, _)| value);
-            for arg in instruction.args().iter().copied().chain(operands) {
-                let items = plan.value(arg).map_or(&[][..], EValue::as_tensors).iter().copied().chain([arg]);
-                states.extend(
-                    items
-                        .filter_map(|value| usize::try_from(value).ok())
-                        .filter(|value| matches!(requested.get(*value), Some(Memory::Auto { persistent: true, .. }))),
-                );
-            }
-        }
+        let instructions = &code.list[region.node.start as usize..region.node.end as usize - 1];
+        let uses = instructions.iter().flat_map(|instruction| code.uses(instruction));
+        let is_state = |value: &usize| matches!(requested[*value], Memory::Auto { persistent: true, .. });
+        let states: BTreeSet<usize> = uses.filter(is_state).collect();
         states.into_iter().map(|value| BodyInput::Copy { value, end: region.end }).collect()
     }
 
@@ -313,18 +318,71 @@ impl Regions {
     }
 }
 
+/// The instructions of a method with one chain.
+struct Code<'p> {
+    list: Vec<&'p Instruction>,
+    /// The backward jumps to each instruction, in order.
+    jumps_to: BTreeMap<usize, Vec<usize>>,
+    plan: &'p ExecutionPlan,
+    operators: &'p MethodOperators,
+}
+
+impl<'p> Code<'p> {
+    /// Returns the index of a value that exists.
+    fn index(&self, value: i32) -> Option<usize> {
+        usize::try_from(value).ok().filter(|index| *index < self.plan.values().len())
+    }
+
+    /// Returns the items of a list, then the value itself.
+    fn with_items(&self, value: i32) -> impl Iterator<Item = usize> + use<'_, 'p> {
+        let items = self.plan.value(value).map_or(&[][..], EValue::as_tensors);
+        items.iter().copied().chain([value]).filter_map(|value| self.index(value))
+    }
+
+    /// Returns the values that an instruction uses, with the items of lists.
+    fn uses(&self, instruction: &'p Instruction) -> impl Iterator<Item = usize> + use<'_, 'p> {
+        let operands = instruction.operands().map(|(_, value, _)| value);
+        instruction.args().iter().copied().chain(operands).flat_map(|value| self.with_items(value))
+    }
+
+    /// Returns true unless the lists that instructions use are much longer than the exporter's.
+    fn has_short_lists(&self) -> bool {
+        let args = || self.list.iter().flat_map(|instruction| instruction.args());
+        let items = |arg: &i32| self.plan.value(*arg).map_or(0, |value| value.as_tensors().len());
+        args().map(items).fold(0, usize::saturating_add) <= MAX_ITEMS_PER_ARG.saturating_mul(args().count())
+    }
+
+    fn is_call(&self, at: usize, name: &str) -> bool {
+        let operator = self.list.get(at).and_then(|instruction| instruction.operator());
+        operator.is_some_and(|index| self.operators.name(index) == name)
+    }
+}
+
+/// Returns the backward jumps to each instruction, in order.
+fn backward_jumps(list: &[&Instruction]) -> BTreeMap<usize, Vec<usize>> {
+    let mut jumps: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, instruction) in list.iter().enumerate() {
+        let destination = instruction.destination().and_then(|destination| usize::try_from(destination).ok());
+        if let Some(destination) = destination.filter(|destination| *destination <= at) {
+            jumps.entry(destination).or_default().push(at);
+        }
+    }
+    jumps
+}
+
 /// Returns the branches of `torch.cond` whose jump is at `at`, and the end of the second one: a jump over the first branch, at whose end a
 /// constant false jumps over the second.
-fn cond(list: &[&Instruction], plan: &ExecutionPlan, at: usize, limit: usize) -> Option<([Range<usize>; 2], usize)> {
+fn cond(code: &Code<'_>, at: usize, limit: usize) -> Option<([Range<usize>; 2], usize)> {
     let to = |at: usize| {
-        let destination = usize::try_from(list.get(at)?.destination()?).ok()?;
+        let destination = usize::try_from(code.list.get(at)?.destination()?).ok()?;
         (destination > at && destination <= limit).then_some(destination)
     };
     let second = to(at)?;
     let over = second.checked_sub(1).filter(|over| *over > at)?;
     let end = to(over)?;
-    let Instruction::JumpFalseCall { cond_value_index, .. } = list[over] else { return None };
-    matches!(plan.value(*cond_value_index), Some(EValue::Bool(false))).then_some(([at + 1..second, second..end], end))
+    let Instruction::JumpFalseCall { cond_value_index, .. } = code.list[over] else { return None };
+    let always = matches!(code.plan.value(*cond_value_index), Some(EValue::Bool(false)));
+    always.then_some(([at + 1..second, second..end], end))
 }
 
 /// The instructions of `torch.map` or `scan`.
@@ -344,63 +402,31 @@ struct Body {
 impl Body {
     /// Returns the body whose node begins at `at`: the number of slices, copies of the initial values for `scan`, and a loop that selects
     /// slices, computes, copies the results to their indices, counts, and jumps back.
-    fn find(list: &[&Instruction], names: &Operators, at: usize, limit: usize) -> Option<Body> {
-        let is = |at: usize, name: &str| {
-            list.get(at)
-                .is_some_and(|instruction| instruction.operator().is_some_and(|index| names.name(index) == name))
-        };
-        if !is(at, "aten::sym_size.int") && !is(at, "aten::sym_size") {
+    fn find(code: &Code<'_>, at: usize, limit: usize) -> Option<Body> {
+        if !code.is_call(at, "aten::sym_size.int") && !code.is_call(at, "aten::sym_size") {
             return None;
         }
         let mut head = at + 1;
-        while is(head, "aten::copy_") {
+        while code.is_call(head, "aten::copy_") {
             head += 1;
         }
         let mut slices = head;
-        while is(slices, "aten::select_copy.int_out") {
+        while code.is_call(slices, "aten::select_copy.int_out") {
             slices += 1;
         }
-        let back = |jump: &usize| list[*jump].destination().is_some_and(|to| usize::try_from(to) == Ok(head));
-        let jump = (slices..limit).find(back)?;
+        let back = code.jumps_to.get(&head).filter(|_| slices > head)?;
+        let jump = back.get(back.partition_point(|jump| *jump < slices)).copied().filter(|jump| *jump < limit)?;
         let mut results = jump;
-        while results > slices && !is(results - 1, "executorch_prim::et_copy_index.tensor") {
+        while results > slices && !code.is_call(results - 1, "executorch_prim::et_copy_index.tensor") {
             results -= 1;
         }
         while results > slices
-            && (is(results - 1, "executorch_prim::et_copy_index.tensor") || is(results - 1, "aten::copy_"))
+            && (code.is_call(results - 1, "executorch_prim::et_copy_index.tensor")
+                || code.is_call(results - 1, "aten::copy_"))
         {
             results -= 1;
         }
-        (slices > head && results < jump && results > slices).then_some(Body {
-            node: at..jump + 1,
-            head,
-            slices,
-            results,
-            jump,
-        })
-    }
-}
-
-/// Names and roles of the operators of a method.
-struct Operators(Vec<(String, Option<Vec<Role>>)>);
-
-impl Operators {
-    fn new(plan: &ExecutionPlan) -> Operators {
-        let of = |operator: &crate::program::Operator| {
-            let name = operator.full_name().unwrap_or_default();
-            let roles = operators::find(&name).map(|signature| signature.args.iter().map(|arg| arg.role).collect());
-            (name, roles)
-        };
-        Operators(plan.operators.iter().flatten().map(of).collect())
-    }
-
-    fn name(&self, index: i32) -> &str {
-        usize::try_from(index).ok().and_then(|index| self.0.get(index)).map_or("", |(name, _)| name)
-    }
-
-    /// Returns the role of the argument at a position; a result after the arguments is an out. `None` for unknown operators.
-    fn role(&self, index: i32, position: usize) -> Option<Role> {
-        let roles = usize::try_from(index).ok().and_then(|index| self.0.get(index))?.1.as_ref()?;
-        Some(roles.get(position).copied().unwrap_or(Role::Out))
+        let node = at..jump + 1;
+        (results < jump && results > slices).then_some(Body { node, head, slices, results, jump })
     }
 }

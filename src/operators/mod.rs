@@ -10,6 +10,9 @@
 pub mod inference;
 pub mod kernels;
 pub mod kinds;
+mod similar;
+
+pub use similar::similar_names;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,6 +94,12 @@ impl Signature {
         self.args.iter().filter(|a| a.role == Role::Out)
     }
 
+    /// Returns the position of the argument that the operator writes in place and returns.
+    pub(crate) fn returned_argument(&self) -> Option<usize> {
+        let in_place = self.args.iter().position(|arg| arg.role == Role::InPlace);
+        in_place.filter(|_| self.result == Some(Base::Tensor))
+    }
+
     /// Returns the arguments except the outs.
     pub fn ins(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().filter(|a| a.role != Role::Out)
@@ -138,13 +147,21 @@ pub fn library(name: &str) -> Option<&'static str> {
     line(name)?.library
 }
 
-/// Operators whose result is the memory of an argument, and the position of that argument. The kernels of the default runtime copy, but
-/// for this one.
+/// Operators whose result is the memory of an argument that they do not write, and the position of that argument. The kernels of the default
+/// runtime copy, but for this one.
 const ALIASES: &[(&str, usize)] = &[("executorch_prim::et_view.default", 0)];
 
-/// Returns the position of the argument whose memory the result of an operator is.
+/// Returns the position of the argument whose memory the result of an operator is, though the operator does not write it.
 pub fn aliased(name: &str) -> Option<usize> {
     ALIASES.iter().find(|(other, _)| *other == name).map(|(_, position)| *position)
+}
+
+/// Operators of whose outs a call may leave some away, as a mask among its arguments says; the others write all of them.
+const OPTIONAL_OUTS: &[&str] = &["aten::convolution_backward.out"];
+
+/// Returns true if a call of an operator may leave outs away.
+pub fn has_optional_outs(name: &str) -> bool {
+    OPTIONAL_OUTS.contains(&name)
 }
 
 /// Returns all names in ascending order.

@@ -13,14 +13,14 @@ use crate::program::{Tensor, contiguous};
 /// Maximum size in bytes of data that are always written in the YAML.
 const SMALL: u64 = 256;
 
-/// Name of the input file under `files`.
-const INPUT: &str = "w";
+/// Maximum length of the name of the input file under `files`.
+const NAME: usize = 32;
 
 /// Printer of data.
 pub struct DataPrinter<'d> {
     options: &'d PrintOptions,
-    /// `true` if the YAML names the input file under `files`.
-    named: bool,
+    /// Name of the input file under `files`; `None` if the YAML states its path instead.
+    name: Option<String>,
     /// `true` once a range of the input file was printed.
     refers: bool,
     extracted: &'d RefCell<ExtractedFiles>,
@@ -29,19 +29,19 @@ pub struct DataPrinter<'d> {
 impl<'d> DataPrinter<'d> {
     /// Creates a printer of data that refers to the input file by its path.
     pub fn new(printer: Printer<'d>) -> DataPrinter<'d> {
-        DataPrinter { options: printer.options, named: false, refers: false, extracted: printer.extracted }
+        DataPrinter { options: printer.options, name: None, refers: false, extracted: printer.extracted }
     }
 
     /// Creates a printer of data that refers to the input file by the name that [`DataPrinter::files`] declares.
     pub fn with_name(printer: Printer<'d>) -> DataPrinter<'d> {
-        DataPrinter { named: true, ..DataPrinter::new(printer) }
+        DataPrinter { name: Some(file_name(&printer.options.file)), ..DataPrinter::new(printer) }
     }
 
     /// Returns the declaration of the input file under `files`; empty if the YAML does not refer to it.
     pub fn files(&self) -> String {
-        match self.refers && self.named {
-            true => format!("files: {{{INPUT}: {}}}\n", yaml::text(&self.options.file)),
-            false => String::new(),
+        match &self.name {
+            Some(name) if self.refers => format!("files: {{{name}: {}}}\n", yaml::text(&self.options.file)),
+            Some(_) | None => String::new(),
         }
     }
 
@@ -57,16 +57,7 @@ impl<'d> DataPrinter<'d> {
                 _ => source(&hex(&bytes), blob),
             });
         }
-        match (&self.options.large_data, &blob.source) {
-            // The tensor states the number of bytes.
-            (LargeData::Refer, BlobSource::File { offset, .. })
-                if self.named && tensor.nbytes() == Some(blob.len) && *offset > 0 =>
-            {
-                self.refers = true;
-                Ok(source(&format!("file: {INPUT}, offset: {offset}"), blob))
-            }
-            _ => self.bytes(blob, name),
-        }
+        self.large(blob, name, tensor.nbytes() == Some(blob.len))
     }
 
     /// Returns bytes in YAML. `name` is the base of the name of an extracted file.
@@ -74,19 +65,41 @@ impl<'d> DataPrinter<'d> {
     /// # Errors
     /// Data that cannot be read.
     pub fn bytes(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
+        match blob.len > SMALL {
+            true => self.large(blob, name, false),
+            false => Ok(source(&hex(&blob.to_vec()?), blob)),
+        }
+    }
+
+    /// Returns large data as a reference, if that is requested and possible. The size is left out if a tensor states it (`sized`).
+    fn large(&mut self, blob: &Blob, name: &str, sized: bool) -> io::Result<String> {
         match (&self.options.large_data, &blob.source) {
-            (LargeData::Refer, BlobSource::File { offset, .. }) if blob.len > SMALL => {
+            (LargeData::Refer, BlobSource::File { offset, .. }) => {
                 self.refers = true;
-                let file = if self.named { INPUT.into() } else { yaml::text(&self.options.file) };
-                let range = format!("file: {file}, offset: {offset}, size: {}", blob.len);
-                Ok(source(&range, blob))
+                let file = self.name.clone().unwrap_or_else(|| yaml::text(&self.options.file).into_owned());
+                // A file with neither offset nor size is taken whole.
+                let size = match sized && self.name.is_some() && *offset > 0 {
+                    true => String::new(),
+                    false => format!(", size: {}", blob.len),
+                };
+                Ok(source(&format!("file: {file}, offset: {offset}{size}"), blob))
             }
-            (LargeData::Extract(folder), _) if blob.len > SMALL => {
+            (LargeData::Extract(folder), _) => {
                 let path = self.extracted.borrow_mut().add(folder, name, blob);
                 Ok(source(&format!("file: {}", yaml::text(&path)), blob))
             }
-            _ => Ok(source(&hex(&blob.to_vec()?), blob)),
+            (LargeData::Refer | LargeData::Inline, _) => Ok(source(&hex(&blob.to_vec()?), blob)),
         }
+    }
+}
+
+/// Returns a name for a file: its own without the extension, so that the names of several dumps differ when they are merged by hand.
+fn file_name(path: &str) -> String {
+    let stem = path.rsplit(['/', '\\']).next().and_then(|name| name.split('.').next()).unwrap_or_default();
+    let word: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(NAME).collect();
+    match word.chars().next() {
+        Some(first) if first.is_ascii_alphabetic() && yaml::text(&word) == word => word,
+        Some(_) | None => format!("file_{word}"),
     }
 }
 

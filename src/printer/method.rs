@@ -12,7 +12,7 @@ use super::yaml::{self, FlowMap};
 use crate::data::{BlobId, number};
 use crate::format::ScalarType;
 use crate::operators::inference::{InferenceError, TensorMeta};
-use crate::operators::{self, ArgKind, Base, Role, Signature};
+use crate::operators::{self, Arg, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference, Instruction, InstructionField,
@@ -27,6 +27,8 @@ pub struct Hints {
     pub numbers: BTreeSet<usize>,
     /// Algorithm of the memory planner, without which it computes other offsets.
     pub planner: MemoryPlanner,
+    /// Alignment of the planned tensors, if it is not the default.
+    pub alignment: Option<u64>,
     /// Memory offsets of tensors and sizes of pools.
     pub memory: bool,
     /// Table of operators.
@@ -504,7 +506,8 @@ impl<'p> MethodPrinter<'p> {
                 used.for_each(|index| count_use((*index).into()));
                 call.ins.iter().for_each(&mut mark);
                 call.lists.iter().for_each(|list| implied[*list as usize] = true);
-                for out in call.outs.iter().filter(|_| call.lists.len() == 1) {
+                let may_lack = self.operator(*op_index).is_some_and(operators::has_optional_outs);
+                for out in call.outs.iter().filter(|_| may_lack && call.lists.len() == 1) {
                     let tensor = self.value(*out).and_then(EValue::as_tensor);
                     if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {
                         missing[*out as usize] = true;
@@ -848,9 +851,17 @@ impl<'p> MethodPrinter<'p> {
 
     fn memory(&self, out: &mut String) {
         if !self.hints.memory && !self.hints.everything {
-            match self.hints.planner {
-                MemoryPlanner::Greedy => {}
-                MemoryPlanner::Naive => out.push_str("    memory: {planner: naive}\n"),
+            let Hints { planner, alignment, .. } = self.hints;
+            if planner != MemoryPlanner::default() || alignment.is_some() {
+                out.push_str("    memory: ");
+                let mut fields = FlowMap::new(out);
+                match planner {
+                    MemoryPlanner::Greedy => {}
+                    MemoryPlanner::Naive => fields.key("planner").push_str("naive"),
+                }
+                alignment.into_iter().for_each(|alignment| yaml::number(alignment, fields.key("alignment")));
+                fields.end();
+                out.push('\n');
             }
             return;
         }
@@ -1011,9 +1022,16 @@ impl<'p> MethodPrinter<'p> {
         fields.key("kernel").push_str(&yaml::operator(self.operator(op_index).unwrap_or_default()));
         let call = self.call(op_index, args);
         let known = self.signature(op_index).map_or(&[][..], |signature| &signature.args);
-        // If `out` is printed, `args` has the other arguments only.
-        let mut kinds = known.iter().filter(|arg| call.outs.is_empty() || arg.role != Role::Out).map(|arg| arg.kind);
-        yaml::list(fields.key("args"), call.ins, |arg, out| self.argument(*arg, kinds.next(), out));
+        // If `out` is printed, `args` has the other arguments only, and the last ones may be left out.
+        let known: Vec<&Arg> = known.iter().filter(|arg| call.outs.is_empty() || arg.role != Role::Out).collect();
+        let mut ins = call.ins;
+        while let ([before @ .., last], false) = (ins, call.outs.is_empty())
+            && known.get(before.len()).is_some_and(|arg| self.is_default(*last, arg))
+        {
+            ins = before;
+        }
+        let mut kinds = known.iter().map(|arg| arg.kind);
+        yaml::list(fields.key("args"), ins, |arg, out| self.argument(*arg, kinds.next(), out));
         match call.outs {
             [] => {}
             [out] if self.inlined.get(*out as usize) != Some(&true) => self.reference(*out, fields.key("out")),
@@ -1022,6 +1040,34 @@ impl<'p> MethodPrinter<'p> {
                 Some(true) => out.push_str("null"),
                 Some(false) | None => self.reference(*out_value, out),
             }),
+        }
+    }
+
+    /// Returns true for a literal that is the default of its argument.
+    fn is_default(&self, index: i32, arg: &Arg) -> bool {
+        let literal = |index: i64| {
+            let index = usize::try_from(index).ok().filter(|index| self.inlined.get(*index) == Some(&true))?;
+            self.plan.values().get(index)
+        };
+        let is = |value: Option<&EValue>, default: &serde_json::Value| match (value, default) {
+            (Some(EValue::Null), serde_json::Value::Null) => true,
+            (Some(EValue::Bool(value)), serde_json::Value::Bool(default)) => value == default,
+            (Some(EValue::Int(int)), default) if arg.kind.base != Base::Float => default.as_i64() == Some(*int),
+            (Some(EValue::Double(double)), serde_json::Value::Number(default)) => {
+                let is_double = arg.kind.base == Base::Float || default.as_i64().is_none();
+                is_double && default.as_f64().is_some_and(|default| default.to_bits() == double.to_bits())
+            }
+            (Some(EValue::String(Some(text))), serde_json::Value::String(default)) => text == default,
+            _ => false,
+        };
+        let Some(default) = &arg.default else { return false };
+        let Ok(default) = serde_json::from_str::<serde_json::Value>(default) else { return false };
+        match (literal(index.into()), &default) {
+            (Some(EValue::IntList(Some(items))), serde_json::Value::Array(defaults)) => {
+                items.len() == defaults.len()
+                    && items.iter().zip(defaults).all(|(item, default)| is(literal(*item), default))
+            }
+            (value, default) => is(value, default),
         }
     }
 

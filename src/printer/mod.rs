@@ -40,9 +40,10 @@ use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
 use crate::format::serializer::{PROGRAM_VERSION, Serializer};
 use crate::layout::LayoutConfig;
+use crate::layout::memory::DEFAULT_ALIGNMENT;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
-use crate::program::{Chain, EValue, ExecutionPlan, MemoryPlanner, Program, TensorData};
+use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, TensorData};
 use crate::raw::{FileOverrides, residue};
 use crate::reader;
 use crate::recover;
@@ -158,11 +159,12 @@ fn print_with_tests(
     let inline = placement.as_ref().is_some_and(RecoveredPlacement::inline_delegates);
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
     // Emitting the program to recover its layout takes as long as printing it.
-    let (recovered, body) = std::thread::scope(|scope| {
+    let (recovered, mut methods, body) = std::thread::scope(|scope| {
         let found = &found;
         let recovered = scope.spawn(|| placement.map_or(Ok(None), |placement| placement.layout(found)));
-        let body = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer);
-        Ok::<_, io::Error>((workers::join(recovered)?, body?))
+        let methods = printers(&found.program, inline, &hints);
+        let body = print_body(&found.program, &methods, tests, printer);
+        Ok::<_, io::Error>((workers::join(recovered)?, methods, body?))
     })?;
     let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
     layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order).filter(|order| *order != layout.builder);
@@ -192,23 +194,24 @@ fn print_with_tests(
         });
         Ok(finish(text, why))
     };
-    let with_stats = |printed: Printed, hints: &[Hints]| {
+    let with_stats = |printed: Printed, methods: &[MethodPrinter<'_>]| {
         let mut stats = PrintStats::default();
-        printers(&found.program, inline, hints).iter().for_each(|method| stats += method.stats());
+        methods.iter().for_each(|method| stats += method.stats());
         Printed { stats, ..printed }
     };
-    // Each round adds a missing hint; a method has at most five.
-    for _ in 0..8 {
+    // Each round adds a missing hint; a method has at most seven.
+    for _ in 0..10 {
         let assembly = match printer.assemble(&text) {
             Ok(assembly) => assembly,
             Err(error) if hints.iter().all(|hint| hint.everything) => {
                 let why = format!("YAML cannot express the program: {error}");
-                return Ok(with_stats(finish(text, Some(why))?, &hints));
+                return Ok(with_stats(finish(text, Some(why))?, &methods));
             }
             Err(_) => {
                 // The YAML has an error although the runtime may accept the file: state everything.
                 hints.iter_mut().for_each(|hint| hint.everything = true);
-                text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
+                methods = printers(&found.program, inline, &hints);
+                text = print_body(&found.program, &methods, tests, printer)? + &suffix;
                 continue;
             }
         };
@@ -222,11 +225,12 @@ fn print_with_tests(
                 None => Some("it has no methods".into()),
             };
             let differs = differs.or_else(|| bundle.as_ref().and_then(|bundle| bundle.difference(&assembly)));
-            return Ok(with_stats(finish(text, differs)?, &hints));
+            return Ok(with_stats(finish(text, differs)?, &methods));
         }
-        text = print_body(&found.program, &printers(&found.program, inline, &hints), tests, printer)? + &suffix;
+        methods = printers(&found.program, inline, &hints);
+        text = print_body(&found.program, &methods, tests, printer)? + &suffix;
     }
-    Ok(with_stats(finish(text, Some("no hints reproduce the methods".into()))?, &hints))
+    Ok(with_stats(finish(text, Some("no hints reproduce the methods".into()))?, &methods))
 }
 
 /// Returns YAML that reproduces a file with field overrides, of the program itself or of the nearest one that YAML can express.
@@ -349,9 +353,12 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &Exe
         hint.operators = true;
     } else {
         if !memory.is_stated_by(original) {
-            match hint.planner {
-                MemoryPlanner::Greedy => hint.planner = MemoryPlanner::Naive,
-                MemoryPlanner::Naive => hint.memory = true,
+            match (hint.planner, hint.alignment) {
+                (MemoryPlanner::Greedy, _) => hint.planner = MemoryPlanner::Naive,
+                (MemoryPlanner::Naive, None) if let Some(alignment) = common_alignment(original) => {
+                    (hint.planner, hint.alignment) = (MemoryPlanner::Greedy, Some(alignment));
+                }
+                (MemoryPlanner::Naive, _) => hint.memory = true,
             }
         }
         let numbers = assembly.plan.buffer_index[method].iter().zip(original.values());
@@ -361,6 +368,17 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &Exe
         });
     }
     *hint != before
+}
+
+/// Returns the largest power of two of which the offsets of all planned tensors are multiples, if it exceeds the default alignment.
+fn common_alignment(plan: &ExecutionPlan) -> Option<u64> {
+    let offsets = plan.tensors().filter_map(|(_, tensor)| match tensor.memory {
+        Memory::At { offset, .. } => Some(offset),
+        Memory::None | Memory::Auto { .. } | Memory::View { .. } => None,
+    });
+    let bits = offsets.fold(0, |bits, offset| bits | offset);
+    let alignment = 1u64.checked_shl(bits.trailing_zeros())?;
+    (alignment > DEFAULT_ALIGNMENT).then_some(alignment)
 }
 
 /// Returns `true` if the chains of two methods are equal, with absent lists of inputs and outputs equal to empty ones: indices and offsets

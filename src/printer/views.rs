@@ -1,7 +1,7 @@
 //! Finds views: tensors without an instruction that writes them, in the memory of a tensor that has content then, or with the data of a
 //! constant. The exporter emits no instruction for such a view, but numbers it where its node stands in the graph.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::data::BlobId;
 use crate::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData};
@@ -32,25 +32,25 @@ pub fn find(plan: &ExecutionPlan, uses: &Uses) -> Vec<Option<View>> {
     let count = plan.values().len();
     let mut views = vec![None; count];
     let is_candidate = |index: usize| !uses.produced[index] && !uses.is_input[index];
-    // Earlier tensors at each place in planned memory, and the first constant with some data.
-    let mut placed: HashMap<(u32, u64), Vec<usize>> = HashMap::new();
+    // Earlier tensors at each place in planned memory by size, and the first constant with some data.
+    let mut placed: HashMap<Place, BTreeSet<Content>> = HashMap::new();
     let mut constants: HashMap<BlobId, usize> = HashMap::new();
     // Values that are numbered before all instructions end with the last input.
     let last_input = (0..count).rev().find(|index| uses.is_input[*index]);
     for (index, tensor) in plan.tensors() {
         match (tensor.memory, &tensor.data) {
             (Memory::At { pool, offset }, TensorData::None) => {
-                let others = placed.entry((pool, offset)).or_default();
+                let others = placed.entry((pool, offset, tensor.nbytes())).or_default();
                 if is_candidate(index)
-                    && let Some(base) = base_in_memory(plan, others, index, tensor, uses)
+                    && let Some(base) = base_in_memory(others, index, uses)
                 {
                     views[index] = Some(View { base, position: position(uses, base, index) });
                     continue;
                 }
-                others.push(index);
+                others.extend(content(index, uses));
             }
             (Memory::At { pool, offset }, TensorData::Blob(_) | TensorData::Elsewhere(_)) => {
-                placed.entry((pool, offset)).or_default().push(index);
+                placed.entry((pool, offset, tensor.nbytes())).or_default().extend(content(index, uses));
             }
             (Memory::None, TensorData::Blob(blob)) if is_candidate(index) => {
                 let base = *constants.entry(*blob).or_insert(index);
@@ -75,16 +75,24 @@ pub fn find(plan: &ExecutionPlan, uses: &Uses) -> Vec<Option<View>> {
     views
 }
 
-/// Returns the tensor at the same place that has content when a value is used first.
-fn base_in_memory(plan: &ExecutionPlan, others: &[usize], index: usize, tensor: &Tensor, uses: &Uses) -> Option<usize> {
+/// Pool, offset, and size in bytes, if it is known.
+type Place = (u32, u64, Option<u64>);
+
+/// A tensor with content: number of instructions after which it has it, and index.
+type Content = (usize, usize);
+
+/// Returns when a tensor has content; `None` if nothing uses what an instruction would write.
+fn content(index: usize, uses: &Uses) -> Option<Content> {
+    match uses.produced[index] {
+        true => Some((uses.first[index]? + 1, index)),
+        false => Some((0, index)),
+    }
+}
+
+/// Returns the last tensor at a place to get content before a value is used first.
+fn base_in_memory(others: &BTreeSet<Content>, index: usize, uses: &Uses) -> Option<usize> {
     let first = uses.first[index].unwrap_or(usize::MAX);
-    let written = |other: usize| match uses.produced[other] {
-        true => uses.first[other].map(|write| write + 1),
-        false => Some(0),
-    };
-    let same_size = |other: &usize| plan.values()[*other].as_tensor().and_then(Tensor::nbytes) == tensor.nbytes();
-    let candidates = others.iter().copied().filter(same_size);
-    candidates.filter_map(|other| Some((written(other).filter(|at| *at <= first)?, other))).max().map(|(_, base)| base)
+    others.range(..=(first, usize::MAX)).next_back().map(|(_, base)| *base)
 }
 
 /// Returns the number of instructions in front of a view: those that number a value before it.

@@ -342,7 +342,7 @@ pub enum Mismatch {
 /// or sizes to which a tensor of this dynamism is not resized: a static one keeps its sizes, a bounded one its rank and number of elements.
 pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
-    if *tensor == Tensor::missing() {
+    if operators::has_optional_outs(operator) && *tensor == Tensor::missing() {
         return None;
     }
     if !out_type::accepts(operator, inferred.scalar_type, tensor.scalar_type) {

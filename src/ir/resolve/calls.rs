@@ -9,7 +9,7 @@ use crate::diagnostics::counted;
 use crate::ir::NodeDiagnostic;
 use crate::ir::document::{At, Literal, MISSING_OUT, Word};
 use crate::ir::tree::NodeId;
-use crate::operators::{ArgKind, Base, Signature};
+use crate::operators::{self, ArgKind, Base, Signature};
 use crate::program::{EValue, Tensor};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -66,6 +66,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         outs: &'d [Word<'a>],
         signature: &Signature,
     ) -> Vec<i32> {
+        if !operators::has_optional_outs(&name.value) {
+            self.reject_missing(name, outs);
+        }
         let list_out = signature.outs().any(|out| out.kind.list);
         let out_count = signature.outs().count();
         let takes = if list_out || out_count == 0 { None } else { Some(out_count) };
@@ -126,6 +129,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         args: &'d [At<Literal<'a>>],
         outs: &'d [Word<'a>],
     ) -> Vec<i32> {
+        self.reject_missing(name, outs);
         let out_variant = name.value.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"));
         let write = |this: &mut Self| -> Vec<i32> { outs.iter().map(|out| this.write(out)).collect() };
         // The index of an out comes before those of the arguments, that of a result after them.
@@ -139,6 +143,15 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             None => stack.extend(write(self)),
         }
         stack
+    }
+
+    /// Reports outs that are `null` although the kernel writes them.
+    fn reject_missing(&mut self, name: &Word<'a>, outs: &[Word<'a>]) {
+        for out in outs.iter().filter(|out| out.value == MISSING_OUT) {
+            let error = NodeDiagnostic::error(out.id, format!("{} writes all of its outs", name.value));
+            let help = "an out that nothing uses needs a name, but no declaration";
+            self.diagnostics.push(error.label("expected a name").help(help));
+        }
     }
 
     /// The result of an out variant: its only out, or one list of several outs.

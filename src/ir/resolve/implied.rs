@@ -2,42 +2,59 @@
 //!
 //! Their properties are inferred by [`super::infer`].
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::ir::document::{Action, At, Declaration, Declared, Literal, MISSING_OUT, Method, ParsedTensor, Word};
+use crate::ir::tree::NodeId;
 use crate::operators;
 use crate::program::EValue;
 use crate::transform::inference;
 
 /// Returns the declarations of a method that are not under `values`, in the order of the instructions.
 pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
-    let mut names: HashSet<&str> = method.values.iter().map(|value| &*value.name.value).collect();
+    // What is declared, with the number that it is, if it is one.
+    let stated = |declaration: &'_ Declaration<'a>| match &declaration.value {
+        Declared::Other(At { value, .. }) => number(value),
+        Declared::Tensor(_) => None,
+    };
+    let mut names: HashMap<&str, Option<EValue>> =
+        method.values.iter().map(|value| (&*value.name.value, stated(value))).collect();
     let mut implied: Vec<Declaration<'a>> = Vec::new();
-    let mut declare = |name: &Word<'a>, value: Declared<'a>| {
-        let name = At { id: name.id, value: name.value.clone() };
+    // Signatures are parsed, and most calls are of few operators.
+    let mut results: HashMap<&str, Option<EValue>> = HashMap::new();
+    let mut declare = |name: At<Cow<'a, str>>, value: Declared<'a>| {
         implied.push(Declaration { name, index: None, value });
     };
+    let copy = |name: &Word<'a>| At { id: name.id, value: name.value.clone() };
     let instructions = method.chains.iter().flat_map(|chain| &chain.instructions);
     for action in instructions.filter_map(|instruction| instruction.action.as_ref()) {
         match action {
             Action::Kernel { name, out: Some(outs), .. } => {
-                for out in outs.iter().filter(|out| out.value != MISSING_OUT && names.insert(&out.value)) {
-                    declare(out, result(name, out));
+                for out in outs.iter().filter(|out| out.value != MISSING_OUT) {
+                    if let Entry::Vacant(entry) = names.entry(&out.value) {
+                        let result = results.entry(&name.value).or_insert_with(|| result(name));
+                        declare(copy(out), declared(entry.insert(result.clone()).as_ref(), out.id));
+                    }
                 }
             }
-            Action::View { base, out, sizes } if names.insert(&out.value) => {
-                let view =
-                    ParsedTensor { view_of: Some(base.clone()), sizes: sizes.clone(), ..ParsedTensor::default() };
-                declare(out, Declared::Tensor(Box::new(view)));
+            Action::View { base, out, sizes } => {
+                if let Entry::Vacant(entry) = names.entry(&out.value) {
+                    entry.insert(None);
+                    let view_of = Some(copy(base));
+                    let view = ParsedTensor { view_of, sizes: sizes.clone(), ..ParsedTensor::default() };
+                    declare(copy(out), Declared::Tensor(Box::new(view)));
+                }
             }
-            Action::Move { from: At { value: Literal::Word(_), .. }, to: At { id, value: Literal::Word(to) } }
-                if names.insert(to) =>
-            {
-                let to = At { id: *id, value: to.clone() };
-                declare(&to, Declared::Tensor(Box::default()));
+            Action::Move { from: At { value: Literal::Word(from), .. }, to: At { id, value: Literal::Word(to) } } => {
+                let moved = names.get(&**from).cloned().flatten();
+                if let Entry::Vacant(entry) = names.entry(to) {
+                    let value = declared(entry.insert(moved).as_ref(), *id);
+                    declare(At { id: *id, value: to.clone() }, value);
+                }
             }
             Action::Kernel { out: None, .. }
-            | Action::View { .. }
             | Action::Value(_)
             | Action::Move { .. }
             | Action::Delegate { .. }
@@ -48,14 +65,28 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
     implied
 }
 
-/// Returns the declaration of what an operator writes: a tensor to be inferred, or a number.
-fn result<'a>(operator: &Word<'a>, out: &Word<'a>) -> Declared<'a> {
-    let result = operators::find(&operator.value).and_then(|signature| signature.result);
-    let literal = match result.and_then(inference::placeholder) {
-        Some(EValue::Bool(value)) => Literal::Bool(value),
-        Some(EValue::Double(value)) => Literal::Double(value),
-        Some(EValue::Int(value)) => Literal::Int(value),
+/// Returns the number that an operator replaces by its result; `None` if it writes tensors.
+fn result(operator: &Word<'_>) -> Option<EValue> {
+    operators::find(&operator.value).and_then(|signature| signature.result).and_then(inference::placeholder)
+}
+
+/// Returns a literal that is a number.
+fn number(literal: &Literal<'_>) -> Option<EValue> {
+    match literal {
+        Literal::Bool(value) => Some(EValue::Bool(*value)),
+        Literal::Double(value) => Some(EValue::Double(*value)),
+        Literal::Int(value) => Some(EValue::Int(*value)),
+        _ => None,
+    }
+}
+
+/// Returns the declaration of a value that instructions write: a number like this one, or a tensor to be inferred.
+fn declared<'a>(value: Option<&EValue>, at: NodeId) -> Declared<'a> {
+    let literal = match value {
+        Some(EValue::Bool(value)) => Literal::Bool(*value),
+        Some(EValue::Double(value)) => Literal::Double(*value),
+        Some(EValue::Int(value)) => Literal::Int(*value),
         Some(_) | None => return Declared::Tensor(Box::default()),
     };
-    Declared::Other(At { id: out.id, value: literal })
+    Declared::Other(At { id: at, value: literal })
 }

@@ -147,25 +147,33 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     ) {
         let value: &'d Declaration<'a> = self.values[declaration];
         let Declared::Tensor(written) = &value.value else { return };
+        let number = self.declared[declaration].number.and_then(|number| usize::try_from(number).ok());
+        let tensor = number.and_then(|number| values.get(number)).and_then(EValue::as_tensor);
         let (at, found, expected) = match mismatch {
             Mismatch::ScalarType => {
-                let stated = written.scalar_type.as_ref();
-                let found = stated.map_or_else(String::new, |stated| stated.value.to_string());
-                (stated.map(|stated| stated.id), found, meta.scalar_type.to_string())
+                let stated = written.scalar_type.as_ref().map(|stated| (stated.id, stated.value));
+                let found = stated.map(|(_, found)| found).or(tensor.map(|tensor| tensor.scalar_type));
+                (stated.map(|(id, _)| id), found.map(|found| found.to_string()), meta.scalar_type.to_string())
             }
             Mismatch::Sizes => {
-                let stated = written.sizes.as_ref();
-                let found = stated.map_or_else(String::new, |stated| format!("{:?}", stated.value));
-                (stated.map(|stated| stated.id), found, sizes_of(meta))
+                let stated = written.sizes.as_ref().map(|stated| (stated.id, &stated.value[..]));
+                let found = stated.map(|(_, sizes)| sizes).or(tensor.and_then(|tensor| tensor.sizes.as_deref()));
+                (stated.map(|(id, _)| id), found.map(|found| format!("{found:?}")), sizes_of(meta))
             }
         };
-        let message = format!(
-            "`{}` is declared with {found}, but {}{} gives {expected}",
-            value.name.value,
-            operator.name,
-            self.describe_arguments(pass, values, operator, args)
-        );
-        self.error(at.unwrap_or(value.name.id), message, format!("expected {expected}, or leave it out"));
+        let found = found.unwrap_or_default();
+        let name = &value.name.value;
+        let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
+        match at {
+            Some(at) => {
+                let message = format!("`{name}` is declared with {found}, but {call} gives {expected}");
+                self.error(at, message, format!("expected {expected}, or leave it out"));
+            }
+            None => {
+                let message = format!("`{name}` is {found} after an earlier instruction, but {call} gives {expected}");
+                self.error(value.name.id, message, "expected the same of all instructions that write it");
+            }
+        }
     }
 
     /// Describes the tensors among the arguments of a call: ` of x float32 [2, 3] and y float32 [3, 4]`.
@@ -468,13 +476,13 @@ fn elements(sizes: &[Dim]) -> Option<i64> {
     sizes.iter().try_fold(1i64, |product, dim| product.checked_mul(dim.size))
 }
 
-/// Returns a warning if a view has fewer elements than its base, which has `count`.
+/// Returns an error if a view has fewer elements than its base, which has `count`.
 fn smaller_view(stated: &At<Vec<i32>>, sizes: &[i32], count: Option<i64>) -> Option<NodeDiagnostic> {
     let own = sizes.iter().try_fold(1i64, |product, size| product.checked_mul((*size).into()))?;
     let count = count.filter(|count| own < *count)?;
     let message = format!("a view of {} of a tensor of {count}", counted(own.unsigned_abs(), "element"));
-    let warning = NodeDiagnostic::warning(stated.id, message).label("the view has the first elements only");
-    Some(warning.help("state -1 for the size that follows from the others"))
+    let error = NodeDiagnostic::error(stated.id, message).label("expected sizes with the same number of elements");
+    Some(error.help("state -1 for the size that follows from the others"))
 }
 
 /// Returns the sizes of a view of `count` elements, in which one may be -1.

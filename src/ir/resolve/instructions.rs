@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::literals::describe;
 use super::method::MethodResolver;
-use crate::diagnostics::clipped;
-use crate::diagnostics::counted;
+use crate::diagnostics::{SHOWN, clipped, counted};
 use crate::ir::NodeDiagnostic;
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use crate::ir::tree::NodeId;
@@ -26,8 +25,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let Some(action) = &instruction.action else { continue };
             let position = instructions.len();
             match action {
-                Action::View { base, out, .. } => {
-                    self.view(base, out);
+                Action::View { base, out, sizes } => {
+                    self.view(base, out, sizes.as_ref());
                     continue;
                 }
                 Action::Value(name) => {
@@ -273,12 +272,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let message = format!("the runtime registers no operator `{}`", clipped(&name.value));
         let mut warning = NodeDiagnostic::warning(name.id, message).label("unknown");
-        // The most common typo is a missing overload.
-        let with_overload = format!("{}.", name.value);
-        warning = match operators::names().find(|known| known.starts_with(&with_overload)) {
-            Some(known) => warning.help(format!("did you mean `{known}`?")),
-            None => warning.suggest_among(self.diagnostics.len(), &name.value, operators::names()),
-        };
+        if self.diagnostics.len() < 2 * SHOWN
+            && let Some(known) = operators::similar_names(&name.value).first()
+        {
+            warning = warning.help(format!("did you mean `{known}`?"));
+        }
         self.diagnostics.push(warning);
     }
 }

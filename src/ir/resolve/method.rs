@@ -390,7 +390,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value)),
             );
             let names = self.names.keys().copied();
-            let unknown = unknown.label("expected a name under `values`");
+            let unknown = unknown.label("neither under `values` nor written before");
             self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
         }
         found
@@ -524,13 +524,26 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     /// Assigns the index of a view at its position among the instructions.
-    pub(super) fn view(&mut self, base: &'d Word<'a>, out: &'d Word<'a>) {
+    pub(super) fn view(&mut self, base: &'d Word<'a>, out: &'d Word<'a>, sizes: Option<&At<Vec<i32>>>) {
         self.read(&base.value, base.id);
         let Some(declaration) = self.names.get(&*out.value).copied() else { return };
-        let view_of = match &self.values[declaration].value {
-            Declared::Tensor(tensor) => tensor.view_of.as_ref(),
-            Declared::Other(_) => None,
+        let (view_of, stated) = match &self.values[declaration].value {
+            Declared::Tensor(tensor) => (tensor.view_of.as_ref(), tensor.sizes.as_ref()),
+            Declared::Other(_) => (None, None),
         };
+        if self.declared[declaration].number.is_some() {
+            let message = format!("`{}` is used before it becomes a view of `{}`", out.value, base.value);
+            let help = "a name can be that of one view, which is used behind it only";
+            self.diagnostics.push(NodeDiagnostic::error(out.id, message).label("expected a new name").help(help));
+            return;
+        }
+        if let (Some(stated), Some(sizes)) = (stated, sizes)
+            && stated.value != sizes.value
+        {
+            let message =
+                format!("`{}` is declared with {:?}, and is a view of {:?} here", out.value, stated.value, sizes.value);
+            self.error(sizes.id, message, "expected the same sizes, or none under `values`");
+        }
         if view_of.is_none_or(|of| of.value != base.value) {
             let message = format!("`{}` is declared, but not as a view of `{}`", out.value, base.value);
             self.error(out.id, message, format!("declare it with `view_of: {}`, or not at all", base.value));

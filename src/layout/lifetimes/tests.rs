@@ -1,6 +1,6 @@
 //! One test for each row of docs/format.md, "Lifetimes", and for loops. Instruction `i` is at time `i + 1`.
 
-use super::{FarthestJump, Lifetimes, lifetimes};
+use super::{FarthestJump, Lifetimes, MethodOperators, lifetimes};
 use crate::ir::resolve::tests::{Sample, forward, resolved};
 use crate::program::{EValue, Memory};
 
@@ -11,7 +11,7 @@ fn of(parts: &str) -> (Sample, Lifetimes) {
         _ => Memory::None,
     };
     let memory: Vec<Memory> = sample.plan().values().iter().map(memory).collect();
-    let lifetimes = lifetimes(sample.plan(), &memory);
+    let lifetimes = lifetimes(sample.plan(), &MethodOperators::new(sample.plan()), &memory);
     (sample, lifetimes)
 }
 
@@ -201,4 +201,45 @@ fn write_backs_are_in_the_order_of_the_last_writes() {
 #[test]
 fn an_input_is_written_back_and_an_intermediate_result_is_not() {
     assert_eq!(write_backs(["x", "x"]), ["x"]);
+}
+
+/// Branches inside each other, the innermost 3,000 deep: those below a limit belong to the one around them.
+#[test]
+fn parts_deep_inside_each_other_belong_to_one_around_them() {
+    const DEPTH: usize = 3000;
+    let jumps = (0..DEPTH).map(|depth| format!("{{jump_false: {{cond: c, to: {}}}}}", DEPTH + 2 * (DEPTH - depth) - 1));
+    let tail = "{kernel: aten::abs.out, args: [x], out: y}";
+    let tails = (0..DEPTH).map(|level| {
+        let end = DEPTH + 2 * level + 2;
+        format!("{{jump_false: {{cond: never, to: {end}}}}}, {tail}")
+    });
+    let instructions = jumps.chain(tails).collect::<Vec<_>>().join(", ");
+    let parts = format!(
+        "values: {{x: f32[4], c: {{tensor: bool, sizes: []}}, never: {{bool: false}}, y: f32[4]}}, inputs: [x, c], outputs: [y],
+        instructions: [{instructions}]"
+    );
+    let (_, lifetimes) = of(&parts);
+    let regions = &lifetimes.regions;
+    assert_eq!(regions.list.len(), 1 + 2 * 16);
+    let innermost = regions.innermost(DEPTH as u32);
+    assert_eq!(regions.time_in(0, DEPTH as u32), 1, "one moment of the method");
+    assert_eq!(regions.time_in(innermost, DEPTH as u32), DEPTH as u32, "not a part of its own");
+}
+
+/// The runtime makes the result of an operator that works in place the tensor that it wrote.
+#[test]
+fn a_tensor_written_in_place_lives_as_long_as_the_result_of_the_call() {
+    let parts = "values: {x: f32[4]}, inputs: [x], outputs: [y],
+        instructions: [{kernel: aten::neg.out, args: [x], out: a}, {kernel: aten::copy_, args: [a, x], out: q},
+        {kernel: aten::exp.out, args: [x], out: b}, {kernel: aten::add.out, args: [q, b], out: y}]";
+    assert_eq!(spans(parts, ["a"]), [(1, 4)]);
+}
+
+/// The runtime makes the target of a move the tensor that is moved.
+#[test]
+fn a_moved_tensor_lives_as_long_as_the_target() {
+    let parts = "values: {x: f32[4]}, inputs: [x], outputs: [y],
+        instructions: [{kernel: aten::neg.out, args: [x], out: a}, {move: {from: a, to: q}},
+        {kernel: aten::exp.out, args: [x], out: b}, {kernel: aten::add.out, args: [q, b], out: y}]";
+    assert_eq!(spans(parts, ["a"]), [(1, 4)]);
 }
