@@ -104,7 +104,8 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
                 pass.record(*arg, role);
                 lifetimes.touch(*arg, time);
                 let returned = operator.is_some_and(|operator| operators.returns(operator));
-                if role == Some(Role::InPlace) && returned && pass.first(*arg) != FirstUse::Written {
+                let is_owned = is_state || inputs.contains(arg);
+                if role == Some(Role::InPlace) && returned && is_owned && pass.first(*arg) != FirstUse::Written {
                     usize::try_from(*arg).into_iter().for_each(|target| _ = last_writes.insert(target, time));
                 }
             }

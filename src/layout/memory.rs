@@ -228,11 +228,7 @@ impl<'a> MethodPlanner<'a> {
         if !other_device {
             requests.extend(self.write_backs());
         }
-        let planned = match self.request.planner {
-            MemoryPlanner::Greedy => greedy::plan(&requests, self.alignment, &reserved, self.padding()),
-            MemoryPlanner::Naive => greedy::plan_naive(&requests, self.alignment, &reserved, self.padding()),
-        };
-        match planned {
+        match self.place(&requests, &reserved, self.padding(self.xnnpack_parts()[0])) {
             Ok(placement) => {
                 for ((&value, request), offset) in placed.iter().zip(&requests).zip(&placement.offsets) {
                     let pool = request.pool - 1 + base;
@@ -274,8 +270,8 @@ impl<'a> MethodPlanner<'a> {
                 values.iter().copied().map(Some).zip(requests).collect();
             self.place_inputs(number, &mut requests);
             let (values, requests): (Vec<Option<usize>>, Vec<PlanRequest>) = requests.into_iter().unzip();
-            let padding = self.request.padding.unwrap_or(if xnnpack[number] { XNNPACK_PADDING } else { 0 });
-            match greedy::plan(&requests, self.alignment, &arenas[number], padding) {
+            let padding = self.padding(xnnpack[number]);
+            match self.place(&requests, &arenas[number], padding) {
                 Ok(layout) => {
                     for ((value, request), offset) in values.iter().zip(&requests).zip(&layout.offsets) {
                         if let Some(value) = value {
@@ -337,8 +333,25 @@ impl<'a> MethodPlanner<'a> {
         calls
     }
 
-    fn padding(&self) -> u64 {
-        self.request.padding.unwrap_or_else(|| if self.xnnpack_parts()[0] { XNNPACK_PADDING } else { 0 })
+    /// Returns the padding of a part of the method; that of the exporter is added by its greedy algorithm only.
+    fn padding(&self, calls_xnnpack: bool) -> u64 {
+        let default = match self.request.planner {
+            MemoryPlanner::Greedy if calls_xnnpack => XNNPACK_PADDING,
+            MemoryPlanner::Greedy | MemoryPlanner::Naive => 0,
+        };
+        self.request.padding.unwrap_or(default)
+    }
+
+    fn place(
+        &self,
+        requests: &[PlanRequest],
+        reserved: &[u64],
+        padding: u64,
+    ) -> Result<greedy::PoolLayout, greedy::TooLarge> {
+        match self.request.planner {
+            MemoryPlanner::Greedy => greedy::plan(requests, self.alignment, reserved, padding),
+            MemoryPlanner::Naive => greedy::plan_naive(requests, self.alignment, reserved, padding),
+        }
     }
 
     fn place_views(&mut self) {
@@ -399,7 +412,7 @@ impl<'a> MethodPlanner<'a> {
 
     fn finish(mut self) -> Result<MemoryPlan, Vec<LayoutError>> {
         // Padding follows planned and explicit tensors.
-        let padding = self.padding();
+        let padding = self.padding(self.xnnpack_parts()[0]);
         for (pool, end) in std::mem::take(&mut self.explicit) {
             self.grow(pool, end.saturating_add(padding));
         }

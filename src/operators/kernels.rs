@@ -161,7 +161,7 @@ impl KernelConstraints {
             divisors: rows(DIVISORS, name).collect(),
             dimension: (name == "aten::sym_size.int").then_some(1),
             copies_dim_order: DIM_ORDER_COPIES.contains(&name),
-            overwrites_self: ["aten::copy.out", "aten::copy_"].contains(&name),
+            overwrites_self: super::overwrites_first_argument(name),
             out_mask: rows(OUT_MASKS, name).next(),
             is_unsized: UNSIZED.contains(&name),
             ignored: rows(IGNORED, name).next().unwrap_or_default(),

@@ -156,6 +156,14 @@ pub fn aliased(name: &str) -> Option<usize> {
     ALIASES.iter().find(|(other, _)| *other == name).map(|(_, position)| *position)
 }
 
+/// Operators that replace the content of their first argument, which needs none before: `et_copy_index` does so index by index.
+const OVERWRITING: &[&str] = &["aten::copy.out", "aten::copy_", "executorch_prim::et_copy_index.tensor"];
+
+/// Returns true if the first argument of an operator needs no content.
+pub fn overwrites_first_argument(name: &str) -> bool {
+    OVERWRITING.contains(&name)
+}
+
 /// Operators of whose outs a call may leave some away, as a mask among its arguments says; the others write all of them.
 const OPTIONAL_OUTS: &[&str] = &["aten::convolution_backward.out"];
 

@@ -29,6 +29,8 @@ pub struct Hints {
     pub planner: MemoryPlanner,
     /// Alignment of the planned tensors, if it is not the default.
     pub alignment: Option<u64>,
+    /// What an instruction overwrites before anything reads it is no state: other tensors may take its memory.
+    pub scratch: bool,
     /// Memory offsets of tensors and sizes of pools.
     pub memory: bool,
     /// Table of operators.
@@ -142,6 +144,7 @@ impl<'p> MethodPrinter<'p> {
                 first: vec![None; count],
                 least: Vec::new(),
                 produced: vec![false; count],
+                overwritten: vec![false; count],
                 is_input: vec![false; count],
             },
             views: vec![None; count],
@@ -166,7 +169,7 @@ impl<'p> MethodPrinter<'p> {
             printer.infer();
             printer.find_literals();
             printer.find_owned();
-            printer.views = views::find(plan, &printer.uses);
+            printer.views = views::find(plan, &printer.uses, printer.hints.scratch);
             printer.find_positions();
             printer.find_gradients();
         }
@@ -253,14 +256,16 @@ impl<'p> MethodPrinter<'p> {
     /// Finds the values that an instruction produces: the first instruction that uses them writes them.
     fn find_produced(&mut self) {
         let mut produced = std::mem::take(&mut self.uses.produced);
+        let mut overwritten = std::mem::take(&mut self.uses.overwritten);
         let mut first = std::mem::take(&mut self.uses.first);
         let mut seen = self.uses.is_input.clone();
-        let mut visit = |index: i32, number: usize, written: bool| {
+        let mut visit = |index: i32, number: usize, written: bool, replaced: bool| {
             let entry = usize::try_from(index).ok().and_then(|index| Some((seen.get_mut(index)?, index)));
             if let Some((seen, index)) = entry {
                 first[index].get_or_insert(number);
                 if !std::mem::replace(seen, true) {
                     produced[index] = written;
+                    overwritten[index] = replaced;
                 }
             }
         };
@@ -268,6 +273,8 @@ impl<'p> MethodPrinter<'p> {
         for (number, instruction) in self.instructions().enumerate() {
             let operator = instruction.operator().and_then(|operator| self.signature(operator));
             let known = operator.map(|signature| &signature.args);
+            let name = instruction.operator().and_then(|operator| self.operator(operator));
+            let overwrites = name.is_some_and(operators::overwrites_first_argument);
             for (position, arg) in instruction.args().iter().enumerate() {
                 let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
                 // A delegate does not write what is numbered before an input: constants and state.
@@ -275,15 +282,15 @@ impl<'p> MethodPrinter<'p> {
                 // What is no tensor is an argument of an unknown operator.
                 let is_tensor = self.value(*arg).and_then(EValue::as_tensor).is_some();
                 let written = role.map_or(is_tensor, |role| role == Role::Out) && !is_before;
-                visit(*arg, number, written);
+                visit(*arg, number, written, overwrites && position == 0);
                 let items = self.value(*arg).map_or(&[][..], EValue::as_tensors);
-                items.iter().for_each(|item| visit(*item, number, written));
+                items.iter().for_each(|item| visit(*item, number, written, false));
             }
             for (_, value, access) in instruction.operands() {
-                visit(value, number, access == OperandAccess::Write);
+                visit(value, number, access == OperandAccess::Write, false);
             }
         }
-        (self.uses.produced, self.uses.first) = (produced, first);
+        (self.uses.produced, self.uses.overwritten, self.uses.first) = (produced, overwritten, first);
     }
 
     /// Infers the properties of the results, as assembling does.
@@ -1238,7 +1245,8 @@ impl<'p> MethodPrinter<'p> {
         }
         let planned = tensor.memory != Memory::None;
         let has_data = matches!(tensor.data, TensorData::Blob(_));
-        let is_state = !self.uses.is_input[index] && !self.uses.produced[index];
+        let is_scratch = self.hints.scratch && self.uses.overwritten[index];
+        let is_state = !self.uses.is_input[index] && !self.uses.produced[index] && !is_scratch;
         // State that the caller places is neither planned nor written before it is read.
         let is_unplanned_state = tensor.data == TensorData::None && self.uses.first[index].is_some() && !planned;
         if is_state && is_unplanned_state || planned && (has_data || is_state) {

@@ -199,8 +199,8 @@ fn print_with_tests(
         methods.iter().for_each(|method| stats += method.stats());
         Printed { stats, ..printed }
     };
-    // Each round adds a missing hint; a method has at most seven.
-    for _ in 0..10 {
+    // Each round adds a missing hint or tries another plan of memory.
+    for _ in 0..16 {
         let assembly = match printer.assemble(&text) {
             Ok(assembly) => assembly,
             Err(error) if hints.iter().all(|hint| hint.everything) => {
@@ -353,12 +353,15 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &Exe
         hint.operators = true;
     } else {
         if !memory.is_stated_by(original) {
-            match (hint.planner, hint.alignment) {
-                (MemoryPlanner::Greedy, _) => hint.planner = MemoryPlanner::Naive,
-                (MemoryPlanner::Naive, None) if let Some(alignment) = common_alignment(original) => {
-                    (hint.planner, hint.alignment) = (MemoryPlanner::Greedy, Some(alignment));
+            // All combinations, those of the exporter's defaults first.
+            match (hint.scratch, hint.planner, hint.alignment) {
+                (false, ..) => hint.scratch = true,
+                (true, MemoryPlanner::Greedy, _) => (hint.scratch, hint.planner) = (false, MemoryPlanner::Naive),
+                (true, MemoryPlanner::Naive, None) if let Some(alignment) = common_alignment(original) => {
+                    (hint.scratch, hint.planner) = (false, MemoryPlanner::Greedy);
+                    hint.alignment = Some(alignment);
                 }
-                (MemoryPlanner::Naive, _) => hint.memory = true,
+                (true, MemoryPlanner::Naive, _) => (hint.scratch, hint.memory) = (false, true),
             }
         }
         let numbers = assembly.plan.buffer_index[method].iter().zip(original.values());

@@ -23,15 +23,18 @@ pub struct Uses {
     pub least: Vec<usize>,
     /// `true` for values that their first use writes.
     pub produced: Vec<bool>,
+    /// `true` for values that their first use overwrites as an argument.
+    pub overwritten: Vec<bool>,
     /// `true` for inputs.
     pub is_input: Vec<bool>,
 }
 
-/// Returns the view of each value, `None` for values that are no views.
-pub fn find(plan: &ExecutionPlan, uses: &Uses) -> Vec<Option<View>> {
+/// Returns the view of each value, `None` for values that are no views. With `scratch`, what an instruction overwrites is none.
+pub fn find(plan: &ExecutionPlan, uses: &Uses, scratch: bool) -> Vec<Option<View>> {
     let count = plan.values().len();
     let mut views = vec![None; count];
-    let is_candidate = |index: usize| !uses.produced[index] && !uses.is_input[index];
+    let is_candidate =
+        |index: usize| !uses.produced[index] && !uses.is_input[index] && !(scratch && uses.overwritten[index]);
     // Earlier tensors at each place in planned memory by size, and the first constant with some data.
     let mut placed: HashMap<Place, BTreeSet<Content>> = HashMap::new();
     let mut constants: HashMap<BlobId, usize> = HashMap::new();

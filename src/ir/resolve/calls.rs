@@ -102,7 +102,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             out_numbers = outs.iter().map(|out| number(self, out)).collect();
         }
         let mut stack = self.arguments(name, args, signature);
-        outs.iter().for_each(|out| self.mark_written(out));
+        outs.iter().for_each(|out| self.mark_written(&out.value));
         let at = name.id;
         // The exporter passes an empty tensor for an out that is None, numbered as a literal (E-7).
         for (number, out) in out_numbers.iter_mut().zip(outs).filter(|(_, out)| out.value == MISSING_OUT) {

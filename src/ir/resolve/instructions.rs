@@ -155,6 +155,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 if signature.is_none() {
                     self.warn_unknown_operator(name);
                 }
+                if operators::overwrites_first_argument(&name.value)
+                    && let Some(At { value: Literal::Word(first), .. }) = args.first()
+                {
+                    self.mark_written(first);
+                }
                 let args = match (out, signature) {
                     (Some(out), Some(signature)) => self.stack(name, args, out, &signature),
                     (Some(out), None) => self.stack_by_name(name, args, out),

@@ -429,7 +429,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Index of a named value that an instruction writes; marks it as written.
     pub(super) fn write(&mut self, word: &Word<'a>) -> i32 {
         let number = self.number_written(word);
-        self.mark_written(word);
+        self.mark_written(&word.value);
         number
     }
 
@@ -451,8 +451,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.number(declaration)
     }
 
-    pub(super) fn mark_written(&mut self, word: &Word<'a>) {
-        if let Some(declaration) = self.names.get(&*word.value) {
+    pub(super) fn mark_written(&mut self, name: &str) {
+        if let Some(declaration) = self.names.get(name) {
             let base = self.base_of(*declaration);
             self.declared[base].written = true;
         }
