@@ -51,7 +51,7 @@ macro_rules! internal_modules {
 }
 
 internal_modules! {
-    annotate assembly check data delegate diagnostics emitter format ir layout operators printer raw reader recover transform
+    annotate assembly check data delegate diagnostics emitter format generate ir layout operators printer raw reader recover transform
 }
 
 // Never compiled: rustfmt finds the files of a module by its declaration, but not within a macro.
@@ -71,6 +71,8 @@ mod diagnostics;
 mod emitter;
 #[cfg(any())]
 mod format;
+#[cfg(any())]
+mod generate;
 #[cfg(any())]
 mod ir;
 #[cfg(any())]

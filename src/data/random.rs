@@ -49,10 +49,17 @@ impl Distribution {
 }
 
 /// The generator SplitMix64 (Steele, Lea, Flood, 2014).
-struct SplitMix(u64);
+#[derive(Debug, Clone)]
+pub struct SplitMix(u64);
 
 impl SplitMix {
-    fn next(&mut self) -> u64 {
+    /// Returns the generator with this seed. The sequences of adjacent seeds are unrelated.
+    pub fn new(seed: u64) -> SplitMix {
+        SplitMix(mix(seed))
+    }
+
+    /// Returns the next number.
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }

@@ -1,7 +1,8 @@
-// mutants.cpp: runs thousands of mutated variants of one file in the real
-// ExecuTorch runtime: every mutant is loaded, executed and its outputs are read
-// in a child process of its own, which may crash. The protocol is
-// described in README.md next to this file; fetch.sh builds it.
+// mutants.cpp: runs thousands of mutated variants of one file, or thousands of
+// files that are stored in one, in the real ExecuTorch runtime: every mutant is
+// loaded, executed and its outputs are read in a child process of its own, which
+// may crash. The protocol is described in README.md next to this file; fetch.sh
+// builds it.
 //
 // Unlike the runner, it chooses the inputs itself, prints hashes instead of
 // values, and places guard pages so that out-of-bounds accesses crash. It does
@@ -56,11 +57,17 @@ struct Options {
   bool apart = true; // every load in memory of its own
   size_t slack = 0;
   unsigned jobs = 1;
+  bool many = false; // the file is a concatenation of files
+  unsigned executions = 1;
+  rlim_t gigabytes = 4; // of address space, per child
+  // Of the inputs: -1 for numbers of both signs, else each element.
+  int content = -1;
 };
 
 Options options;
 
 struct Mutation {
+  size_t start = 0; // with --many: the file begins here
   std::vector<std::pair<size_t, uint8_t>> changes;
   size_t length = SIZE_MAX; // the file ends here
 };
@@ -345,7 +352,23 @@ bool contents(aten::ScalarType type, uint8_t* data, size_t size) {
     uint8_t* at = data + i * width;
     const int turn = static_cast<int>(i * 7 % 13);
     std::memset(at, 0, width);
-    if (integer) {
+    if (options.content == 0) {
+      continue;
+    }
+    if (options.content == 1 && type == aten::ScalarType::Half) {
+      at[1] = 0x3c;
+    } else if (options.content == 1 && type == aten::ScalarType::BFloat16) {
+      at[0] = 0x80;
+      at[1] = 0x3f;
+    } else if (options.content == 1 && type == aten::ScalarType::Float) {
+      const float x = 1.0f;
+      std::memcpy(at, &x, width);
+    } else if (options.content == 1 && type == aten::ScalarType::Double) {
+      const double x = 1.0;
+      std::memcpy(at, &x, width);
+    } else if (options.content == 1) {
+      at[0] = 1;
+    } else if (integer) {
       at[0] = turn % 2;
     } else if (type == aten::ScalarType::Float) {
       const float x = 0.25f * static_cast<float>(turn) - 1.0f;
@@ -561,12 +584,14 @@ void try_method(
     }
     return;
   }
-  stage("input");
-  const Error set = set_inputs(*method, *meta);
-  if (set != Error::Ok) {
-    failed("input", set);
+  for (unsigned i = 0; i < options.executions; ++i) {
+    stage(i == 0 ? "input" : "input again");
+    const Error set = set_inputs(*method, *meta);
+    if (set != Error::Ok) {
+      failed("input", set);
+    }
+    run_method(*method, *meta, hash);
   }
-  run_method(*method, *meta, hash);
 }
 
 // ---- one file ---------------------------------------------------------------
@@ -676,9 +701,10 @@ Bytes view(const std::string& text) {
 
 // In the child.
 void try_mutant(const Base& base, const Mutation& mutation) {
-  const size_t size = std::min(base.bytes.size(), mutation.length);
+  const size_t size =
+      std::min(base.bytes.size() - mutation.start, mutation.length);
   uint8_t* copy = guarded(size, 64, false);
-  std::memcpy(copy, base.bytes.data(), size);
+  std::memcpy(copy, base.bytes.data() + mutation.start, size);
   for (const auto& [offset, byte] : mutation.changes) {
     if (offset < size) {
       copy[offset] = byte;
@@ -689,7 +715,7 @@ void try_mutant(const Base& base, const Mutation& mutation) {
   for (const std::string& file : base.data) {
     data.push_back(view(file));
   }
-  const std::string kind = base.bytes.substr(4, 4);
+  const std::string kind = base.bytes.substr(mutation.start + 4, 4);
   if (kind == "FT01") {
     data.insert(data.begin(), mutant);
     return try_file(view(base.program), data, nullptr);
@@ -708,7 +734,24 @@ void try_mutant(const Base& base, const Mutation& mutation) {
 
 // ---- many mutants -----------------------------------------------------------
 
-Mutation read_mutation(const std::string& line) {
+// A line of --many: offset and length of a file.
+Mutation read_part(const Base& base, const std::string& line) {
+  Mutation part;
+  char* end = nullptr;
+  part.start = std::strtoull(line.c_str(), &end, 10);
+  part.length = std::strtoull(end, &end, 10);
+  if (*end != '\0' || part.length < 8 || part.start > base.bytes.size() ||
+      part.length > base.bytes.size() - part.start) {
+    std::fprintf(stderr, "mutants: bad part: %s\n", line.c_str());
+    std::exit(2);
+  }
+  return part;
+}
+
+Mutation read_mutation(const Base& base, const std::string& line) {
+  if (options.many) {
+    return read_part(base, line);
+  }
   Mutation mutation;
   const char* at = line.c_str();
   while (*at != '\0') {
@@ -778,7 +821,7 @@ std::string judge(const Base& base, const Mutation& mutation) {
       0));
   for (size_t i = which; i < lines.size(); i += options.jobs) {
     const std::string answer = std::to_string(i) + " " +
-        judge(base, read_mutation(lines[i])) + "\n";
+        judge(base, read_mutation(base, lines[i])) + "\n";
     // A short line is written atomically.
     if (write(STDOUT_FILENO, answer.data(), answer.size()) < 0) {
       _exit(3);
@@ -791,7 +834,8 @@ std::string judge(const Base& base, const Mutation& mutation) {
   std::fputs(
       "usage: mutants FILE [--program MODEL.pte] [--data FILE.ptd]... "
       "[--verify full|minimal] [--loader apart|buffer] [--slack BYTES] "
-      "[--jobs N] < MUTATIONS\n",
+      "[--jobs N] [--executions N] [--gigabytes N] [--content mixed|zeros|ones] "
+      "[--many yes|no] < MUTATIONS\n",
       stderr);
   std::exit(2);
 }
@@ -823,6 +867,16 @@ int main(int argc, char** argv) {
       options.slack = std::strtoul(value.c_str(), nullptr, 10);
     } else if (word == "--jobs" && std::atoi(value.c_str()) > 0) {
       options.jobs = static_cast<unsigned>(std::atoi(value.c_str()));
+    } else if (word == "--executions" && std::atoi(value.c_str()) > 0) {
+      options.executions = static_cast<unsigned>(std::atoi(value.c_str()));
+    } else if (word == "--gigabytes" && std::atoi(value.c_str()) > 0) {
+      options.gigabytes = static_cast<rlim_t>(std::atoi(value.c_str()));
+    } else if (word == "--content" && value == "mixed") {
+      options.content = -1;
+    } else if (word == "--content" && (value == "zeros" || value == "ones")) {
+      options.content = value == "ones";
+    } else if (word == "--many" && (value == "yes" || value == "no")) {
+      options.many = value == "yes";
     } else {
       usage();
     }
@@ -850,7 +904,7 @@ int main(int argc, char** argv) {
   }
 
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_AS, rlim_t{4} << 30);
+  limit(RLIMIT_AS, options.gigabytes << 30);
   // ExecuTorch's log of a hundred thousand malformed files is not useful.
   const int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere >= 0) {

@@ -1,0 +1,1226 @@
+//! Random arguments of a call, of which the rule of the operator accepts most: sizes that fit each other, dimensions within the rank,
+//! positions within sizes. Does not ask the rule.
+//!
+//! An operator of [`FAMILIES`] has a function that chooses the arguments that depend on each other; the others follow from their name
+//! and type in the schema.
+
+use super::operand::{Content, Operand, TensorOperand};
+use super::random::Random;
+use crate::data::number::NumericValue;
+use crate::format::ScalarType;
+use crate::operators::kinds::{Kinds, narrower};
+use crate::operators::{Arg, Base, Role, Signature};
+
+const BYTE: ScalarType = ScalarType(0);
+const CHAR: ScalarType = ScalarType(1);
+const INT: ScalarType = ScalarType(3);
+const DOUBLE: ScalarType = ScalarType(7);
+const COMPLEX: ScalarType = ScalarType(9);
+
+/// Sizes of dimensions.
+const SIZES: &[i32] = &[1, 2, 2, 3, 3, 4, 5, 8];
+
+/// Bytes of the largest constant.
+const MAX_CONSTANT: u64 = 1 << 14;
+
+/// Element types of most tensors, with weights.
+const REAL: &[(usize, ScalarType)] = &[
+    (70, ScalarType::FLOAT),
+    (6, DOUBLE),
+    (6, ScalarType::LONG),
+    (4, INT),
+    (3, ScalarType(5)),
+    (3, ScalarType(15)),
+    (2, ScalarType::BOOL),
+    (2, BYTE),
+    (2, CHAR),
+    (2, ScalarType(2)),
+];
+
+/// Element types of operators that compute with floating point numbers only.
+const FLOATING: &[(usize, ScalarType)] =
+    &[(80, ScalarType::FLOAT), (10, DOUBLE), (5, ScalarType(5)), (5, ScalarType(15))];
+
+/// Element types of operators that compute with bits.
+const INTEGRAL: &[(usize, ScalarType)] =
+    &[(4, ScalarType::LONG), (4, INT), (1, BYTE), (1, CHAR), (1, ScalarType(2)), (2, ScalarType::BOOL)];
+
+/// Element types of quantized tensors.
+const QUANTIZED: &[(usize, ScalarType)] = &[(4, CHAR), (4, BYTE), (1, ScalarType(2)), (1, INT)];
+
+/// Parts of the names of operators, and the element types of their tensors.
+const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
+    ("::bitwise_", INTEGRAL),
+    ("softmax", FLOATING),
+    ("_norm", FLOATING),
+    ("convolution", FLOATING),
+    ("pool2d", FLOATING),
+    ("upsample", FLOATING),
+    ("grid_sampler", FLOATING),
+    ("cdist", FLOATING),
+    ("pdist", FLOATING),
+    ("_fft_r2c", &[(4, ScalarType::FLOAT), (1, DOUBLE)]),
+    ("_fft_c2r", &[(4, COMPLEX), (1, ScalarType(10))]),
+    ("view_as_real", &[(4, COMPLEX), (1, ScalarType(10))]),
+    ("_conj_physical", &[(4, COMPLEX), (1, ScalarType(10))]),
+    ("gelu", FLOATING),
+    ("glu", FLOATING),
+    ("elu", FLOATING),
+    ("dropout", FLOATING),
+    ("var", FLOATING),
+    ("mean", FLOATING),
+    ("logit", FLOATING),
+    ("linear", FLOATING),
+    ("quantize_per_t", &[(1, ScalarType::FLOAT)]),
+    ("quantize_per_channel", &[(1, ScalarType::FLOAT)]),
+    ("choose_qparams", &[(1, ScalarType::FLOAT)]),
+    ("mixed_", &[(1, ScalarType::FLOAT)]),
+    ("embedding_", &[(1, ScalarType::FLOAT)]),
+    ("repeat_interleave", &[(3, ScalarType::LONG), (1, INT)]),
+];
+
+/// Chooses the arguments that depend on each other.
+type Family = fn(&mut Draft<'_>);
+
+/// Operators whose arguments depend on each other, sorted by name.
+const FAMILIES: &[(&str, Family)] = &[
+    ("aten::_adaptive_avg_pool2d.out", adaptive_pool),
+    ("aten::_cdist_forward.out", cdist),
+    ("aten::_fft_c2r.out", fft),
+    ("aten::_fft_r2c.out", fft),
+    ("aten::_native_batch_norm_legit.no_stats_out", batch_norm),
+    ("aten::_native_batch_norm_legit.out", batch_norm),
+    ("aten::_native_batch_norm_legit_no_training.out", batch_norm),
+    ("aten::_pdist_forward.out", rank_two),
+    ("aten::_upsample_bilinear2d_aa.out", upsample),
+    ("aten::addmm.out", addmm),
+    ("aten::arange.start_out", range),
+    ("aten::as_strided_copy.out", as_strided),
+    ("aten::avg_pool2d.out", pool),
+    ("aten::bmm.out", bmm),
+    ("aten::cat.out", cat),
+    ("aten::constant_pad_nd.out", pad_any),
+    ("aten::convolution.out", convolution),
+    ("aten::convolution_backward.out", convolution_backward),
+    ("aten::copy.out", copy),
+    ("aten::copy_", copy),
+    ("aten::diagonal_copy.out", matrix),
+    ("aten::embedding.out", embedding),
+    ("aten::expand_copy.out", expand),
+    ("aten::fill.Tensor_out", fill),
+    ("aten::gather.out", gather),
+    ("aten::glu.out", glu),
+    ("aten::grid_sampler_2d.out", grid_sampler),
+    ("aten::index.Tensor_out", index),
+    ("aten::index_put.out", index),
+    ("aten::index_put_", index),
+    ("aten::index_select.out", index_select),
+    ("aten::linear.out", linear),
+    ("aten::masked_fill.Scalar_out", masked),
+    ("aten::masked_scatter.out", masked),
+    ("aten::masked_select.out", masked),
+    ("aten::max_pool2d_with_indices.out", pool),
+    ("aten::max_pool2d_with_indices_backward.grad_input", pool_backward),
+    ("aten::mm.out", mm),
+    ("aten::narrow_copy.out", narrow),
+    ("aten::native_group_norm.out", group_norm),
+    ("aten::native_layer_norm.out", layer_norm),
+    ("aten::permute_copy.out", permute),
+    ("aten::pixel_shuffle.out", pixel_shuffle),
+    ("aten::pixel_unshuffle.out", pixel_shuffle),
+    ("aten::reflection_pad1d.out", pad::<1>),
+    ("aten::reflection_pad2d.out", pad::<2>),
+    ("aten::reflection_pad3d.out", pad::<3>),
+    ("aten::repeat.out", repeat),
+    ("aten::repeat_interleave.Tensor_out", repeat_interleave),
+    ("aten::replication_pad1d.out", pad::<1>),
+    ("aten::replication_pad2d.out", pad::<2>),
+    ("aten::replication_pad3d.out", pad::<3>),
+    ("aten::roll.out", roll),
+    ("aten::scatter.src_out", gather),
+    ("aten::scatter.value_out", gather),
+    ("aten::scatter_add.out", gather),
+    ("aten::select_copy.int_out", select),
+    ("aten::select_scatter.out", select),
+    ("aten::slice_copy.Tensor_out", slice),
+    ("aten::slice_scatter.out", slice),
+    ("aten::split_with_sizes_copy.out", split_with_sizes),
+    ("aten::stack.out", cat),
+    ("aten::t_copy.out", at_most_rank_two),
+    ("aten::topk.values", topk),
+    ("aten::tril.out", matrix),
+    ("aten::unfold_copy.out", unfold),
+    ("aten::unsqueeze_copy.out", unsqueeze),
+    ("aten::upsample_bilinear2d.vec_out", upsample),
+    ("aten::upsample_nearest2d.vec_out", upsample),
+    ("aten::view_copy.out", view),
+    ("aten::where.self_out", masked),
+    ("dim_order_ops::_clone_dim_order.out", dim_order_copy),
+    ("dim_order_ops::_empty_dim_order.out", empty_in_order),
+    ("dim_order_ops::_to_dim_order_copy.out", dim_order_copy),
+    ("executorch_prim::et_copy_index.tensor", copy_index),
+    ("executorch_prim::et_view.default", view),
+    ("quantized_decomposed::add.out", quantized_add),
+    ("quantized_decomposed::choose_qparams.Tensor_out", quantized),
+    ("quantized_decomposed::choose_qparams_per_token_asymmetric.out", quantized),
+    ("quantized_decomposed::dequantize_per_channel.out", quantized),
+    ("quantized_decomposed::dequantize_per_tensor.Tensor_out", quantized),
+    ("quantized_decomposed::dequantize_per_tensor.out", quantized),
+    ("quantized_decomposed::dequantize_per_token.out", quantized),
+    ("quantized_decomposed::embedding_2bit.dtype_out", quantized_embedding::<4>),
+    ("quantized_decomposed::embedding_2bit.out", quantized_embedding::<4>),
+    ("quantized_decomposed::embedding_4bit.dtype_out", quantized_embedding::<2>),
+    ("quantized_decomposed::embedding_4bit.out", quantized_embedding::<2>),
+    ("quantized_decomposed::embedding_byte.dtype_out", quantized_embedding::<1>),
+    ("quantized_decomposed::embedding_byte.out", quantized_embedding::<1>),
+    ("quantized_decomposed::mixed_linear.out", mixed_linear),
+    ("quantized_decomposed::mixed_mm.out", mixed_mm),
+    ("quantized_decomposed::quantize_per_channel.out", quantized),
+    ("quantized_decomposed::quantize_per_tensor.Tensor_out", quantized),
+    ("quantized_decomposed::quantize_per_tensor.out", quantized),
+    ("quantized_decomposed::quantize_per_token.out", quantized),
+];
+
+/// Strings of arguments, by name; the first is the most frequent.
+const STRINGS: &[(&str, &[&str])] =
+    &[("approximate", &["none", "tanh"]), ("rounding_mode", &["trunc", "floor", "nearest"])];
+
+/// Arguments of a call that is being chosen.
+pub struct Draft<'a> {
+    random: &'a mut Random,
+    name: &'a str,
+    signature: &'a Signature,
+    /// Element type of most tensors.
+    main: ScalarType,
+    /// The arguments that are chosen already.
+    args: Vec<Option<Operand>>,
+}
+
+/// Returns random arguments of an operator, without its outs.
+pub fn arguments(random: &mut Random, name: &str, signature: &Signature) -> Vec<Operand> {
+    let types = ELEMENT_TYPES.iter().find(|(part, _)| name.contains(part)).map_or(REAL, |(_, types)| *types);
+    let main = random.weighted(types);
+    let mut draft = Draft { random, name, signature, main, args: vec![None; signature.ins().count()] };
+    if let Ok(at) = FAMILIES.binary_search_by(|(other, _)| (*other).cmp(name)) {
+        FAMILIES[at].1(&mut draft);
+    }
+    for (at, arg) in signature.args.iter().filter(|arg| arg.role != Role::Out).enumerate() {
+        if draft.args[at].is_none() {
+            draft.args[at] = Some(draft.by_name(at, arg));
+        }
+    }
+    draft.args.into_iter().flatten().collect()
+}
+
+impl Draft<'_> {
+    /// Sets an argument by its name in the schema, if the operator has one.
+    fn set(&mut self, name: &str, operand: Operand) {
+        if let Some(at) = self.signature.ins().position(|arg| arg.name == name) {
+            self.args[at] = Some(operand);
+        }
+    }
+
+    /// Sets the first argument.
+    fn set_first(&mut self, operand: Operand) {
+        self.args[0] = Some(operand);
+    }
+
+    /// Returns true if the operator has an argument of this name.
+    fn has(&self, name: &str) -> bool {
+        self.signature.ins().any(|arg| arg.name == name)
+    }
+
+    /// Returns a size of at least 1.
+    fn size(&mut self) -> i32 {
+        self.random.pick(SIZES)
+    }
+
+    /// Returns sizes of a rank from `low` to `high`.
+    fn sizes(&mut self, low: usize, high: usize) -> Vec<i32> {
+        let rank = low + self.random.below(high - low + 1);
+        (0..rank).map(|_| self.size()).collect()
+    }
+
+    /// Returns a tensor of the main type.
+    fn tensor(&mut self, sizes: &[i32]) -> Operand {
+        Operand::Tensor(self.typed(self.main, sizes))
+    }
+
+    /// Returns a tensor of this type; some are constants, dynamic or channels-last.
+    fn typed(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> TensorOperand {
+        let mut tensor = TensorOperand::new(scalar_type, sizes, Content::Input);
+        if sizes.len() == 4 && self.random.chance(8) {
+            tensor.dim_order = vec![0, 2, 3, 1];
+        }
+        match self.random.below(100) {
+            0..15 => {
+                let numbers: Vec<NumericValue> = (0..7).map(|_| self.number(scalar_type)).collect();
+                tensor.fill(&numbers, MAX_CONSTANT);
+            }
+            15..20 => tensor.dynamism = i8::from(sizes.iter().any(|size| *size > 1)),
+            _ => {}
+        }
+        tensor
+    }
+
+    /// Returns a small number that a type can represent.
+    fn number(&mut self, scalar_type: ScalarType) -> NumericValue {
+        match scalar_type {
+            ScalarType::BOOL => NumericValue::Bool(self.random.chance(50)),
+            ScalarType(0..=4 | 27..=29) => NumericValue::Int(self.random.between(1, 9).into()),
+            _ => NumericValue::Float(self.random.between(-16, 16) as f64 / 8.0 + 0.0625),
+        }
+    }
+
+    /// Returns a constant of numbers from 0 to below `bound`, of int64 or int32.
+    fn positions(&mut self, sizes: &[i32], bound: i32) -> TensorOperand {
+        let scalar_type = self.random.weighted(&[(4, ScalarType::LONG), (1, INT)]);
+        self.positions_of(scalar_type, sizes, bound)
+    }
+
+    fn positions_of(&mut self, scalar_type: ScalarType, sizes: &[i32], bound: i32) -> TensorOperand {
+        let mut tensor = TensorOperand::new(scalar_type, sizes, Content::Input);
+        let count = sizes.iter().product::<i32>().clamp(1, 64);
+        let numbers: Vec<NumericValue> =
+            (0..count).map(|_| NumericValue::Int(self.random.between(0, i64::from(bound) - 1).into())).collect();
+        tensor.fill(&numbers, MAX_CONSTANT);
+        tensor
+    }
+
+    /// Returns the sizes of the first tensor that is chosen.
+    fn first_sizes(&self) -> Vec<i32> {
+        for arg in self.args.iter().flatten() {
+            match arg {
+                Operand::Tensor(tensor) => return tensor.sizes.clone(),
+                Operand::Tensors { items, .. } => {
+                    return items.iter().flatten().next().map(|item| item.sizes.clone()).unwrap_or_default();
+                }
+                Operand::Null
+                | Operand::Int(_)
+                | Operand::Bool(_)
+                | Operand::Double(_)
+                | Operand::Str(_)
+                | Operand::Ints(_)
+                | Operand::Doubles(_)
+                | Operand::Bools(_)
+                | Operand::Same(_) => {}
+            }
+        }
+        Vec::new()
+    }
+
+    /// Returns a dimension of a tensor of this rank; one of two is counted from the end.
+    fn dim(&mut self, rank: usize) -> i64 {
+        let rank = (rank as i64).max(1);
+        self.random.between(-rank, rank - 1)
+    }
+
+    /// Returns different dimensions of a tensor of this rank.
+    fn dims(&mut self, rank: usize, least: usize) -> Vec<i64> {
+        let mut dims: Vec<i64> = (0..rank as i64).collect();
+        self.random.shuffle(&mut dims);
+        let count = least.min(rank) + self.random.below(rank + 1 - least.min(rank));
+        dims.truncate(count);
+        for dim in &mut dims {
+            if self.random.chance(30) {
+                *dim -= rank as i64;
+            }
+        }
+        dims
+    }
+
+    /// Returns sizes that broadcast with others.
+    fn broadcastable(&mut self, sizes: &[i32]) -> Vec<i32> {
+        let mut sizes = sizes.to_vec();
+        if self.random.chance(60) {
+            return sizes;
+        }
+        sizes.drain(..self.random.below(sizes.len() + 1));
+        for size in &mut sizes {
+            if self.random.chance(30) {
+                *size = 1;
+            }
+        }
+        sizes
+    }
+
+    /// Returns an argument as its name and type suggest.
+    fn by_name(&mut self, at: usize, arg: &Arg) -> Operand {
+        let kind = arg.kind;
+        if kind.optional && self.random.chance(40) {
+            return Operand::Null;
+        }
+        let sizes = self.first_sizes();
+        let rank = sizes.len();
+        match (kind.base, kind.list) {
+            (Base::Tensor, false) => {
+                if self.args.iter().flatten().any(|arg| arg.as_tensor().is_some()) {
+                    let sizes = self.broadcastable(&sizes);
+                    if self.random.chance(10) {
+                        let other = self.random.weighted(REAL);
+                        return Operand::Tensor(self.typed(other, &sizes));
+                    }
+                    return self.tensor(&sizes);
+                }
+                let sizes = self.sizes(0, 4);
+                self.tensor(&sizes)
+            }
+            (Base::Tensor, true) => {
+                let sizes = self.sizes(1, 4);
+                let items = (0..=self.random.below(3)).map(|_| Some(self.typed(self.main, &sizes))).collect();
+                Operand::Tensors { items, optional: kind.optional_items }
+            }
+            (Base::Int, false) => Operand::Int(match &*arg.name {
+                "dim" | "dim0" | "dim1" | "dim2" | "axis" | "dimension" => self.dim(rank),
+                _ => self.random.between(0, 4),
+            }),
+            (Base::Int, true) => Operand::Ints(match &*arg.name {
+                "dim" | "dims" => self.dims(rank, 0),
+                "size" => self.sizes(0, 4).into_iter().map(i64::from).collect(),
+                _ => (0..rank).map(|_| self.random.between(1, 3)).collect(),
+            }),
+            (Base::Scalar, _) => self.scalar(at),
+            (Base::Float, false) => Operand::Double(self.random.pick(&[0.5, 1.0, 0.1, 1e-5, 2.0])),
+            (Base::Float, true) => Operand::Doubles((0..2).map(|_| self.random.pick(&[1.0, 2.0, 0.5, 1.5])).collect()),
+            (Base::Bool, false) => Operand::Bool(match &*arg.name {
+                "half_to_float" | "non_blocking" | "sparse" | "scale_grad_by_freq" | "implicit" => false,
+                _ => self.random.chance(50),
+            }),
+            (Base::Bool, true) => Operand::Bools((0..3).map(|_| self.random.chance(80)).collect()),
+            (Base::Str, _) => {
+                let words =
+                    STRINGS.iter().find(|(name, _)| *name == arg.name).map_or(&["none"][..], |(_, words)| words);
+                Operand::Str(words[self.random.below(words.len().min(2))])
+            }
+            (Base::Dtype, _) => match kind.optional && self.random.chance(60) {
+                true => Operand::Null,
+                false => Operand::Int(self.random.weighted(REAL).0.into()),
+            },
+            (Base::MemoryFormat, _) => match self.random.chance(60) {
+                true => Operand::Null,
+                false => Operand::Int(self.random.between(0, 1)),
+            },
+        }
+    }
+
+    /// Returns a number of a kind that the operator takes at a position.
+    fn scalar(&mut self, at: usize) -> Operand {
+        let kinds = narrower(self.name).and_then(|kinds| kinds.get(at).or(kinds.last())).copied();
+        let is_integral = matches!(self.main, ScalarType(0..=4) | ScalarType::BOOL);
+        let kinds = kinds.unwrap_or(if self.name.contains("bitwise") { Kinds::INT } else { Kinds::SCALAR });
+        let mut choices = Vec::new();
+        for (kind, weight) in [(Kinds::INT, 4), (Kinds::DOUBLE, if is_integral { 1 } else { 6 }), (Kinds::BOOL, 1)] {
+            if kinds.meets(kind) {
+                choices.push((weight, kind));
+            }
+        }
+        match self.random.weighted(&choices) {
+            Kinds::INT => Operand::Int(self.random.between(1, 5)),
+            Kinds::BOOL => Operand::Bool(self.random.chance(70)),
+            _ => Operand::Double(self.random.between(1, 24) as f64 / 4.0),
+        }
+    }
+}
+
+/// Returns sizes as integers of a list.
+fn ints(sizes: &[i32]) -> Operand {
+    Operand::Ints(sizes.iter().copied().map(i64::from).collect())
+}
+
+fn rank_two(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(2, 2);
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+}
+
+fn at_most_rank_two(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 2);
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+}
+
+/// A tensor of two dimensions or more, and two different dimensions.
+fn matrix(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(2, 4);
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+    let mut dims: Vec<i64> = (0..sizes.len() as i64).collect();
+    draft.random.shuffle(&mut dims);
+    draft.set("dim1", Operand::Int(dims[0]));
+    draft.set("dim2", Operand::Int(dims[1]));
+    let diagonal = Operand::Int(draft.random.between(-3, 3));
+    draft.set("diagonal", diagonal.clone());
+    draft.set("offset", diagonal);
+}
+
+fn mm(draft: &mut Draft<'_>) {
+    let [n, k, m] = [draft.size(), draft.size(), draft.size()];
+    let [a, b] = [draft.tensor(&[n, k]), draft.tensor(&[k, m])];
+    draft.set("self", a);
+    draft.set("mat2", b);
+}
+
+fn bmm(draft: &mut Draft<'_>) {
+    let [batch, n, k, m] = [draft.size(), draft.size(), draft.size(), draft.size()];
+    let [a, b] = [draft.tensor(&[batch, n, k]), draft.tensor(&[batch, k, m])];
+    draft.set("self", a);
+    draft.set("mat2", b);
+}
+
+fn addmm(draft: &mut Draft<'_>) {
+    let [n, k, m] = [draft.size(), draft.size(), draft.size()];
+    let bias = draft.broadcastable(&[n, m]);
+    let [a, b, c] = [draft.tensor(&bias), draft.tensor(&[n, k]), draft.tensor(&[k, m])];
+    draft.set("self", a);
+    draft.set("mat1", b);
+    draft.set("mat2", c);
+}
+
+fn linear(draft: &mut Draft<'_>) {
+    let mut lead = draft.sizes(1, 3);
+    let [k, m] = [draft.size(), draft.size()];
+    lead.push(k);
+    let [a, b, c] = [draft.tensor(&lead), draft.tensor(&[m, k]), draft.tensor(&[m])];
+    draft.set("input", a);
+    draft.set("weight", b);
+    let bias = if draft.random.chance(50) { c } else { Operand::Null };
+    draft.set("bias", bias);
+}
+
+fn mixed_mm(draft: &mut Draft<'_>) {
+    let [n, k, m] = [draft.size(), draft.size(), draft.size()];
+    let a = draft.tensor(&[n, k]);
+    let b = Operand::Tensor(draft.typed(CHAR, &[k, m]));
+    let scales = draft.tensor(&[k]);
+    draft.set("input", a);
+    draft.set("weight", b);
+    draft.set("weight_scales", scales);
+    draft.set("weight_zero_points", Operand::Null);
+}
+
+fn mixed_linear(draft: &mut Draft<'_>) {
+    let [n, k, m] = [draft.size(), draft.size(), draft.size()];
+    let a = draft.tensor(&[n, k]);
+    let b = Operand::Tensor(draft.typed(CHAR, &[m, k]));
+    let scales = draft.tensor(&[m]);
+    draft.set("input", a);
+    draft.set("weight", b);
+    draft.set("weight_scales", scales);
+    draft.set("weight_zero_points", Operand::Null);
+    let dtype = if draft.random.chance(50) { Operand::Null } else { Operand::Int(6) };
+    draft.set("dtype", dtype);
+}
+
+fn cdist(draft: &mut Draft<'_>) {
+    let lead = draft.sizes(0, 2);
+    let [p, r, d] = [draft.size(), draft.size(), draft.size()];
+    let [a, b] = [[&lead[..], &[p, d]].concat(), [&lead[..], &[r, d]].concat()];
+    let [a, b] = [draft.tensor(&a), draft.tensor(&b)];
+    draft.set("x1", a);
+    draft.set("x2", b);
+    let power = draft.random.pick(&[0.0, 1.0, 2.0, 3.0, f64::INFINITY]);
+    draft.set("p", Operand::Double(power));
+    let mode = draft.random.pick(&[Operand::Null, Operand::Int(0)].each_ref()).clone();
+    draft.set("compute_mode", mode);
+}
+
+/// Sizes of an input, kernel, stride, padding and dilation of two spatial dimensions, of which the kernel fits.
+struct Window {
+    input: Vec<i32>,
+    kernel: Vec<i32>,
+    stride: Vec<i64>,
+    padding: Vec<i64>,
+    dilation: Vec<i64>,
+}
+
+fn window(draft: &mut Draft<'_>, spatial: usize) -> Window {
+    let mut window =
+        Window { input: Vec::new(), kernel: Vec::new(), stride: Vec::new(), padding: Vec::new(), dilation: Vec::new() };
+    for _ in 0..spatial {
+        let kernel = draft.random.pick(&[1, 1, 2, 3]);
+        let dilation = draft.random.pick(&[1, 1, 1, 2]);
+        window.kernel.push(kernel);
+        window.dilation.push(dilation);
+        window.padding.push(draft.random.between(0, (i64::from(kernel) / 2).min(1)));
+        window.stride.push(draft.random.pick(&[1, 1, 2, 3]));
+        let least = i64::from(kernel - 1) * dilation + 1;
+        window.input.push(least as i32 + draft.random.below(6) as i32);
+    }
+    window
+}
+
+fn convolution(draft: &mut Draft<'_>) {
+    let (input, weight, bias, transposed) = convolved(draft);
+    let mut adjust = |name: &str, sizes: &[i32], optional: bool| {
+        let tensor = draft.tensor(sizes);
+        let tensor = if optional && draft.random.chance(40) { Operand::Null } else { tensor };
+        draft.set(name, tensor);
+    };
+    adjust("input", &input, false);
+    adjust("weight", &weight, false);
+    adjust("bias", &[bias], true);
+    draft.set("transposed", Operand::Bool(transposed));
+}
+
+/// Sets the integers of a convolution. Returns the sizes of the input and the weight, the number of channels of the result, and whether it
+/// is transposed.
+fn convolved(draft: &mut Draft<'_>) -> (Vec<i32>, Vec<i32>, i32, bool) {
+    let spatial = draft.random.weighted(&[(1, 1), (4, 2)]);
+    let window = window(draft, spatial);
+    let groups = draft.random.pick(&[1, 1, 2, 3]);
+    let [batch, own, other] = [draft.size(), draft.size().min(4), draft.size().min(4)];
+    let transposed = draft.random.chance(25) && draft.has("bias");
+    let input = [&[batch, own * groups], &window.input[..]].concat();
+    let weight = match transposed {
+        false => [&[other * groups, own], &window.kernel[..]].concat(),
+        true => [&[own * groups, other], &window.kernel[..]].concat(),
+    };
+    let zeros = vec![0; spatial];
+    for (name, list) in [
+        ("stride", window.stride),
+        ("padding", window.padding),
+        ("dilation", window.dilation),
+        ("output_padding", zeros),
+    ] {
+        draft.set(name, Operand::Ints(list));
+    }
+    draft.set("groups", Operand::Int(groups.into()));
+    (input, weight, other * groups, transposed)
+}
+
+fn convolution_backward(draft: &mut Draft<'_>) {
+    let (input, weight, channels, _) = convolved(draft);
+    let mut gradient = vec![input[0], channels];
+    let list = |draft: &Draft<'_>, name: &str| -> Vec<i64> {
+        let at = draft.signature.ins().position(|arg| arg.name == name);
+        match at.and_then(|at| draft.args[at].clone()) {
+            Some(Operand::Ints(items)) => items,
+            _ => Vec::new(),
+        }
+    };
+    let (stride, padding, dilation) = (list(draft, "stride"), list(draft, "padding"), list(draft, "dilation"));
+    for dim in 0..stride.len() {
+        let reach = i64::from(input[dim + 2]) + 2 * padding[dim] - dilation[dim] * (i64::from(weight[dim + 2]) - 1) - 1;
+        gradient.push((reach.div_euclid(stride[dim]) + 1) as i32);
+    }
+    let [gradient, input, weight] = [draft.tensor(&gradient), draft.tensor(&input), draft.tensor(&weight)];
+    draft.set("grad_output", gradient);
+    draft.set("input", input);
+    draft.set("weight", weight);
+    draft.set("bias_sizes", Operand::Ints(vec![channels.into()]));
+    draft.set("transposed", Operand::Bool(false));
+}
+
+/// Returns sizes of an image with these spatial ones, with or without batch.
+fn image(draft: &mut Draft<'_>, spatial: &[i32]) -> Vec<i32> {
+    let lead = draft.random.weighted(&[(1, 1), (4, 2)]);
+    let mut sizes = draft.sizes(lead, lead);
+    sizes.extend(spatial);
+    sizes
+}
+
+fn pool(draft: &mut Draft<'_>) {
+    let window = window(draft, 2);
+    let sizes = image(draft, &window.input);
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+    draft.set("kernel_size", ints(&window.kernel));
+    let stride = if draft.random.chance(20) { Vec::new() } else { window.stride };
+    draft.set("stride", Operand::Ints(stride));
+    let padding = window.padding.iter().zip(&window.kernel).map(|(pad, kernel)| *pad.min(&i64::from(kernel / 2)));
+    draft.set("padding", Operand::Ints(padding.collect()));
+    draft.set("dilation", Operand::Ints(window.dilation));
+    draft.set("divisor_override", Operand::Null);
+}
+
+fn pool_backward(draft: &mut Draft<'_>) {
+    let [batch, channels, height, width] = [draft.size(), draft.size(), draft.size(), draft.size()];
+    let kernel = draft.random.pick(&[1, 2]);
+    let pooled = [batch, channels, height, width];
+    let whole = [batch, channels, height * kernel, width * kernel];
+    let [gradient, input] = [&pooled, &whole].map(|sizes| TensorOperand::new(draft.main, sizes, Content::Input));
+    draft.set("grad_output", Operand::Tensor(gradient));
+    draft.set("self", Operand::Tensor(input));
+    let indices = draft.positions_of(ScalarType::LONG, &pooled, height * kernel * width * kernel);
+    draft.set("indices", Operand::Tensor(indices));
+    for (name, item) in [("kernel_size", kernel), ("stride", kernel), ("padding", 0), ("dilation", 1)] {
+        draft.set(name, ints(&[item, item]));
+    }
+    draft.set("ceil_mode", Operand::Bool(false));
+}
+
+fn adaptive_pool(draft: &mut Draft<'_>) {
+    let spatial = draft.sizes(2, 2);
+    let sizes = image(draft, &spatial);
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+    let size = draft.sizes(2, 2);
+    draft.set("output_size", ints(&size));
+}
+
+fn upsample(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(4, 4);
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+    let by_size = draft.random.chance(50) || !draft.has("scale_factors");
+    let size = draft.sizes(2, 2);
+    draft.set("output_size", if by_size { ints(&size) } else { Operand::Null });
+    let factors = (0..2).map(|_| draft.random.pick(&[1.0, 2.0, 1.5, 3.0])).collect();
+    draft.set("scale_factors", if by_size { Operand::Null } else { Operand::Doubles(factors) });
+    for name in ["scales_h", "scales_w"] {
+        draft.set(name, Operand::Null);
+    }
+}
+
+fn grid_sampler(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(4, 4);
+    let [height, width] = [draft.size(), draft.size()];
+    let [input, grid] = [draft.tensor(&sizes), draft.tensor(&[sizes[0], height, width, 2])];
+    draft.set("input", input);
+    draft.set("grid", grid);
+    for name in ["interpolation_mode", "padding_mode"] {
+        let mode = Operand::Int(draft.random.between(0, 2));
+        draft.set(name, mode);
+    }
+}
+
+fn pixel_shuffle(draft: &mut Draft<'_>) {
+    let factor = draft.random.pick(&[1, 2, 3]);
+    let mut sizes = draft.sizes(3, 4);
+    let [channels, height, width] = sizes.last_chunk_mut::<3>().expect("three sizes");
+    match draft.name.contains("unshuffle") {
+        true => [*height, *width] = [*height * factor, *width * factor],
+        false => *channels *= factor * factor,
+    }
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+    for name in ["upscale_factor", "downscale_factor"] {
+        draft.set(name, Operand::Int(factor.into()));
+    }
+}
+
+fn batch_norm(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(2, 4);
+    let input = draft.tensor(&sizes);
+    draft.set("input", input);
+    for name in ["weight", "bias", "running_mean", "running_var"] {
+        let mut statistic = TensorOperand::new(draft.main, &sizes[1..2], Content::Input);
+        if draft.random.chance(50) && !draft.name.ends_with("_legit.out") {
+            statistic.fill(&[NumericValue::Float(0.5), NumericValue::Float(1.0)], MAX_CONSTANT);
+        }
+        let optional = name == "weight" || name == "bias";
+        let operand = if optional && draft.random.chance(30) { Operand::Null } else { Operand::Tensor(statistic) };
+        draft.set(name, operand);
+    }
+    let training = draft.name.ends_with("no_stats_out");
+    draft.set("training", Operand::Bool(training));
+    draft.set("momentum", Operand::Double(0.1));
+    draft.set("eps", Operand::Double(1e-5));
+}
+
+fn layer_norm(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let from = draft.random.below(sizes.len());
+    let input = draft.tensor(&sizes);
+    draft.set("input", input);
+    draft.set("normalized_shape", ints(&sizes[from..]));
+    for name in ["weight", "bias"] {
+        let tensor = draft.tensor(&sizes[from..]);
+        let tensor = if draft.random.chance(30) { Operand::Null } else { tensor };
+        draft.set(name, tensor);
+    }
+    draft.set("eps", Operand::Double(1e-5));
+}
+
+fn group_norm(draft: &mut Draft<'_>) {
+    let group = draft.random.pick(&[1, 2, 3]);
+    let mut sizes = draft.sizes(2, 4);
+    sizes[1] *= group;
+    let input = draft.tensor(&sizes);
+    draft.set("input", input);
+    for name in ["weight", "bias"] {
+        let tensor = draft.tensor(&sizes[1..2]);
+        let tensor = if draft.random.chance(30) { Operand::Null } else { tensor };
+        draft.set(name, tensor);
+    }
+    let rest = sizes[2..].iter().product::<i32>();
+    for (name, number) in [("N", sizes[0]), ("C", sizes[1]), ("HxW", rest), ("group", group)] {
+        draft.set(name, Operand::Int(number.into()));
+    }
+    draft.set("eps", Operand::Double(1e-5));
+}
+
+fn cat(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let is_stack = draft.name.contains("stack");
+    let dim = draft.dim(sizes.len() + usize::from(is_stack));
+    let mut items = Vec::new();
+    for _ in 0..=draft.random.below(4) {
+        let mut sizes = sizes.clone();
+        if !is_stack {
+            let at = if dim < 0 { dim + sizes.len() as i64 } else { dim };
+            sizes[at as usize] = draft.size();
+        }
+        items.push(Some(draft.typed(draft.main, &sizes)));
+    }
+    draft.set_first(Operand::Tensors { items, optional: false });
+    draft.set("dim", Operand::Int(dim));
+}
+
+fn split_with_sizes(draft: &mut Draft<'_>) {
+    let mut sizes = draft.sizes(1, 4);
+    let dim = draft.random.below(sizes.len());
+    let parts = draft.sizes(1, 4);
+    sizes[dim] = parts.iter().sum();
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+    draft.set("split_sizes", ints(&parts));
+    draft.set("dim", Operand::Int(dim as i64));
+}
+
+fn embedding(draft: &mut Draft<'_>) {
+    let [rows, width] = [draft.size(), draft.size()];
+    let table = draft.tensor(&[rows, width]);
+    draft.set("weight", table);
+    let sizes = draft.sizes(0, 3);
+    let indices = draft.positions(&sizes, rows);
+    draft.set("indices", Operand::Tensor(indices));
+    draft.set("padding_idx", Operand::Int(-1));
+}
+
+fn quantized_embedding<const PER_BYTE: i64>(draft: &mut Draft<'_>) {
+    let [rows, groups] = [draft.size(), draft.random.pick(&[1, 1, 2])];
+    let width = draft.size() * groups;
+    let packed = PER_BYTE > 1;
+    let of_weight = if packed || draft.random.chance(50) { BYTE } else { CHAR };
+    let weight = draft.typed(of_weight, &[rows, width]);
+    let (least, most) = match PER_BYTE {
+        4 => (-2, 1),
+        2 => (-8, 7),
+        _ if weight.scalar_type == BYTE => (0, 255),
+        _ => (-128, 127),
+    };
+    draft.set("weight", Operand::Tensor(weight));
+    let sizes: &[i32] = if groups == 1 { &[rows] } else { &[rows, groups] };
+    let scales = draft.tensor(sizes);
+    draft.set("weight_scales", scales);
+    let zeros = if draft.random.chance(50) { Operand::Null } else { draft.tensor(sizes) };
+    draft.set("weight_zero_points", zeros);
+    draft.set("weight_quant_min", Operand::Int(least));
+    draft.set("weight_quant_max", Operand::Int(most));
+    let sizes = draft.sizes(1, 2);
+    let indices = draft.positions_of(ScalarType::LONG, &sizes, rows);
+    draft.set("indices", Operand::Tensor(indices));
+    let dtype = if draft.random.chance(30) { Operand::Null } else { Operand::Int(6) };
+    draft.set("dtype", dtype);
+}
+
+fn gather(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+    let dim = draft.random.below(sizes.len());
+    let mut index: Vec<i32> = sizes.iter().map(|size| 1 + draft.random.below(*size as usize) as i32).collect();
+    index[dim] = draft.size();
+    let source = index.iter().map(|size| size + i32::from(draft.random.chance(20))).collect::<Vec<_>>();
+    let positions = draft.positions_of(ScalarType::LONG, &index, sizes[dim]);
+    draft.set("index", Operand::Tensor(positions));
+    draft.set("dim", Operand::Int(dim as i64));
+    let source = draft.tensor(&source);
+    draft.set("src", source);
+}
+
+fn index(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = TensorOperand::new(draft.main, &sizes, Content::Input);
+    draft.set("self", Operand::Tensor(first));
+    let common = draft.sizes(0, 2);
+    let count = 1 + draft.random.below(sizes.len());
+    let mut items = Vec::new();
+    for size in &sizes[..count] {
+        let is_none = draft.random.chance(25) && items.len() + 1 < count;
+        let sizes = draft.broadcastable(&common);
+        let item = draft.positions(&sizes, *size);
+        items.push(if is_none { None } else { Some(item) });
+    }
+    draft.set("indices", Operand::Tensors { items, optional: true });
+    let value = draft.tensor(&[]);
+    draft.set("values", value);
+}
+
+fn index_select(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let dim = draft.random.below(sizes.len());
+    draft.set("dim", Operand::Int(dim as i64));
+    let count = draft.sizes(1, 1);
+    let positions = draft.positions(&count, sizes[dim]);
+    draft.set("index", Operand::Tensor(positions));
+}
+
+fn select(draft: &mut Draft<'_>) {
+    let mut sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let dim = draft.random.below(sizes.len());
+    let size = i64::from(sizes.remove(dim));
+    draft.set("dim", Operand::Int(dim as i64));
+    let index = Operand::Int(draft.random.between(-size, size - 1));
+    draft.set("index", index);
+    let source = draft.tensor(&sizes);
+    draft.set("src", source);
+}
+
+fn slice(draft: &mut Draft<'_>) {
+    let mut sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let dim = draft.random.below(sizes.len());
+    let size = i64::from(sizes[dim]);
+    let start = draft.random.between(0, size - 1);
+    let end = draft.random.between(start, size);
+    let step = draft.random.pick(&[1, 1, 2, 3]);
+    sizes[dim] = ((end - start + step - 1) / step) as i32;
+    for (name, number) in [("dim", dim as i64), ("start", start), ("end", end), ("step", step)] {
+        draft.set(name, Operand::Int(number));
+    }
+    let source = draft.tensor(&sizes);
+    draft.set("src", source);
+}
+
+fn narrow(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let dim = draft.random.below(sizes.len());
+    let size = i64::from(sizes[dim]);
+    let start = draft.random.between(0, size - 1);
+    let length = draft.random.between(0, size - start);
+    for (name, number) in [("dim", dim as i64), ("start", start), ("length", length)] {
+        draft.set(name, Operand::Int(number));
+    }
+}
+
+fn unfold(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let dim = draft.random.below(sizes.len());
+    draft.set("dimension", Operand::Int(dim as i64));
+    let size = Operand::Int(draft.random.between(1, sizes[dim].into()));
+    draft.set("size", size);
+    let step = Operand::Int(draft.random.between(1, 3));
+    draft.set("step", step);
+}
+
+fn topk(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let dim = draft.random.below(sizes.len());
+    draft.set("dim", Operand::Int(dim as i64));
+    let k = Operand::Int(draft.random.between(1, sizes[dim].into()));
+    draft.set("k", k);
+}
+
+fn expand(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 4);
+    let own = draft.broadcastable(&sizes);
+    let first = draft.tensor(&own);
+    draft.set("self", first);
+    draft.set("size", ints(&sizes));
+}
+
+fn repeat(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 3);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let count = sizes.len() + draft.random.below(2);
+    let repeats = (0..count).map(|_| draft.random.between(1, 3)).collect();
+    draft.set("repeats", Operand::Ints(repeats));
+}
+
+fn repeat_interleave(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 1);
+    let repeats = draft.positions_of(draft.main, &sizes, 4);
+    let total = match &repeats.content {
+        Content::Constant(bytes) => {
+            bytes.chunks(if draft.main == INT { 4 } else { 8 }).map(|item| item[0]).map(i64::from).sum()
+        }
+        Content::Input | Content::Written | Content::Over { .. } | Content::Unplaced | Content::Value(_) => 0,
+    };
+    draft.set("repeats", Operand::Tensor(repeats));
+    draft.set("output_size", Operand::Int(total));
+}
+
+fn permute(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let dims = draft.dims(sizes.len(), sizes.len());
+    draft.set("dims", Operand::Ints(dims));
+}
+
+fn roll(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let dims = draft.dims(sizes.len(), 1);
+    let shifts = dims.iter().map(|_| draft.random.between(-4, 4)).collect();
+    draft.set("dims", Operand::Ints(dims));
+    draft.set("shifts", Operand::Ints(shifts));
+}
+
+fn glu(draft: &mut Draft<'_>) {
+    let mut sizes = draft.sizes(1, 4);
+    let dim = draft.random.below(sizes.len());
+    sizes[dim] *= 2;
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    draft.set("dim", Operand::Int(dim as i64));
+}
+
+fn unsqueeze(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let dim = draft.dim(sizes.len() + 1);
+    draft.set("dim", Operand::Int(dim));
+}
+
+/// Sizes that another tensor of as many elements has.
+fn view(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 4);
+    let mut first = draft.typed(draft.main, &sizes);
+    first.dim_order = (0..sizes.len() as u8).collect();
+    if first.dynamism != 0 {
+        first.dynamism = 0;
+    }
+    draft.set("self", Operand::Tensor(first));
+    let mut other: Vec<i64> = sizes.iter().copied().map(i64::from).collect();
+    match draft.random.below(4) {
+        0 => other = vec![other.iter().product()],
+        1 => other.reverse(),
+        2 if other.len() > 1 => {
+            let last = other.pop().unwrap_or(1);
+            other[0] *= last;
+        }
+        _ => other.insert(draft.random.below(other.len() + 1), 1),
+    }
+    if draft.random.chance(25) && !other.is_empty() {
+        let at = draft.random.below(other.len());
+        other[at] = -1;
+    }
+    draft.set("size", Operand::Ints(other));
+}
+
+fn as_strided(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 3);
+    let first = TensorOperand::new(draft.main, &sizes, Content::Input);
+    draft.set("self", Operand::Tensor(first));
+    let mut rest = sizes.iter().product::<i32>();
+    let (mut size, mut stride) = (Vec::new(), Vec::new());
+    for _ in 0..=draft.random.below(2) {
+        let part = 1 + draft.random.below(rest as usize) as i32;
+        size.push(i64::from(part));
+        rest /= part;
+        stride.push(1);
+    }
+    // The last dimension is the innermost.
+    for at in (0..size.len().saturating_sub(1)).rev() {
+        stride[at] = stride[at + 1] * size[at + 1];
+    }
+    draft.set("size", Operand::Ints(size));
+    draft.set("stride", Operand::Ints(stride));
+    draft.set("storage_offset", Operand::Null);
+}
+
+fn pad_any(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let count = 2 * draft.random.below(sizes.len() + 1);
+    let paddings = (0..count).map(|_| draft.random.between(0, 2)).collect();
+    draft.set("pad", Operand::Ints(paddings));
+}
+
+fn pad<const N: usize>(draft: &mut Draft<'_>) {
+    let rank = N + 1 + draft.random.below(2);
+    let mut sizes = draft.sizes(rank, rank);
+    let mut paddings = Vec::new();
+    for size in sizes.iter_mut().rev().take(N) {
+        *size += 1;
+        for _ in 0..2 {
+            paddings.push(draft.random.between(0, i64::from(*size) - 1));
+        }
+    }
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    draft.set("padding", Operand::Ints(paddings));
+}
+
+fn fft(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = TensorOperand::new(draft.main, &sizes, Content::Input);
+    draft.set("self", Operand::Tensor(first));
+    let mut dims = draft.dims(sizes.len(), 1);
+    dims.iter_mut().filter(|dim| **dim < 0).for_each(|dim| *dim += sizes.len() as i64);
+    let last = sizes[dims[dims.len() - 1] as usize];
+    draft.set("dim", Operand::Ints(dims));
+    let normalization = Operand::Int(draft.random.between(0, 2));
+    draft.set("normalization", normalization);
+    let size = (2 * (i64::from(last) - 1) + draft.random.between(0, 1)).max(1);
+    draft.set("last_dim_size", Operand::Int(size));
+}
+
+fn range(draft: &mut Draft<'_>) {
+    let start = draft.random.between(0, 5);
+    let end = start + draft.random.between(1, 9);
+    let step = draft.random.between(1, 3);
+    for (name, number) in [("start", start), ("end", end), ("step", step)] {
+        draft.set(name, Operand::Int(number));
+    }
+}
+
+fn copy(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 4);
+    let first = TensorOperand::new(draft.main, &sizes, Content::Input);
+    draft.set("self", Operand::Tensor(first));
+    let sizes = draft.broadcastable(&sizes);
+    let source = draft.tensor(&sizes);
+    draft.set("src", source);
+}
+
+fn fill(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 4);
+    let [first, value] = [draft.tensor(&sizes), draft.tensor(&[])];
+    draft.set("self", first);
+    draft.set("value", value);
+}
+
+fn masked(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 4);
+    let [first, other, source] = [0, 1, 2].map(|_| draft.tensor(&sizes));
+    draft.set("self", first);
+    draft.set("other", other);
+    draft.set("source", source);
+    let sizes = draft.broadcastable(&sizes);
+    let mask = Operand::Tensor(draft.typed(ScalarType::BOOL, &sizes));
+    draft.set("mask", mask.clone());
+    draft.set("condition", mask);
+}
+
+fn dim_order_copy(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set("self", first);
+    let order = order_of(draft, sizes.len());
+    draft.set("dim_order", order);
+}
+
+fn order_of(draft: &mut Draft<'_>, rank: usize) -> Operand {
+    match draft.random.below(3) {
+        0 => Operand::Null,
+        1 if rank == 4 => Operand::Ints(vec![0, 2, 3, 1]),
+        _ => Operand::Ints((0..rank as i64).collect()),
+    }
+}
+
+fn empty_in_order(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(0, 4);
+    draft.set("size", ints(&sizes));
+    let order = order_of(draft, sizes.len());
+    draft.set("dim_order", order);
+}
+
+fn copy_index(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let to = TensorOperand::new(draft.main, &sizes, Content::Input);
+    let from = TensorOperand::new(draft.main, &sizes[1..], Content::Input);
+    draft.set("copy_to", Operand::Tensor(to));
+    draft.set("copy_from", Operand::Tensor(from));
+    let index = Operand::Int(draft.random.between(0, i64::from(sizes[0]) - 1));
+    draft.set("index", index);
+}
+
+/// Returns the range of a type of quantized values.
+fn range_of(scalar_type: ScalarType) -> (i64, i64) {
+    match scalar_type {
+        CHAR => (-128, 127),
+        ScalarType(2) => (-32_768, 32_767),
+        INT => (-2_147_483_648, 2_147_483_647),
+        _ => (0, 255),
+    }
+}
+
+/// Quantization, its inverse, and the choice of its parameters.
+fn quantized(draft: &mut Draft<'_>) {
+    let of_values = draft.random.weighted(QUANTIZED);
+    let (least, most) = range_of(of_values);
+    let sizes = draft.sizes(1, 4);
+    let inverse = draft.name.contains("::dequantize");
+    let first = draft.typed(if inverse { of_values } else { draft.main }, &sizes);
+    draft.set("input", Operand::Tensor(first));
+    let axis = draft.random.below(sizes.len());
+    draft.set("axis", Operand::Int(axis as i64));
+    let parameters: Vec<i32> = match () {
+        () if draft.name.contains("per_channel") => vec![sizes[axis]],
+        () if draft.name.contains("per_token") => {
+            let mut sizes = sizes.clone();
+            if let Some(last) = sizes.last_mut() {
+                *last = 1;
+            }
+            sizes
+        }
+        () => vec![1],
+    };
+    let mut scales = TensorOperand::new(DOUBLE, &parameters, Content::Input);
+    scales.fill(&[NumericValue::Float(0.5), NumericValue::Float(0.125)], MAX_CONSTANT);
+    let mut zeros = TensorOperand::new(ScalarType::LONG, &parameters, Content::Input);
+    zeros.fill(&[NumericValue::Int(0), NumericValue::Int(3)], MAX_CONSTANT);
+    for name in ["scales", "scale"] {
+        let is_tensor = draft.signature.ins().any(|arg| arg.name == name && arg.kind.base == Base::Tensor);
+        draft.set(name, if is_tensor { Operand::Tensor(scales.clone()) } else { Operand::Double(0.25) });
+    }
+    for name in ["zero_points", "zero_point"] {
+        let is_tensor = draft.signature.ins().any(|arg| arg.name == name && arg.kind.base == Base::Tensor);
+        draft.set(name, if is_tensor { Operand::Tensor(zeros.clone()) } else { Operand::Int(2) });
+    }
+    draft.set("quant_min", Operand::Int(least));
+    draft.set("quant_max", Operand::Int(most));
+    draft.set("dtype", Operand::Int(of_values.0.into()));
+    for name in ["out_dtype", "output_dtype"] {
+        let is_optional = draft.signature.ins().any(|arg| arg.name == name && arg.kind.optional);
+        let dtype = if is_optional && draft.random.chance(50) { Operand::Null } else { Operand::Int(6) };
+        draft.set(name, dtype);
+    }
+    draft.set("eps", Operand::Double(1e-5));
+}
+
+fn quantized_add(draft: &mut Draft<'_>) {
+    let of_values = draft.random.weighted(QUANTIZED);
+    let (least, most) = range_of(of_values);
+    let sizes = draft.sizes(0, 4);
+    for name in ["a", "b"] {
+        let tensor = draft.typed(of_values, &sizes);
+        draft.set(name, Operand::Tensor(tensor));
+    }
+    for part in ["a", "b", "out"] {
+        draft.set(&format!("{part}_scale"), Operand::Double(0.5));
+        draft.set(&format!("{part}_zero_point"), Operand::Int(1));
+        draft.set(&format!("{part}_quant_min"), Operand::Int(least));
+        draft.set(&format!("{part}_quant_max"), Operand::Int(most));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_are_sorted_and_known() {
+        assert!(FAMILIES.is_sorted_by_key(|(name, _)| name));
+        assert!(FAMILIES.iter().all(|(name, _)| crate::operators::find(name).is_some()));
+    }
+}

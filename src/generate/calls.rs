@@ -1,0 +1,107 @@
+//! Valid calls: random arguments that the rule of the operator accepts, and outs of the properties that the rule infers.
+
+use super::arguments::arguments;
+use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
+use super::random::Random;
+use crate::operators::inference::{Argument, Call, ResultMeta, TensorMeta, rule};
+use crate::operators::{self, Base, Role, Signature};
+
+/// Number of random arguments that are tried.
+const ATTEMPTS: usize = 40;
+
+/// Largest result in elements.
+const MAX_ELEMENTS: i64 = 1 << 16;
+
+/// Returns the operators of the runtime with their signatures.
+pub fn operators() -> Vec<(&'static str, Signature)> {
+    let registered = operators::names().filter(|name| operators::library(name).is_none());
+    registered.filter_map(|name| Some((name, operators::find(name)?))).collect()
+}
+
+/// Returns a call that the rule of the operator accepts. `None` if no arguments were found.
+pub fn valid(random: &mut Random, name: &'static str, signature: &Signature) -> Option<GeneratedCall> {
+    for _ in 0..ATTEMPTS {
+        let args = arguments(random, name, signature);
+        if let Some(results) = results(name, signature, &args)
+            && let Some(call) = complete(name, signature, args, &results)
+        {
+            return Some(call);
+        }
+    }
+    None
+}
+
+/// Returns a call with random arguments, of which the rule may accept none. Outs that are not inferred are like the first tensor.
+pub fn loose(random: &mut Random, name: &'static str, signature: &Signature) -> GeneratedCall {
+    let args = arguments(random, name, signature);
+    let results = results(name, signature, &args).unwrap_or_default();
+    let results = if results.is_empty() { guessed(signature, &args) } else { results };
+    complete(name, signature, args, &results).unwrap_or(GeneratedCall { operator: name, args: Vec::new() })
+}
+
+/// Returns what the rule of an operator infers of the results of a call.
+pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Vec<ResultMeta>> {
+    let arguments: Vec<Argument<'_>> =
+        args.iter().take(signature.ins().count()).map(|arg| arg.argument(args)).collect();
+    let results = rule(name)?(&Call::new(signature, &arguments)).ok()?;
+    let is_small = |meta: &TensorMeta| {
+        meta.sizes.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.size)).is_some_and(|n| n <= MAX_ELEMENTS)
+    };
+    let small = results.iter().all(|result| match result {
+        ResultMeta::Tensor(meta) | ResultMeta::Unwritten(meta) => is_small(meta),
+        ResultMeta::Tensors(metas) => metas.len() <= 64 && metas.iter().all(is_small),
+        ResultMeta::Int(_) | ResultMeta::Scalar => true,
+    });
+    small.then_some(results)
+}
+
+/// Returns results like the first tensor, for a call that the rule does not accept.
+pub fn guessed(signature: &Signature, args: &[Operand]) -> Vec<ResultMeta> {
+    let first = args.iter().find_map(Operand::as_tensor).map(TensorOperand::meta);
+    let meta = first.unwrap_or(TensorMeta {
+        scalar_type: crate::format::ScalarType::FLOAT,
+        sizes: Vec::new(),
+        dim_order: Vec::new(),
+    });
+    let of = |list: bool| if list { ResultMeta::Tensors(vec![meta.clone()]) } else { ResultMeta::Tensor(meta.clone()) };
+    match signature.result {
+        Some(Base::Tensor) => vec![of(false)],
+        Some(_) => vec![ResultMeta::Scalar],
+        None => signature.outs().map(|out| of(out.kind.list)).collect(),
+    }
+}
+
+/// Appends the outs, or the returned value, of these properties. `None` if a size exceeds the format.
+pub fn complete(
+    name: &'static str,
+    signature: &Signature,
+    mut args: Vec<Operand>,
+    results: &[ResultMeta],
+) -> Option<GeneratedCall> {
+    let in_place = signature.args.iter().position(|arg| arg.role == Role::InPlace);
+    if signature.outs().next().is_none() {
+        match (signature.result, in_place, results.first()) {
+            (None, ..) => {}
+            (Some(Base::Tensor), Some(at), _) => args.push(Operand::Same(at)),
+            (Some(Base::Tensor), None, Some(ResultMeta::Tensor(meta))) => {
+                args.push(Operand::Tensor(TensorOperand::inferred(meta, Content::Unplaced)?));
+            }
+            (Some(Base::Bool), ..) => args.push(Operand::Bool(false)),
+            (Some(Base::Float), ..) => args.push(Operand::Double(0.0)),
+            (Some(_), ..) => args.push(Operand::Int(0)),
+        }
+        return Some(GeneratedCall { operator: name, args });
+    }
+    for result in results {
+        let written = |meta: &TensorMeta| TensorOperand::inferred(meta, Content::Written);
+        args.push(match result {
+            ResultMeta::Tensor(meta) | ResultMeta::Unwritten(meta) => Operand::Tensor(written(meta)?),
+            ResultMeta::Tensors(metas) => Operand::Tensors {
+                items: metas.iter().map(|meta| Some(Some(written(meta)?))).collect::<Option<_>>()?,
+                optional: false,
+            },
+            ResultMeta::Int(_) | ResultMeta::Scalar => Operand::Int(0),
+        });
+    }
+    Some(GeneratedCall { operator: name, args })
+}

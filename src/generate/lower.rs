@@ -1,0 +1,248 @@
+//! Calls to a program: the values of the arguments, their memory, and the instructions. Chooses nothing at random.
+
+use std::collections::HashMap;
+
+use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
+use crate::data::Blob;
+use crate::operators::{self, Role};
+use crate::program::{
+    Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData,
+};
+
+/// Offsets of tensors with explicit memory are multiples of this.
+const ALIGNMENT: u64 = 16;
+
+/// Memory of inputs and of outs that are outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoundaryMemory {
+    /// Planned.
+    Planned,
+    /// Of the caller.
+    Caller,
+}
+
+/// Returns a program of one method with one call, whose results are its outputs.
+pub fn program(call: &GeneratedCall, boundary: BoundaryMemory) -> Program {
+    let mut program = Program { named_data: Some(Vec::new()), ..Program::default() };
+    let mut method = MethodWriter::new(boundary);
+    let args = method.call(&mut program, call);
+    method.output_results(call, &args);
+    method.finish(&mut program, "forward");
+    program
+}
+
+/// A method that grows call by call.
+#[derive(Debug)]
+pub struct MethodWriter {
+    values: Vec<EValue>,
+    inputs: Vec<i32>,
+    outputs: Vec<i32>,
+    operators: Vec<Operator>,
+    indices: HashMap<&'static str, i32>,
+    instructions: Vec<Instruction>,
+    /// Values whose memory is that of another value, from an offset on.
+    over: Vec<(usize, i32, u64)>,
+    boundary: BoundaryMemory,
+}
+
+impl MethodWriter {
+    /// Returns a method without values.
+    pub fn new(boundary: BoundaryMemory) -> MethodWriter {
+        MethodWriter {
+            values: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            operators: Vec::new(),
+            indices: HashMap::new(),
+            instructions: Vec::new(),
+            over: Vec::new(),
+            boundary,
+        }
+    }
+
+    /// The values so far.
+    pub fn values(&self) -> &[EValue] {
+        &self.values
+    }
+
+    /// Appends a value, and returns its index.
+    pub fn push(&mut self, value: EValue) -> i32 {
+        self.values.push(value);
+        i32::try_from(self.values.len() - 1).unwrap_or(i32::MAX)
+    }
+
+    /// Adds an output.
+    pub fn output(&mut self, value: i32) {
+        self.outputs.push(value);
+    }
+
+    /// Appends an instruction.
+    pub fn instruct(&mut self, instruction: Instruction) {
+        self.instructions.push(instruction);
+    }
+
+    /// Number of instructions so far: the position of the next one.
+    pub fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Appends a call. Returns the values that are its arguments.
+    pub fn call(&mut self, program: &mut Program, call: &GeneratedCall) -> Vec<i32> {
+        let mut args: Vec<i32> = Vec::with_capacity(call.args.len() + 1);
+        for operand in &call.args {
+            let value = match operand {
+                Operand::Same(at) => args.get(*at).copied().unwrap_or_default(),
+                operand => self.operand(program, operand, &args),
+            };
+            args.push(value);
+        }
+        if let Some(signature) = operators::find(call.operator) {
+            let outs = signature.outs().count().min(args.len());
+            let list = signature.outs().any(|out| out.kind.list);
+            let written = args[args.len() - outs..].to_vec();
+            match written[..] {
+                [] => {}
+                [only] if list => {
+                    let items = self.values.get(only as usize).map(|value| value.as_tensors().to_vec());
+                    let list = self.push(EValue::TensorList(Some(items.unwrap_or_default())));
+                    args.push(list);
+                }
+                [only] => args.push(only),
+                _ => {
+                    let list = self.push(EValue::TensorList(Some(written)));
+                    args.push(list);
+                }
+            }
+        }
+        let op_index = self.operator(call.operator);
+        self.instruct(Instruction::KernelCall { op_index, args: Some(Args::from(&args[..])) });
+        args
+    }
+
+    /// Returns the index of an operator in the method.
+    fn operator(&mut self, name: &'static str) -> i32 {
+        let next = i32::try_from(self.indices.len()).unwrap_or(i32::MAX);
+        let index = *self.indices.entry(name).or_insert(next);
+        if index == next {
+            let (base, overload) = name.rsplit_once('.').unwrap_or((name, ""));
+            self.operators.push(Operator { name: Some(base.to_owned()), overload: Some(overload.to_owned()) });
+        }
+        index
+    }
+
+    /// Appends the value of an argument after those in `args`.
+    fn operand(&mut self, program: &mut Program, operand: &Operand, args: &[i32]) -> i32 {
+        let value = match operand {
+            Operand::Null | Operand::Same(_) => EValue::Null,
+            Operand::Int(int) => EValue::Int(*int),
+            Operand::Bool(value) => EValue::Bool(*value),
+            Operand::Double(value) => EValue::Double(*value),
+            Operand::Str(text) => EValue::String(Some((*text).to_owned())),
+            Operand::Tensor(tensor) => return self.tensor(program, tensor, args),
+            Operand::Ints(items) => {
+                let items = items.iter().map(|item| i64::from(self.push(EValue::Int(*item)))).collect();
+                EValue::IntList(Some(items))
+            }
+            Operand::Doubles(items) => EValue::DoubleList(Some(items.clone())),
+            Operand::Bools(items) => EValue::BoolList(Some(items.clone())),
+            Operand::Tensors { items, optional } => {
+                let mut index = |item: &Option<TensorOperand>| match item {
+                    Some(tensor) => self.tensor(program, tensor, args),
+                    None => -1,
+                };
+                let items = Some(items.iter().map(&mut index).collect());
+                if *optional { EValue::OptionalTensorList(items) } else { EValue::TensorList(items) }
+            }
+        };
+        self.push(value)
+    }
+
+    fn tensor(&mut self, program: &mut Program, operand: &TensorOperand, args: &[i32]) -> i32 {
+        let mut tensor = operand.tensor();
+        let of_caller = self.boundary == BoundaryMemory::Caller;
+        match &operand.content {
+            Content::Value(index) => return *index,
+            Content::Input | Content::Written if of_caller => tensor.memory = Memory::None,
+            Content::Input | Content::Written => {}
+            Content::Over { .. } => {}
+            Content::Unplaced => tensor.memory = Memory::None,
+            Content::Constant(bytes) => {
+                tensor.memory = Memory::None;
+                tensor.data = TensorData::Blob(program.add_blob(Blob::bytes(bytes.clone())));
+            }
+        }
+        let value = self.push(EValue::Tensor(tensor));
+        match &operand.content {
+            Content::Input => self.inputs.push(value),
+            Content::Over { argument, offset } => {
+                self.over.push((value as usize, args.get(*argument).copied().unwrap_or_default(), *offset));
+            }
+            Content::Constant(_) | Content::Written | Content::Unplaced | Content::Value(_) => {}
+        }
+        value
+    }
+
+    /// Makes what a call writes outputs of the method: the outs or the returned value, else arguments that are written in place. `args`
+    /// are its values.
+    pub fn output_results(&mut self, call: &GeneratedCall, args: &[i32]) {
+        let Some(signature) = operators::find(call.operator) else { return };
+        let is_result = |at: usize| match signature.args.get(at) {
+            Some(arg) => arg.role == Role::Out || arg.role == Role::InPlace && signature.result.is_none(),
+            None => signature.result.is_some(),
+        };
+        for at in (0..call.args.len()).filter(|at| is_result(*at)) {
+            let Some(value) = args.get(at).and_then(|value| self.values.get(usize::try_from(*value).ok()?)) else {
+                continue;
+            };
+            match value {
+                EValue::TensorList(Some(items)) => {
+                    let items = items.clone();
+                    self.outputs.extend(items);
+                }
+                _ => self.outputs.push(args[at]),
+            }
+        }
+    }
+
+    /// Adds the method to a program.
+    pub fn finish(mut self, program: &mut Program, name: &str) {
+        if !self.over.is_empty() {
+            self.place();
+        }
+        let plan = ExecutionPlan {
+            name: Some(name.to_owned()),
+            container_meta_type: Some(ContainerMetadata::flat(self.inputs.len(), self.outputs.len(), false)),
+            values: Some(self.values),
+            inputs: Some(self.inputs),
+            outputs: Some(self.outputs),
+            chains: Some(vec![Chain { instructions: Some(self.instructions), ..Chain::default() }]),
+            operators: Some(self.operators),
+            ..ExecutionPlan::default()
+        };
+        program.execution_plan.get_or_insert_default().push(plan);
+    }
+
+    /// Gives each tensor without data explicit memory: one after the other, but for those that overlap others.
+    fn place(&mut self) {
+        let mut next = 0u64;
+        let mut offsets = vec![None; self.values.len()];
+        let over = std::mem::take(&mut self.over);
+        for (index, value) in self.values.iter_mut().enumerate() {
+            let EValue::Tensor(tensor) = value else { continue };
+            if tensor.data != TensorData::None {
+                continue;
+            }
+            let shared = over.iter().find(|(value, ..)| *value == index);
+            let base = shared.and_then(|(_, base, offset)| {
+                let base: u64 = (*offsets.get(usize::try_from(*base).ok()?)?)?;
+                base.checked_add(*offset)
+            });
+            let len = tensor.nbytes().unwrap_or_default();
+            let offset = base.unwrap_or(next);
+            offsets[index] = Some(offset);
+            tensor.memory = Memory::At { pool: 1, offset };
+            let end = offset.saturating_add(len);
+            next = next.max(end.checked_next_multiple_of(ALIGNMENT).unwrap_or(end));
+        }
+    }
+}

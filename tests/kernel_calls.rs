@@ -1,0 +1,387 @@
+//! Fuzzer of kernel calls: random calls of every operator run through `check` and the real ExecuTorch runtime. `check` must reject all that
+//! crash the runtime; calls that crash with some inputs only are counted, since the contents of inputs are not known before.
+//!
+//! Runs a sample by default. Variables of the environment: `PTE_EMIT_CALLS` is the number of accepted calls of each operator (`all`: 2000),
+//! `PTE_EMIT_CALLS_SEED` a seed (`fresh` for a random one), `PTE_EMIT_CALLS_OF` a part of the names of operators, `PTE_EMIT_CALLS_LISTS` a
+//! folder for lists of crashing calls. docs/mutants.md has the figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Seek, Write as _};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use pte_emit::check::{self, RuleSeverity, ValidatorOptions};
+use pte_emit::data::Origin;
+use pte_emit::generate::calls::operators;
+use pte_emit::generate::lower::{BoundaryMemory, program};
+use pte_emit::generate::operand::GeneratedCall;
+use pte_emit::generate::random::Random;
+use pte_emit::generate::wild::wild;
+use pte_emit::operators::Signature;
+use pte_emit::{LargeData, Options, PrintOptions, Source};
+
+mod support;
+
+use support::runner;
+
+/// Number of accepted calls of each operator: of a sample, and of the whole run.
+const SAMPLE: usize = 40;
+const ALL: usize = 2000;
+
+/// Number of calls that one process of the driver runs.
+const BATCH: usize = 400;
+
+/// Calls that are generated for each one that is accepted, at most.
+const MOST_PER_ACCEPTED: usize = 12;
+
+/// Crashes of an operator that are listed.
+const LISTED: usize = 20;
+
+/// Known crashes that `check` accepts: operator, prefix of the outcome, reason. Their number is printed.
+const OPEN: &[(&str, &str, &str)] = &[];
+
+/// A generated call as a file.
+struct Candidate {
+    call: GeneratedCall,
+    bytes: Vec<u8>,
+}
+
+/// Contents of inputs, as the driver names them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Inputs {
+    Ones,
+    Zeros,
+    Mixed,
+}
+
+impl Inputs {
+    fn word(self) -> &'static str {
+        match self {
+            Inputs::Ones => "ones",
+            Inputs::Zeros => "zeros",
+            Inputs::Mixed => "mixed",
+        }
+    }
+}
+
+/// A call that crashes.
+struct Crash {
+    index: u64,
+    outcome: String,
+    yaml: String,
+}
+
+/// Results of the calls of one operator, or of all.
+#[derive(Default)]
+struct Tally {
+    generated: usize,
+    /// Calls that the assembler rejects.
+    unassembled: usize,
+    accepted: usize,
+    executed: usize,
+    /// Accepted calls that the runtime rejects, by outcome.
+    refused: BTreeMap<String, usize>,
+    /// Accepted calls that crash with any inputs.
+    crashes: Vec<Crash>,
+    crash_count: usize,
+    /// Accepted calls that crash with some inputs only.
+    dependent: usize,
+    dependent_example: String,
+    /// Crashes in [`OPEN`], by reason.
+    open: BTreeMap<&'static str, usize>,
+    /// Rejected calls that were run, and those of them that crash.
+    rejected_run: usize,
+    rejected_crash: usize,
+    /// Rejected calls that run without an error, by rules: number, example.
+    harmless: BTreeMap<String, (usize, String)>,
+    /// Panics of `check`.
+    failures: Vec<String>,
+}
+
+impl Tally {
+    fn merge(&mut self, other: &Tally) {
+        self.generated += other.generated;
+        self.unassembled += other.unassembled;
+        self.accepted += other.accepted;
+        self.executed += other.executed;
+        self.crash_count += other.crash_count;
+        self.dependent += other.dependent;
+        self.rejected_run += other.rejected_run;
+        self.rejected_crash += other.rejected_crash;
+        for (outcome, number) in &other.refused {
+            *self.refused.entry(outcome.clone()).or_default() += number;
+        }
+        for (reason, number) in &other.open {
+            *self.open.entry(reason).or_default() += number;
+        }
+        for (rules, (number, example)) in &other.harmless {
+            let entry = self.harmless.entry(rules.clone()).or_default();
+            entry.0 += number;
+            if entry.1.is_empty() {
+                entry.1.clone_from(example);
+            }
+        }
+        self.failures.extend(other.failures.iter().cloned());
+    }
+}
+
+/// Outcome of each file in the runtime.
+fn run(driver: &Path, inputs: Inputs, files: &[&Candidate]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calls");
+    let (mut all, mut lines) = (Vec::new(), String::new());
+    for file in files {
+        writeln!(lines, "{} {}", all.len(), file.bytes.len()).unwrap();
+        all.extend_from_slice(&file.bytes);
+    }
+    if files.is_empty() {
+        return Vec::new();
+    }
+    fs::write(&path, &all).unwrap();
+    let mut script = tempfile::tempfile().unwrap();
+    script.write_all(lines.as_bytes()).unwrap();
+    script.rewind().unwrap();
+    let mut command = Command::new(driver);
+    command.arg(&path).args(["--many", "yes", "--executions", "2", "--gigabytes", "2", "--content", inputs.word()]);
+    // glibc fills allocations, to detect the use of uninitialized memory.
+    command.env("MALLOC_PERTURB_", "165");
+    let output = command.stdin(Stdio::from(script)).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "the driver ended with {}", output.status);
+    let mut answers = vec![String::new(); files.len()];
+    // Libraries of kernels print messages among the answers.
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Some((number, answer)) = line.split_once(' ') else { continue };
+        if let Some(slot) = number.parse::<usize>().ok().and_then(|number| answers.get_mut(number)) {
+            *slot = answer.to_owned();
+        }
+    }
+    answers
+}
+
+fn crashed(answer: &str) -> bool {
+    ["signal", "timeout", "exit"].iter().any(|word| answer.starts_with(word))
+}
+
+/// Rules of errors, or of a panic.
+fn rejecting_rules(bytes: &[u8]) -> BTreeSet<&'static str> {
+    let origin = Origin::Bytes(bytes.into());
+    let found = panic::catch_unwind(AssertUnwindSafe(|| check::file(&origin, &ValidatorOptions::default()).unwrap()));
+    let Ok(found) = found else { return BTreeSet::from(["panic"]) };
+    let errors = found.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+    errors.map(|finding| finding.rule.id).collect()
+}
+
+/// A file as YAML in one line.
+fn one_line(bytes: &[u8]) -> String {
+    let mut options = PrintOptions::default();
+    options.large_data = LargeData::Inline;
+    let printed = match pte_emit::print(&Source::binary("call.pte", bytes), ".".as_ref(), &options) {
+        Ok(printed) => printed.text,
+        Err(error) => return error.to_string(),
+    };
+    match serde_yaml::from_str::<serde_json::Value>(&printed) {
+        Ok(value) => value.to_string(),
+        Err(_) => printed.replace('\n', "\\n"),
+    }
+}
+
+/// Call number `index` of an operator.
+fn candidate(seed: u64, index: u64, name: &'static str, signature: &Signature) -> Option<Candidate> {
+    let mut random = Random::of_item(seed, index);
+    let call = wild(&mut random, name, signature);
+    let boundary = if random.chance(50) { BoundaryMemory::Caller } else { BoundaryMemory::Planned };
+    let files = program(&call, boundary).to_files(&Options::default()).ok()?;
+    let bytes = files.program_file()?.to_vec().ok()?;
+    Some(Candidate { call, bytes })
+}
+
+/// Tests calls of an operator until enough are accepted.
+fn test(driver: &Path, seed: u64, name: &'static str, signature: &Signature, target: usize) -> Tally {
+    let mut tally = Tally::default();
+    let mut index = 0;
+    while tally.accepted < target && tally.generated < target * MOST_PER_ACCEPTED {
+        let (mut accepted, mut rejected): (Vec<(u64, Candidate)>, Vec<_>) = (Vec::new(), Vec::new());
+        while accepted.len() < BATCH.min(target - tally.accepted) && tally.generated < target * MOST_PER_ACCEPTED {
+            index += 1;
+            tally.generated += 1;
+            let Some(found) = candidate(seed, index, name, signature) else {
+                tally.unassembled += 1;
+                continue;
+            };
+            let rules = rejecting_rules(&found.bytes);
+            if rules.contains("panic") {
+                tally.failures.push(format!("check panics: {name} {index}: {}", one_line(&found.bytes)));
+            } else if rules.is_empty() {
+                accepted.push((index, found));
+            } else if index % 8 == 0 {
+                rejected.push((rules, found));
+            }
+        }
+        tally.accepted += accepted.len();
+        test_accepted(driver, &accepted, &mut tally);
+        let files: Vec<&Candidate> = rejected.iter().map(|(_, file)| file).collect();
+        for ((rules, file), answer) in rejected.iter().zip(run(driver, Inputs::Ones, &files)) {
+            tally.rejected_run += 1;
+            tally.rejected_crash += usize::from(crashed(&answer));
+            if answer.starts_with("ok") {
+                let rules = rules.iter().copied().collect::<Vec<_>>().join("+");
+                let entry = tally.harmless.entry(rules).or_default();
+                entry.0 += 1;
+                if entry.1.is_empty() {
+                    entry.1 = one_line(&file.bytes);
+                }
+            }
+        }
+    }
+    tally
+}
+
+fn test_accepted(driver: &Path, accepted: &[(u64, Candidate)], tally: &mut Tally) {
+    let files: Vec<&Candidate> = accepted.iter().map(|(_, file)| file).collect();
+    let answers = run(driver, Inputs::Ones, &files);
+    let mut crashing = Vec::new();
+    for ((index, file), answer) in accepted.iter().zip(answers) {
+        match () {
+            () if answer.starts_with("ok") => tally.executed += 1,
+            () if crashed(&answer) || answer.is_empty() => crashing.push((*index, file, answer)),
+            () => *tally.refused.entry(answer).or_default() += 1,
+        }
+    }
+    let files: Vec<&Candidate> = crashing.iter().map(|(_, file, _)| *file).collect();
+    let [zeros, mixed] = [Inputs::Zeros, Inputs::Mixed].map(|inputs| run(driver, inputs, &files));
+    for (number, (index, file, outcome)) in crashing.iter().enumerate() {
+        if !crashed(&zeros[number]) || !crashed(&mixed[number]) {
+            tally.dependent += 1;
+            if tally.dependent_example.is_empty() {
+                tally.dependent_example = format!("{outcome}: {}", one_line(&file.bytes));
+            }
+            continue;
+        }
+        let known = OPEN.iter().find(|(name, prefix, _)| file.call.operator == *name && outcome.starts_with(prefix));
+        if let Some((.., reason)) = known {
+            *tally.open.entry(reason).or_default() += 1;
+            continue;
+        }
+        tally.crash_count += 1;
+        if tally.crashes.len() < LISTED {
+            let (outcome, yaml) = (outcome.clone(), one_line(&file.bytes));
+            tally.crashes.push(Crash { index: *index, outcome, yaml });
+        }
+    }
+}
+
+/// Line of an operator in the report.
+fn summary(name: &str, tally: &Tally) -> String {
+    let refused: usize = tally.refused.values().sum();
+    let harmless: usize = tally.harmless.values().map(|(number, _)| number).sum();
+    format!(
+        "{name}: {} generated, {} not assembled, {} accepted, {} executed, {refused} refused, {} crash, {} with some inputs; of {} \
+         rejected ones {} crash, {harmless} execute",
+        tally.generated,
+        tally.unassembled,
+        tally.accepted,
+        tally.executed,
+        tally.crash_count,
+        tally.dependent,
+        tally.rejected_run,
+        tally.rejected_crash
+    )
+}
+
+/// Seed of the environment.
+fn seed() -> u64 {
+    match std::env::var("PTE_EMIT_CALLS_SEED").as_deref() {
+        Ok("fresh") => {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            Random::new(since.as_nanos() as u64).bits()
+        }
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("PTE_EMIT_CALLS_SEED={text} is no number")),
+        Err(_) => 1,
+    }
+}
+
+#[test]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test kernel_calls -- --ignored`"]
+fn check_rejects_calls_that_crash_the_runtime() {
+    let driver = runner::locate().with_file_name("mutants");
+    let mut operators = operators();
+    if let Ok(part) = std::env::var("PTE_EMIT_CALLS_OF") {
+        operators.retain(|(name, _)| name.contains(&part));
+    }
+    assert!(!operators.is_empty(), "no operator matches PTE_EMIT_CALLS_OF");
+    let target = match std::env::var("PTE_EMIT_CALLS").as_deref() {
+        Ok("all") => ALL,
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("PTE_EMIT_CALLS={text} is no number")),
+        Err(_) => SAMPLE,
+    };
+    let seed = seed();
+    println!("seed {seed}: PTE_EMIT_CALLS_SEED={seed} repeats this run");
+    let lists = std::env::var_os("PTE_EMIT_CALLS_LISTS").map(PathBuf::from);
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(BTreeMap::new());
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some((name, signature)) = operators.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = panic::catch_unwind(AssertUnwindSafe(|| test(&driver, seed, name, signature, target)));
+                    let found = found.unwrap_or_else(|panic| {
+                        let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                        Tally { failures: vec![format!("{name}: {message}")], ..Tally::default() }
+                    });
+                    results.lock().unwrap().insert(*name, found);
+                }
+            });
+        }
+    });
+    panic::set_hook(hook);
+    report(&results.into_inner().unwrap(), lists.as_deref());
+}
+
+/// Prints and writes the results, and fails for a crash.
+fn report(results: &BTreeMap<&'static str, Tally>, lists: Option<&Path>) {
+    let (mut all, mut crashes, mut lines) = (Tally::default(), String::new(), String::new());
+    for (name, tally) in results {
+        all.merge(tally);
+        writeln!(lines, "{}", summary(name, tally)).unwrap();
+        for crash in &tally.crashes {
+            writeln!(crashes, "{name} #{} {} {}", crash.index, crash.outcome, crash.yaml).unwrap();
+        }
+    }
+    let total = summary("all", &all);
+    writeln!(lines, "{total}").unwrap();
+    writeln!(lines, "accepted, refused by the runtime:").unwrap();
+    for (outcome, number) in &all.refused {
+        writeln!(lines, "{number:7} {outcome}").unwrap();
+    }
+    writeln!(lines, "rejected by check, executed by the runtime, by rules:").unwrap();
+    for (rules, (number, example)) in &all.harmless {
+        writeln!(lines, "{number:7} {rules} {example}").unwrap();
+    }
+    writeln!(lines, "accepted, known crashes:").unwrap();
+    for (reason, number) in &all.open {
+        writeln!(lines, "{number:7} {reason}").unwrap();
+    }
+    writeln!(lines, "accepted, crash with some inputs only:").unwrap();
+    for (name, tally) in results.iter().filter(|(_, tally)| tally.dependent > 0) {
+        writeln!(lines, "{:7} {name} {}", tally.dependent, tally.dependent_example).unwrap();
+    }
+    match lists {
+        Some(folder) => {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join("crashes.txt"), &crashes).unwrap();
+            fs::write(folder.join("summary.txt"), &lines).unwrap();
+            println!("{total}");
+        }
+        None => println!("{lines}"),
+    }
+    assert!(all.failures.is_empty(), "{} failures:\n{}", all.failures.len(), all.failures.join("\n"));
+    assert!(crashes.is_empty(), "{} accepted calls crash the runtime:\n{crashes}", all.crash_count);
+}
