@@ -51,7 +51,7 @@ macro_rules! internal_modules {
 }
 
 internal_modules! {
-    annotate assembly check data delegate diagnostics emitter format generate ir layout operators printer raw reader recover transform
+    annotate assembly check data delegate diagnostics emitter format ir layout operators printer raw reader recover transform
 }
 
 // Never compiled: rustfmt finds the files of a module by its declaration, but not within a macro.
@@ -72,8 +72,6 @@ mod emitter;
 #[cfg(any())]
 mod format;
 #[cfg(any())]
-mod generate;
-#[cfg(any())]
 mod ir;
 #[cfg(any())]
 mod layout;
@@ -93,6 +91,9 @@ mod transform;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+#[cfg(any(feature = "cli", feature = "internals"))]
+#[doc(hidden)]
+pub mod generate;
 pub mod program;
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use std::thread;
 use pte_emit::check::{self, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
 use pte_emit::generate::calls::operators;
-use pte_emit::generate::lower::{BoundaryMemory, program};
+use pte_emit::generate::lower::wild_program;
 use pte_emit::generate::operand::GeneratedCall;
 use pte_emit::generate::random::Random;
 use pte_emit::generate::wild::wild;
@@ -195,8 +195,7 @@ fn one_line(bytes: &[u8]) -> String {
 fn candidate(seed: u64, index: u64, name: &'static str, signature: &Signature) -> Option<Candidate> {
     let mut random = Random::of_item(seed, index);
     let call = wild(&mut random, name, signature);
-    let boundary = if random.chance(50) { BoundaryMemory::Caller } else { BoundaryMemory::Planned };
-    let files = program(&call, boundary).to_files(&Options::default()).ok()?;
+    let files = wild_program(&mut random, &call).to_files(&Options::default()).ok()?;
     let bytes = files.program_file()?.to_vec().ok()?;
     Some(Candidate { call, bytes })
 }

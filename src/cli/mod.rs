@@ -8,6 +8,7 @@ mod check;
 mod dump;
 mod exit;
 mod formats;
+mod generate;
 mod io;
 mod ops;
 pub mod outputs;
@@ -37,6 +38,7 @@ Examples:
   pte-emit check model.pte --with model.ptd           validate a program before it is loaded
   pte-emit annotate model.pte | less                  explain every byte of a file
   pte-emit ops add.out                                the operators whose names contain add.out
+  pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
@@ -72,6 +74,8 @@ enum Command {
     Annotate(annotate::AnnotateArguments),
     /// List the known operators, or print their arguments, results and an instruction that calls them.
     Ops(ops::OpsArguments),
+    /// Write random programs, for tests of a runtime.
+    Generate(generate::GenerateArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -114,6 +118,7 @@ pub fn main() -> ExitCode {
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
+        Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Schema) => schema::run(),
         None => assemble::run(cli.assemble, &messages),
     };

@@ -79,6 +79,11 @@ const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
     ("repeat_interleave", &[(3, ScalarType::LONG), (1, INT)]),
 ];
 
+/// Returns true if arguments of an operator depend on each other.
+pub fn has_family(name: &str) -> bool {
+    FAMILIES.binary_search_by(|(other, _)| (*other).cmp(name)).is_ok()
+}
+
 /// Chooses the arguments that depend on each other.
 type Family = fn(&mut Draft<'_>);
 
@@ -192,15 +197,17 @@ pub struct Draft<'a> {
     signature: &'a Signature,
     /// Element type of most tensors.
     main: ScalarType,
+    /// Sizes of tensors that exist already, which are preferred.
+    shapes: &'a [Vec<i32>],
     /// The arguments that are chosen already.
     args: Vec<Option<Operand>>,
 }
 
-/// Returns random arguments of an operator, without its outs.
-pub fn arguments(random: &mut Random, name: &str, signature: &Signature) -> Vec<Operand> {
+/// Returns random arguments of an operator, without its outs. `shapes` are sizes of tensors that exist already, which are preferred.
+pub fn arguments(random: &mut Random, name: &str, signature: &Signature, shapes: &[Vec<i32>]) -> Vec<Operand> {
     let types = ELEMENT_TYPES.iter().find(|(part, _)| name.contains(part)).map_or(REAL, |(_, types)| *types);
     let main = random.weighted(types);
-    let mut draft = Draft { random, name, signature, main, args: vec![None; signature.ins().count()] };
+    let mut draft = Draft { random, name, signature, main, shapes, args: vec![None; signature.ins().count()] };
     if let Ok(at) = FAMILIES.binary_search_by(|(other, _)| (*other).cmp(name)) {
         FAMILIES[at].1(&mut draft);
     }
@@ -237,6 +244,11 @@ impl Draft<'_> {
 
     /// Returns sizes of a rank from `low` to `high`.
     fn sizes(&mut self, low: usize, high: usize) -> Vec<i32> {
+        let is_known = !self.shapes.is_empty() && self.random.chance(60);
+        let known = is_known.then(|| &self.shapes[self.random.below(self.shapes.len())]);
+        if let Some(sizes) = known.filter(|sizes| (low..=high).contains(&sizes.len())) {
+            return sizes.clone();
+        }
         let rank = low + self.random.below(high - low + 1);
         (0..rank).map(|_| self.size()).collect()
     }

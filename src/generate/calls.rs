@@ -3,7 +3,8 @@
 use super::arguments::arguments;
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
-use crate::operators::inference::{Argument, Call, ResultMeta, TensorMeta, rule};
+use crate::format::ScalarType;
+use crate::operators::inference::{Argument, Call, Dim, InferenceError, ResultMeta, TensorMeta, rule};
 use crate::operators::{self, Base, Role, Signature};
 
 /// Number of random arguments that are tried.
@@ -21,7 +22,7 @@ pub fn operators() -> Vec<(&'static str, Signature)> {
 /// Returns a call that the rule of the operator accepts. `None` if no arguments were found.
 pub fn valid(random: &mut Random, name: &'static str, signature: &Signature) -> Option<GeneratedCall> {
     for _ in 0..ATTEMPTS {
-        let args = arguments(random, name, signature);
+        let args = arguments(random, name, signature, &[]);
         if let Some(results) = results(name, signature, &args)
             && let Some(call) = complete(name, signature, args, &results)
         {
@@ -33,7 +34,7 @@ pub fn valid(random: &mut Random, name: &'static str, signature: &Signature) -> 
 
 /// Returns a call with random arguments, of which the rule may accept none. Outs that are not inferred are like the first tensor.
 pub fn loose(random: &mut Random, name: &'static str, signature: &Signature) -> GeneratedCall {
-    let args = arguments(random, name, signature);
+    let args = arguments(random, name, signature, &[]);
     let results = results(name, signature, &args).unwrap_or_default();
     let results = if results.is_empty() { guessed(signature, &args) } else { results };
     complete(name, signature, args, &results).unwrap_or(GeneratedCall { operator: name, args: Vec::new() })
@@ -43,7 +44,11 @@ pub fn loose(random: &mut Random, name: &'static str, signature: &Signature) -> 
 pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Vec<ResultMeta>> {
     let arguments: Vec<Argument<'_>> =
         args.iter().take(signature.ins().count()).map(|arg| arg.argument(args)).collect();
-    let results = rule(name)?(&Call::new(signature, &arguments)).ok()?;
+    let results = match rule(name)?(&Call::new(signature, &arguments)) {
+        Ok(results) => results,
+        Err(InferenceError::Undetermined(_)) => bounded(name, args)?,
+        Err(InferenceError::Invalid(_) | InferenceError::UnknownOperator) => return None,
+    };
     let is_small = |meta: &TensorMeta| {
         meta.sizes.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.size)).is_some_and(|n| n <= MAX_ELEMENTS)
     };
@@ -55,14 +60,30 @@ pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Ve
     small.then_some(results)
 }
 
+/// Returns the largest results of an operator whose sizes depend on data.
+fn bounded(name: &str, args: &[Operand]) -> Option<Vec<ResultMeta>> {
+    let first = args.first()?.as_tensor()?.meta();
+    let count = |meta: &TensorMeta| meta.sizes.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.size));
+    let dynamic = |size: i64| Dim { size, dynamic: size > 1 };
+    let meta = match name {
+        "aten::nonzero.out" => {
+            let sizes = vec![dynamic(count(&first)?), Dim::fixed(first.sizes.len() as i64)];
+            TensorMeta { scalar_type: ScalarType::LONG, sizes, dim_order: vec![0, 1] }
+        }
+        "aten::masked_select.out" => {
+            let mask = args.get(1)?.as_tensor()?.meta();
+            let sizes = vec![dynamic(count(&first)?.max(count(&mask)?))];
+            TensorMeta { scalar_type: first.scalar_type, sizes, dim_order: vec![0] }
+        }
+        _ => return None,
+    };
+    Some(vec![ResultMeta::Tensor(meta)])
+}
+
 /// Returns results like the first tensor, for a call that the rule does not accept.
 pub fn guessed(signature: &Signature, args: &[Operand]) -> Vec<ResultMeta> {
     let first = args.iter().find_map(Operand::as_tensor).map(TensorOperand::meta);
-    let meta = first.unwrap_or(TensorMeta {
-        scalar_type: crate::format::ScalarType::FLOAT,
-        sizes: Vec::new(),
-        dim_order: Vec::new(),
-    });
+    let meta = first.unwrap_or(TensorMeta { scalar_type: ScalarType::FLOAT, sizes: Vec::new(), dim_order: Vec::new() });
     let of = |list: bool| if list { ResultMeta::Tensors(vec![meta.clone()]) } else { ResultMeta::Tensor(meta.clone()) };
     match signature.result {
         Some(Base::Tensor) => vec![of(false)],

@@ -1,8 +1,9 @@
-//! Calls to a program: the values of the arguments, their memory, and the instructions. Chooses nothing at random.
+//! Calls to a program: the values of the arguments, their memory, and the instructions. Only the memory of inputs and outputs is chosen at random.
 
 use std::collections::HashMap;
 
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
+use super::random::Random;
 use crate::data::Blob;
 use crate::operators::{self, Role};
 use crate::program::{
@@ -22,13 +23,18 @@ pub enum BoundaryMemory {
 }
 
 /// Returns a program of one method with one call, whose results are its outputs.
-pub fn program(call: &GeneratedCall, boundary: BoundaryMemory) -> Program {
+fn program(call: &GeneratedCall, boundary: BoundaryMemory) -> Program {
     let mut program = Program { named_data: Some(Vec::new()), ..Program::default() };
     let mut method = MethodWriter::new(boundary);
     let args = method.call(&mut program, call);
     method.output_results(call, &args);
     method.finish(&mut program, "forward");
     program
+}
+
+/// Returns a program of one method with one call, whose inputs and outputs are planned or not.
+pub fn wild_program(random: &mut Random, call: &GeneratedCall) -> Program {
+    program(call, if random.chance(50) { BoundaryMemory::Caller } else { BoundaryMemory::Planned })
 }
 
 /// A method that grows call by call.
@@ -86,6 +92,30 @@ impl MethodWriter {
         self.instructions.len()
     }
 
+    /// Appends a call with the whole stack of its values.
+    pub fn call_values(&mut self, operator: &'static str, values: &[i32]) {
+        let op_index = self.operator(operator);
+        self.instruct(Instruction::KernelCall { op_index, args: Some(Args::from(values)) });
+    }
+
+    /// Appends a jump that is taken if a condition is false, and returns its position. [`MethodWriter::land`] sets the destination.
+    pub fn jump(&mut self, condition: i32) -> usize {
+        self.instruct(Instruction::JumpFalseCall { cond_value_index: condition, destination_instruction: 0 });
+        self.len() - 1
+    }
+
+    /// Makes the next instruction the destination of a jump.
+    pub fn land(&mut self, jump: usize) {
+        self.land_at(jump, self.len());
+    }
+
+    /// Makes an instruction the destination of a jump.
+    pub fn land_at(&mut self, jump: usize, target: usize) {
+        if let Some(Instruction::JumpFalseCall { destination_instruction, .. }) = self.instructions.get_mut(jump) {
+            *destination_instruction = i32::try_from(target).unwrap_or(i32::MAX);
+        }
+    }
+
     /// Appends a call. Returns the values that are its arguments.
     pub fn call(&mut self, program: &mut Program, call: &GeneratedCall) -> Vec<i32> {
         let mut args: Vec<i32> = Vec::with_capacity(call.args.len() + 1);
@@ -114,8 +144,7 @@ impl MethodWriter {
                 }
             }
         }
-        let op_index = self.operator(call.operator);
-        self.instruct(Instruction::KernelCall { op_index, args: Some(Args::from(&args[..])) });
+        self.call_values(call.operator, &args);
         args
     }
 
@@ -215,7 +244,12 @@ impl MethodWriter {
             values: Some(self.values),
             inputs: Some(self.inputs),
             outputs: Some(self.outputs),
-            chains: Some(vec![Chain { instructions: Some(self.instructions), ..Chain::default() }]),
+            chains: Some(vec![Chain {
+                inputs: Some(Vec::new()),
+                outputs: Some(Vec::new()),
+                instructions: Some(self.instructions),
+                stacktrace: None,
+            }]),
             operators: Some(self.operators),
             ..ExecutionPlan::default()
         };

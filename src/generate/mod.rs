@@ -1,11 +1,12 @@
 //! Random calls and programs over the table of operators, the same for a seed on every machine: what tests of a runtime need.
 //!
-//! [`calls`] are accepted by the rules of inference; [`wild`] changes them, so that some violate what kernels require. [`lower`] makes
-//! programs of both. Nothing here validates a program or runs it.
+//! [`calls`] are accepted by the rules of inference, and [`programs`] are chains of them; [`wild`] changes calls, so that some violate what
+//! kernels require. [`lower`] makes values and instructions of all. Nothing here validates a program or runs it.
 
 mod arguments;
 pub mod calls;
 pub mod lower;
 pub mod operand;
+pub mod programs;
 pub mod random;
 pub mod wild;

@@ -1,0 +1,116 @@
+//! `pte-emit generate --seed N -o FOLDER`: writes random programs.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::exit::{Exit, Failure};
+use super::outputs::{NewFolder, Outputs};
+use crate::diagnostics::clipped;
+use crate::error::Error;
+use crate::generate::calls::operators;
+use crate::generate::lower;
+use crate::generate::programs::{self, KnownOperator};
+use crate::generate::random::Random;
+use crate::generate::wild::wild;
+use crate::pipeline::{self, Options};
+use crate::printer::PrintOptions;
+use crate::program::Program;
+use crate::source::Source;
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct GenerateArguments {
+    /// Seed: the same programs for the same seed and version of pte-emit
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Number of programs
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=MAX_COUNT))]
+    count: u64,
+    /// Only operators whose names contain this
+    #[arg(long, value_name = "PATTERN")]
+    ops: Option<String>,
+    /// Instructions of a method
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=MAX_INSTRUCTIONS))]
+    instructions: u32,
+    /// Programs of one call each, most of which violate what the kernel requires; not validated
+    #[arg(long, conflicts_with = "instructions")]
+    wild: bool,
+    /// Format of the files
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ProgramFormat::Yaml)]
+    format: ProgramFormat,
+    /// Folder of the files SEED-NUMBER.yaml or SEED-NUMBER.pte; created if it does not exist
+    #[arg(short, long, value_name = "FOLDER")]
+    output: PathBuf,
+}
+
+/// Largest number of programs: their files are written together.
+const MAX_COUNT: u64 = 100_000;
+
+/// Largest number of instructions.
+const MAX_INSTRUCTIONS: i64 = 100_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProgramFormat {
+    /// YAML, as `dump` prints it
+    Yaml,
+    /// Program
+    Pte,
+}
+
+/// Writes the programs: all or none.
+///
+/// # Errors
+/// A pattern that no operator contains; an output that cannot be written.
+pub fn run(arguments: &GenerateArguments) -> Result<Exit, Failure> {
+    let mut operators = operators();
+    if let Some(pattern) = &arguments.ops {
+        operators.retain(|(name, _)| name.contains(pattern.as_str()));
+        if operators.is_empty() {
+            let message =
+                format!("no operator of the runtime contains `{}`; `pte-emit ops` lists all", clipped(pattern));
+            return Err(Failure::Usage(message));
+        }
+    }
+    let folder = arguments.output.display().to_string();
+    let new =
+        NewFolder::create(&arguments.output).map_err(|error| Error::io(&folder, "cannot create folder", &error))?;
+    let mut outputs = Outputs::new();
+    for number in 0..arguments.count {
+        let (extension, bytes) = arguments.file(&operators, number)?;
+        let path = arguments.output.join(Path::new(&format!("{}-{number}.{extension}", arguments.seed)));
+        let written = outputs.write(&path, bytes.len() as u64, &|_| (), |out| out.write_all(&bytes));
+        written.map_err(|error| Failure::writing(&folder, &error))?;
+    }
+    outputs.commit().map_err(|error| Failure::writing(&folder, &error))?;
+    drop(new);
+    Ok(Exit::Ok)
+}
+
+impl GenerateArguments {
+    /// Returns the extension and the content of a file.
+    fn file(&self, operators: &[KnownOperator], number: u64) -> Result<(&'static str, Vec<u8>), Failure> {
+        let mut random = Random::of_item(self.seed, number);
+        let program = match self.wild {
+            true => wild_program(&mut random, operators),
+            false => programs::program(&mut random, operators, self.instructions as usize),
+        };
+        let bytes = program.to_files(&Options::default())?.program_file().map(|file| file.to_vec()).transpose();
+        let failed = |error: std::io::Error| Failure::reading("", &error);
+        let bytes = bytes.map_err(failed)?.unwrap_or_default();
+        match self.format {
+            ProgramFormat::Pte => Ok(("pte", bytes)),
+            ProgramFormat::Yaml => {
+                let printed = pipeline::print(&Source::binary("", &bytes), Path::new(""), &PrintOptions::default())?;
+                Ok(("yaml", printed.text.into_bytes()))
+            }
+        }
+    }
+}
+
+/// Returns a program of one call with random changes.
+fn wild_program(random: &mut Random, operators: &[KnownOperator]) -> Program {
+    let (name, signature) = &operators[random.below(operators.len())];
+    let call = wild(random, name, signature);
+    lower::wild_program(random, &call)
+}
