@@ -27,7 +27,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
     ("raw", 3, &[]),
     ("transform", 3, &[]),
     ("recover", 3, &[]),
-    ("generate", 3, &[]),
+    ("generate", 3, &["transform"]),
     ("emitter", 2, &[]),
     ("reader", 2, &[]),
     ("layout", 1, &[]),

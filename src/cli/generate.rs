@@ -8,7 +8,7 @@ use super::exit::{Exit, Failure};
 use super::outputs::{NewFolder, Outputs};
 use crate::diagnostics::clipped;
 use crate::error::Error;
-use crate::generate::calls::operators;
+use crate::generate::calls::{operators, runs_on_cpu};
 use crate::generate::lower;
 use crate::generate::programs::{self, KnownOperator};
 use crate::generate::random::Random;
@@ -64,6 +64,7 @@ enum ProgramFormat {
 /// A pattern that no operator contains; an output that cannot be written.
 pub fn run(arguments: &GenerateArguments) -> Result<Exit, Failure> {
     let mut operators = operators();
+    operators.retain(|(name, _)| arguments.wild || runs_on_cpu(name));
     if let Some(pattern) = &arguments.ops {
         operators.retain(|(name, _)| name.contains(pattern.as_str()));
         if operators.is_empty() {

@@ -48,8 +48,31 @@ const INTEGRAL: &[(usize, ScalarType)] =
 /// Element types of quantized tensors.
 const QUANTIZED: &[(usize, ScalarType)] = &[(4, CHAR), (4, BYTE), (1, ScalarType(2)), (1, INT)];
 
-/// Parts of the names of operators, and the element types of their tensors.
+/// Element types of numbers.
+const NUMBERS: &[(usize, ScalarType)] =
+    &[(70, ScalarType::FLOAT), (8, DOUBLE), (8, ScalarType::LONG), (6, INT), (2, BYTE), (2, CHAR), (2, ScalarType(2))];
+
+/// Element types of operators whose kernels know two floating point types only.
+const FLOAT_OR_DOUBLE: &[(usize, ScalarType)] = &[(4, ScalarType::FLOAT), (1, DOUBLE)];
+
+/// Parts of the names of operators, and the element types of their tensors that kernels support; the first that fits counts.
 const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
+    ("mixed_", &[(1, ScalarType::FLOAT)]),
+    ("_log_softmax", &[(1, ScalarType::FLOAT)]),
+    ("logit", FLOAT_OR_DOUBLE),
+    ("_local_scalar_dense", NUMBERS),
+    ("::abs.", NUMBERS),
+    ("::addmm.", NUMBERS),
+    ("::bmm.", NUMBERS),
+    ("::mm.", NUMBERS),
+    ("::pow.", NUMBERS),
+    ("::topk.", NUMBERS),
+    ("::ceil.", NUMBERS),
+    ("::floor.", NUMBERS),
+    ("::neg.", NUMBERS),
+    ("::round.", NUMBERS),
+    ("::trunc.", NUMBERS),
+    ("quantized_decomposed::add", &[(1, BYTE)]),
     ("::bitwise_", INTEGRAL),
     ("softmax", FLOATING),
     ("_norm", FLOATING),
@@ -69,12 +92,10 @@ const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
     ("dropout", FLOATING),
     ("var", FLOATING),
     ("mean", FLOATING),
-    ("logit", FLOATING),
     ("linear", FLOATING),
     ("quantize_per_t", &[(1, ScalarType::FLOAT)]),
     ("quantize_per_channel", &[(1, ScalarType::FLOAT)]),
     ("choose_qparams", &[(1, ScalarType::FLOAT)]),
-    ("mixed_", &[(1, ScalarType::FLOAT)]),
     ("embedding_", &[(1, ScalarType::FLOAT)]),
     ("repeat_interleave", &[(3, ScalarType::LONG), (1, INT)]),
 ];
@@ -109,6 +130,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("aten::convolution_backward.out", convolution_backward),
     ("aten::copy.out", copy),
     ("aten::copy_", copy),
+    ("aten::cumsum.out", with_dimensions),
     ("aten::diagonal_copy.out", matrix),
     ("aten::embedding.out", embedding),
     ("aten::expand_copy.out", expand),
@@ -151,6 +173,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("aten::slice_scatter.out", slice),
     ("aten::split_with_sizes_copy.out", split_with_sizes),
     ("aten::stack.out", cat),
+    ("aten::sym_size.int", sym_size),
     ("aten::t_copy.out", at_most_rank_two),
     ("aten::topk.values", topk),
     ("aten::tril.out", matrix),
@@ -197,6 +220,10 @@ pub struct Draft<'a> {
     signature: &'a Signature,
     /// Element type of most tensors.
     main: ScalarType,
+    /// Tensors of four dimensions are channels-last.
+    channels_last: bool,
+    /// Kind of the numbers of an operator that takes no others.
+    kind: Kinds,
     /// Sizes of tensors that exist already, which are preferred.
     shapes: &'a [Vec<i32>],
     /// The arguments that are chosen already.
@@ -207,7 +234,9 @@ pub struct Draft<'a> {
 pub fn arguments(random: &mut Random, name: &str, signature: &Signature, shapes: &[Vec<i32>]) -> Vec<Operand> {
     let types = ELEMENT_TYPES.iter().find(|(part, _)| name.contains(part)).map_or(REAL, |(_, types)| *types);
     let main = random.weighted(types);
-    let mut draft = Draft { random, name, signature, main, shapes, args: vec![None; signature.ins().count()] };
+    let (channels_last, kind) = (random.chance(6), random.pick(&[Kinds::INT, Kinds::DOUBLE]));
+    let mut draft =
+        Draft { random, name, signature, main, channels_last, kind, shapes, args: vec![None; signature.ins().count()] };
     if let Ok(at) = FAMILIES.binary_search_by(|(other, _)| (*other).cmp(name)) {
         FAMILIES[at].1(&mut draft);
     }
@@ -261,7 +290,7 @@ impl Draft<'_> {
     /// Returns a tensor of this type; some are constants, dynamic or channels-last.
     fn typed(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> TensorOperand {
         let mut tensor = TensorOperand::new(scalar_type, sizes, Content::Input);
-        if sizes.len() == 4 && self.random.chance(8) {
+        if sizes.len() == 4 && self.channels_last {
             tensor.dim_order = vec![0, 2, 3, 1];
         }
         match self.random.below(100) {
@@ -368,7 +397,7 @@ impl Draft<'_> {
             (Base::Tensor, false) => {
                 if self.args.iter().flatten().any(|arg| arg.as_tensor().is_some()) {
                     let sizes = self.broadcastable(&sizes);
-                    if self.random.chance(10) {
+                    if self.random.chance(10) && !self.name.contains("bitwise") {
                         let other = self.random.weighted(REAL);
                         return Operand::Tensor(self.typed(other, &sizes));
                     }
@@ -384,6 +413,8 @@ impl Draft<'_> {
             }
             (Base::Int, false) => Operand::Int(match &*arg.name {
                 "dim" | "dim0" | "dim1" | "dim2" | "axis" | "dimension" => self.dim(rank),
+                // Of operators of integers: it divides.
+                "b" => self.random.between(1, 5),
                 _ => self.random.between(0, 4),
             }),
             (Base::Int, true) => Operand::Ints(match &*arg.name {
@@ -392,9 +423,13 @@ impl Draft<'_> {
                 _ => (0..rank).map(|_| self.random.between(1, 3)).collect(),
             }),
             (Base::Scalar, _) => self.scalar(at),
+            (Base::Float, false) if arg.name == "p" => Operand::Double(self.random.pick(&[0.0, 0.5, 1.0])),
             (Base::Float, false) => Operand::Double(self.random.pick(&[0.5, 1.0, 0.1, 1e-5, 2.0])),
             (Base::Float, true) => Operand::Doubles((0..2).map(|_| self.random.pick(&[1.0, 2.0, 0.5, 1.5])).collect()),
             (Base::Bool, false) => Operand::Bool(match &*arg.name {
+                // What kernels implement.
+                "onesided" => true,
+                "accumulate" if self.name == "aten::index_put_" => false,
                 "half_to_float" | "non_blocking" | "sparse" | "scale_grad_by_freq" | "implicit" => false,
                 _ => self.random.chance(50),
             }),
@@ -410,7 +445,8 @@ impl Draft<'_> {
             },
             (Base::MemoryFormat, _) => match self.random.chance(60) {
                 true => Operand::Null,
-                false => Operand::Int(self.random.between(0, 1)),
+                // Contiguous.
+                false => Operand::Int(0),
             },
         }
     }
@@ -418,11 +454,18 @@ impl Draft<'_> {
     /// Returns a number of a kind that the operator takes at a position.
     fn scalar(&mut self, at: usize) -> Operand {
         let kinds = narrower(self.name).and_then(|kinds| kinds.get(at).or(kinds.last())).copied();
+        let name = self.signature.args.get(at).map_or("", |arg| &arg.name);
+        let no_bool = ["alpha", "beta", "start", "end", "step"].contains(&name);
         let is_integral = matches!(self.main, ScalarType(0..=4) | ScalarType::BOOL);
         let kinds = kinds.unwrap_or(if self.name.contains("bitwise") { Kinds::INT } else { Kinds::SCALAR });
+        // These compute with two numbers of one kind only.
+        let kinds = if self.name.starts_with("executorch_prim") && kinds.meets(self.kind) { self.kind } else { kinds };
         let mut choices = Vec::new();
         for (kind, weight) in [(Kinds::INT, 4), (Kinds::DOUBLE, if is_integral { 1 } else { 6 }), (Kinds::BOOL, 1)] {
-            if kinds.meets(kind) {
+            if kinds.meets(kind)
+                && !(kind == Kinds::BOOL && no_bool)
+                && !(kind == Kinds::DOUBLE && no_bool && is_integral)
+            {
                 choices.push((weight, kind));
             }
         }
@@ -443,6 +486,19 @@ fn rank_two(draft: &mut Draft<'_>) {
     let sizes = draft.sizes(2, 2);
     let first = draft.tensor(&sizes);
     draft.set_first(first);
+}
+
+fn with_dimensions(draft: &mut Draft<'_>) {
+    let sizes = draft.sizes(1, 4);
+    let first = draft.tensor(&sizes);
+    draft.set_first(first);
+}
+
+fn sym_size(draft: &mut Draft<'_>) {
+    with_dimensions(draft);
+    let rank = draft.first_sizes().len();
+    let dim = Operand::Int(draft.random.below(rank) as i64);
+    draft.set("dim", dim);
 }
 
 fn at_most_rank_two(draft: &mut Draft<'_>) {
@@ -577,7 +633,8 @@ fn convolution(draft: &mut Draft<'_>) {
 /// Sets the integers of a convolution. Returns the sizes of the input and the weight, the number of channels of the result, and whether it
 /// is transposed.
 fn convolved(draft: &mut Draft<'_>) -> (Vec<i32>, Vec<i32>, i32, bool) {
-    let spatial = draft.random.weighted(&[(1, 1), (4, 2)]);
+    // The kernel of the gradients has two.
+    let spatial = if draft.has("bias") { draft.random.weighted(&[(1, 1), (4, 2)]) } else { 2 };
     let window = window(draft, spatial);
     let groups = draft.random.pick(&[1, 1, 2, 3]);
     let [batch, own, other] = [draft.size(), draft.size().min(4), draft.size().min(4)];
@@ -647,15 +704,16 @@ fn pool(draft: &mut Draft<'_>) {
 
 fn pool_backward(draft: &mut Draft<'_>) {
     let [batch, channels, height, width] = [draft.size(), draft.size(), draft.size(), draft.size()];
-    let kernel = draft.random.pick(&[1, 2]);
-    let pooled = [batch, channels, height, width];
-    let whole = [batch, channels, height * kernel, width * kernel];
+    // A kernel of 3 by 3, with a padding of 1.
+    let stride = draft.random.pick(&[1, 2]);
+    let whole = [batch, channels, height, width];
+    let pooled = [batch, channels, (height - 1) / stride + 1, (width - 1) / stride + 1];
     let [gradient, input] = [&pooled, &whole].map(|sizes| TensorOperand::new(draft.main, sizes, Content::Input));
     draft.set("grad_output", Operand::Tensor(gradient));
     draft.set("self", Operand::Tensor(input));
-    let indices = draft.positions_of(ScalarType::LONG, &pooled, height * kernel * width * kernel);
+    let indices = draft.positions_of(ScalarType::LONG, &pooled, height * width);
     draft.set("indices", Operand::Tensor(indices));
-    for (name, item) in [("kernel_size", kernel), ("stride", kernel), ("padding", 0), ("dilation", 1)] {
+    for (name, item) in [("kernel_size", 3), ("stride", stride), ("padding", 1), ("dilation", 1)] {
         draft.set(name, ints(&[item, item]));
     }
     draft.set("ceil_mode", Operand::Bool(false));
@@ -960,7 +1018,12 @@ fn repeat_interleave(draft: &mut Draft<'_>) {
         Content::Constant(bytes) => {
             bytes.chunks(if draft.main == INT { 4 } else { 8 }).map(|item| item[0]).map(i64::from).sum()
         }
-        Content::Input | Content::Written | Content::Over { .. } | Content::Unplaced | Content::Value(_) => 0,
+        Content::Input
+        | Content::Written
+        | Content::Over { .. }
+        | Content::Unplaced
+        | Content::Missing
+        | Content::Value(_) => 0,
     };
     draft.set("repeats", Operand::Tensor(repeats));
     draft.set("output_size", Operand::Int(total));
@@ -1168,7 +1231,9 @@ fn range_of(scalar_type: ScalarType) -> (i64, i64) {
 
 /// Quantization, its inverse, and the choice of its parameters.
 fn quantized(draft: &mut Draft<'_>) {
-    let of_values = draft.random.weighted(QUANTIZED);
+    let of_bytes = [(1, CHAR), (1, BYTE)];
+    let is_choice = draft.name.contains("choose_qparams");
+    let of_values = draft.random.weighted(if is_choice { &of_bytes } else { QUANTIZED });
     let (least, most) = range_of(of_values);
     let sizes = draft.sizes(1, 4);
     let inverse = draft.name.contains("::dequantize");
@@ -1211,7 +1276,7 @@ fn quantized(draft: &mut Draft<'_>) {
 }
 
 fn quantized_add(draft: &mut Draft<'_>) {
-    let of_values = draft.random.weighted(QUANTIZED);
+    let of_values = draft.main;
     let (least, most) = range_of(of_values);
     let sizes = draft.sizes(0, 4);
     for name in ["a", "b"] {

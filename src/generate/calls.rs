@@ -40,8 +40,17 @@ pub fn loose(random: &mut Random, name: &'static str, signature: &Signature) -> 
     complete(name, signature, args, &results).unwrap_or(GeneratedCall { operator: name, args: Vec::new() })
 }
 
-/// Returns what the rule of an operator infers of the results of a call.
+/// Returns what the rule of an operator infers of the results of a call that kernels execute.
 pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Vec<ResultMeta>> {
+    let results = inferred(name, signature, args).filter(|results| has_one_order(name, args, results))?;
+    // The largest sizes of dynamic tensors must fit, too.
+    let mut largest = args.to_vec();
+    largest.iter_mut().flat_map(Operand::tensors_mut).for_each(|tensor| tensor.dynamism = 0);
+    inferred(name, signature, &largest).map(|_| results)
+}
+
+/// Returns what the rule of an operator infers of the results of a call.
+pub fn inferred(name: &str, signature: &Signature, args: &[Operand]) -> Option<Vec<ResultMeta>> {
     let arguments: Vec<Argument<'_>> =
         args.iter().take(signature.ins().count()).map(|arg| arg.argument(args)).collect();
     let results = match rule(name)?(&Call::new(signature, &arguments)) {
@@ -60,11 +69,65 @@ pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Ve
     small.then_some(results)
 }
 
+/// Operators that copy between devices: a runtime without any rejects them.
+const BETWEEN_DEVICES: &[&str] = &["et_copy::_d2h_copy.out", "et_copy::_h2d_copy.out"];
+
+/// Operators whose kernels take contiguous tensors only.
+const CONTIGUOUS: &[&str] = &["aten::_adaptive_avg_pool2d.out", "aten::avg_pool2d.out", "aten::grid_sampler_2d.out"];
+
+/// Returns true for an operator that a runtime executes on the CPU.
+pub fn runs_on_cpu(name: &str) -> bool {
+    !BETWEEN_DEVICES.contains(&name)
+}
+
+/// Returns false if the tensors of a call are neither all contiguous nor all channels-last: most kernels reject that. A copy to another order
+/// must have that of its argument.
+fn has_one_order(name: &str, args: &[Operand], results: &[ResultMeta]) -> bool {
+    let mut orders: Vec<Vec<u8>> = Vec::new();
+    for arg in args {
+        match arg {
+            Operand::Tensor(tensor) => orders.push(tensor.dim_order.clone()),
+            Operand::Tensors { items, .. } => {
+                orders.extend(items.iter().flatten().map(|tensor| tensor.dim_order.clone()));
+            }
+            Operand::Null
+            | Operand::Int(_)
+            | Operand::Bool(_)
+            | Operand::Double(_)
+            | Operand::Str(_)
+            | Operand::Ints(_)
+            | Operand::Doubles(_)
+            | Operand::Bools(_)
+            | Operand::Same(_) => {}
+        }
+    }
+    let own: Vec<Vec<u8>> = results
+        .iter()
+        .flat_map(|result| match result {
+            ResultMeta::Tensor(meta) | ResultMeta::Unwritten(meta) => vec![meta.dim_order.clone()],
+            ResultMeta::Tensors(metas) => metas.iter().map(|meta| meta.dim_order.clone()).collect(),
+            ResultMeta::Int(_) | ResultMeta::Scalar => Vec::new(),
+        })
+        .collect();
+    if name.starts_with("dim_order_ops::") {
+        let requested = args.iter().find_map(|arg| match arg {
+            Operand::Ints(items) if !name.contains("empty") => Some(items.iter().map(|dim| *dim as u8).collect()),
+            _ => None,
+        });
+        let expected: Option<Vec<u8>> = requested.or_else(|| orders.first().cloned());
+        return expected.is_none_or(|expected| own.iter().all(|order| *order == expected));
+    }
+    orders.extend(own);
+    let takes_channels_last = !CONTIGUOUS.contains(&name);
+    orders.iter().all(|order| order.is_sorted())
+        || takes_channels_last && orders.iter().all(|order| *order == [0, 2, 3, 1])
+}
+
 /// Returns the largest results of an operator whose sizes depend on data.
 fn bounded(name: &str, args: &[Operand]) -> Option<Vec<ResultMeta>> {
     let first = args.first()?.as_tensor()?.meta();
     let count = |meta: &TensorMeta| meta.sizes.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.size));
-    let dynamic = |size: i64| Dim { size, dynamic: size > 1 };
+    let dynamic = |size: i64| Dim { size, dynamic: true };
     let meta = match name {
         "aten::nonzero.out" => {
             let sizes = vec![dynamic(count(&first)?), Dim::fixed(first.sizes.len() as i64)];
@@ -116,7 +179,8 @@ pub fn complete(
     for result in results {
         let written = |meta: &TensorMeta| TensorOperand::inferred(meta, Content::Written);
         args.push(match result {
-            ResultMeta::Tensor(meta) | ResultMeta::Unwritten(meta) => Operand::Tensor(written(meta)?),
+            ResultMeta::Tensor(meta) => Operand::Tensor(written(meta)?),
+            ResultMeta::Unwritten(meta) => Operand::Tensor(TensorOperand::inferred(meta, Content::Missing)?),
             ResultMeta::Tensors(metas) => Operand::Tensors {
                 items: metas.iter().map(|meta| Some(Some(written(meta)?))).collect::<Option<_>>()?,
                 optional: false,

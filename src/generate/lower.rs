@@ -9,6 +9,7 @@ use crate::operators::{self, Role};
 use crate::program::{
     Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData,
 };
+use crate::transform::prune::renumber_values;
 
 /// Offsets of tensors with explicit memory are multiples of this.
 const ALIGNMENT: u64 = 16;
@@ -24,7 +25,7 @@ pub enum BoundaryMemory {
 
 /// Returns a program of one method with one call, whose results are its outputs.
 fn program(call: &GeneratedCall, boundary: BoundaryMemory) -> Program {
-    let mut program = Program { named_data: Some(Vec::new()), ..Program::default() };
+    let mut program = Program::default();
     let mut method = MethodWriter::new(boundary);
     let args = method.call(&mut program, call);
     method.output_results(call, &args);
@@ -49,6 +50,8 @@ pub struct MethodWriter {
     /// Values whose memory is that of another value, from an offset on.
     over: Vec<(usize, i32, u64)>,
     boundary: BoundaryMemory,
+    /// Ranges of the values of calls: from the first, and from the first out.
+    calls: Vec<(usize, usize, usize)>,
 }
 
 impl MethodWriter {
@@ -63,6 +66,7 @@ impl MethodWriter {
             instructions: Vec::new(),
             over: Vec::new(),
             boundary,
+            calls: Vec::new(),
         }
     }
 
@@ -119,14 +123,23 @@ impl MethodWriter {
     /// Appends a call. Returns the values that are its arguments.
     pub fn call(&mut self, program: &mut Program, call: &GeneratedCall) -> Vec<i32> {
         let mut args: Vec<i32> = Vec::with_capacity(call.args.len() + 1);
-        for operand in &call.args {
+        let signature = operators::find(call.operator);
+        let ins = signature.as_ref().filter(|s| s.outs().next().is_some()).map(|signature| signature.ins().count());
+        let first = self.values.len();
+        let mut first_out = None;
+        for (at, operand) in call.args.iter().enumerate() {
+            if ins == Some(at) {
+                first_out = Some(self.values.len());
+            }
             let value = match operand {
                 Operand::Same(at) => args.get(*at).copied().unwrap_or_default(),
                 operand => self.operand(program, operand, &args),
             };
             args.push(value);
         }
-        if let Some(signature) = operators::find(call.operator) {
+        let end = self.values.len();
+        self.calls.push((first, first_out.unwrap_or(end), end));
+        if let Some(signature) = signature {
             let outs = signature.outs().count().min(args.len());
             let list = signature.outs().any(|out| out.kind.list);
             let written = args[args.len() - outs..].to_vec();
@@ -194,7 +207,7 @@ impl MethodWriter {
             Content::Input | Content::Written if of_caller => tensor.memory = Memory::None,
             Content::Input | Content::Written => {}
             Content::Over { .. } => {}
-            Content::Unplaced => tensor.memory = Memory::None,
+            Content::Unplaced | Content::Missing => tensor.memory = Memory::None,
             Content::Constant(bytes) => {
                 tensor.memory = Memory::None;
                 tensor.data = TensorData::Blob(program.add_blob(Blob::bytes(bytes.clone())));
@@ -206,7 +219,7 @@ impl MethodWriter {
             Content::Over { argument, offset } => {
                 self.over.push((value as usize, args.get(*argument).copied().unwrap_or_default(), *offset));
             }
-            Content::Constant(_) | Content::Written | Content::Unplaced | Content::Value(_) => {}
+            Content::Constant(_) | Content::Written | Content::Unplaced | Content::Missing | Content::Value(_) => {}
         }
         value
     }
@@ -238,7 +251,8 @@ impl MethodWriter {
         if !self.over.is_empty() {
             self.place();
         }
-        let plan = ExecutionPlan {
+        let order = self.order();
+        let mut plan = ExecutionPlan {
             name: Some(name.to_owned()),
             container_meta_type: Some(ContainerMetadata::flat(self.inputs.len(), self.outputs.len(), false)),
             values: Some(self.values),
@@ -253,7 +267,38 @@ impl MethodWriter {
             operators: Some(self.operators),
             ..ExecutionPlan::default()
         };
+        let mut new = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(index, old)| new[*old] = index as i64);
+        renumber_values(&mut plan, |old| {
+            usize::try_from(old).ok().and_then(|old| new.get(old)).copied().unwrap_or(old)
+        });
+        let mut values: Vec<Option<EValue>> = plan.values.take().unwrap_or_default().into_iter().map(Some).collect();
+        plan.values = Some(order.iter().filter_map(|old| values.get_mut(*old)?.take()).collect());
         program.execution_plan.get_or_insert_default().push(plan);
+    }
+
+    /// Returns the values in the order of the exporter: constants, inputs, then for each call its outs before its literals.
+    fn order(&self) -> Vec<usize> {
+        let mut keys: Vec<(u8, usize, bool)> = self.values.iter().enumerate().map(|(at, _)| (2, at, true)).collect();
+        for (first, first_out, end) in &self.calls {
+            for (at, key) in keys.iter_mut().enumerate().take(*end).skip(*first) {
+                let is_out = at >= *first_out && self.values[at].as_tensor().is_some();
+                *key = (2, *first, !is_out);
+            }
+        }
+        for (at, value) in self.values.iter().enumerate() {
+            if value.as_tensor().is_some_and(|tensor| tensor.data != TensorData::None) {
+                keys[at] = (0, at, true);
+            }
+        }
+        for (place, input) in self.inputs.iter().enumerate() {
+            if let Some(key) = usize::try_from(*input).ok().and_then(|input| keys.get_mut(input)) {
+                *key = (1, place, true);
+            }
+        }
+        let mut order: Vec<usize> = (0..self.values.len()).collect();
+        order.sort_by_key(|at| keys[*at]);
+        order
     }
 
     /// Gives each tensor without data explicit memory: one after the other, but for those that overlap others.

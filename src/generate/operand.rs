@@ -26,6 +26,8 @@ pub enum Content {
     },
     /// No memory: an alias that the call creates.
     Unplaced,
+    /// No memory: an out that the call does not write.
+    Missing,
     /// The value of the method with this index.
     Value(i32),
 }
@@ -121,7 +123,7 @@ impl TensorOperand {
 
     /// Makes it a constant of numbers, which repeat. Types that cannot represent them, and sizes beyond `limit` bytes, leave it as it is.
     pub fn fill(&mut self, numbers: &[NumericValue], limit: u64) {
-        let Some(len) = self.nbytes().filter(|len| *len <= limit) else { return };
+        let Some(len) = self.nbytes().filter(|len| (1..=limit).contains(len)) else { return };
         let mut pattern = Vec::new();
         for number in numbers {
             if number::encode(self.scalar_type, *number, &mut pattern).is_err() {

@@ -31,7 +31,7 @@ pub type KnownOperator = (&'static str, Signature);
 
 /// Returns a valid program. Methods have about as many instructions as `instructions`, none if no operator takes random arguments.
 pub fn program(random: &mut Random, operators: &[KnownOperator], instructions: usize) -> Program {
-    let mut program = Program { named_data: Some(Vec::new()), ..Program::default() };
+    let mut program = Program::default();
     let methods = if random.chance(15) { 2 + random.below(2) } else { 1 };
     for number in 0..methods {
         let name = if number == 0 { "forward".to_owned() } else { format!("method_{number}") };
@@ -134,7 +134,11 @@ impl<'a> Generator<'a> {
         }
         let meta = tensor.meta();
         let depends = has_family(name);
-        let fits = |item: &&Existing| (item.is_result || !results_only) && (!depends || item.tensor.meta() == meta);
+        let fits = |item: &&Existing| {
+            (item.is_result || !results_only)
+                && item.tensor.scalar_type == meta.scalar_type
+                && (!depends || item.tensor.meta() == meta)
+        };
         let candidates: Vec<TensorOperand> =
             self.tensors.iter().rev().filter(fits).take(6).map(|item| item.tensor.clone()).collect();
         if candidates.is_empty() {
@@ -198,7 +202,7 @@ impl<'a> Generator<'a> {
                 let tensor = TensorOperand { content: Content::Value(value), ..tensor.clone() };
                 self.tensors.push(Existing { tensor, is_result, is_used: false });
             }
-            Content::Constant(_) | Content::Over { .. } => {}
+            Content::Constant(_) | Content::Over { .. } | Content::Missing => {}
         }
     }
 

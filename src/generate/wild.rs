@@ -1,7 +1,7 @@
 //! Calls that a runtime may not survive: valid ones with random changes of element types, sizes, numbers, constants, outs and memory.
 //! Which of them are valid is not known here: `check` and the runtime say it.
 
-use super::calls::{complete, guessed, loose, results, valid};
+use super::calls::{complete, guessed, inferred, loose, valid};
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
 use crate::data::number::NumericValue;
@@ -72,7 +72,7 @@ pub fn wild(random: &mut Random, name: &'static str, signature: &Signature) -> G
     }
     let call = match random.chance(75) {
         true => {
-            let results = results(name, signature, &args).filter(|results| !results.is_empty());
+            let results = inferred(name, signature, &args).filter(|results| !results.is_empty());
             let known = results.clone().and_then(|results| complete(name, signature, args.clone(), &results));
             known.or_else(|| match random.chance(50) {
                 true => complete(name, signature, args.clone(), &guessed(signature, &args)),

@@ -343,7 +343,7 @@ impl Renumbering {
 }
 
 /// Replaces the indices of values in a method: those of inputs, outputs, arguments, operands, items of lists and bases
-/// of views. `map` returns the new index, at most the former one.
+/// of views. `map` returns the new index.
 pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
     let apply = |value: &mut i32| *value = map((*value).into()) as i32;
     for list in [&mut plan.inputs, &mut plan.outputs] {

@@ -62,6 +62,7 @@ struct Options {
   rlim_t gigabytes = 4; // of address space, per child
   // Of the inputs: -1 for numbers of both signs, else each element.
   int content = -1;
+  bool log = false; // ExecuTorch's log to stderr
 };
 
 Options options;
@@ -503,8 +504,12 @@ void add_value(const rt::EValue& value, Hash& hash) {
   }
 }
 
-void run_method(rt::Method& method, const rt::MethodMeta& meta, Hash& hash) {
-  stage("exec");
+void run_method(
+    rt::Method& method,
+    const rt::MethodMeta& meta,
+    Hash& hash,
+    bool again = false) {
+  stage(again ? "exec again" : "exec");
   Error error = set_outputs(method, meta);
   if (error != Error::Ok) {
     failed("output", error);
@@ -590,7 +595,7 @@ void try_method(
     if (set != Error::Ok) {
       failed("input", set);
     }
-    run_method(*method, *meta, hash);
+    run_method(*method, *meta, hash, i > 0);
   }
 }
 
@@ -835,7 +840,7 @@ std::string judge(const Base& base, const Mutation& mutation) {
       "usage: mutants FILE [--program MODEL.pte] [--data FILE.ptd]... "
       "[--verify full|minimal] [--loader apart|buffer] [--slack BYTES] "
       "[--jobs N] [--executions N] [--gigabytes N] [--content mixed|zeros|ones] "
-      "[--many yes|no] < MUTATIONS\n",
+      "[--many yes|no] [--log yes|no] < MUTATIONS\n",
       stderr);
   std::exit(2);
 }
@@ -875,6 +880,8 @@ int main(int argc, char** argv) {
       options.content = -1;
     } else if (word == "--content" && (value == "zeros" || value == "ones")) {
       options.content = value == "ones";
+    } else if (word == "--log" && (value == "yes" || value == "no")) {
+      options.log = value == "yes";
     } else if (word == "--many" && (value == "yes" || value == "no")) {
       options.many = value == "yes";
     } else {
@@ -907,7 +914,7 @@ int main(int argc, char** argv) {
   limit(RLIMIT_AS, options.gigabytes << 30);
   // ExecuTorch's log of a hundred thousand malformed files is not useful.
   const int nowhere = open("/dev/null", O_WRONLY);
-  if (nowhere >= 0) {
+  if (nowhere >= 0 && !options.log) {
     (void)dup2(nowhere, STDERR_FILENO);
   }
   rt::runtime_init();
