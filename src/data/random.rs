@@ -60,6 +60,7 @@ impl SplitMix {
     }
 
     /// Returns the next number.
+    #[allow(clippy::should_implement_trait, reason = "the sequence does not end")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)

@@ -62,6 +62,15 @@ const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
     ("logit", FLOAT_OR_DOUBLE),
     ("_local_scalar_dense", NUMBERS),
     ("::abs.", NUMBERS),
+    ("aten::add.", NUMBERS),
+    ("::argmax.", NUMBERS),
+    ("::argmin.", NUMBERS),
+    ("::floor_divide.", NUMBERS),
+    ("::fmod.", NUMBERS),
+    ("::hardtanh.", NUMBERS),
+    ("::remainder.", NUMBERS),
+    ("::rsub.", NUMBERS),
+    ("::sub.", NUMBERS),
     ("::addmm.", NUMBERS),
     ("::bmm.", NUMBERS),
     ("::mm.", NUMBERS),
@@ -455,7 +464,9 @@ impl Draft<'_> {
     fn scalar(&mut self, at: usize) -> Operand {
         let kinds = narrower(self.name).and_then(|kinds| kinds.get(at).or(kinds.last())).copied();
         let name = self.signature.args.get(at).map_or("", |arg| &arg.name);
-        let no_bool = ["alpha", "beta", "start", "end", "step"].contains(&name);
+        let divides =
+            ["::div.", "::floor_divide.", "::fmod.", "::remainder."].iter().any(|part| self.name.contains(part));
+        let no_bool = divides || ["alpha", "beta", "start", "end", "step"].contains(&name);
         let is_integral = matches!(self.main, ScalarType(0..=4) | ScalarType::BOOL);
         let kinds = kinds.unwrap_or(if self.name.contains("bitwise") { Kinds::INT } else { Kinds::SCALAR });
         // These compute with two numbers of one kind only.
@@ -904,18 +915,22 @@ fn index(draft: &mut Draft<'_>) {
     let sizes = draft.sizes(1, 4);
     let first = TensorOperand::new(draft.main, &sizes, Content::Input);
     draft.set("self", Operand::Tensor(first));
-    let common = draft.sizes(0, 2);
-    let count = 1 + draft.random.below(sizes.len());
+    // The kernel that works in place takes one index of one dimension, and as many values.
+    let in_place = draft.name == "aten::index_put_";
+    let (low, high) = if in_place { (1, 1) } else { (0, 2) };
+    let common = draft.sizes(low, high);
+    let count = 1 + if in_place { 0 } else { draft.random.below(sizes.len()) };
     let mut items = Vec::new();
     for size in &sizes[..count] {
         let is_none = draft.random.chance(25) && items.len() + 1 < count;
-        let sizes = draft.broadcastable(&common);
+        let sizes = if in_place { common.clone() } else { draft.broadcastable(&common) };
         let item = draft.positions(&sizes, *size);
         items.push(if is_none { None } else { Some(item) });
     }
     draft.set("indices", Operand::Tensors { items, optional: true });
-    let value = draft.tensor(&[]);
-    draft.set("values", value);
+    let values = if in_place { [&common[..], &sizes[1..]].concat() } else { Vec::new() };
+    let values = TensorOperand::new(draft.main, &values, Content::Input);
+    draft.set("values", Operand::Tensor(values));
 }
 
 fn index_select(draft: &mut Draft<'_>) {
@@ -1210,13 +1225,14 @@ fn empty_in_order(draft: &mut Draft<'_>) {
 }
 
 fn copy_index(draft: &mut Draft<'_>) {
-    let sizes = draft.sizes(1, 4);
+    let mut sizes = draft.sizes(1, 4);
+    sizes[0] = sizes[0].max(1);
     let to = TensorOperand::new(draft.main, &sizes, Content::Input);
     let from = TensorOperand::new(draft.main, &sizes[1..], Content::Input);
     draft.set("copy_to", Operand::Tensor(to));
     draft.set("copy_from", Operand::Tensor(from));
-    let index = Operand::Int(draft.random.between(0, i64::from(sizes[0]) - 1));
-    draft.set("index", index);
+    // The kernel shortens the tensor to the rows up to this one.
+    draft.set("index", Operand::Int(i64::from(sizes[0]) - 1));
 }
 
 /// Returns the range of a type of quantized values.

@@ -73,7 +73,15 @@ pub fn inferred(name: &str, signature: &Signature, args: &[Operand]) -> Option<V
 const BETWEEN_DEVICES: &[&str] = &["et_copy::_d2h_copy.out", "et_copy::_h2d_copy.out"];
 
 /// Operators whose kernels take contiguous tensors only.
-const CONTIGUOUS: &[&str] = &["aten::_adaptive_avg_pool2d.out", "aten::avg_pool2d.out", "aten::grid_sampler_2d.out"];
+const CONTIGUOUS: &[&str] = &[
+    "aten::_adaptive_avg_pool2d.out",
+    "aten::_to_copy.out",
+    "aten::avg_pool2d.out",
+    "aten::grid_sampler_2d.out",
+    "aten::pixel_shuffle.out",
+    "aten::pixel_unshuffle.out",
+    "aten::reflection_pad2d.out",
+];
 
 /// Returns true for an operator that a runtime executes on the CPU.
 pub fn runs_on_cpu(name: &str) -> bool {

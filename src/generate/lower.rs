@@ -92,7 +92,7 @@ impl MethodWriter {
     }
 
     /// Number of instructions so far: the position of the next one.
-    pub fn len(&self) -> usize {
+    pub fn instruction_count(&self) -> usize {
         self.instructions.len()
     }
 
@@ -105,12 +105,12 @@ impl MethodWriter {
     /// Appends a jump that is taken if a condition is false, and returns its position. [`MethodWriter::land`] sets the destination.
     pub fn jump(&mut self, condition: i32) -> usize {
         self.instruct(Instruction::JumpFalseCall { cond_value_index: condition, destination_instruction: 0 });
-        self.len() - 1
+        self.instruction_count() - 1
     }
 
     /// Makes the next instruction the destination of a jump.
     pub fn land(&mut self, jump: usize) {
-        self.land_at(jump, self.len());
+        self.land_at(jump, self.instruction_count());
     }
 
     /// Makes an instruction the destination of a jump.

@@ -95,7 +95,7 @@ pub fn wild(random: &mut Random, name: &'static str, signature: &Signature) -> G
 }
 
 /// Changes an argument, or all tensors.
-fn change(random: &mut Random, args: &mut Vec<Operand>, signature: &Signature) {
+fn change(random: &mut Random, args: &mut [Operand], signature: &Signature) {
     if args.is_empty() {
         return;
     }
