@@ -19,8 +19,8 @@ use std::thread;
 use pte_emit::check::{self, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
 use pte_emit::generate::calls::operators;
-use pte_emit::generate::lower::wild_program;
-use pte_emit::generate::operand::GeneratedCall;
+use pte_emit::generate::lower::{BoundaryMemory, program};
+use pte_emit::generate::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use pte_emit::generate::random::Random;
 use pte_emit::generate::wild::wild;
 use pte_emit::operators::Signature;
@@ -31,7 +31,7 @@ mod support;
 use support::runner;
 
 /// Number of accepted calls of each operator: of a sample, and of the whole run.
-const SAMPLE: usize = 40;
+const SAMPLE: usize = 30;
 const ALL: usize = 2000;
 
 /// Number of calls that one process of the driver runs.
@@ -43,13 +43,84 @@ const MOST_PER_ACCEPTED: usize = 12;
 /// Crashes of an operator that are listed.
 const LISTED: usize = 20;
 
+/// Crashes of an operator that are reduced, and steps of one.
+const REDUCED: usize = 3;
+const STEPS: usize = 12;
+
 /// Known crashes that `check` accepts: operator, prefix of the outcome, reason. Their number is printed.
 const OPEN: &[(&str, &str, &str)] = &[];
 
 /// A generated call as a file.
 struct Candidate {
     call: GeneratedCall,
+    boundary: BoundaryMemory,
     bytes: Vec<u8>,
+}
+
+impl Candidate {
+    /// `None` if the assembler rejects it.
+    fn new(call: GeneratedCall, boundary: BoundaryMemory) -> Option<Candidate> {
+        let files = program(&call, boundary).to_files(&Options::default()).ok()?;
+        let bytes = files.program_file()?.to_vec().ok()?;
+        Some(Candidate { call, boundary, bytes })
+    }
+
+    /// The same call with one argument made simpler.
+    fn simpler(&self) -> Vec<Candidate> {
+        let mut calls = Vec::new();
+        for at in 0..self.call.args.len() {
+            let mut replace = |operand: Operand| {
+                if operand != self.call.args[at] {
+                    let mut call = self.call.clone();
+                    call.args[at] = operand;
+                    calls.push(call);
+                }
+            };
+            match &self.call.args[at] {
+                Operand::Tensor(tensor) => {
+                    let mut change = |change: &dyn Fn(&mut TensorOperand)| {
+                        let Operand::Tensor(mut other) = self.call.args[at].clone() else { return };
+                        change(&mut other);
+                        replace(Operand::Tensor(other));
+                    };
+                    change(&|tensor| tensor.dynamism = 0);
+                    change(&|tensor| tensor.dim_order.sort_unstable());
+                    if matches!(tensor.content, Content::Constant(_)) {
+                        change(&|tensor| tensor.content = Content::Input);
+                    } else {
+                        (0..tensor.sizes.len()).for_each(|dim| change(&|tensor| tensor.sizes[dim] /= 2));
+                    }
+                }
+                // Not back and forth.
+                Operand::Int(0 | 1) => {}
+                Operand::Int(_) => [0, 1].into_iter().for_each(|int| replace(Operand::Int(int))),
+                Operand::Double(_) => replace(Operand::Double(1.0)),
+                Operand::Bool(_) => replace(Operand::Bool(false)),
+                Operand::Ints(items) => replace(Operand::Ints(vec![1; items.len()])),
+                Operand::Null
+                | Operand::Str(_)
+                | Operand::Doubles(_)
+                | Operand::Bools(_)
+                | Operand::Tensors { .. }
+                | Operand::Same(_) => {}
+            }
+        }
+        calls.into_iter().filter_map(|call| Candidate::new(call, self.boundary)).collect()
+    }
+}
+
+/// Reduces a call that `check` accepts and that crashes with any inputs.
+fn reduce(driver: &Path, found: &Candidate) -> Option<Candidate> {
+    let mut best: Option<Candidate> = None;
+    for _ in 0..STEPS {
+        let mut simpler = best.as_ref().unwrap_or(found).simpler();
+        simpler.retain(|candidate| rejecting_rules(&candidate.bytes).is_empty());
+        let files: Vec<&Candidate> = simpler.iter().collect();
+        let [ones, zeros] = [Inputs::Ones, Inputs::Zeros].map(|inputs| run(driver, inputs, &files));
+        let Some(at) = (0..files.len()).find(|at| crashed(&ones[*at]) && crashed(&zeros[*at])) else { break };
+        best = Some(simpler.swap_remove(at));
+    }
+    best
 }
 
 /// Contents of inputs, as the driver names them.
@@ -195,9 +266,7 @@ fn one_line(bytes: &[u8]) -> String {
 fn candidate(seed: u64, index: u64, name: &'static str, signature: &Signature) -> Option<Candidate> {
     let mut random = Random::of_item(seed, index);
     let call = wild(&mut random, name, signature);
-    let files = wild_program(&mut random, &call).to_files(&Options::default()).ok()?;
-    let bytes = files.program_file()?.to_vec().ok()?;
-    Some(Candidate { call, bytes })
+    Candidate::new(call, BoundaryMemory::random(&mut random))
 }
 
 /// Tests calls of an operator until enough are accepted.
@@ -269,7 +338,9 @@ fn test_accepted(driver: &Path, accepted: &[(u64, Candidate)], tally: &mut Tally
         }
         tally.crash_count += 1;
         if tally.crashes.len() < LISTED {
-            let (outcome, yaml) = (outcome.clone(), one_line(&file.bytes));
+            let reduced = if tally.crashes.len() < REDUCED { reduce(driver, file) } else { None };
+            let yaml = one_line(&reduced.as_ref().unwrap_or(file).bytes);
+            let outcome = outcome.clone();
             tally.crashes.push(Crash { index: *index, outcome, yaml });
         }
     }

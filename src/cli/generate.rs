@@ -9,7 +9,7 @@ use super::outputs::{NewFolder, Outputs};
 use crate::diagnostics::clipped;
 use crate::error::Error;
 use crate::generate::calls::{operators, runs_on_cpu};
-use crate::generate::lower;
+use crate::generate::lower::{self, BoundaryMemory};
 use crate::generate::programs::{self, KnownOperator};
 use crate::generate::random::Random;
 use crate::generate::wild::wild;
@@ -113,5 +113,5 @@ impl GenerateArguments {
 fn wild_program(random: &mut Random, operators: &[KnownOperator]) -> Program {
     let (name, signature) = &operators[random.below(operators.len())];
     let call = wild(random, name, signature);
-    lower::wild_program(random, &call)
+    lower::program(&call, BoundaryMemory::random(random))
 }

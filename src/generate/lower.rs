@@ -1,4 +1,4 @@
-//! Calls to a program: the values of the arguments, their memory, and the instructions. Only the memory of inputs and outputs is chosen at random.
+//! Calls to a program: the values of the arguments, their memory, and the instructions. Chooses nothing at random but the memory of inputs and outputs.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ pub enum BoundaryMemory {
 }
 
 /// Returns a program of one method with one call, whose results are its outputs.
-fn program(call: &GeneratedCall, boundary: BoundaryMemory) -> Program {
+pub fn program(call: &GeneratedCall, boundary: BoundaryMemory) -> Program {
     let mut program = Program::default();
     let mut method = MethodWriter::new(boundary);
     let args = method.call(&mut program, call);
@@ -33,9 +33,11 @@ fn program(call: &GeneratedCall, boundary: BoundaryMemory) -> Program {
     program
 }
 
-/// Returns a program of one method with one call, whose inputs and outputs are planned or not.
-pub fn wild_program(random: &mut Random, call: &GeneratedCall) -> Program {
-    program(call, if random.chance(50) { BoundaryMemory::Caller } else { BoundaryMemory::Planned })
+impl BoundaryMemory {
+    /// Returns one of both.
+    pub fn random(random: &mut Random) -> BoundaryMemory {
+        if random.chance(50) { BoundaryMemory::Caller } else { BoundaryMemory::Planned }
+    }
 }
 
 /// A method that grows call by call.
