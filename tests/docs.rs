@@ -62,7 +62,7 @@ fn every_yaml_block_assembles() {
             count += 1;
         }
     }
-    assert_eq!(count, 15);
+    assert_eq!(count, 16);
 }
 
 /// Runs the blocks in sequence in a folder with the examples, with the built binary for `pte-emit` and `cargo run --release --`.
@@ -95,7 +95,7 @@ fn every_command_runs() {
             count += 1;
         }
     }
-    assert_eq!(count, 16);
+    assert_eq!(count, 17);
     assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
 }
 

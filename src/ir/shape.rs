@@ -229,7 +229,7 @@ shapes! {
     INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a view or a value, which emit nothing; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free view value] or [label] {
         kernel: Form::Operator, "Operator with overload: aten::add.out.";
         args: LITERALS, "Arguments: names, literals, {index: 3}.";
-        out: Either(&[Text, List(&Either(&[Text, Null]))]), "What the operator writes, or the view; with it the stack is completed by the operator's schema. Names that are not declared become tensors; null is an out that the call does not ask for.";
+        out: Either(&[Text, List(&Either(&[Text, Null]))]), "What the operator writes, or the view; with it the stack is completed by the operator's schema. Names that are not declared become tensors; null is an out that a mask among the arguments excludes.";
         delegate: Either(&[Text, Int]), "Name of a delegate.";
         move_ ("move"): Form::Shape(&MOVE), "Copies a value into another.";
         jump_false: Form::Shape(&JUMP_FALSE), "Jumps if a value is false.";
