@@ -63,8 +63,18 @@ struct Marker<'p> {
     work: Vec<Mark>,
 }
 
+/// Instructions that stay for their own sake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Roots {
+    /// Those with an effect.
+    Effects,
+    /// All.
+    #[cfg(feature = "cli")]
+    Instructions,
+}
+
 /// Returns the parts of each method that stay.
-fn uses(program: &Program) -> Vec<MethodUses> {
+fn uses(program: &Program, roots: Roots) -> Vec<MethodUses> {
     let operators: Vec<_> = program.plans().iter().map(inference::operators).collect();
     let graphs: Vec<MethodGraph<'_>> =
         program.plans().iter().zip(&operators).map(|(plan, operators)| MethodGraph::new(plan, operators)).collect();
@@ -84,7 +94,7 @@ fn uses(program: &Program) -> Vec<MethodUses> {
         work: Vec::new(),
         graphs,
     };
-    marker.begin();
+    marker.begin(roots);
     while let Some(mark) = marker.work.pop() {
         match mark {
             Mark::Step { method, step } => marker.step(method, step),
@@ -98,7 +108,7 @@ fn uses(program: &Program) -> Vec<MethodUses> {
 
 impl Marker<'_> {
     /// Marks what stays for its own sake.
-    fn begin(&mut self) {
+    fn begin(&mut self, roots: Roots) {
         for (method, graph) in self.graphs.iter().enumerate() {
             let end = graph.steps.len();
             let inputs = graph.plan.inputs.iter().flatten();
@@ -113,8 +123,13 @@ impl Marker<'_> {
                 tensor.memory != Memory::None && extra.is_some_and(|extra| extra.fully_qualified_name.is_some())
             });
             self.work.extend(named.map(|(value, _)| Mark::Content { method, value: value as i64, step: end }));
-            let effects = graph.steps.iter().enumerate().filter(|(_, step)| step.has_effect);
-            self.work.extend(effects.map(|(step, _)| Mark::Step { method, step }));
+            let is_root = |step: &Step<'_>| match roots {
+                Roots::Effects => step.has_effect,
+                #[cfg(feature = "cli")]
+                Roots::Instructions => true,
+            };
+            let kept = graph.steps.iter().enumerate().filter(|(_, step)| is_root(step));
+            self.work.extend(kept.map(|(step, _)| Mark::Step { method, step }));
         }
     }
 
@@ -221,7 +236,7 @@ pub fn unused_values(program: &Program) -> Vec<Vec<usize>> {
         let values = plan.values().iter().zip(unused).enumerate();
         values.filter(|(_, (value, unused))| *unused && !has_content(value)).map(|(number, _)| number).collect()
     };
-    program.plans().iter().zip(uses(program)).map(of).collect()
+    program.plans().iter().zip(uses(program, Roots::Effects)).map(of).collect()
 }
 
 /// What is left of a method, and how much was removed.
@@ -244,6 +259,37 @@ pub struct PrunedMethod {
 /// Removes the parts without effect and the data that nothing refers to, and renumbers the others. Returns one entry
 /// for each method. The result of pruning a pruned program is that program.
 pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
+    let pruned = sweep_unused(program, Roots::Effects);
+    if pruned.iter().any(|method| method.removed_values + method.removed_delegates > 0) {
+        drop_blobs(program);
+    }
+    pruned
+}
+
+/// Removes the values, operators, delegates and data that nothing refers to, and renumbers the others. All instructions stay, also those
+/// without effect.
+#[cfg(feature = "cli")]
+pub fn drop_unreferenced(program: &mut Program) {
+    sweep_unused(program, Roots::Instructions);
+    drop_blobs(program);
+}
+
+/// Removes instructions: those at the positions, counted through all chains, that are false in `kept`. A jump to a removed instruction leads
+/// to the next one that stays.
+#[cfg(feature = "cli")]
+pub fn keep_instructions(plan: &mut ExecutionPlan, kept: &[bool]) {
+    let all = |count: usize| vec![true; count];
+    let uses = MethodUses {
+        values: all(plan.values().len()),
+        steps: kept.to_vec(),
+        operators: all(plan.operators.as_ref().map_or(0, Vec::len)),
+        delegates: all(plan.delegates().len()),
+    };
+    sweep(plan, &uses, &mut PrunedMethod::default());
+}
+
+/// Removes the unused parts of methods until all are used. Returns one entry for each method.
+fn sweep_unused(program: &mut Program, roots: Roots) -> Vec<PrunedMethod> {
     let start = |plan: &ExecutionPlan| PrunedMethod {
         values: (0..plan.values().len()).collect(),
         delegates: (0..plan.delegates().len()).collect(),
@@ -251,7 +297,7 @@ pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
     };
     let mut pruned: Vec<PrunedMethod> = program.plans().iter().map(start).collect();
     loop {
-        let uses = uses(program);
+        let uses = uses(program, roots);
         if uses.iter().all(MethodUses::are_complete) {
             break;
         }
@@ -259,9 +305,6 @@ pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
         for ((plan, pruned), uses) in plans.zip(&uses) {
             sweep(plan, uses, pruned);
         }
-    }
-    if pruned.iter().any(|method| method.removed_values + method.removed_delegates > 0) {
-        drop_blobs(program);
     }
     pruned
 }

@@ -1,0 +1,294 @@
+//! Removes parts of programs other than instructions: methods, tests, inputs, outputs, items of lists, data and optional properties.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{Candidate, Reduction, Stopped, retain};
+use crate::data::{Blob, BlobId, BlobSource};
+use crate::program::test_cases::{MethodTests, TestData};
+use crate::program::{
+    ContainerMetadata, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData,
+};
+use crate::transform::prune;
+
+/// Optional properties that are removed everywhere at once.
+const ATTRIBUTES: &[fn(&mut Program)] = &[
+    |program| chains(program, |chain| chain.stacktrace = None),
+    |program| {
+        chains(program, |chain| {
+            for list in [&mut chain.inputs, &mut chain.outputs] {
+                list.iter_mut().for_each(Vec::clear);
+            }
+        });
+    },
+    // Explicit offsets and sizes of memory.
+    |program| {
+        program.execution_plan.iter_mut().flatten().for_each(|plan| plan.memory = MemoryRequest::default());
+        tensors(program, |tensor| {
+            if let Memory::At { .. } = tensor.memory {
+                tensor.memory = Memory::Auto { pool: None, persistent: false };
+            }
+        });
+    },
+    |program| program.execution_plan.iter_mut().flatten().for_each(describe_containers),
+    |program| tensors(program, |tensor| tensor.requires_grad = false),
+    // Names of tensors: external data are found by them.
+    |program| {
+        tensors(program, |tensor| {
+            if tensor.device() == (0, 0) && !tensor.is_external() {
+                tensor.extra_tensor_info = None;
+            }
+        });
+    },
+    |program| tensors(program, |tensor| tensor.shape_dynamism = 0),
+];
+
+fn chains(program: &mut Program, change: impl Fn(&mut crate::program::Chain)) {
+    let plans = program.execution_plan.iter_mut().flatten();
+    plans.flat_map(|plan| plan.chains.iter_mut().flatten()).for_each(change);
+}
+
+fn tensors(program: &mut Program, change: impl Fn(&mut Tensor)) {
+    let plans = program.execution_plan.iter_mut().flatten();
+    for value in plans.flat_map(|plan| plan.values.iter_mut().flatten()) {
+        if let EValue::Tensor(tensor) = value {
+            change(tensor);
+        }
+    }
+}
+
+/// Describes inputs and outputs as positional ones.
+fn describe_containers(plan: &mut ExecutionPlan) {
+    let count = |list: &Option<Vec<i32>>| list.as_ref().map_or(0, Vec::len);
+    let is_getter = count(&plan.inputs) == 0 && plan.instructions().next().is_none();
+    plan.container_meta_type = Some(ContainerMetadata::flat(count(&plan.inputs), count(&plan.outputs), is_getter));
+}
+
+/// Removes optional properties.
+pub fn attributes(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    reduction.minimize(ATTRIBUTES.len(), |base, kept| {
+        let mut candidate = base.clone();
+        let dropped = ATTRIBUTES.iter().zip(kept).filter(|(_, kept)| !**kept);
+        dropped.for_each(|(drop, _)| drop(&mut candidate.program));
+        candidate
+    })
+}
+
+/// Removes methods, and their tests.
+pub fn methods(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    reduction.minimize(reduction.best.program.plans().len(), |base, kept| {
+        let mut candidate = base.clone();
+        if let Some(plans) = &mut candidate.program.execution_plan {
+            retain(plans, kept);
+        }
+        let Candidate { program, tests } = &mut candidate;
+        tests.retain(|tests| program.plans().iter().any(|plan| plan.name.as_deref() == Some(&tests.method)));
+        candidate
+    })
+}
+
+/// Removes tests of methods.
+pub fn tests(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    let count = reduction.best.tests.iter().map(|tests| tests.cases.len()).sum();
+    reduction.minimize(count, |base, kept| {
+        let mut candidate = base.clone();
+        let mut kept = kept.iter();
+        for tests in &mut candidate.tests {
+            tests.cases.retain(|_| kept.next().is_none_or(|kept| *kept));
+        }
+        candidate.tests.retain(|tests| !tests.cases.is_empty());
+        candidate
+    })
+}
+
+/// Removes what has no effect.
+pub fn unused(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    let mut candidate = reduction.best.clone();
+    prune::prune(&mut candidate.program);
+    reduction.offer(candidate).map(|_| ())
+}
+
+/// Removes outputs.
+pub fn outputs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    for method in 0..reduction.best.program.plans().len() {
+        let count = reduction.best.program.plans()[method].outputs.as_ref().map_or(0, Vec::len);
+        reduction.minimize(count, |base, kept| {
+            with_method(base, method, |plan| plan.outputs.iter_mut().for_each(|outputs| retain(outputs, kept)))
+        })?;
+    }
+    Ok(())
+}
+
+/// Removes inputs.
+pub fn inputs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    for method in 0..reduction.best.program.plans().len() {
+        let count = reduction.best.program.plans()[method].inputs.as_ref().map_or(0, Vec::len);
+        reduction.minimize(count, |base, kept| {
+            with_method(base, method, |plan| plan.inputs.iter_mut().for_each(|inputs| retain(inputs, kept)))
+        })?;
+    }
+    Ok(())
+}
+
+/// Removes items of lists of tensors; the sizes of results follow.
+pub fn lists(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    for method in 0..reduction.best.program.plans().len() {
+        let items = |plan: &ExecutionPlan| plan.values().iter().map(|value| value.as_tensors().len()).sum();
+        reduction.minimize(items(&reduction.best.program.plans()[method]), |base, kept| {
+            with_method(base, method, |plan| {
+                let mut kept = kept.iter();
+                for value in plan.values.iter_mut().flatten() {
+                    if let EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items)) = value {
+                        items.retain(|_| kept.next().is_none_or(|kept| *kept));
+                    }
+                }
+                super::sizes::infer(plan);
+            })
+        })?;
+    }
+    Ok(())
+}
+
+/// Removes entries of `named_data`.
+pub fn named_data(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    let count = reduction.best.program.named_data.as_ref().map_or(0, Vec::len);
+    reduction.minimize(count, |base, kept| {
+        let mut candidate = base.clone();
+        candidate.program.named_data.iter_mut().for_each(|named| retain(named, kept));
+        candidate
+    })
+}
+
+/// Removes entries of `.ptd` files that no tensor refers to.
+pub fn external_data(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    reduction.minimize(reduction.best.program.external_data.len(), |base, kept| {
+        let mut candidate = base.clone();
+        retain(&mut candidate.program.external_data, kept);
+        candidate
+    })
+}
+
+/// Removes options of delegates.
+pub fn compile_specs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    let delegates = |program: &Program| program.plans().iter().map(|plan| plan.delegates().len()).sum();
+    reduction.minimize(delegates(&reduction.best.program), |base, kept| {
+        let mut candidate = base.clone();
+        let plans = candidate.program.execution_plan.iter_mut().flatten();
+        let delegates = plans.flat_map(|plan| plan.delegates.iter_mut().flatten());
+        for (delegate, _) in delegates.zip(kept).filter(|(_, kept)| !**kept) {
+            delegate.compile_specs.iter_mut().for_each(Vec::clear);
+        }
+        candidate
+    })
+}
+
+/// Removes the bytes of payloads and named data: those whose length does not follow from a tensor.
+pub fn payloads(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    let program = &reduction.best.program;
+    let of_tensors: BTreeSet<BlobId> = program.plans().iter().flat_map(ExecutionPlan::tensors).filter_map(blob_of).collect();
+    let of_layouts = program.external_data.iter().filter(|data| data.tensor_layout.is_some()).map(|data| data.data);
+    let fixed: BTreeSet<BlobId> = of_tensors.into_iter().chain(of_layouts).collect();
+    replace(reduction, |id, blob| (!fixed.contains(&id) && !blob.is_empty()).then(|| Blob::bytes([])))
+}
+
+/// Replaces data by zeros.
+pub fn zeros(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    replace(reduction, |_, blob| {
+        let zeros = zeros_of(blob.len(), blob.copy);
+        (!blob.is_empty() && *blob != zeros).then_some(zeros)
+    })
+}
+
+/// Returns a blob of zeros.
+pub fn zeros_of(len: u64, copy: u32) -> Blob {
+    Blob { copy, ..Blob::new(len, BlobSource::Repeat([0].into())) }
+}
+
+fn blob_of((_, tensor): (usize, &Tensor)) -> Option<BlobId> {
+    match tensor.data {
+        TensorData::Blob(blob) => Some(blob),
+        TensorData::None | TensorData::Elsewhere(_) => None,
+    }
+}
+
+/// Replaces as many blobs as possible by others.
+fn replace(reduction: &mut Reduction<'_>, by: impl Fn(BlobId, &Blob) -> Option<Blob>) -> Result<(), Stopped> {
+    let blobs = reduction.best.program.blobs.iter().enumerate();
+    let other = |(id, blob): (usize, &Blob)| Some((id, by(BlobId(id as u32), blob)?));
+    let others: Vec<(usize, Blob)> = blobs.filter_map(other).collect();
+    reduction.minimize(others.len(), |base, kept| {
+        let mut candidate = base.clone();
+        for ((id, blob), _) in others.iter().zip(kept).filter(|(_, kept)| !**kept) {
+            candidate.program.blobs[*id] = blob.clone();
+        }
+        candidate
+    })
+}
+
+/// Returns a candidate in which a method is changed. Tests of the method, and the description of its inputs and outputs, follow.
+pub fn with_method(base: &Candidate, method: usize, change: impl FnOnce(&mut ExecutionPlan)) -> Candidate {
+    let mut candidate = base.clone();
+    let Candidate { program, tests } = &mut candidate;
+    let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) else { return candidate };
+    let before = &base.program.plans()[method];
+    change(plan);
+    let count = |plan: &ExecutionPlan| [&plan.inputs, &plan.outputs].map(|list| list.as_ref().map_or(0, Vec::len));
+    if plan.container_meta_type.is_some() && count(plan) != count(before) {
+        describe_containers(plan);
+    }
+    for tests in tests.iter_mut().filter(|tests| Some(tests.method.as_str()) == plan.name.as_deref()) {
+        fit_tests(tests, before, plan);
+    }
+    candidate
+}
+
+/// Changes tests as their method was changed: inputs that it does not have any more are removed, new ones are zeros; outputs are compared only
+/// if they are the same values.
+pub fn fit_tests(tests: &mut MethodTests, before: &ExecutionPlan, after: &ExecutionPlan) {
+    let inputs = |plan: &ExecutionPlan| plan.inputs.clone().unwrap_or_default();
+    let positions: HashMap<i32, usize> = inputs(before).into_iter().zip(0..).collect();
+    for case in &mut tests.cases {
+        let former = std::mem::take(&mut case.inputs);
+        let input = |value: &i32| {
+            let given = positions.get(value).and_then(|position| former.get(*position));
+            match (after.value(*value)?, given) {
+                (EValue::Tensor(tensor), given) => Some(test_tensor(tensor, before.value(*value), given)),
+                (_, Some(given)) => Some(given.clone()),
+                (EValue::Int(number), None) => Some(TestData::Int(*number)),
+                (EValue::Bool(value), None) => Some(TestData::Bool(*value)),
+                (EValue::Double(number), None) => Some(TestData::Double(*number)),
+                (EValue::String(text), None) => Some(TestData::String(text.clone().unwrap_or_default())),
+                (
+                    EValue::Null
+                    | EValue::IntList(_)
+                    | EValue::DoubleList(_)
+                    | EValue::BoolList(_)
+                    | EValue::TensorList(_)
+                    | EValue::OptionalTensorList(_),
+                    None,
+                ) => Some(TestData::Null),
+            }
+        };
+        case.inputs = inputs(after).iter().filter_map(input).collect();
+        let is_same = |(one, other): (&i32, &i32)| one == other && before.value(*one) == after.value(*other);
+        let outputs = |plan: &ExecutionPlan| plan.outputs.clone().unwrap_or_default();
+        let (old, new) = (outputs(before), outputs(after));
+        if old.len() != new.len() || !old.iter().zip(&new).all(is_same) {
+            case.outputs = None;
+        }
+    }
+}
+
+/// Returns the data of a tensor in a test: the given ones, unless its sizes have changed.
+fn test_tensor(tensor: &Tensor, before: Option<&EValue>, given: Option<&TestData>) -> TestData {
+    let sizes = |tensor: &Tensor| tensor.sizes.as_deref().unwrap_or_default().to_vec();
+    let is_same = before.and_then(EValue::as_tensor).is_some_and(|before| sizes(before) == sizes(tensor));
+    match given {
+        Some(given) if is_same => given.clone(),
+        Some(_) | None => TestData::Tensor {
+            scalar_type: tensor.scalar_type,
+            sizes: sizes(tensor),
+            dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
+            data: zeros_of(tensor.nbytes().unwrap_or(0), 0),
+        },
+    }
+}
