@@ -33,6 +33,8 @@ use crate::recover;
 use crate::source::{Source, SourceContent, SourceText};
 use crate::transform;
 use crate::transform::prune::PrunedMethod;
+#[cfg(feature = "cli")]
+use crate::transform::reduce::Candidate;
 
 /// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
 pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
@@ -574,6 +576,35 @@ fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blo
     let documents = documents(source, &BTreeMap::new()).map_err(first)?;
     let [source] = &documents.sources[..] else { return Err("it is several documents".into()) };
     crate::assemble(source, &options).map_err(first)
+}
+
+/// Returns the program of a source for `reduce`, and its layout options. A binary file is printed and resolved, so that only its unusual
+/// properties are explicit: a changed program is planned anew.
+///
+/// # Errors
+/// A file that cannot be read, or printed; invalid YAML.
+#[cfg(feature = "cli")]
+pub(crate) fn reducible(source: &Source<'_>) -> Result<(Candidate, layout::LayoutConfig), Error> {
+    if source.is_text() {
+        let Resolved { program, tests, layout, .. } = resolve(parse(source)?)?;
+        return Ok((Candidate { program, tests }, layout));
+    }
+    let mut options = PrintOptions::default();
+    (options.large_data, options.file) = (printer::LargeData::Refer, source.name().to_owned());
+    let printed = print(source, Path::new(""), &options)?;
+    let yaml = documents(Source::yaml(source.name(), printed.text, ""), &BTreeMap::new())?;
+    yaml.sources.first().map_or_else(|| Ok(Default::default()), reducible)
+}
+
+/// Plans and emits a program with the layout options of [`reducible`], without a source.
+///
+/// # Errors
+/// Those of [`plan`] and [`emit`].
+#[cfg(feature = "cli")]
+pub(crate) fn rebuild(candidate: &Candidate, layout: &layout::LayoutConfig) -> Result<Assembly, Error> {
+    let Candidate { program, tests } = candidate.clone();
+    let resolved = Resolved { tests, layout: layout.clone(), ..Resolved::from(program) };
+    emit(plan(resolved, &Options::default())?)
 }
 
 /// Options of [`check`].

@@ -15,6 +15,8 @@ pub enum Exit {
     Usage = 2,
     /// I/O error: a file cannot be opened, read or written.
     Io = 3,
+    /// Interrupted: 128 + SIGINT, as in shells.
+    Interrupted = 130,
 }
 
 /// Reason of a failed command, which determines its exit status.

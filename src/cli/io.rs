@@ -261,6 +261,17 @@ impl Messages {
         ProgressBar::new(bytes).with_style(style)
     }
 
+    /// Progress of a search whose length is not known; hidden if standard error is no terminal.
+    pub fn spinner(&self) -> ProgressBar {
+        if !io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}: {prefix}");
+        let bar = ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(std::time::Duration::from_millis(100));
+        bar
+    }
+
     /// Prints messages about a source.
     pub fn report(&self, report: &Report) {
         self.print(&render::report(report, self.colours));

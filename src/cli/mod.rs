@@ -9,9 +9,11 @@ mod dump;
 mod exit;
 mod formats;
 mod generate;
+mod interrupt;
 mod io;
 mod ops;
 pub mod outputs;
+mod reduce;
 pub mod render;
 mod schema;
 mod stdout;
@@ -22,9 +24,6 @@ use std::process::ExitCode;
 use exit::Exit;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
-
-/// Exit status of an interrupted command: 128 + SIGINT, as in shells.
-const INTERRUPTED: i32 = 130;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -39,6 +38,8 @@ Examples:
   pte-emit annotate model.pte | less                  explain every byte of a file
   pte-emit ops add.out                                the operators whose names contain add.out
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
+  pte-emit reduce crash.pte --test './run {}' -o small.yaml
+                                                      a small program for which ./run exits as with crash.pte
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
@@ -46,7 +47,7 @@ Exit status:
   1    invalid input: none of its outputs are written; `check` found errors
   2    invalid command line
   3    I/O error: an input, data file or output cannot be opened, read or written; closed pipe
-  130  interrupted: temporary files are removed, existing outputs are unchanged";
+  130  interrupted: temporary files are removed, existing outputs are unchanged; `reduce` writes the best so far";
 
 /// Assembles YAML (or JSON) into ExecuTorch .pte programs and .ptd weights.
 ///
@@ -76,6 +77,8 @@ enum Command {
     Ops(ops::OpsArguments),
     /// Write random programs, for tests of a runtime.
     Generate(generate::GenerateArguments),
+    /// Find a small program for which a command still exits as it does with FILE.
+    Reduce(reduce::ReduceArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -109,8 +112,11 @@ pub fn main() -> ExitCode {
     let _ = nix::sys::signal::SigSet::from(nix::sys::signal::Signal::SIGXFSZ).thread_block();
     // An interrupted command leaves no temporary files.
     let _ = ctrlc::set_handler(|| {
+        if interrupt::request() {
+            return;
+        }
         let _lock = outputs::remove_unfinished();
-        std::process::exit(INTERRUPTED);
+        std::process::exit(Exit::Interrupted as i32);
     });
     let messages = io::Messages::new(cli.color);
     let done = match cli.command {
@@ -119,6 +125,7 @@ pub fn main() -> ExitCode {
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
+        Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         None => assemble::run(cli.assemble, &messages),
     };

@@ -5,9 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{Candidate, Reduction, Stopped, retain};
 use crate::data::{Blob, BlobId, BlobSource};
 use crate::program::test_cases::{MethodTests, TestData};
-use crate::program::{
-    ContainerMetadata, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData,
-};
+use crate::program::{ContainerMetadata, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData};
 use crate::transform::prune;
 
 /// Optional properties that are removed everywhere at once.
@@ -184,7 +182,8 @@ pub fn compile_specs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
 /// Removes the bytes of payloads and named data: those whose length does not follow from a tensor.
 pub fn payloads(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     let program = &reduction.best.program;
-    let of_tensors: BTreeSet<BlobId> = program.plans().iter().flat_map(ExecutionPlan::tensors).filter_map(blob_of).collect();
+    let of_tensors: BTreeSet<BlobId> =
+        program.plans().iter().flat_map(ExecutionPlan::tensors).filter_map(blob_of).collect();
     let of_layouts = program.external_data.iter().filter(|data| data.tensor_layout.is_some()).map(|data| data.data);
     let fixed: BTreeSet<BlobId> = of_tensors.into_iter().chain(of_layouts).collect();
     replace(reduction, |id, blob| (!fixed.contains(&id) && !blob.is_empty()).then(|| Blob::bytes([])))

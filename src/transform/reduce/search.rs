@@ -13,10 +13,7 @@ use super::Stopped;
 ///
 /// # Errors
 /// That of `test`.
-pub fn minimize(
-    count: usize,
-    test: &mut dyn FnMut(&[bool]) -> Result<bool, Stopped>,
-) -> Result<Vec<bool>, Stopped> {
+pub fn minimize(count: usize, test: &mut dyn FnMut(&[bool]) -> Result<bool, Stopped>) -> Result<Vec<bool>, Stopped> {
     let mut kept = vec![true; count];
     // Elements from `end` on are decided.
     let mut end = count;

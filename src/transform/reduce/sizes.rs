@@ -1,11 +1,11 @@
 //! Makes tensors smaller. Equal sizes of different tensors are usually the same quantity and become smaller together; the sizes of results
 //! follow from the rules of their operators.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::parts::{fit_tests, zeros_of};
 use super::{Candidate, Reduction, Stopped};
-use crate::data::{Blob, BlobSource};
+use crate::data::{Blob, BlobId, BlobSource};
 use crate::program::{EValue, ExecutionPlan, Instruction, Program, Sizes, Tensor, TensorData, dim_order};
 use crate::transform::inference::{self, Inference};
 
@@ -27,7 +27,11 @@ pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     }
     let sizes = |program: &Program| -> BTreeSet<i32> {
         let tensors = program.plans().iter().flat_map(ExecutionPlan::tensors);
-        tensors.flat_map(|(_, tensor)| tensor.sizes.as_deref().unwrap_or_default()).copied().filter(|size| *size > 1).collect()
+        tensors
+            .flat_map(|(_, tensor)| tensor.sizes.as_deref().unwrap_or_default())
+            .copied()
+            .filter(|size| *size > 1)
+            .collect()
     };
     for size in sizes(&reduction.best.program).into_iter().rev() {
         // To 1, else to 2, else by half as often as possible.
@@ -47,7 +51,9 @@ pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
             let dropped: HashSet<(usize, usize)> =
                 dimensions.iter().zip(kept).filter(|(_, kept)| !**kept).map(|(dimension, _)| *dimension).collect();
             let mut candidate = base.clone();
-            let Some(plan) = candidate.program.execution_plan.iter_mut().flatten().nth(method) else { return candidate };
+            let Some(plan) = candidate.program.execution_plan.iter_mut().flatten().nth(method) else {
+                return candidate;
+            };
             for (value, dimension) in dropped {
                 if let Some(EValue::Tensor(tensor)) = plan.values.as_mut().and_then(|values| values.get_mut(value))
                     && let Some(size) = tensor.sizes.as_mut().and_then(|sizes| sizes.get_mut(dimension))
@@ -185,10 +191,12 @@ pub fn infer(plan: &mut ExecutionPlan) {
     plan.values = Some(values);
 }
 
-/// Fits the data of constants, the layouts of external data and the tests to changed sizes.
+/// Fits the data of constants and the tests to changed sizes.
 fn finish(base: &Candidate, mut candidate: Candidate) -> Candidate {
     let Candidate { program, tests } = &mut candidate;
     let Program { execution_plan, blobs, .. } = program;
+    // Constants with the same data keep sharing them.
+    let mut cuts: HashMap<(BlobId, u64), BlobId> = HashMap::new();
     for (plan, before) in execution_plan.iter_mut().flatten().zip(base.program.plans()) {
         for (value, former) in plan.values.iter_mut().flatten().zip(before.values()) {
             let (EValue::Tensor(tensor), Some(former)) = (value, former.as_tensor()) else { continue };
@@ -197,12 +205,11 @@ fn finish(base: &Candidate, mut candidate: Candidate) -> Candidate {
                 && let (Some(len), Some(blob)) = (tensor.nbytes(), blobs.get(id.0 as usize))
             {
                 let fitted = cut(blob, len);
-                let same = blobs.iter().position(|blob| *blob == fitted);
-                let id = same.unwrap_or_else(|| {
+                let fitted = *cuts.entry((id, len)).or_insert_with(|| {
                     blobs.push(fitted);
-                    blobs.len() - 1
+                    BlobId((blobs.len() - 1) as u32)
                 });
-                tensor.data = TensorData::Blob(crate::data::BlobId(id as u32));
+                tensor.data = TensorData::Blob(fitted);
             }
         }
         for tests in tests.iter_mut().filter(|tests| Some(tests.method.as_str()) == plan.name.as_deref()) {
@@ -217,7 +224,8 @@ fn cut(blob: &Blob, len: u64) -> Blob {
     let is_prefix = match &blob.source {
         BlobSource::Bytes(bytes) => {
             let bytes = usize::try_from(len).ok().and_then(|len| bytes.get(..len));
-            return bytes.map_or_else(|| zeros_of(len, blob.copy), |bytes| Blob { copy: blob.copy, ..Blob::bytes(bytes) });
+            return bytes
+                .map_or_else(|| zeros_of(len, blob.copy), |bytes| Blob { copy: blob.copy, ..Blob::bytes(bytes) });
         }
         BlobSource::File { .. } | BlobSource::Iota { .. } | BlobSource::Random { .. } => len <= blob.len(),
         BlobSource::Repeat(_) => true,

@@ -1,0 +1,681 @@
+//! `pte-emit reduce FILE --test 'COMMAND {}' -o OUTPUT`: runs a command with smaller and smaller candidates.
+//!
+//! The candidates are chosen in [`crate::transform::reduce`]. This file writes them, validates them, runs the command, and writes the result.
+
+mod command;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self as std_io, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::PossibleValue;
+use indicatif::ProgressBar;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use self::command::Outcome;
+use super::exit::{Exit, Failure};
+use super::formats::{OutputContent, OutputFormat, OutputName};
+use super::interrupt;
+use super::io::{self, Definitions, Messages, STREAM};
+use super::outputs::{Outputs, Stream};
+use crate::assembly::Assembly;
+use crate::check::{self, Findings, ValidatorOptions};
+use crate::data::Origin;
+use crate::diagnostics::counted;
+use crate::error::Error;
+use crate::format::Format;
+use crate::format::container::{self, CONTAINERS};
+use crate::layout::LayoutConfig;
+use crate::pipeline::{self, Options};
+use crate::printer::{LargeData, PrintOptions};
+use crate::program::{ExecutionPlan, Program};
+use crate::source::{Source, SourceContent};
+use crate::transform::reduce::{self, Candidate, Reduced, Stopped};
+
+/// Arguments of `reduce`.
+#[derive(Debug, Args)]
+pub struct ReduceArguments {
+    /// .pte, .ptd, .bpte or YAML to reduce
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Shell command to run with each candidate, whose path replaces {}. Its output is discarded
+    #[arg(long, value_name = "COMMAND")]
+    test: String,
+    /// Output file, whose extension selects the format: .yaml, .pte, .ptd or .bpte
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Exit status to look for, by default that of the command with FILE, unless it is 0: a number (128 + N for signal N), or timeout
+    #[arg(long, value_name = "STATUS", value_parser = Outcome::parse)]
+    expect: Option<Outcome>,
+    /// Format of the candidates; by default that of FILE, and for YAML that of the file that it assembles to
+    #[arg(long, value_name = "FORMAT")]
+    candidate: Option<CandidateFormat>,
+    /// Time limit of a run; a run that exceeds it has the exit status timeout
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = command::seconds)]
+    timeout: Duration,
+    /// Stop after this many runs of the command, that with FILE included
+    #[arg(long, value_name = "N")]
+    max_runs: Option<u64>,
+    /// .ptd with data that the program refers to, to validate the candidates; may be repeated. It is not reduced
+    #[arg(long, value_name = "FILE.ptd")]
+    with: Vec<PathBuf>,
+    /// List of custom operators, as of check
+    #[arg(long, value_name = "FILE")]
+    ops: Vec<PathBuf>,
+    /// Define the value of ${NAME} in YAML
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
+    definitions: Vec<(String, String)>,
+    /// Print errors only
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Format of the candidates.
+#[derive(Debug, Clone, Copy)]
+enum CandidateFormat {
+    Yaml,
+    Binary(&'static OutputFormat),
+}
+
+impl clap::ValueEnum for CandidateFormat {
+    fn value_variants<'a>() -> &'a [CandidateFormat] {
+        static VARIANTS: std::sync::LazyLock<Vec<CandidateFormat>> = std::sync::LazyLock::new(|| {
+            let binary = CONTAINERS.iter().filter_map(|container| OutputFormat::of_extension(container.extension));
+            std::iter::once(CandidateFormat::Yaml).chain(binary.map(CandidateFormat::Binary)).collect()
+        });
+        &VARIANTS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.extension()))
+    }
+}
+
+impl CandidateFormat {
+    fn extension(self) -> &'static str {
+        match self {
+            CandidateFormat::Yaml => "yaml",
+            CandidateFormat::Binary(format) => format.extension,
+        }
+    }
+
+    /// Returns the format of a file by its extension.
+    fn of(path: &Path) -> Result<CandidateFormat, Failure> {
+        let extension = io::extension(path).and_then(|extension| extension.to_str()).unwrap_or_default();
+        let is_yaml = ["yaml", "yml"].iter().any(|name| extension.eq_ignore_ascii_case(name));
+        let binary = CONTAINERS.iter().find(|container| extension.eq_ignore_ascii_case(container.extension));
+        match binary.and_then(|container| OutputFormat::of_extension(container.extension)) {
+            Some(format) => Ok(CandidateFormat::Binary(format)),
+            None if is_yaml => Ok(CandidateFormat::Yaml),
+            None => {
+                let message = format!("output {}: expected the extension .yaml, .pte, .ptd or .bpte", path.display());
+                Err(Failure::Usage(message))
+            }
+        }
+    }
+
+    /// Returns the format of the binary files that YAML stands for.
+    fn binary(self, has_methods: bool) -> &'static OutputFormat {
+        match self {
+            CandidateFormat::Yaml => OutputFormat::default_of(has_methods),
+            CandidateFormat::Binary(format) => format,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Contradictory arguments; a file that cannot be read, invalid YAML; a command that cannot be run, or does not exit as requested.
+pub fn run(arguments: &ReduceArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let output = arguments.check()?;
+    interrupt::defer();
+    let input = Input::open(arguments)?;
+    if let CandidateFormat::Binary(format) = output
+        && format.has_methods != input.has_methods
+    {
+        let found = if input.has_methods { "has methods" } else { "has no methods" };
+        let message = format!("{} {found}: it cannot be reduced to a .{}", arguments.input.display(), format.extension);
+        return Err(Failure::Usage(message));
+    }
+    let mut session = Session::new(arguments, &input, messages)?;
+    let reduced = session.begin(&input)?.map(|()| session.reduce(&input));
+    session.bar.finish_and_clear();
+    let Some(reduced) = reduced else { return Ok(Exit::Interrupted) };
+    let (smallest, is_complete) = reduced?;
+    let size = session.write(&smallest, output)?;
+    if !arguments.quiet {
+        messages.print(&session.summary(&input, &smallest, size, is_complete));
+    }
+    match session.failure {
+        Some(failure) => Err(failure),
+        None if interrupt::is_requested() => Ok(Exit::Interrupted),
+        None => Ok(Exit::Ok),
+    }
+}
+
+impl ReduceArguments {
+    /// Returns the format of the output.
+    fn check(&self) -> Result<CandidateFormat, Failure> {
+        if !self.test.contains(command::PLACEHOLDER) {
+            return Err(Failure::usage(
+                "the command of `--test` has no `{}`, which stands for the path of a candidate",
+            ));
+        }
+        if self.input.as_os_str() == STREAM || self.output.as_os_str() == STREAM {
+            return Err(Failure::usage("`reduce` needs the names of an input and of an output; found `-`"));
+        }
+        let (output, input) = (&self.output, io::canonical(&self.input));
+        let with = self.with.iter().map(|path| io::canonical(path));
+        if std::iter::once(input).chain(with).any(|path| path == io::canonical(output)) {
+            let message =
+                format!("output {} is also an input and would be overwritten; name another", output.display());
+            return Err(Failure::Usage(message));
+        }
+        let format = CandidateFormat::of(output)?;
+        let (found, is_other) = match format {
+            CandidateFormat::Yaml => ("a binary file", io::is_binary_file(output)),
+            CandidateFormat::Binary(_) => ("text", io::is_text_file(output)),
+        };
+        if is_other {
+            let message =
+                format!("output {} exists and is {found}; name another, or remove it first", output.display());
+            return Err(Failure::Usage(message));
+        }
+        Ok(format)
+    }
+}
+
+/// The file to reduce.
+struct Input {
+    source: Source<'static>,
+    /// Files of YAML; `None` for a binary file.
+    assembly: Option<Assembly>,
+    has_methods: bool,
+    /// Format of the candidates.
+    format: CandidateFormat,
+}
+
+impl Input {
+    fn open(arguments: &ReduceArguments) -> Result<Input, Failure> {
+        let path = &arguments.input;
+        // By extension: a file with a damaged identifier is not YAML.
+        let source = if io::is_binary_name(path) { io::open_binary(path)? } else { io::open(path)? };
+        let SourceContent::Binary(origin) = source.content() else { return Input::yaml(arguments, source) };
+        let found = origin.format().map_err(|error| Failure::reading(source.name(), &error))?;
+        let format = found.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
+        let Some(binary) = format.container().and_then(|container| OutputFormat::of_extension(container.extension))
+        else {
+            let message = "expected a .pte, .ptd, .bpte or YAML, found a .safetensors";
+            return Err(Error::input(source.name(), message).into());
+        };
+        let format = arguments.candidate.unwrap_or(CandidateFormat::Binary(binary));
+        Input { source, assembly: None, has_methods: binary.has_methods, format }.checked()
+    }
+
+    fn yaml(arguments: &ReduceArguments, source: Source<'static>) -> Result<Input, Failure> {
+        let mut documents = Definitions::new(&arguments.definitions).documents(source)?;
+        let (Some(source), true) = (documents.pop(), documents.is_empty()) else {
+            let message = format!("{} has several documents; `reduce` takes one", arguments.input.display());
+            return Err(Failure::Usage(message));
+        };
+        let assembly = crate::assemble(&source, &Options::default())?;
+        let has_methods = assembly.program_file().is_some();
+        let format = CandidateFormat::Binary(OutputFormat::default_of(has_methods));
+        let format = arguments.candidate.unwrap_or(format);
+        Input { source, assembly: Some(assembly), has_methods, format }.checked()
+    }
+
+    /// Returns the input if its candidates can have the requested format.
+    fn checked(self) -> Result<Input, Failure> {
+        let format = self.format.binary(self.has_methods);
+        if format.has_methods == self.has_methods {
+            return Ok(self);
+        }
+        let found = if self.has_methods { "has methods" } else { "has no methods" };
+        Err(Failure::Usage(format!("`--candidate {}`: {} {found}", format.extension, self.source.name())))
+    }
+
+    fn error(&self, error: &std_io::Error) -> Failure {
+        Failure::reading(self.source.name(), error)
+    }
+}
+
+/// Result of a reduction.
+enum Smallest {
+    /// A program, with its layout options.
+    Program(Candidate, LayoutConfig),
+    /// A file that is no program.
+    Bytes(Vec<u8>),
+}
+
+/// Largest file in bytes that is reduced byte by byte.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Runs of the command.
+struct Session<'a> {
+    arguments: &'a ReduceArguments,
+    /// Folder of the candidates; removed with its content when dropped.
+    folder: TempDir,
+    /// Name of the candidates without extension.
+    stem: OsString,
+    format: CandidateFormat,
+    validator: ValidatorOptions,
+    /// Candidates with errors are not tried.
+    must_be_valid: bool,
+    expected: Outcome,
+    runs: u64,
+    /// Candidates that were tried, by the digest of their files.
+    tried: HashMap<[u8; 32], bool>,
+    /// Error that stopped the reduction.
+    failure: Option<Failure>,
+    bar: ProgressBar,
+}
+
+impl<'a> Session<'a> {
+    fn new(arguments: &'a ReduceArguments, input: &Input, messages: &Messages) -> Result<Session<'a>, Failure> {
+        let folder = tempfile::Builder::new().prefix("pte-emit-reduce-").tempdir();
+        let folder = folder.map_err(|error| Failure::writing("the folder of candidates", &error))?;
+        let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, Error>>()?;
+        let operators = io::operators(&arguments.ops)?;
+        Ok(Session {
+            arguments,
+            folder,
+            stem: arguments.input.file_stem().unwrap_or_default().to_owned(),
+            format: input.format,
+            validator: ValidatorOptions { with, operators, ..ValidatorOptions::default() },
+            must_be_valid: false,
+            expected: Outcome::Timeout,
+            runs: 0,
+            tried: HashMap::new(),
+            failure: None,
+            bar: if arguments.quiet { ProgressBar::hidden() } else { messages.spinner() },
+        })
+    }
+
+    /// Runs the command with the input, and determines the exit status to look for. `None` if interrupted.
+    fn begin(&mut self, input: &Input) -> Result<Option<()>, Failure> {
+        let binary = input.format.binary(input.has_methods);
+        let is_text = matches!(input.format, CandidateFormat::Yaml);
+        let (path, findings) = match (&input.assembly, input.source.content()) {
+            (Some(assembly), _) => {
+                let files = (binary.files)(assembly).map_err(|error| input.error(&error))?;
+                let findings = (binary.validate)(assembly, &files, &self.validator);
+                let path = match is_text {
+                    true => self.arguments.input.clone(),
+                    false => self.write_files(&files).map_err(|error| input.error(&error))?.0,
+                };
+                (path, findings)
+            }
+            (None, SourceContent::Binary(origin)) => {
+                let path = match is_text {
+                    true => {
+                        let options = print_options(LargeData::Refer, &self.arguments.input);
+                        let printed = pipeline::print(&input.source, self.folder.path(), &options)?;
+                        self.write_text(&printed.text).map_err(|error| input.error(&error))?.0
+                    }
+                    false => self.arguments.input.clone(),
+                };
+                (path, check::file(origin, &self.validator).map(|findings| vec![findings]))
+            }
+            (None, SourceContent::Text(_)) => return Ok(None),
+        };
+        self.must_be_valid = !findings.map_err(|error| input.error(&error))?.iter().any(Findings::has_errors);
+        self.runs = 1;
+        self.bar.set_message("run 1");
+        let outcome = command::run(&self.arguments.test, &path, self.arguments.timeout);
+        let Some(outcome) = outcome.map_err(|error| Failure::reading("sh", &error))? else { return Ok(None) };
+        self.expected = outcome;
+        let name = input.source.name();
+        match self.arguments.expect {
+            Some(expected) if expected != outcome => {
+                let message = format!("the command of `--test` {outcome}; expected one that {expected}");
+                Err(Error::input(name, message).into())
+            }
+            None if outcome == Outcome::Status(0) => {
+                let message = format!(
+                    "{name}: the command of `--test` {outcome}, as if nothing is wrong; add `--expect 0` to look for this status"
+                );
+                Err(Failure::Usage(message))
+            }
+            None if outcome.is_not_run() => {
+                let message = format!("{name}: the command of `--test` cannot be started: the shell {outcome}");
+                Err(Failure::Usage(message))
+            }
+            Some(_) | None => Ok(Some(())),
+        }
+    }
+
+    /// Reduces the input. The flag is false if the reduction stopped early.
+    fn reduce(&mut self, input: &Input) -> Result<(Smallest, bool), Failure> {
+        if let Ok((candidate, layout)) = pipeline::reducible(&input.source) {
+            let mut layouts = vec![LayoutConfig::default()];
+            if layouts[0] != layout {
+                layouts.push(layout);
+            }
+            for layout in layouts {
+                match self.test_program(&candidate, &layout) {
+                    Ok(true) => {
+                        let Reduced { best, is_complete } =
+                            reduce::reduce(candidate, &mut |candidate| self.test_program(candidate, &layout));
+                        return Ok((Smallest::Program(best, layout), is_complete));
+                    }
+                    Ok(false) => {}
+                    Err(Stopped) => break,
+                }
+            }
+        }
+        let bytes = self.bytes(input)?;
+        if let CandidateFormat::Yaml = self.format {
+            let message = "the exit status depends on more than the program, and YAML is not reduced as text; omit `--candidate yaml`";
+            return Err(Error::input(input.source.name(), message).into());
+        }
+        let Reduced { best, is_complete } = reduce::bytes::reduce(bytes, &mut |bytes| self.test_bytes(bytes));
+        Ok((Smallest::Bytes(best), is_complete))
+    }
+
+    /// Returns the bytes of the main file of the input.
+    fn bytes(&self, input: &Input) -> Result<Vec<u8>, Failure> {
+        let binary = input.format.binary(input.has_methods);
+        let large = |size: u64| {
+            let message = format!(
+                "the exit status depends on more than the program, and a file of {} is too large to be reduced byte by byte (at most {MAX_BYTES})",
+                counted(size, "byte")
+            );
+            Err(Error::input(input.source.name(), message).into())
+        };
+        let mut bytes = Vec::new();
+        match (&input.assembly, input.source.content()) {
+            (Some(assembly), _) => {
+                let files = (binary.files)(assembly).map_err(|error| input.error(&error))?;
+                if let Some((_, content)) = files.first() {
+                    if content.size > MAX_BYTES {
+                        return large(content.size);
+                    }
+                    content.write(&mut bytes).map_err(|error| input.error(&error))?;
+                }
+            }
+            (None, SourceContent::Binary(origin)) => {
+                let len = origin.len().map_err(|error| input.error(&error))?;
+                if len > MAX_BYTES {
+                    return large(len);
+                }
+                bytes = origin.head(len).map_err(|error| input.error(&error))?.to_vec();
+            }
+            (None, SourceContent::Text(_)) => {}
+        }
+        Ok(bytes)
+    }
+
+    fn test_program(&mut self, candidate: &Candidate, layout: &LayoutConfig) -> Result<bool, Stopped> {
+        self.check_stop()?;
+        let Ok(assembly) = pipeline::rebuild(candidate, layout) else { return Ok(false) };
+        let binary = self.format.binary(candidate.program.execution_plan.is_some());
+        let Ok(files) = (binary.files)(&assembly) else { return Ok(false) };
+        if self.must_be_valid {
+            let findings = (binary.validate)(&assembly, &files, &self.validator);
+            if findings.is_ok_and(|findings| findings.iter().any(Findings::has_errors)) {
+                return Ok(false);
+            }
+        }
+        let written = match self.format {
+            CandidateFormat::Yaml => {
+                let text = yaml(&files, self.folder.path());
+                text.and_then(|text| self.write_text(&text))
+            }
+            CandidateFormat::Binary(_) => self.write_files(&files),
+        };
+        let accepted = self.test(written)?;
+        if accepted {
+            let size = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
+            self.bar.set_prefix(Totals::of(&candidate.program).describe(size));
+        }
+        Ok(accepted)
+    }
+
+    fn test_bytes(&mut self, bytes: &[u8]) -> Result<bool, Stopped> {
+        self.check_stop()?;
+        if self.must_be_valid {
+            let findings = check::file(&Origin::Bytes(bytes.into()), &self.validator);
+            if findings.map_or(true, |findings| findings.has_errors()) {
+                return Ok(false);
+            }
+        }
+        let content = OutputContent::new(bytes.len() as u64, |out| out.write_all(bytes));
+        let written = self.write_files(&[(OutputName::Main, content)]);
+        let accepted = self.test(written)?;
+        if accepted {
+            self.bar.set_prefix(counted(bytes.len() as u64, "byte"));
+        }
+        Ok(accepted)
+    }
+
+    /// Stops after an interrupt.
+    fn check_stop(&self) -> Result<(), Stopped> {
+        if interrupt::is_requested() { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Runs the command with a candidate that is written, unless one with the same files was tried.
+    fn test(&mut self, written: std_io::Result<(PathBuf, [u8; 32])>) -> Result<bool, Stopped> {
+        let (path, digest) = written.map_err(|error| self.fail(Failure::writing("", &error)))?;
+        if let Some(accepted) = self.tried.get(&digest) {
+            return Ok(*accepted);
+        }
+        if self.arguments.max_runs.is_some_and(|most| self.runs >= most) {
+            return Err(Stopped);
+        }
+        self.runs += 1;
+        self.bar.set_message(format!("run {}", self.runs));
+        let outcome = command::run(&self.arguments.test, &path, self.arguments.timeout);
+        let outcome = outcome.map_err(|error| self.fail(Failure::reading("sh", &error)))?.ok_or(Stopped)?;
+        let accepted = outcome == self.expected;
+        self.tried.insert(digest, accepted);
+        Ok(accepted)
+    }
+
+    /// Records the error that stops the reduction.
+    fn fail(&mut self, failure: Failure) -> Stopped {
+        self.failure = Some(failure);
+        Stopped
+    }
+
+    /// Writes the files of a candidate; returns the path of the main one, and the digest of all.
+    fn write_files(&self, files: &[(OutputName<'_>, OutputContent<'_>)]) -> std_io::Result<(PathBuf, [u8; 32])> {
+        let mut digest = Sha256::new();
+        let main = self.folder.path().join(&self.stem).with_added_extension(self.format.extension());
+        for (name, content) in files {
+            let path = sibling(&main, name)?;
+            digest.update(path.as_os_str().as_encoded_bytes());
+            let mut out = Digested { out: BufWriter::new(fs::File::create(&path)?), digest };
+            content.write(&mut Stream::new(&mut out, &|_| ()))?;
+            out.flush()?;
+            digest = out.digest;
+        }
+        Ok((main, digest.finalize().into()))
+    }
+
+    fn write_text(&self, text: &str) -> std_io::Result<(PathBuf, [u8; 32])> {
+        let path = self.folder.path().join(&self.stem).with_added_extension(self.format.extension());
+        fs::write(&path, text)?;
+        Ok((path, Sha256::digest(text).into()))
+    }
+
+    /// Writes the result; returns its size in bytes.
+    fn write(&self, smallest: &Smallest, format: CandidateFormat) -> Result<u64, Failure> {
+        let output = &self.arguments.output;
+        let failed = |error: std_io::Error| Failure::writing(&output.display().to_string(), &error);
+        let mut outputs = Outputs::new();
+        let mut size = 0;
+        let mut write = |path: &Path, content: &OutputContent<'_>| {
+            size += content.size;
+            outputs.write(path, content.size, &|_| (), |out| content.write(out))
+        };
+        let folder = output.parent().unwrap_or(Path::new(""));
+        match smallest {
+            Smallest::Program(candidate, layout) => {
+                let assembly = pipeline::rebuild(candidate, layout)?;
+                let binary = format.binary(candidate.program.execution_plan.is_some());
+                let binary = if let CandidateFormat::Yaml = format { self.bundle(binary, candidate) } else { binary };
+                let files = (binary.files)(&assembly).map_err(failed)?;
+                for (position, (name, content)) in files.iter().enumerate() {
+                    let path = sibling(output, name).map_err(failed)?;
+                    match format {
+                        CandidateFormat::Yaml if position == 0 => {
+                            let text = yaml(&files, folder).map_err(failed)?;
+                            write(&path, &text_content(&text)).map_err(failed)?;
+                        }
+                        CandidateFormat::Yaml | CandidateFormat::Binary(_) => write(&path, content).map_err(failed)?,
+                    }
+                }
+            }
+            Smallest::Bytes(bytes) => match format {
+                CandidateFormat::Yaml => {
+                    let text = yaml_of_bytes(bytes, self.format, folder);
+                    write(output, &text_content(&text)).map_err(failed)?;
+                }
+                CandidateFormat::Binary(_) => {
+                    let content = OutputContent::new(bytes.len() as u64, |out| out.write_all(bytes));
+                    write(output, &content).map_err(failed)?;
+                }
+            },
+        }
+        outputs.commit().map_err(failed)?;
+        Ok(size)
+    }
+
+    /// Returns the format whose YAML has the tests of a candidate, if it has some.
+    fn bundle(&self, binary: &'static OutputFormat, candidate: &Candidate) -> &'static OutputFormat {
+        let bundled = OutputFormat::of_extension(container::BUNDLED_PROGRAM.extension);
+        bundled.filter(|_| !candidate.tests.is_empty()).unwrap_or(binary)
+    }
+
+    /// Returns the message at the end: what it was, what it is, and the number of runs.
+    fn summary(&self, input: &Input, smallest: &Smallest, size: u64, is_complete: bool) -> String {
+        let before = match (&input.assembly, pipeline::read(&input.source)) {
+            (Some(assembly), _) => Totals::of(assembly.program()).to_string(),
+            (None, Ok(resolved)) => Totals::of(&resolved.program).to_string(),
+            (None, Err(_)) => {
+                let size = fs::metadata(&self.arguments.input).map_or(0, |file| file.len());
+                counted(size, "byte")
+            }
+        };
+        let after = match smallest {
+            Smallest::Program(candidate, _) => Totals::of(&candidate.program).describe(size),
+            Smallest::Bytes(bytes) => counted(bytes.len() as u64, "byte"),
+        };
+        let mut out = format!("{}: {before}\n", input.source.name());
+        out += &format!("{}: {after}\n", self.arguments.output.display());
+        out += &format!("  {} of a command that {}", counted(self.runs, "run"), self.expected);
+        if !is_complete {
+            out += "; stopped early: reduce the output again to continue";
+        }
+        out + "\n"
+    }
+}
+
+/// Numbers of parts of a program.
+struct Totals {
+    methods: usize,
+    instructions: usize,
+    values: usize,
+    data: usize,
+}
+
+impl Totals {
+    fn of(program: &Program) -> Totals {
+        let plans = program.plans();
+        Totals {
+            methods: plans.len(),
+            instructions: plans.iter().map(|plan| plan.instructions().count()).sum(),
+            values: plans.iter().map(|plan: &ExecutionPlan| plan.values().len()).sum(),
+            data: program.named_data.as_ref().map_or(0, Vec::len) + program.external_data.len(),
+        }
+    }
+
+    fn describe(&self, size: u64) -> String {
+        format!("{self}, {}", counted(size, "byte"))
+    }
+}
+
+impl std::fmt::Display for Totals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let count = |number: usize, noun| counted(number as u64, noun);
+        write!(f, "{}, {}", count(self.methods, "method"), count(self.instructions, "instruction"))?;
+        write!(f, ", {}", count(self.values, "value"))?;
+        if self.data > 0 {
+            write!(f, ", {} of named data", count(self.data, "entry"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writer that computes the digest of what is written.
+struct Digested<W> {
+    out: W,
+    digest: Sha256,
+}
+
+impl<W: Write> Write for Digested<W> {
+    fn write(&mut self, bytes: &[u8]) -> std_io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.digest.update(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std_io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Returns the path of a file next to the main one.
+fn sibling(main: &Path, name: &OutputName<'_>) -> std_io::Result<PathBuf> {
+    match name {
+        OutputName::Main => Ok(main.to_owned()),
+        OutputName::Data => Ok(main.with_extension("ptd")),
+        OutputName::Tagged(tag) | OutputName::Shard(tag) => {
+            if Path::new(tag).file_name() != Some(tag.as_ref()) {
+                return Err(std_io::Error::other(format!("tag `{tag}` is not the name of a file")));
+            }
+            Ok(main.with_file_name(if tag.ends_with(".ptd") { (*tag).to_owned() } else { format!("{tag}.ptd") }))
+        }
+    }
+}
+
+fn text_content(text: &str) -> OutputContent<'_> {
+    OutputContent::new(text.len() as u64, |out| out.write_all(text.as_bytes()))
+}
+
+fn print_options(large_data: LargeData, file: &Path) -> PrintOptions {
+    let mut options = PrintOptions::default();
+    (options.large_data, options.file) = (large_data, file.display().to_string());
+    options
+}
+
+/// Prints the main one of these files as YAML.
+fn yaml(files: &[(OutputName<'_>, OutputContent<'_>)], folder: &Path) -> std_io::Result<String> {
+    let mut bytes = Vec::new();
+    if let Some((_, content)) = files.first() {
+        content.write(&mut bytes)?;
+    }
+    let options = print_options(LargeData::Inline, Path::new(""));
+    let printed = pipeline::print(&Source::binary("reduced", &bytes), folder, &options);
+    printed.map(|printed| printed.text).map_err(std_io::Error::other)
+}
+
+/// Prints a malformed file as YAML that is assembled to it.
+fn yaml_of_bytes(bytes: &[u8], format: CandidateFormat, folder: &Path) -> String {
+    let options = print_options(LargeData::Inline, Path::new(""));
+    match pipeline::print(&Source::binary("reduced", bytes), folder, &options) {
+        Ok(printed) if printed.difference.is_none() => printed.text,
+        Ok(_) | Err(_) => {
+            let empty = if format.binary(true).has_methods { "methods: {}" } else { "named_data: {}" };
+            let bytes = data_encoding::HEXLOWER.encode(bytes);
+            format!("{empty}\nraw:\n  truncate: 0\n  append: {{hex: \"{bytes}\"}}\n")
+        }
+    }
+}
