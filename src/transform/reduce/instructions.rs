@@ -86,6 +86,14 @@ impl MethodFlow {
     }
 }
 
+/// Returns the values that the instructions and the outputs of a method read, and the bases of views among them.
+pub fn reads(plan: &ExecutionPlan) -> HashSet<i32> {
+    let flow = MethodFlow::new(plan);
+    let read = flow.steps.iter().flat_map(|step| &step.reads);
+    let read = read.flat_map(|value| [*value, flow.bases[*value]]).map(|value| value as i32);
+    read.chain(plan.outputs.iter().flatten().copied()).collect()
+}
+
 /// Returns true for a value that has content before a method runs: all but tensors without data and without a state that persists.
 fn has_content(value: &EValue) -> bool {
     value.as_tensor().is_none_or(|tensor| {

@@ -116,12 +116,20 @@ pub fn outputs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Removes inputs.
+/// Removes inputs that nothing reads: those that an instruction reads would have no content.
 pub fn inputs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     for method in 0..reduction.best.program.plans().len() {
-        let count = reduction.best.program.plans()[method].inputs.as_ref().map_or(0, Vec::len);
-        reduction.minimize(count, |base, kept| {
-            with_method(base, method, |plan| plan.inputs.iter_mut().for_each(|inputs| retain(inputs, kept)))
+        let plan = &reduction.best.program.plans()[method];
+        let read = super::instructions::reads(plan);
+        let inputs = plan.inputs.iter().flatten().zip(0..);
+        let unread: Vec<usize> =
+            inputs.filter(|(input, _)| !read.contains(input)).map(|(_, position)| position).collect();
+        reduction.minimize(unread.len(), |base, kept| {
+            with_method(base, method, |plan| {
+                let mut all = vec![true; plan.inputs.as_ref().map_or(0, Vec::len)];
+                unread.iter().zip(kept).for_each(|(position, kept)| all[*position] = *kept);
+                plan.inputs.iter_mut().for_each(|inputs| retain(inputs, &all));
+            })
         })?;
     }
     Ok(())
