@@ -96,6 +96,7 @@ fn every_command_runs() {
         }
     }
     assert_eq!(count, 17);
+    assert_eq!(count, 16);
     assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
 }
 

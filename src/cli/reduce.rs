@@ -194,7 +194,7 @@ impl ReduceArguments {
 /// The file to reduce.
 struct Input {
     source: Source<'static>,
-    /// Files of YAML; `None` for a binary file.
+    /// Files of YAML, and of a binary file that is converted to the format of the candidates; `None` for other binary files.
     assembly: Option<Assembly>,
     has_methods: bool,
     /// Format of the candidates.
@@ -215,7 +215,10 @@ impl Input {
             return Err(Error::input(source.name(), message).into());
         };
         let format = arguments.candidate.unwrap_or(CandidateFormat::Binary(binary));
-        Input { source, assembly: None, has_methods: binary.has_methods, format }.checked()
+        let is_converted = matches!(format, CandidateFormat::Binary(format) if format.extension != binary.extension);
+        let input = Input { source, assembly: None, has_methods: binary.has_methods, format }.checked()?;
+        let assembly = is_converted.then(|| crate::assemble(&input.source, &Options::default())).transpose()?;
+        Ok(Input { assembly, ..input })
     }
 
     fn yaml(arguments: &ReduceArguments, source: Source<'static>) -> Result<Input, Failure> {
@@ -270,6 +273,8 @@ struct Session<'a> {
     must_be_valid: bool,
     expected: Outcome,
     runs: u64,
+    /// Files of the last candidate.
+    written: Vec<PathBuf>,
     /// Candidates that were tried, by the digest of their files.
     tried: HashMap<[u8; 32], bool>,
     /// Error that stopped the reduction.
@@ -292,6 +297,7 @@ impl<'a> Session<'a> {
             must_be_valid: false,
             expected: Outcome::Timeout,
             runs: 0,
+            written: Vec::new(),
             tried: HashMap::new(),
             failure: None,
             bar: if arguments.quiet { ProgressBar::hidden() } else { messages.spinner() },
@@ -375,7 +381,7 @@ impl<'a> Session<'a> {
             let message = "the exit status depends on more than the program, and YAML is not reduced as text; omit `--candidate yaml`";
             return Err(Error::input(input.source.name(), message).into());
         }
-        let Reduced { best, is_complete } = reduce::bytes::reduce(bytes, &mut |bytes| self.test_bytes(bytes));
+        let Reduced { best, is_complete } = reduce::bytes::reduce(bytes, &mut |bytes| self.test_bytes(input, bytes));
         Ok((Smallest::Bytes(best), is_complete))
     }
 
@@ -416,7 +422,9 @@ impl<'a> Session<'a> {
         self.check_stop()?;
         let Ok(assembly) = pipeline::rebuild(candidate, layout) else { return Ok(false) };
         let binary = self.format.binary(candidate.program.execution_plan.is_some());
-        let Ok(files) = (binary.files)(&assembly) else { return Ok(false) };
+        let files = (binary.files)(&assembly);
+        // A .ptd without data is no file.
+        let Some(files) = files.ok().filter(|files| !files.is_empty()) else { return Ok(false) };
         if self.must_be_valid {
             let findings = (binary.validate)(&assembly, &files, &self.validator);
             if findings.is_ok_and(|findings| findings.iter().any(Findings::has_errors)) {
@@ -438,7 +446,7 @@ impl<'a> Session<'a> {
         Ok(accepted)
     }
 
-    fn test_bytes(&mut self, bytes: &[u8]) -> Result<bool, Stopped> {
+    fn test_bytes(&mut self, input: &Input, bytes: &[u8]) -> Result<bool, Stopped> {
         self.check_stop()?;
         if self.must_be_valid {
             let findings = check::file(&Origin::Bytes(bytes.into()), &self.validator);
@@ -446,8 +454,13 @@ impl<'a> Session<'a> {
                 return Ok(false);
             }
         }
-        let content = OutputContent::new(bytes.len() as u64, |out| out.write_all(bytes));
-        let written = self.write_files(&[(OutputName::Main, content)]);
+        let mut files = vec![(OutputName::Main, OutputContent::new(bytes.len() as u64, |out| out.write_all(bytes)))];
+        if let Some(assembly) = &input.assembly
+            && let Ok(others) = (self.format.binary(input.has_methods).files)(assembly)
+        {
+            files.extend(others.into_iter().skip(1));
+        }
+        let written = self.write_files(&files);
         let accepted = self.test(written)?;
         if accepted {
             self.bar.set_prefix(counted(bytes.len() as u64, "byte"));
@@ -485,12 +498,14 @@ impl<'a> Session<'a> {
     }
 
     /// Writes the files of a candidate; returns the path of the main one, and the digest of all.
-    fn write_files(&self, files: &[(OutputName<'_>, OutputContent<'_>)]) -> std_io::Result<(PathBuf, [u8; 32])> {
+    fn write_files(&mut self, files: &[(OutputName<'_>, OutputContent<'_>)]) -> std_io::Result<(PathBuf, [u8; 32])> {
+        self.written.drain(..).try_for_each(fs::remove_file)?;
         let mut digest = Sha256::new();
         let main = self.folder.path().join(&self.stem).with_added_extension(self.format.extension());
         for (name, content) in files {
             let path = sibling(&main, name)?;
             digest.update(path.as_os_str().as_encoded_bytes());
+            self.written.push(path.clone());
             let mut out = Digested { out: BufWriter::new(fs::File::create(&path)?), digest };
             content.write(&mut Stream::new(&mut out, &|_| ()))?;
             out.flush()?;

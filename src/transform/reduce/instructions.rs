@@ -1,24 +1,28 @@
 //! Removes instructions. A tensor that a kept instruction reads and no instruction writes any more becomes an input; a number keeps the value
-//! that the file states. Outputs without a writer are removed.
+//! that the file states. Outputs without a writer are removed. A tensor that is read before it is written stays so: that may be the defect.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use super::{Candidate, Reduction, Stopped, parts};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
-use crate::transform::inference;
+use crate::transform::inference::{self, InferredOperator};
 use crate::transform::prune;
 
 /// Values that an instruction reads and writes, and the items of lists among them.
 struct Flow {
+    /// Those that have content then: what is read before it is written stays without content.
     reads: Vec<usize>,
     writes: Vec<usize>,
 }
 
-/// Which values have content, before and after each instruction of a method.
+/// Which values have content, before and after each instruction of a method, in the order of the file.
 struct MethodFlow {
     steps: Vec<Flow>,
     /// By value: it has content before the first instruction.
     given: Vec<bool>,
+    /// By value: it has content after the last instruction.
+    defined: Vec<bool>,
     /// By value: the value whose memory it uses, if no instruction makes it a view.
     bases: Vec<usize>,
 }
@@ -36,54 +40,70 @@ impl MethodFlow {
     fn new(plan: &ExecutionPlan) -> MethodFlow {
         let values = plan.values();
         let operators = inference::operators(plan);
-        let index = |value: &i32| usize::try_from(*value).ok().filter(|value| *value < values.len());
-        let mut given: Vec<bool> = values.iter().map(has_content).collect();
-        plan.inputs.iter().flatten().filter_map(index).for_each(|input| given[input] = true);
-        let mut defined = given.clone();
-        let mut steps = Vec::new();
-        let mut written = vec![false; values.len()];
-        for instruction in plan.instructions() {
-            let args = instruction.args();
-            let mut flow = Flow { reads: Vec::new(), writes: Vec::new() };
-            let operator = instruction.operator().and_then(|operator| inference::find(&operators, operator));
-            let results = operator.map(|operator| operator.results(args.len()));
-            for (position, value) in args.iter().enumerate() {
-                let Some(value) = index(value) else { continue };
-                let is_written = match &results {
-                    Some(results) => position >= results.start,
-                    // Of an unknown operator or a delegate: what has no content yet is written.
-                    None => !defined[value],
-                };
-                if is_written { &mut flow.writes } else { &mut flow.reads }.push(value);
-            }
-            match instruction {
-                Instruction::MoveCall { move_from, move_to } => {
-                    flow.reads.extend(index(move_from));
-                    flow.writes.extend(index(move_to));
-                }
-                Instruction::JumpFalseCall { cond_value_index, .. } => flow.reads.extend(index(cond_value_index)),
-                Instruction::FreeCall { value_index } => flow.reads.extend(index(value_index)),
-                Instruction::KernelCall { .. } | Instruction::DelegateCall { .. } => {}
-            }
-            for list in [&mut flow.reads, &mut flow.writes] {
-                let items = list.iter().flat_map(|value| values[*value].as_tensors()).filter_map(index);
-                let items: Vec<usize> = items.collect();
-                list.extend(items);
-                let mut seen = HashSet::new();
-                list.retain(|value| seen.insert(*value));
-            }
-            for value in &flow.writes {
-                defined[*value] = true;
-                written[*value] = true;
-            }
-            steps.push(flow);
-        }
-        let base = |value: usize| match values[value].as_tensor().map(|tensor| tensor.memory) {
-            Some(Memory::View { base }) if !written[value] => index(&(base as i32)).unwrap_or(value),
-            _ => value,
+        let mut flow = MethodFlow {
+            steps: Vec::new(),
+            given: values.iter().map(has_content).collect(),
+            defined: Vec::new(),
+            bases: bases(plan, &operators),
         };
-        MethodFlow { steps, given, bases: (0..values.len()).map(base).collect() }
+        let index = |value: &i32| usize::try_from(*value).ok().filter(|value| *value < values.len());
+        plan.inputs.iter().flatten().filter_map(index).for_each(|input| flow.given[input] = true);
+        flow.defined.clone_from(&flow.given);
+        for instruction in plan.instructions() {
+            let (read, written) = accesses(instruction, &operators, |value| {
+                index(&value).is_some_and(|value| flow.defined[flow.bases[value]])
+            });
+            let with_items = |list: Vec<i32>| {
+                let mut seen = HashSet::new();
+                let items = list.iter().flat_map(|value| plan.value(*value).map_or(&[][..], EValue::as_tensors));
+                let all = list.iter().chain(items).filter_map(index).filter(|value| seen.insert(*value));
+                all.collect::<Vec<usize>>()
+            };
+            let mut reads = with_items(read);
+            reads.retain(|value| flow.defined[flow.bases[*value]]);
+            let writes = with_items(written);
+            writes.iter().for_each(|value| flow.defined[*value] = true);
+            flow.steps.push(Flow { reads, writes });
+        }
+        flow
     }
+}
+
+/// Returns the values that an instruction reads, and those that it writes. Unknown operators and delegates write what has no content yet.
+fn accesses(
+    instruction: &Instruction,
+    operators: &[Option<Rc<InferredOperator>>],
+    is_defined: impl Fn(i32) -> bool,
+) -> (Vec<i32>, Vec<i32>) {
+    match instruction {
+        Instruction::KernelCall { op_index, .. } => {
+            let args = instruction.args();
+            match inference::find(operators, *op_index) {
+                Some(operator) => {
+                    let (read, written) = args.split_at(operator.results(args.len()).start.min(args.len()));
+                    (read.to_vec(), written.to_vec())
+                }
+                None => args.iter().partition(|value| is_defined(**value)),
+            }
+        }
+        Instruction::DelegateCall { .. } => instruction.args().iter().partition(|value| is_defined(**value)),
+        Instruction::MoveCall { move_from, move_to } => (vec![*move_from], vec![*move_to]),
+        Instruction::JumpFalseCall { cond_value_index, .. } => (vec![*cond_value_index], Vec::new()),
+        Instruction::FreeCall { value_index } => (vec![*value_index], Vec::new()),
+    }
+}
+
+/// Returns, by value, the value whose memory it uses, if it is a view that no instruction makes.
+fn bases(plan: &ExecutionPlan, operators: &[Option<Rc<InferredOperator>>]) -> Vec<usize> {
+    let written: HashSet<i32> =
+        plan.instructions().flat_map(|instruction| accesses(instruction, operators, |_| true).1).collect();
+    let base = |(index, value): (usize, &EValue)| match value.as_tensor().map(|tensor| tensor.memory) {
+        Some(Memory::View { base }) if !written.contains(&(index as i32)) && (base as usize) < plan.values().len() => {
+            base as usize
+        }
+        Some(Memory::View { .. } | Memory::None | Memory::Auto { .. } | Memory::At { .. }) | None => index,
+    };
+    plan.values().iter().enumerate().map(base).collect()
 }
 
 /// Returns the values that the instructions and the outputs of a method read, and the bases of views among them.
@@ -125,7 +145,7 @@ fn with_instructions(base: &Candidate, method: usize, flow: &MethodFlow, kept: &
         plan.inputs.get_or_insert_default().extend(inputs.iter().map(|value| *value as i32));
         let is_defined = |value: &i32| {
             let index = usize::try_from(*value).ok().filter(|value| *value < defined.len());
-            index.is_none_or(|value| defined[flow.bases[value]])
+            index.is_none_or(|value| defined[flow.bases[value]] || !flow.defined[flow.bases[value]])
         };
         plan.outputs.iter_mut().for_each(|outputs| outputs.retain(is_defined));
         prune::keep_instructions(plan, kept);
