@@ -47,7 +47,7 @@ Exit status:
   1    invalid input: none of its outputs are written; `check` found errors
   2    invalid command line
   3    I/O error: an input, data file or output cannot be opened, read or written; closed pipe
-  130  interrupted: temporary files are removed, existing outputs are unchanged; `reduce` writes the best so far";
+  130  interrupted: temporary files are removed; no output is written, except by `reduce`";
 
 /// Assembles YAML (or JSON) into ExecuTorch .pte programs and .ptd weights.
 ///

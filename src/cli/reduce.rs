@@ -252,7 +252,7 @@ impl Input {
 /// Result of a reduction.
 enum Smallest {
     /// A program, with its layout options.
-    Program(Candidate, LayoutConfig),
+    Program(Box<Candidate>, LayoutConfig),
     /// A file that is no program.
     Bytes(Vec<u8>),
 }
@@ -369,7 +369,7 @@ impl<'a> Session<'a> {
                     Ok(true) => {
                         let Reduced { best, is_complete } =
                             reduce::reduce(candidate, &mut |candidate| self.test_program(candidate, &layout));
-                        return Ok((Smallest::Program(best, layout), is_complete));
+                        return Ok((Smallest::Program(Box::new(best), layout), is_complete));
                     }
                     Ok(false) => {}
                     Err(Stopped) => break,

@@ -2,8 +2,7 @@
 //!
 //! Knows nothing of the formats: offsets and lengths in the file stay as they are.
 
-use super::search::minimize;
-use super::{Reduced, Stopped};
+use super::search::{Reduced, Stopped, minimize};
 
 /// Reduces a file. `test` returns true if the defect is there with these bytes; that it is there with all of them is known.
 pub fn reduce(bytes: Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Reduced<Vec<u8>> {

@@ -5,6 +5,8 @@
 //! same answers give the same candidates.
 
 pub mod bytes;
+mod candidate;
+mod flow;
 mod instructions;
 mod parts;
 mod search;
@@ -12,43 +14,15 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 
-use crate::program::Program;
-use crate::program::test_cases::MethodTests;
-use crate::transform::prune;
+use candidate::Reduction;
+pub use candidate::{Candidate, Test};
+pub use search::{Reduced, Stopped};
 
-/// A program with its tests.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Candidate {
-    /// The program.
-    pub program: Program,
-    /// Tests of its methods.
-    pub tests: Vec<MethodTests>,
-}
-
-/// The test of a candidate cannot be run any more: interrupted, or too many runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stopped;
-
-/// Result of a reduction.
-#[derive(Debug)]
-pub struct Reduced<T> {
-    /// The last one that the test accepted.
-    pub best: T,
-    /// False if the test stopped: a smaller one may be found.
-    pub is_complete: bool,
-}
-
-/// Returns true if a candidate has the defect.
-pub type Test<'t> = dyn FnMut(&Candidate) -> Result<bool, Stopped> + 't;
-
-/// State of a reduction.
-struct Reduction<'t> {
-    best: Candidate,
-    test: &'t mut Test<'t>,
-}
+/// Offers smaller candidates than the best one.
+type Pass = fn(&mut Reduction<'_>) -> Result<(), Stopped>;
 
 /// Passes in order: those that remove most with few tests are the first ones.
-const PASSES: &[fn(&mut Reduction<'_>) -> Result<(), Stopped>] = &[
+const PASSES: &[Pass] = &[
     parts::attributes,
     parts::methods,
     parts::tests,
@@ -78,32 +52,4 @@ pub fn reduce<'t>(candidate: Candidate, test: &'t mut Test<'t>) -> Reduced<Candi
         }
     };
     Reduced { best: reduction.best, is_complete: done.is_ok() }
-}
-
-impl Reduction<'_> {
-    /// Tests a candidate without what nothing refers to, and keeps it if it has the defect. One that does not differ from the best one has it.
-    fn offer(&mut self, mut candidate: Candidate) -> Result<bool, Stopped> {
-        prune::drop_unreferenced(&mut candidate.program);
-        if candidate == self.best {
-            return Ok(true);
-        }
-        let accepted = (self.test)(&candidate)?;
-        if accepted {
-            self.best = candidate;
-        }
-        Ok(accepted)
-    }
-
-    /// Removes as many of `count` elements of the best candidate as possible. `build` returns a candidate with those whose flags are true.
-    fn minimize(&mut self, count: usize, build: impl Fn(&Candidate, &[bool]) -> Candidate) -> Result<(), Stopped> {
-        let base = self.best.clone();
-        search::minimize(count, &mut |kept| self.offer(build(&base, kept)))?;
-        Ok(())
-    }
-}
-
-/// Removes the items whose flags are false.
-fn retain<T>(items: &mut Vec<T>, kept: &[bool]) {
-    let mut kept = kept.iter();
-    items.retain(|_| kept.next().is_none_or(|kept| *kept));
 }

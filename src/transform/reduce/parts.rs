@@ -1,11 +1,12 @@
 //! Removes parts of programs other than instructions: methods, tests, inputs, outputs, items of lists, data and optional properties.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use super::{Candidate, Reduction, Stopped, retain};
-use crate::data::{Blob, BlobId, BlobSource};
-use crate::program::test_cases::{MethodTests, TestData};
-use crate::program::{ContainerMetadata, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData};
+use super::candidate::{Candidate, Reduction, describe_containers, retain, with_method, zeros_of};
+use super::search::Stopped;
+use super::{flow, sizes};
+use crate::data::{Blob, BlobId};
+use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData};
 use crate::transform::prune;
 
 /// Optional properties that are removed everywhere at once.
@@ -40,7 +41,7 @@ const ATTRIBUTES: &[fn(&mut Program)] = &[
     |program| tensors(program, |tensor| tensor.shape_dynamism = 0),
 ];
 
-fn chains(program: &mut Program, change: impl Fn(&mut crate::program::Chain)) {
+fn chains(program: &mut Program, change: impl Fn(&mut Chain)) {
     let plans = program.execution_plan.iter_mut().flatten();
     plans.flat_map(|plan| plan.chains.iter_mut().flatten()).for_each(change);
 }
@@ -52,13 +53,6 @@ fn tensors(program: &mut Program, change: impl Fn(&mut Tensor)) {
             change(tensor);
         }
     }
-}
-
-/// Describes inputs and outputs as positional ones.
-fn describe_containers(plan: &mut ExecutionPlan) {
-    let count = |list: &Option<Vec<i32>>| list.as_ref().map_or(0, Vec::len);
-    let is_getter = count(&plan.inputs) == 0 && plan.instructions().next().is_none();
-    plan.container_meta_type = Some(ContainerMetadata::flat(count(&plan.inputs), count(&plan.outputs), is_getter));
 }
 
 /// Removes optional properties.
@@ -120,7 +114,7 @@ pub fn outputs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
 pub fn inputs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     for method in 0..reduction.best.program.plans().len() {
         let plan = &reduction.best.program.plans()[method];
-        let read = super::instructions::reads(plan);
+        let read = flow::reads(plan);
         let inputs = plan.inputs.iter().flatten().zip(0..);
         let unread: Vec<usize> =
             inputs.filter(|(input, _)| !read.contains(input)).map(|(_, position)| position).collect();
@@ -147,7 +141,7 @@ pub fn lists(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
                         items.retain(|_| kept.next().is_none_or(|kept| *kept));
                     }
                 }
-                super::sizes::infer(plan);
+                sizes::infer(plan);
             })
         })?;
     }
@@ -205,11 +199,6 @@ pub fn zeros(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     })
 }
 
-/// Returns a blob of zeros.
-pub fn zeros_of(len: u64, copy: u32) -> Blob {
-    Blob { copy, ..Blob::new(len, BlobSource::Repeat([0].into())) }
-}
-
 fn blob_of((_, tensor): (usize, &Tensor)) -> Option<BlobId> {
     match tensor.data {
         TensorData::Blob(blob) => Some(blob),
@@ -229,73 +218,4 @@ fn replace(reduction: &mut Reduction<'_>, by: impl Fn(BlobId, &Blob) -> Option<B
         }
         candidate
     })
-}
-
-/// Returns a candidate in which a method is changed. Tests of the method, and the description of its inputs and outputs, follow.
-pub fn with_method(base: &Candidate, method: usize, change: impl FnOnce(&mut ExecutionPlan)) -> Candidate {
-    let mut candidate = base.clone();
-    let Candidate { program, tests } = &mut candidate;
-    let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) else { return candidate };
-    let before = &base.program.plans()[method];
-    change(plan);
-    let count = |plan: &ExecutionPlan| [&plan.inputs, &plan.outputs].map(|list| list.as_ref().map_or(0, Vec::len));
-    if plan.container_meta_type.is_some() && count(plan) != count(before) {
-        describe_containers(plan);
-    }
-    for tests in tests.iter_mut().filter(|tests| Some(tests.method.as_str()) == plan.name.as_deref()) {
-        fit_tests(tests, before, plan);
-    }
-    candidate
-}
-
-/// Changes tests as their method was changed: inputs that it does not have any more are removed, new ones are zeros; outputs are compared only
-/// if they are the same values.
-pub fn fit_tests(tests: &mut MethodTests, before: &ExecutionPlan, after: &ExecutionPlan) {
-    let inputs = |plan: &ExecutionPlan| plan.inputs.clone().unwrap_or_default();
-    let positions: HashMap<i32, usize> = inputs(before).into_iter().zip(0..).collect();
-    for case in &mut tests.cases {
-        let former = std::mem::take(&mut case.inputs);
-        let input = |value: &i32| {
-            let given = positions.get(value).and_then(|position| former.get(*position));
-            match (after.value(*value)?, given) {
-                (EValue::Tensor(tensor), given) => Some(test_tensor(tensor, before.value(*value), given)),
-                (_, Some(given)) => Some(given.clone()),
-                (EValue::Int(number), None) => Some(TestData::Int(*number)),
-                (EValue::Bool(value), None) => Some(TestData::Bool(*value)),
-                (EValue::Double(number), None) => Some(TestData::Double(*number)),
-                (EValue::String(text), None) => Some(TestData::String(text.clone().unwrap_or_default())),
-                (
-                    EValue::Null
-                    | EValue::IntList(_)
-                    | EValue::DoubleList(_)
-                    | EValue::BoolList(_)
-                    | EValue::TensorList(_)
-                    | EValue::OptionalTensorList(_),
-                    None,
-                ) => Some(TestData::Null),
-            }
-        };
-        case.inputs = inputs(after).iter().filter_map(input).collect();
-        let is_same = |(one, other): (&i32, &i32)| one == other && before.value(*one) == after.value(*other);
-        let outputs = |plan: &ExecutionPlan| plan.outputs.clone().unwrap_or_default();
-        let (old, new) = (outputs(before), outputs(after));
-        if old.len() != new.len() || !old.iter().zip(&new).all(is_same) {
-            case.outputs = None;
-        }
-    }
-}
-
-/// Returns the data of a tensor in a test: the given ones, unless its sizes have changed.
-fn test_tensor(tensor: &Tensor, before: Option<&EValue>, given: Option<&TestData>) -> TestData {
-    let sizes = |tensor: &Tensor| tensor.sizes.as_deref().unwrap_or_default().to_vec();
-    let is_same = before.and_then(EValue::as_tensor).is_some_and(|before| sizes(before) == sizes(tensor));
-    match given {
-        Some(given) if is_same => given.clone(),
-        Some(_) | None => TestData::Tensor {
-            scalar_type: tensor.scalar_type,
-            sizes: sizes(tensor),
-            dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
-            data: zeros_of(tensor.nbytes().unwrap_or(0), 0),
-        },
-    }
 }

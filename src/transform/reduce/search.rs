@@ -2,7 +2,18 @@
 //!
 //! Knows nothing of programs. Delta debugging needs more tests for the usual case of a few needed elements far apart.
 
-use super::Stopped;
+/// The test of a candidate cannot be run any more: interrupted, or too many runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
+/// Result of a reduction.
+#[derive(Debug)]
+pub struct Reduced<T> {
+    /// The last one that the test accepted.
+    pub best: T,
+    /// False if the test stopped: a smaller one may be found.
+    pub is_complete: bool,
+}
 
 /// Finds elements that cannot be removed. `test` gets a flag for each of `count` elements, and returns true if the defect is there with
 /// only these. That it is there with all of them is known. Returns the flags of the last successful test, or of all elements.

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::parts::{fit_tests, zeros_of};
-use super::{Candidate, Reduction, Stopped};
+use super::candidate::{Candidate, Reduction, fit_tests, zeros_of};
+use super::search::Stopped;
 use crate::data::{Blob, BlobId, BlobSource};
 use crate::program::{EValue, ExecutionPlan, Instruction, Program, Sizes, Tensor, TensorData, dim_order};
 use crate::transform::inference::{self, Inference};
