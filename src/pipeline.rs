@@ -578,8 +578,8 @@ fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blo
     crate::assemble(source, &options).map_err(first)
 }
 
-/// Returns the program of a source for `reduce`, and its layout options. A binary file is printed and resolved, so that only its unusual
-/// properties are explicit: a changed program is planned anew.
+/// Returns the program of a source for `reduce`, and its layout options. A binary file is printed and resolved, so that
+/// only its unusual properties are explicit: a changed program is planned anew.
 ///
 /// # Errors
 /// A file that cannot be read, or printed; invalid YAML.

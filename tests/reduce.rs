@@ -10,8 +10,9 @@ mod support;
 
 use support::folder::{Done, Folder, RELU};
 
-/// Program of `count` instructions, some of them with other operators than `neg` and `relu`: `special` is their positions and names. Each
-/// instruction reads the result before it if `chained`, else the input, or the result at the position that `special` names.
+/// Program of `count` instructions, some of them with other operators than `neg` and `relu`: `special` is their
+/// positions and names. Each instruction reads the result before it if `chained`, else the input, or the result at the
+/// position that `special` names.
 fn program(count: usize, chained: bool, special: &[(usize, &str, Option<usize>)]) -> String {
     let mut text =
         "methods:\n  forward:\n    values:\n      x: {tensor: float32, sizes: [4, 8]}\n    inputs: [x]\n".to_owned();

@@ -1,6 +1,7 @@
 //! `pte-emit reduce FILE --test 'COMMAND {}' -o OUTPUT`: runs a command with smaller and smaller candidates.
 //!
-//! The candidates are chosen in [`crate::transform::reduce`]. This file writes them, validates them, runs the command, and writes the result.
+//! The candidates are chosen in [`crate::transform::reduce`]. This file writes them, validates them, runs the command,
+//! and writes the result.
 
 mod command;
 
@@ -49,7 +50,8 @@ pub struct ReduceArguments {
     /// Output file, whose extension selects the format: .yaml, .pte, .ptd or .bpte
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Exit status to look for, by default that of the command with FILE, unless it is 0: a number (128 + N for signal N), or timeout
+    /// Exit status to look for, by default that of the command with FILE, unless it is 0: a number (128 + N for signal
+    /// N), or timeout
     #[arg(long, value_name = "STATUS", value_parser = Outcome::parse)]
     expect: Option<Outcome>,
     /// Format of the candidates; by default that of FILE, and for YAML that of the file that it assembles to
@@ -131,7 +133,8 @@ impl CandidateFormat {
 /// Runs the command.
 ///
 /// # Errors
-/// Contradictory arguments; a file that cannot be read, invalid YAML; a command that cannot be run, or does not exit as requested.
+/// Contradictory arguments; a file that cannot be read, invalid YAML; a command that cannot be run, or does not exit as
+/// requested.
 pub fn run(arguments: &ReduceArguments, messages: &Messages) -> Result<Exit, Failure> {
     let output = arguments.check()?;
     interrupt::defer();
@@ -194,7 +197,8 @@ impl ReduceArguments {
 /// The file to reduce.
 struct Input {
     source: Source<'static>,
-    /// Files of YAML, and of a binary file that is converted to the format of the candidates; `None` for other binary files.
+    /// Files of YAML, and of a binary file that is converted to the format of the candidates; `None` for other binary
+    /// files.
     assembly: Option<Assembly>,
     has_methods: bool,
     /// Format of the candidates.
@@ -345,7 +349,8 @@ impl<'a> Session<'a> {
             }
             None if outcome == Outcome::Status(0) => {
                 let message = format!(
-                    "{name}: the command of `--test` {outcome}, as if nothing is wrong; add `--expect 0` to look for this status"
+                    "{name}: the command of `--test` {outcome}, as if nothing is wrong; \
+                     add `--expect 0` to look for this status"
                 );
                 Err(Failure::Usage(message))
             }
@@ -378,7 +383,8 @@ impl<'a> Session<'a> {
         }
         let bytes = self.bytes(input)?;
         if let CandidateFormat::Yaml = self.format {
-            let message = "the exit status depends on more than the program, and YAML is not reduced as text; omit `--candidate yaml`";
+            let message = "the exit status depends on more than the program, and YAML is not reduced as text; \
+                           omit `--candidate yaml`";
             return Err(Error::input(input.source.name(), message).into());
         }
         let Reduced { best, is_complete } = reduce::bytes::reduce(bytes, &mut |bytes| self.test_bytes(input, bytes));
@@ -390,7 +396,8 @@ impl<'a> Session<'a> {
         let binary = input.format.binary(input.has_methods);
         let large = |size: u64| {
             let message = format!(
-                "the exit status depends on more than the program, and a file of {} is too large to be reduced byte by byte (at most {MAX_BYTES})",
+                "the exit status depends on more than the program, and a file of {} is too large to be reduced byte \
+                 by byte (at most {MAX_BYTES})",
                 counted(size, "byte")
             );
             Err(Error::input(input.source.name(), message).into())

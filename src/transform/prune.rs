@@ -266,16 +266,16 @@ pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
     pruned
 }
 
-/// Removes the values, operators, delegates and data that nothing refers to, and renumbers the others. All instructions stay, also those
-/// without effect.
+/// Removes the values, operators, delegates and data that nothing refers to, and renumbers the others. All instructions
+/// stay, also those without effect.
 #[cfg(feature = "cli")]
 pub fn drop_unreferenced(program: &mut Program) {
     sweep_unused(program, Roots::Instructions);
     drop_blobs(program);
 }
 
-/// Removes instructions: those at the positions, counted through all chains, that are false in `kept`. A jump to a removed instruction leads
-/// to the next one that stays.
+/// Removes instructions: those at the positions, counted through all chains, that are false in `kept`. A jump to a
+/// removed instruction leads to the next one that stays.
 #[cfg(feature = "cli")]
 pub fn keep_instructions(plan: &mut ExecutionPlan, kept: &[bool]) {
     let all = |count: usize| vec![true; count];

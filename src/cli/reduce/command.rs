@@ -17,8 +17,8 @@ pub const PLACEHOLDER: &str = "{}";
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Exit status as in `$?` of a shell: 128 plus the number of a signal that ended the process. A shell reports the end of its
-    /// last command by either.
+    /// Exit status as in `$?` of a shell: 128 plus the number of a signal that ended the process. A shell reports the
+    /// end of its last command by either.
     Status(i32),
     /// Not within the time limit.
     Timeout,

@@ -4,7 +4,8 @@
 
 use super::search::{Reduced, Stopped, minimize};
 
-/// Reduces a file. `test` returns true if the defect is there with these bytes; that it is there with all of them is known.
+/// Reduces a file. `test` returns true if the defect is there with these bytes; that it is there with all of them is
+/// known.
 pub fn reduce(bytes: Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Reduced<Vec<u8>> {
     let mut best = bytes;
     let done = truncate(&mut best, test).and_then(|()| zero(&mut best, test));

@@ -27,7 +27,8 @@ pub struct Reduction<'t> {
 }
 
 impl Reduction<'_> {
-    /// Tests a candidate without what nothing refers to, and keeps it if it has the defect. One that does not differ from the best one has it.
+    /// Tests a candidate without what nothing refers to, and keeps it if it has the defect. One that does not differ
+    /// from the best one has it.
     pub fn offer(&mut self, mut candidate: Candidate) -> Result<bool, Stopped> {
         prune::drop_unreferenced(&mut candidate.program);
         if candidate == self.best {
@@ -40,7 +41,8 @@ impl Reduction<'_> {
         Ok(accepted)
     }
 
-    /// Removes as many of `count` elements of the best candidate as possible. `build` returns a candidate with those whose flags are true.
+    /// Removes as many of `count` elements of the best candidate as possible. `build` returns a candidate with those
+    /// whose flags are true.
     pub fn minimize(&mut self, count: usize, build: impl Fn(&Candidate, &[bool]) -> Candidate) -> Result<(), Stopped> {
         let base = self.best.clone();
         search::minimize(count, &mut |kept| self.offer(build(&base, kept)))?;
@@ -54,7 +56,8 @@ pub fn retain<T>(items: &mut Vec<T>, kept: &[bool]) {
     items.retain(|_| kept.next().is_none_or(|kept| *kept));
 }
 
-/// Returns a candidate in which a method is changed. Tests of the method, and the description of its inputs and outputs, follow.
+/// Returns a candidate in which a method is changed. Tests of the method, and the description of its inputs and
+/// outputs, follow.
 pub fn with_method(base: &Candidate, method: usize, change: impl FnOnce(&mut ExecutionPlan)) -> Candidate {
     let mut candidate = base.clone();
     let Candidate { program, tests } = &mut candidate;
@@ -71,8 +74,8 @@ pub fn with_method(base: &Candidate, method: usize, change: impl FnOnce(&mut Exe
     candidate
 }
 
-/// Changes tests as their method was changed: inputs that it does not have any more are removed, new ones are zeros; outputs are compared only
-/// if they are the same values.
+/// Changes tests as their method was changed: inputs that it does not have any more are removed, new ones are zeros;
+/// outputs are compared only if they are the same values.
 pub fn fit_tests(tests: &mut MethodTests, before: &ExecutionPlan, after: &ExecutionPlan) {
     let inputs = |plan: &ExecutionPlan| plan.inputs.clone().unwrap_or_default();
     let positions: HashMap<i32, usize> = inputs(before).into_iter().zip(0..).collect();

@@ -62,7 +62,8 @@ impl MethodFlow {
     }
 }
 
-/// Returns the values that an instruction reads, and those that it writes. Unknown operators and delegates write what has no content yet.
+/// Returns the values that an instruction reads, and those that it writes. Unknown operators and delegates write what
+/// has no content yet.
 fn accesses(
     instruction: &Instruction,
     operators: &[Option<Rc<InferredOperator>>],
@@ -107,7 +108,8 @@ pub fn reads(plan: &ExecutionPlan) -> HashSet<i32> {
     read.chain(plan.outputs.iter().flatten().copied()).collect()
 }
 
-/// Returns true for a value that has content before a method runs: all but tensors without data and without a state that persists.
+/// Returns true for a value that has content before a method runs: all but tensors without data and without a state
+/// that persists.
 fn has_content(value: &EValue) -> bool {
     value.as_tensor().is_none_or(|tensor| {
         tensor.data != TensorData::None || matches!(tensor.memory, Memory::Auto { persistent: true, .. })

@@ -1,5 +1,6 @@
-//! Removes instructions. A tensor that a kept instruction reads and no instruction writes any more becomes an input; a number keeps the value
-//! that the file states. Outputs without a writer are removed. A tensor that is read before it is written stays so: that may be the defect.
+//! Removes instructions. A tensor that a kept instruction reads and no instruction writes any more becomes an input; a
+//! number keeps the value that the file states. Outputs without a writer are removed. A tensor that is read before it
+//! is written stays so: that may be the defect.
 
 use super::candidate::{Candidate, Reduction, with_method};
 use super::flow::MethodFlow;
@@ -30,7 +31,8 @@ fn with_instructions(base: &Candidate, method: usize, flow: &MethodFlow, kept: &
             step.writes.iter().for_each(|value| defined[*value] = true);
         }
         for value in &inputs {
-            // The memory of a view is that of a value that may not be there any more, and other values may be written to an explicit offset.
+            // The memory of a view is that of a value that may not be there any more, and other values may be written
+            // to an explicit offset.
             if let Some(EValue::Tensor(tensor)) = plan.values.as_mut().and_then(|values| values.get_mut(*value))
                 && matches!(tensor.memory, Memory::View { .. } | Memory::At { .. })
             {

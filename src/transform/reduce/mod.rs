@@ -1,8 +1,8 @@
-//! Finds a small program with the same defect: proposes programs in which something is missing or smaller, and keeps those that a test
-//! accepts.
+//! Finds a small program with the same defect: proposes programs in which something is missing or smaller, and keeps
+//! those that a test accepts.
 //!
-//! Runs no command and reads no file: the caller tests the candidates, and rejects those that are not valid if it wants valid ones. The
-//! same answers give the same candidates.
+//! Runs no command and reads no file: the caller tests the candidates, and rejects those that are not valid if it wants
+//! valid ones. The same answers give the same candidates.
 
 pub mod bytes;
 mod candidate;

@@ -1,4 +1,5 @@
-//! Removes parts of programs other than instructions: methods, tests, inputs, outputs, items of lists, data and optional properties.
+//! Removes parts of programs other than instructions: methods, tests, inputs, outputs, items of lists, data and
+//! optional properties.
 
 use std::collections::BTreeSet;
 

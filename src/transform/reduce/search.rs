@@ -1,4 +1,5 @@
-//! Search for the elements of a list that are needed, with few tests: about the logarithm of the length for each needed element.
+//! Search for the elements of a list that are needed, with few tests: about the logarithm of the length for each needed
+//! element.
 //!
 //! Knows nothing of programs. Delta debugging needs more tests for the usual case of a few needed elements far apart.
 
@@ -15,12 +16,13 @@ pub struct Reduced<T> {
     pub is_complete: bool,
 }
 
-/// Finds elements that cannot be removed. `test` gets a flag for each of `count` elements, and returns true if the defect is there with
-/// only these. That it is there with all of them is known. Returns the flags of the last successful test, or of all elements.
+/// Finds elements that cannot be removed. `test` gets a flag for each of `count` elements, and returns true if the
+/// defect is there with only these. That it is there with all of them is known. Returns the flags of the last
+/// successful test, or of all elements.
 ///
-/// The last needed element is the one with which the shortest prefix with the defect ends; the next one is found in the prefix before it,
-/// and so on. If the defect depends on the elements in another way than by containing some of them, the result is still one that
-/// `test` has accepted, but a smaller one may exist.
+/// The last needed element is the one with which the shortest prefix with the defect ends; the next one is found in the
+/// prefix before it, and so on. If the defect depends on the elements in another way than by containing some of them,
+/// the result is still one that `test` has accepted, but a smaller one may exist.
 ///
 /// # Errors
 /// That of `test`.

@@ -1,5 +1,5 @@
-//! Makes tensors smaller. Equal sizes of different tensors are usually the same quantity and become smaller together; the sizes of results
-//! follow from the rules of their operators.
+//! Makes tensors smaller. Equal sizes of different tensors are usually the same quantity and become smaller together;
+//! the sizes of results follow from the rules of their operators.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -18,7 +18,8 @@ enum Replaced {
     Sizes,
 }
 
-/// Makes the sizes smaller: all of them, then those that are equal, then each size of the tensors that no instruction writes.
+/// Makes the sizes smaller: all of them, then those that are equal, then each size of the tensors that no instruction
+/// writes.
 pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     for replaced in [Replaced::WithLists, Replaced::Sizes] {
         if reduction.offer(with_sizes(&reduction.best, replaced, |_| 1))? {
