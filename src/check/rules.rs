@@ -1046,6 +1046,24 @@ pub static RULES: &[Rule] = rules! {
     "crashes or aborts when the call runs"
     "a graph with one input and one output, called with one tensor"
 
+    "D-15" Invalid ALL
+    "The values of an XNNPACK graph have the quantization of their element type."
+    "XNNPACK reads a scale for each channel or group, also if there are none, and divides by the size of a group."
+    "crashes or rejects it with `Internal` when the method is loaded"
+    "4-bit weights with groups of size 0"
+
+    "D-16" Invalid ALL
+    "XNNPACK has the operation for the element types of its operands, and knows its flags."
+    "It does not compare them in all operations; a kernel for other types reads beyond the end of its operands."
+    "crashes, or rejects it with `Internal` when the method is loaded"
+    "a clamp of weights with a scale per channel"
+
+    "D-17" Invalid ALL
+    "The values of an XNNPACK graph have the sizes that its operations compute: at most 2^32 bytes, with windows of at most 2^28 pixels in total."
+    "XNNPACK computes the sizes itself, whatever the values have, and reads as many weights as the operations say."
+    "crashes, hangs, or rejects it with `Internal` when the call runs"
+    "a pooling window of a million rows of an image with 8"
+
     "I-1" Invalid ALL
     "Every instruction has its arguments."
     "An instruction without arguments cannot run."

@@ -3,8 +3,9 @@
 //!
 //! Floats are declared as `UInt`: their values are not used.
 
-use crate::format::Kind::{AlignedBytes, Int, Ints, Short, Table, Tables, Text, UInt, ULong, Union, UnionTag};
-use crate::format::table::tables;
+use crate::format::Kind::{self, AlignedBytes, Int, Ints, Short, Table, Tables, Text, UInt, ULong, UnionTag};
+use crate::format::table::{Union, tables};
+use crate::format::{ScalarType, TableSchema};
 
 /// The file identifiers at bytes 4..8 of the graph.
 pub const IDENTIFIERS: [&str; 2] = ["XN00", "XN01"];
@@ -23,7 +24,7 @@ tables! {
     /// Location of a constant after the graph or in named data.
     CONSTANT_DATA_OFFSET = constant_data_offset ConstantDataOffset { offset: ULong, size: ULong, named_key: Text }
     /// A value.
-    VALUE = value XValue { xvalue_union_type: UnionTag, xvalue_union: Union(VALUES) }
+    VALUE = value XValue { xvalue_union_type: UnionTag, xvalue_union: Kind::Union(VALUES) }
     /// A tensor.
     TENSOR_VALUE = tensor_value XNNTensorValue {
         datatype: Short, num_dims: UInt, dims: Ints, constant_buffer_idx: UInt, external_id: UInt, flags: UInt, id_out: UInt,
@@ -31,7 +32,7 @@ tables! {
     }
     /// A quantized tensor.
     QUANTIZED_TENSOR_VALUE = quantized_tensor_value XNNQuantizedTensorValue {
-        tensor_value: Table(&TENSOR_VALUE), quant_params_type: UnionTag, quant_params: Union(QUANT_PARAMS),
+        tensor_value: Table(&TENSOR_VALUE), quant_params_type: UnionTag, quant_params: Kind::Union(QUANT_PARAMS),
     }
     /// Quantization with a scale per channel.
     PER_CHANNEL_QUANT = per_channel_quant PerChannelQuant {
@@ -47,7 +48,7 @@ tables! {
     }
     /// An operation.
     NODE = node XNode {
-        xnode_union_type: UnionTag, xnode_union: Union(NODES), debug_handle: UInt, output_min_max: Table(&OUTPUT_MIN_MAX),
+        xnode_union_type: UnionTag, xnode_union: Kind::Union(NODES), debug_handle: UInt, output_min_max: Table(&OUTPUT_MIN_MAX),
     }
     /// Bounds that an output is clamped to.
     OUTPUT_MIN_MAX = output_min_max OutputMinMax { output_min: UInt, output_max: UInt }
@@ -111,59 +112,212 @@ tables! {
 }
 
 /// Members of the union `XValueUnion`, from tag 1.
-pub static VALUES: &[&crate::format::TableSchema] = &[&TENSOR_VALUE, &QUANTIZED_TENSOR_VALUE];
+pub static VALUES: &[&TableSchema] = &[&TENSOR_VALUE, &QUANTIZED_TENSOR_VALUE];
 
 /// Members of the union `XNNQuantParams`, from tag 1.
-pub static QUANT_PARAMS: &[&crate::format::TableSchema] =
+pub static QUANT_PARAMS: &[&TableSchema] =
     &[&PER_CHANNEL_QUANT, &PER_TENSOR_QUANT, &PER_TOKEN_DYNAMIC_QUANT, &PER_CHANNEL_GROUP_QUANT];
 
+/// Declares the members of the union `XNodeUnion`, from tag 1.
+macro_rules! operations {
+    ($( $name:ident: $table:ident, )*) => {
+        /// An operation: a member of the union `XNodeUnion`, without the prefix `XNN`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        // The names are those of the schema.
+        #[allow(missing_docs)]
+        pub enum Operation {
+            $( $name ),*
+        }
+
+        impl Operation {
+            /// All operations, in the order of their tags.
+            pub const ALL: &'static [Operation] = &[$( Operation::$name ),*];
+        }
+
+        impl Union for Operation {
+            const MEMBERS: &'static [&'static TableSchema] = &[$( &$table ),*];
+
+            fn of_tag(tag: u8) -> Option<Operation> {
+                Operation::ALL.get(usize::from(tag).checked_sub(1)?).copied()
+            }
+
+            fn tag(self) -> u8 {
+                self as u8 + 1
+            }
+        }
+    };
+}
+
+operations! {
+    Add: NODE_2X1,
+    FullyConnected: FULLY_CONNECTED,
+    Softmax: NODE_1X1,
+    Sigmoid: NODE_1X1,
+    StaticTranspose: TRANSPOSE,
+    Clamp: NODE_1X1,
+    Conv2d: CONV,
+    Div: NODE_2X1,
+    StaticResizeBilinear2D: RESIZE_BILINEAR,
+    StaticConstantPad: CONSTANT_PAD,
+    AvgPooling2d: POOLING,
+    Minimum: NODE_2X1,
+    DepthwiseConv2d: CONV,
+    MaxPooling2d: POOLING,
+    Multiply: NODE_2X1,
+    Subtract: NODE_2X1,
+    Floor: NODE_1X1,
+    Convert: NODE_1X1,
+    GlobalAvgPooling2d: NODE_1X1,
+    StaticReshape: RESHAPE,
+    ArgMaxPooling2d: ARG_MAX_POOLING,
+    SquareRoot: NODE_1X1,
+    Ceiling: NODE_1X1,
+    Hardswish: NODE_1X1,
+    LeakyReLU: SLOPED,
+    Maximum: NODE_2X1,
+    Negate: NODE_1X1,
+    Square: NODE_1X1,
+    ELU: SLOPED,
+    Abs: NODE_1X1,
+    PReLU: NODE_2X1,
+    Concatenate2: CAT,
+    Concatenate3: CAT,
+    Concatenate4: CAT,
+    StaticSlice: SLICE,
+    ScaledDotProductAttention: ATTENTION,
+    BatchMatrixMultiply: NODE_2X1,
+    Concatenate5: CAT,
+    ConvTranspose2d: CONV,
+    ReciprocalSquareRoot: NODE_1X1,
+    Log: NODE_1X1,
+    Gelu: NODE_1X1,
+    Tanh: NODE_1X1,
+    Exp: NODE_1X1,
+    Sin: NODE_1X1,
+    Copy: NODE_1X1,
+    Cos: NODE_1X1,
+}
+
 /// Members of the union `XNodeUnion`, from tag 1.
-pub static NODES: &[&crate::format::TableSchema] = &[
-    &NODE_2X1,        // Add
-    &FULLY_CONNECTED, // FullyConnected
-    &NODE_1X1,        // Softmax
-    &NODE_1X1,        // Sigmoid
-    &TRANSPOSE,       // StaticTranspose
-    &NODE_1X1,        // Clamp
-    &CONV,            // Conv2d
-    &NODE_2X1,        // Div
-    &RESIZE_BILINEAR, // StaticResizeBilinear2D
-    &CONSTANT_PAD,    // StaticConstantPad
-    &POOLING,         // AvgPooling2d
-    &NODE_2X1,        // Minimum
-    &CONV,            // DepthwiseConv2d
-    &POOLING,         // MaxPooling2d
-    &NODE_2X1,        // Multiply
-    &NODE_2X1,        // Subtract
-    &NODE_1X1,        // Floor
-    &NODE_1X1,        // Convert
-    &NODE_1X1,        // GlobalAvgPooling2d
-    &RESHAPE,         // StaticReshape
-    &ARG_MAX_POOLING, // ArgMaxPooling2d
-    &NODE_1X1,        // SquareRoot
-    &NODE_1X1,        // Ceiling
-    &NODE_1X1,        // Hardswish
-    &SLOPED,          // LeakyReLU
-    &NODE_2X1,        // Maximum
-    &NODE_1X1,        // Negate
-    &NODE_1X1,        // Square
-    &SLOPED,          // ELU
-    &NODE_1X1,        // Abs
-    &NODE_2X1,        // PReLU
-    &CAT,             // Concatenate2
-    &CAT,             // Concatenate3
-    &CAT,             // Concatenate4
-    &SLICE,           // StaticSlice
-    &ATTENTION,       // ScaledDotProductAttention
-    &NODE_2X1,        // BatchMatrixMultiply
-    &CAT,             // Concatenate5
-    &CONV,            // ConvTranspose2d
-    &NODE_1X1,        // ReciprocalSquareRoot
-    &NODE_1X1,        // Log
-    &NODE_1X1,        // Gelu
-    &NODE_1X1,        // Tanh
-    &NODE_1X1,        // Exp
-    &NODE_1X1,        // Sin
-    &NODE_1X1,        // Copy
-    &NODE_1X1,        // Cos
+pub static NODES: &[&TableSchema] = Operation::MEMBERS;
+
+/// Number of inputs of the concatenations.
+const CONCATENATED: &[(Operation, u8)] = &[
+    (Operation::Concatenate2, 2),
+    (Operation::Concatenate3, 3),
+    (Operation::Concatenate4, 4),
+    (Operation::Concatenate5, 5),
 ];
+
+/// A field of an operation with the id of a value.
+#[derive(Debug, Clone, Copy)]
+pub struct Operand {
+    /// Slot of the field in the table of the operation.
+    pub slot: u16,
+    /// Name of the field in the schema.
+    pub name: &'static str,
+    /// The operation writes the value.
+    pub is_output: bool,
+}
+
+impl Operation {
+    /// Operands in the order of the schema, except that a fifth input of a concatenation follows the output.
+    pub fn operands(self) -> impl Iterator<Item = Operand> {
+        // Concatenations share a table; each uses the first of its inputs.
+        let used = CONCATENATED.iter().find(|(operation, _)| *operation == self);
+        let inputs = used.map_or(u8::MAX, |(_, inputs)| *inputs);
+        (0..).zip(self.table().fields).filter_map(move |(slot, field)| {
+            let stem = field.name.strip_suffix("_id").filter(|_| matches!(field.kind, UInt))?;
+            let position: Option<u8> = stem.strip_prefix("input").and_then(|position| position.parse().ok());
+            let is_output = stem.starts_with("output");
+            position.is_none_or(|position| position <= inputs).then_some(Operand { slot, name: field.name, is_output })
+        })
+    }
+}
+
+/// Parameters of the quantization of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantization {
+    /// None: the value is an `XNNTensorValue`.
+    None,
+    /// `PerTensorQuant`.
+    Tensor,
+    /// `PerChannelQuant`.
+    Channel,
+    /// `PerTokenDynamicQuant`.
+    Token,
+    /// `PerChannelGroupQuant`.
+    Group,
+}
+
+/// An element type of values.
+#[derive(Debug)]
+pub struct Datatype {
+    /// Name in the schema, without the prefix `xnn_datatype_`.
+    pub name: &'static str,
+    /// Size of an element in bits.
+    pub bits: u64,
+    /// Parameters that values of the type have. `None` for types that graphs do not contain: XNNPACK chooses them itself.
+    pub quantization: Option<Quantization>,
+    /// Codes of the types of tensors that are arguments of this type; empty if no argument has it.
+    pub tensors: &'static [ScalarType],
+}
+
+/// Declares the enum `XNNDatatype`, by its numbers from 0.
+macro_rules! datatypes {
+    ($( $(#[$doc:meta])* $code:ident $name:literal $bits:literal $quantization:expr, [$($tensor:literal)*]; )*) => {
+        // The names are those of the schema; no operation takes some of them.
+        #[allow(clippy::upper_case_acronyms, dead_code)]
+        enum DatatypeCode { $( $code ),* }
+
+        $(
+            $(#[$doc])*
+            #[allow(dead_code)]
+            pub const $code: i16 = DatatypeCode::$code as i16;
+        )*
+
+        /// Element types, by number.
+        pub static DATATYPES: &[Datatype] = &[$(
+            Datatype {
+                name: $name,
+                bits: $bits,
+                quantization: $quantization,
+                tensors: &[$( ScalarType($tensor) ),*],
+            }
+        ),*];
+    };
+}
+
+// Indices that an operation computes as int32 are widened in place if the tensor is Long.
+datatypes! {
+    /// No type.
+    INVALID "invalid" 0 None, [];
+    /// float32.
+    FP32 "fp32" 32 Some(Quantization::None), [6];
+    /// float16.
+    FP16 "fp16" 16 Some(Quantization::None), [5];
+    /// int8 with one scale.
+    QINT8 "qint8" 8 Some(Quantization::Tensor), [1];
+    /// uint8 with one scale.
+    QUINT8 "quint8" 8 Some(Quantization::Tensor), [0];
+    /// int32 with one scale: a bias.
+    QINT32 "qint32" 32 Some(Quantization::Tensor), [3];
+    /// int8 with a scale per channel: weights.
+    QCINT8 "qcint8" 8 Some(Quantization::Channel), [];
+    /// int32 with a scale per channel: a bias.
+    QCINT32 "qcint32" 32 Some(Quantization::Channel), [];
+    /// 4 bits with a scale per channel: weights.
+    QCINT4 "qcint4" 4 Some(Quantization::Channel), [];
+    /// int8 with scales computed at run time.
+    QDINT8 "qdint8" 8 Some(Quantization::Token), [];
+    /// 4 bits with a scale per group of a channel: weights.
+    QBINT4 "qbint4" 4 Some(Quantization::Group), [];
+    /// int8, packed.
+    QPINT8 "qpint8" 8 None, [];
+    /// int32.
+    INT32 "int32" 32 Some(Quantization::None), [3 4];
+    /// float32, packed.
+    PFP32 "pfp32" 32 None, [];
+    /// bfloat16.
+    BF16 "bf16" 16 Some(Quantization::None), [15];
+}

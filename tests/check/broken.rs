@@ -19,13 +19,15 @@ pub struct Broken {
     pub bytes: fn() -> Vec<u8>,
 }
 
-pub const BROKEN: [Broken; 6] = [
+pub const BROKEN: [Broken; 8] = [
     Broken { rule: "G-16", name: "a_million_segments", bytes: a_million_segments },
     Broken { rule: "G-17", name: "one_table_with_a_long_key_again_and_again", bytes: one_table_again_and_again },
     Broken { rule: "S-18", name: "two_lists_of_initial_bytes", bytes: two_lists_of_initial_bytes },
     Broken { rule: "D-12", name: "operation_on_an_unknown_value", bytes: operation_on_an_unknown_value },
-    Broken { rule: "D-12", name: "kernel_larger_than_its_filter", bytes: kernel_larger_than_its_filter },
     Broken { rule: "D-12", name: "output_is_an_input", bytes: output_is_an_input },
+    Broken { rule: "D-15", name: "int8_without_a_scale", bytes: int8_without_a_scale },
+    Broken { rule: "D-16", name: "convolution_of_integers", bytes: convolution_of_integers },
+    Broken { rule: "D-17", name: "kernel_larger_than_its_filter", bytes: kernel_larger_than_its_filter },
 ];
 
 fn a_million_segments() -> Vec<u8> {
@@ -52,6 +54,14 @@ fn operation_on_an_unknown_value() -> Vec<u8> {
 
 fn kernel_larger_than_its_filter() -> Vec<u8> {
     xnnpack_graph(|graph| graph.set32("xnodes[1].xnode_union.kernel_height", 4))
+}
+
+fn int8_without_a_scale() -> Vec<u8> {
+    xnnpack_graph(|graph| graph.set("xvalues[1].xvalue_union.datatype", &xnnpack::QINT8.to_le_bytes()))
+}
+
+fn convolution_of_integers() -> Vec<u8> {
+    xnnpack_graph(|graph| graph.set("xvalues[1].xvalue_union.datatype", &xnnpack::INT32.to_le_bytes()))
 }
 
 fn output_is_an_input() -> Vec<u8> {

@@ -5,20 +5,25 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::sizes::{self, count};
+use super::types::{OperandTypes, ROWS};
 use crate::delegate::xnnpack::*;
 use crate::diagnostics::counted;
-use crate::format::flatbuffer::read::{Result, TableRef};
-use crate::format::{Kind, TableSchema};
+use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
+use crate::format::table::Union;
 
 /// Highest rank of a value in XNNPACK.
-const MAX_RANK: usize = 6;
+pub(super) const MAX_RANK: usize = 6;
+
+/// Largest value that is not a constant, in bytes.
+const MAX_VALUE: u64 = 1 << 32;
+
+/// Number of elements that groups of quantized weights are a multiple of.
+const GROUP: u64 = 32;
 
 /// Flags of a value: external input, external output.
-const INPUT: u32 = 1;
+pub(super) const INPUT: u32 = 1;
 const OUTPUT: u32 = 2;
-
-/// Flag of a matrix product: the filter has sizes `[inputs, outputs]`.
-const TRANSPOSED: u32 = 1;
 
 /// Constant data of the graph.
 pub(super) struct GraphConstant {
@@ -36,11 +41,14 @@ pub(super) struct GraphConstant {
 pub(super) struct ExternalValue {
     pub id: u32,
     pub datatype: i16,
+    pub flags: u32,
+    pub dims: Vec<u64>,
 }
 
 /// A value of the graph.
-struct GraphValue {
-    dims: Vec<u64>,
+pub(super) struct GraphValue {
+    pub dims: Vec<u64>,
+    pub datatype: i16,
     constant: bool,
     flags: u32,
     /// `true` if an earlier operation writes it.
@@ -55,18 +63,37 @@ pub(super) struct Graph {
     values: BTreeMap<u32, GraphValue>,
     /// Ids of [`Graph::external_values`].
     external_ids: HashSet<u32>,
+    /// Rule that the part that is being read may violate.
+    rule: &'static str,
+}
+
+/// Malformed part of a graph.
+pub(super) struct GraphDefect {
+    pub rule: &'static str,
+    pub error: Box<ReadError>,
 }
 
 impl Graph {
-    pub fn read(t: TableRef<'_, '_>) -> Result<Graph> {
-        let mut graph = Graph { constants: constants(&t)?, ..Graph::default() };
-        t.children(graph::xvalues, &VALUE, |t| graph.value(t))?;
-        t.children(graph::xnodes, &NODE, |t| graph.node(t))?;
-        graph.check_inputs_and_outputs(&t)?;
-        Ok(graph)
+    /// Reads a graph.
+    ///
+    /// # Errors
+    /// The first malformed part.
+    pub fn read(t: TableRef<'_, '_>) -> std::result::Result<Graph, GraphDefect> {
+        let mut graph = Graph { rule: "D-12", ..Graph::default() };
+        match graph.read_parts(t) {
+            Ok(()) => Ok(graph),
+            Err(error) => Err(GraphDefect { rule: graph.rule, error }),
+        }
     }
 
-    fn value(&mut self, t: TableRef<'_, '_>) -> Result<()> {
+    fn read_parts(&mut self, t: TableRef<'_, '_>) -> Result<()> {
+        self.constants = constants(&t)?;
+        t.children(graph::xvalues, &VALUE, |t| self.read_value(t))?;
+        t.children(graph::xnodes, &NODE, |t| self.node(t))?;
+        self.check_inputs_and_outputs(&t)
+    }
+
+    fn read_value(&mut self, t: TableRef<'_, '_>) -> Result<()> {
         let (tag, member) = t.tagged(value::xvalue_union_type, value::xvalue_union, VALUES, "kind of value")?;
         let Some(member) = member else { return t.wrong(value::xvalue_union, "xvalue_union is missing") };
         let (tensor, quantized) = match tag {
@@ -82,12 +109,12 @@ impl Graph {
         if dims.len() > MAX_RANK {
             return tensor.wrong(tensor_value::dims, format!("{} dimensions, expected at most {MAX_RANK}", dims.len()));
         }
-        let datatype = tensor.i16(tensor_value::datatype)?;
-        let bytes = count(&dims).and_then(|count| nbytes(count, datatype));
+        let code = tensor.i16(tensor_value::datatype)?;
+        let Some(datatype) = datatype(code).filter(|datatype| datatype.quantization.is_some()) else {
+            return tensor.wrong(tensor_value::datatype, format!("unknown datatype {code}"));
+        };
+        let bytes = nbytes(&dims, datatype.bits);
         self.constant(&tensor, tensor_value::constant_buffer_idx, bytes)?;
-        if let Some(quantized) = quantized {
-            self.quantization(&quantized, &dims)?;
-        }
         let constant = tensor.u32(tensor_value::constant_buffer_idx)? != 0;
         let external = tensor.u32(tensor_value::external_id)?;
         let flags = tensor.u32(tensor_value::flags)?;
@@ -99,13 +126,24 @@ impl Graph {
             if !self.external_ids.insert(external) {
                 return tensor.wrong(tensor_value::external_id, format!("duplicate external_id {external}"));
             }
-            self.external_values.push(ExternalValue { id: external, datatype });
+            if datatype.tensors.is_empty() {
+                return tensor.wrong(tensor_value::datatype, format!("an argument of {}", datatype.name));
+            }
+            self.external_values.push(ExternalValue { id: external, datatype: code, flags, dims: dims.clone() });
         }
         let id = tensor.u32(tensor_value::id_out)?;
-        match self.values.insert(id, GraphValue { dims, constant, flags, written: false }) {
-            Some(_) => tensor.wrong(tensor_value::id_out, format!("duplicate id {id}")),
-            None => Ok(()),
+        if self.values.contains_key(&id) || id == NO_ID {
+            return tensor.wrong(tensor_value::id_out, format!("duplicate id {id}"));
         }
+        self.rule = "D-15";
+        self.quantization(&tensor, quantized.as_ref(), datatype, &dims)?;
+        self.rule = "D-17";
+        if !constant && bytes.is_none_or(|bytes| bytes > MAX_VALUE) {
+            return tensor.wrong(tensor_value::dims, format!("a value of more than {MAX_VALUE} bytes"));
+        }
+        self.rule = "D-12";
+        self.values.insert(id, GraphValue { dims, datatype: code, constant, flags, written: false });
+        Ok(())
     }
 
     /// Records a use of a constant of `bytes` bytes, by the index in a field; 0 is none.
@@ -122,35 +160,88 @@ impl Graph {
         Ok(())
     }
 
-    fn quantization(&mut self, t: &TableRef<'_, '_>, dims: &[u64]) -> Result<()> {
+    /// Checks the quantization of a value.
+    fn quantization(
+        &mut self,
+        tensor: &TableRef<'_, '_>,
+        quantized: Option<&TableRef<'_, '_>>,
+        datatype: &Datatype,
+        dims: &[u64],
+    ) -> Result<()> {
         use quantized_tensor_value as q;
+        // Before release 0.4, an input that is quantized at run time had the type of the result in a field of its own.
+        let dynamic = tensor.i16(tensor_value::dq_datatype)?;
+        if !matches!(dynamic, INVALID | QINT8) || (dynamic == QINT8 && quantized.is_some()) {
+            return tensor.wrong(tensor_value::dq_datatype, format!("{dynamic}, expected 0"));
+        }
+        let Some(t) = quantized else {
+            return match datatype.quantization {
+                Some(Quantization::None) => Ok(()),
+                _ => tensor.wrong(tensor_value::datatype, format!("{} without quantization", datatype.name)),
+            };
+        };
         let (tag, member) = t.tagged(q::quant_params_type, q::quant_params, QUANT_PARAMS, "kind of quantization")?;
         let Some(member) = member else { return t.wrong(q::quant_params, "quant_params are missing") };
-        // Scales are float32; those of groups are bfloat16.
-        let (scale, dim, buffer, count, scale_size) = match tag {
-            1 => {
+        let kind = [Quantization::Channel, Quantization::Tensor, Quantization::Token, Quantization::Group];
+        let kind = kind[usize::from(tag) - 1];
+        if datatype.quantization != Some(kind) {
+            return t.wrong(q::quant_params_type, format!("{kind:?} for a value of {}", datatype.name));
+        }
+        match kind {
+            Quantization::None | Quantization::Tensor => Ok(()),
+            Quantization::Token => {
+                use per_token_dynamic_quant::*;
+                let trailing = member.i32(num_nonbatch_dims)?;
+                let fits = usize::try_from(trailing).is_ok_and(|trailing| (1..=dims.len()).contains(&trailing));
+                let expected = dims.len();
+                if fits {
+                    Ok(())
+                } else {
+                    member.wrong(num_nonbatch_dims, format!("{trailing}, expected 1 to {expected}"))
+                }
+            }
+            Quantization::Channel => {
                 use per_channel_quant::*;
-                (scale, channel_dim, scale_buffer_idx, num_scales, 4)
+                let channels = usize::try_from(member.i32(channel_dim)?).ok().and_then(|dim| dims.get(dim));
+                let Some(channels) = channels.copied() else {
+                    let message = format!("channel_dim of a tensor of rank {} is out of range", dims.len());
+                    return member.wrong(channel_dim, message);
+                };
+                self.scales(&member, [scale, scale_buffer_idx, num_scales], channels, 4)
             }
-            4 => {
+            Quantization::Group => {
                 use per_channel_group_quant::*;
-                (scale, channel_dim, scale_buffer_idx, num_scales, 2)
+                let &[outputs, inputs] = dims else {
+                    return tensor
+                        .wrong(tensor_value::dims, format!("{} with groups", counted(dims.len(), "dimension")));
+                };
+                let size = u64::try_from(member.i32(group_size)?).unwrap_or(0);
+                if size == 0 || size % GROUP != 0 || inputs % size != 0 {
+                    let expected = format!("expected a multiple of {GROUP} that divides {}", counted(inputs, "input"));
+                    return member.wrong(group_size, format!("{size}, {expected}"));
+                }
+                if member.i32(channel_dim)? != 0 {
+                    return member.wrong(channel_dim, "expected 0");
+                }
+                self.scales(&member, [scale, scale_buffer_idx, num_scales], outputs.saturating_mul(inputs / size), 2)
             }
-            _ => return Ok(()),
-        };
-        let channels = usize::try_from(member.i32(dim)?).ok().and_then(|dim| dims.get(dim));
-        let Some(channels) = channels.copied() else {
-            return member.wrong(dim, format!("channel_dim of a tensor of rank {} is out of range", dims.len()));
-        };
-        if member.u32(buffer)? != 0 {
-            let count = u64::from(member.u32(count)?).max(channels);
-            return self.constant(&member, buffer, Some(count * scale_size));
         }
-        let scales: Vec<i32> = member.i32s(scale)?.unwrap_or_default();
-        if tag == 1 && (scales.len() as u64) < channels {
-            return member.wrong(scale, format!("{} scales for {channels} channels", scales.len()));
+    }
+
+    /// Checks the number of scales, which are in the graph as float32, or a constant with elements of `width` bytes.
+    fn scales(&mut self, t: &TableRef<'_, '_>, slots: [u16; 3], expected: u64, width: u64) -> Result<()> {
+        let [scale, buffer, count] = slots;
+        let inside = t.u32(buffer)? == 0;
+        let found = if inside {
+            t.i32s(scale)?.map_or(0, |scales: Vec<i32>| scales.len() as u64)
+        } else {
+            u64::from(t.u32(count)?)
+        };
+        if found != expected {
+            let slot = if inside { scale } else { count };
+            return t.wrong(slot, format!("{}, expected {expected}", counted(found, "scale")));
         }
-        Ok(())
+        if inside { Ok(()) } else { self.constant(t, buffer, expected.checked_mul(width)) }
     }
 
     /// Checks that the lists of inputs and outputs agree with the flags of the values.
@@ -168,251 +259,81 @@ impl Graph {
     }
 
     fn node(&mut self, t: TableRef<'_, '_>) -> Result<()> {
-        let (tag, member) = t.tagged(node::xnode_union_type, node::xnode_union, NODES, "operation")?;
+        let (operation, member) = t.member::<Operation>(node::xnode_union_type, node::xnode_union, "operation")?;
         let Some(member) = member else { return t.wrong(node::xnode_union, "xnode_union is missing") };
         t.child(node::output_min_max, &OUTPUT_MIN_MAX)?;
-        let table: &TableSchema = NODES[usize::from(tag) - 1];
-        let inputs = numbered_inputs(tag);
-        let mut outputs = Vec::new();
-        for (slot, field) in (0..).zip(table.fields) {
-            if !matches!(field.kind, Kind::UInt) || !field.name.ends_with("_id") {
-                continue;
-            }
-            let position = field.name.strip_prefix("input").and_then(|name| name.strip_suffix("_id"));
-            if position.and_then(|position| position.parse().ok()).is_some_and(|position: u8| position > inputs) {
-                continue;
-            }
+        for Operand { slot, is_output, .. } in operation.operands() {
             let id = member.u32(slot)?;
-            let is_output = field.name.starts_with("output");
             match self.values.get(&id) {
                 Some(value) if is_output && (value.constant || value.flags & INPUT != 0 || value.written) => {
                     let message = format!("output {id} is a constant, an input, or the output of an earlier operation");
                     return member.wrong(slot, message);
                 }
-                Some(_) if is_output => outputs.push(id),
+                Some(_) if is_output => {}
                 Some(value) if value.constant || value.flags & INPUT != 0 || value.written => {}
                 Some(_) => return member.wrong(slot, format!("value {id} is used before it is written")),
-                None if id == NO_ID && !is_output => {}
+                None if id == NO_ID && slot_is_optional(operation, slot) => {}
                 None => return member.wrong(slot, format!("unknown value {id}")),
             }
         }
-        self.check_shapes(tag, &member)?;
-        for id in outputs {
-            self.values.entry(id).and_modify(|value| value.written = true);
+        self.rule = "D-16";
+        self.check_types(operation, &member)?;
+        self.rule = "D-17";
+        sizes::check(self, operation, &member)?;
+        self.rule = "D-12";
+        for operand in operation.operands().filter(|operand| operand.is_output) {
+            let id = member.u32(operand.slot)?;
+            match self.values.get_mut(&id) {
+                Some(value) if !value.written => value.written = true,
+                _ => return member.wrong(operand.slot, format!("value {id} is written twice")),
+            }
         }
         Ok(())
     }
 
-    /// Returns the dimensions of the value whose id is in a field, if there is such a value.
-    fn dims(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<Option<&[u64]>> {
-        Ok(self.values.get(&t.u32(slot)?).map(|value| &*value.dims))
+    /// Returns the value whose id is in a field, if there is such a value.
+    pub fn value(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<Option<&GraphValue>> {
+        Ok(self.values.get(&t.u32(slot)?))
     }
 
-    /// Returns the dimensions of the value whose id is in a field.
+    /// Returns the value whose id is in a field.
     ///
     /// # Errors
     /// If there is no such value.
-    fn required_dims(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<&[u64]> {
-        self.dims(t, slot)?.map_or_else(|| t.wrong(slot, "the value is missing"), Ok)
+    pub fn required_value(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<&GraphValue> {
+        self.value(t, slot)?.map_or_else(|| t.wrong(slot, "the value is missing"), Ok)
     }
 
-    /// Checks the sizes of inputs, weights and outputs, for the operations for which XNNPACK does not.
-    fn check_shapes(&self, tag: u8, t: &TableRef<'_, '_>) -> Result<()> {
-        let table: &TableSchema = NODES[usize::from(tag) - 1];
-        let is = |other: &TableSchema| std::ptr::eq(table, other);
-        let disagree = |slot: u16| t.wrong(slot, "its sizes disagree with those of the other values");
-        if is(&CONV) {
-            return self.check_convolution(tag, t);
+    /// Checks the types of the operands and the flags of an operation.
+    fn check_types(&self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
+        let row = &ROWS[operation as usize];
+        let mut found = Vec::new();
+        for operand in operation.operands() {
+            let value = self.value(t, operand.slot)?;
+            found.push((operand, value.map(|value| value.datatype)));
         }
-        if is(&FULLY_CONNECTED) {
-            use fully_connected::*;
-            let (input, filter) = (self.required_dims(t, input1_id)?, self.required_dims(t, filter_id)?);
-            let transposed = t.u32(flags)? & TRANSPOSED != 0;
-            let (outputs, inputs) = match *filter {
-                [inputs, outputs] if transposed => (outputs, inputs),
-                [outputs, inputs] => (outputs, inputs),
-                _ => {
-                    return t
-                        .wrong(filter_id, format!("a filter of {}, expected 2", counted(filter.len(), "dimension")));
-                }
-            };
-            if input.last() != Some(&inputs) || self.required_dims(t, output_id)?.last() != Some(&outputs) {
-                return disagree(filter_id);
+        let fits =
+            |types: &[i16]| types.iter().zip(&found).all(|(row, (_, found))| found.is_none_or(|found| found == *row));
+        let supported = match &row.types {
+            OperandTypes::Same(types) => types.iter().any(|one| fits(&[*one; 8])),
+            OperandTypes::Rows(rows) => rows.iter().any(|row| fits(row)),
+            OperandTypes::Unsupported => false,
+        };
+        let Some((first, _)) = found.first() else { return Ok(()) };
+        if !supported {
+            let found = found
+                .iter()
+                .filter_map(|(operand, found)| Some(format!("{} {}", operand.name, datatype((*found)?)?.name)));
+            let found: Vec<String> = found.collect();
+            return t.wrong(first.slot, format!("{operation:?} of {}", found.join(", ")));
+        }
+        let slot = (0..).zip(operation.table().fields).find(|(_, field)| field.name == "flags");
+        match slot {
+            Some((slot, _)) if t.u32(slot)? & !row.flags != 0 => {
+                t.wrong(slot, format!("flags {:#x}, expected at most {:#x}", t.u32(slot)?, row.flags))
             }
-            return self.check_bias(t, bias_id, outputs);
+            _ => Ok(()),
         }
-        if (is(&NODE_1X1) && tag != GLOBAL_AVERAGE) || is(&SLOPED) {
-            let (from, to) = if is(&SLOPED) {
-                (sloped::input_id, sloped::output_id)
-            } else {
-                (node_1x1::input_id, node_1x1::output_id)
-            };
-            let (one, other) = (self.required_dims(t, from)?, self.required_dims(t, to)?);
-            // The exporter writes the sizes of an input that it quantizes for a convolution in torch's order.
-            let fits = one == other || (tag == CONVERT && one.len() == other.len() && count(one) == count(other));
-            return if fits { Ok(()) } else { disagree(to) };
-        }
-        if is(&NODE_2X1) {
-            use node_2x1::*;
-            let (one, other) = (self.required_dims(t, input1_id)?, self.required_dims(t, input2_id)?);
-            let output = self.required_dims(t, output_id)?;
-            let fits = match tag {
-                BATCH_PRODUCT => is_product(one, other, output),
-                _ => is_broadcast(one, other, output),
-            };
-            return if fits { Ok(()) } else { disagree(output_id) };
-        }
-        if is(&POOLING) {
-            use pooling::*;
-            for slot in [pooling_height, pooling_width, stride_height, stride_width] {
-                if t.u32(slot)? == 0 && (tag == MAX_POOLING || slot < stride_height) {
-                    return t.wrong(slot, "0, expected at least 1");
-                }
-            }
-            let (from, to) = (self.required_dims(t, input_id)?, self.required_dims(t, output_id)?);
-            let fits = from.len() == 4 && to.len() == 4 && (from[0], from[3]) == (to[0], to[3]);
-            return if fits { Ok(()) } else { disagree(output_id) };
-        }
-        if is(&TRANSPOSE) {
-            use transpose::*;
-            let (from, to) = (self.required_dims(t, input_id)?, self.required_dims(t, output_id)?);
-            let order: Vec<i32> = t.i32s(perm)?.unwrap_or_default();
-            let moved: Option<Vec<u64>> = order.iter().map(|dim| from.get(*dim as u32 as usize).copied()).collect();
-            let fits = order.len() == from.len() && moved.as_deref() == Some(to);
-            return if fits { Ok(()) } else { disagree(perm) };
-        }
-        if is(&RESHAPE) {
-            use reshape::*;
-            let shape: Vec<i32> = t.i32s(new_shape)?.unwrap_or_default();
-            let fits = shape.len() <= MAX_RANK
-                && count(self.required_dims(t, input_id)?) == count(self.required_dims(t, output_id)?);
-            return if fits { Ok(()) } else { disagree(new_shape) };
-        }
-        if is(&SLICE) || is(&CONSTANT_PAD) {
-            let (lists, from, to) = match is(&SLICE) {
-                true => ([slice::offsets, slice::sizes], slice::input_id, slice::output_id),
-                false => {
-                    use constant_pad::*;
-                    ([pre_paddings, post_paddings], input_id, output_id)
-                }
-            };
-            let (from, to) = (self.required_dims(t, from)?, self.required_dims(t, to)?);
-            let one: Vec<i32> = t.i32s(lists[0])?.unwrap_or_default();
-            let other: Vec<i32> = t.i32s(lists[1])?.unwrap_or_default();
-            let item = |list: &[i32], dim: usize| list.get(dim).map(|item| u64::from(*item as u32));
-            let fits = (0..from.len()).all(|dim| match (item(&one, dim), item(&other, dim)) {
-                (Some(offset), Some(size)) if is(&SLICE) => offset + size <= from[dim] && to.get(dim) == Some(&size),
-                (Some(before), Some(after)) => to.get(dim) == Some(&(before + from[dim] + after)),
-                (None, _) | (_, None) => false,
-            });
-            return if fits && from.len() == to.len() { Ok(()) } else { disagree(lists[1]) };
-        }
-        if is(&CAT) {
-            use cat::*;
-            let all = [input1_id, input2_id, input3_id, input4_id, input5_id];
-            let to = self.required_dims(t, output_id)?;
-            let at = t.u32(axis)? as i32;
-            let at = if at < 0 { at + to.len() as i32 } else { at } as usize;
-            let mut sum = 0;
-            for slot in &all[..usize::from(numbered_inputs(tag))] {
-                let from = self.required_dims(t, *slot)?;
-                let same = from.iter().zip(to).enumerate().all(|(dim, (one, other))| dim == at || one == other);
-                if from.len() != to.len() || at >= to.len() || !same {
-                    return disagree(*slot);
-                }
-                sum += from[at];
-            }
-            return if to.get(at) == Some(&sum) { Ok(()) } else { disagree(output_id) };
-        }
-        Ok(())
-    }
-
-    fn check_convolution(&self, tag: u8, t: &TableRef<'_, '_>) -> Result<()> {
-        use conv::*;
-        for slot in [
-            kernel_height,
-            kernel_width,
-            subsampling_height,
-            subsampling_width,
-            dilation_height,
-            dilation_width,
-            group_input_channels,
-            group_output_channels,
-            groups,
-        ] {
-            if t.u32(slot)? == 0 {
-                return t.wrong(slot, "0, expected at least 1");
-            }
-        }
-        let field = |slot| t.u32(slot).map(u64::from);
-        let (area, group_count) = (field(kernel_height)?.checked_mul(field(kernel_width)?), field(groups)?);
-        let inputs = group_count.checked_mul(field(group_input_channels)?);
-        let outputs = group_count.checked_mul(field(group_output_channels)?);
-        // Each output of a group depends on all inputs of the group.
-        let weights = area.zip(outputs).and_then(|(area, outputs)| area.checked_mul(outputs));
-        let weights = weights.and_then(|weights| weights.checked_mul(field(group_input_channels).ok()?));
-        let (input, output) = (self.required_dims(t, input1_id)?, self.required_dims(t, output_id)?);
-        let filter = self.required_dims(t, filter_id)?;
-        let fits = input.len() == 4
-            && output.len() == 4
-            && filter.len() == 4
-            && weights == count(filter)
-            // The exporter writes the sizes of a dynamically quantized input in torch's order.
-            && [input[3], input[1]].map(Some).contains(&inputs)
-            && Some(output[3]) == outputs
-            && input[0] == output[0];
-        if !fits || (tag == DEPTHWISE && field(group_input_channels)? != 1) {
-            return t.wrong(filter_id, "the sizes of filter, input and output disagree with the operation");
-        }
-        self.check_bias(t, bias_id, output[3])
-    }
-
-    fn check_bias(&self, t: &TableRef<'_, '_>, slot: u16, outputs: u64) -> Result<()> {
-        match self.dims(t, slot)? {
-            Some(dims) if count(dims) != Some(outputs) => {
-                t.wrong(slot, format!("expected a bias of {}", counted(outputs, "element")))
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-}
-
-/// Tags of `XNodeUnion` that are checked differently from others with the same table.
-const DEPTHWISE: u8 = 13;
-const MAX_POOLING: u8 = 14;
-const CONVERT: u8 = 18;
-const GLOBAL_AVERAGE: u8 = 19;
-const BATCH_PRODUCT: u8 = 37;
-
-/// Returns the number of elements; `None` beyond `u64`.
-fn count(dims: &[u64]) -> Option<u64> {
-    dims.iter().try_fold(1u64, |count, size| count.checked_mul(*size))
-}
-
-/// Returns `true` if two operands broadcast to the sizes of the output.
-fn is_broadcast(one: &[u64], other: &[u64], output: &[u64]) -> bool {
-    let at = |dims: &[u64], back: usize| dims.len().checked_sub(back + 1).map_or(1, |dim| dims[dim]);
-    output.len() == one.len().max(other.len())
-        && (0..output.len()).all(|back| {
-            let (one, other) = (at(one, back), at(other, back));
-            (one == other || one == 1 || other == 1) && at(output, back) == if one == 1 { other } else { one }
-        })
-}
-
-/// Returns `true` if a matrix product has these sizes; the second matrix may be transposed.
-fn is_product(one: &[u64], other: &[u64], output: &[u64]) -> bool {
-    let ([.., rows, inner], [.., a, b], [.., height, width]) = (one, other, output) else { return false };
-    rows == height && ((a == inner && b == width) || (b == inner && a == width))
-}
-
-/// Returns the number of fields `input1_id`, `input2_id`, ... that an operation uses.
-fn numbered_inputs(tag: u8) -> u8 {
-    match tag {
-        32 => 2,
-        33 => 3,
-        34 => 4,
-        38 => 5,
-        _ => u8::MAX,
     }
 }
 
@@ -434,13 +355,18 @@ fn constants(t: &TableRef<'_, '_>) -> Result<Vec<GraphConstant>> {
     Ok(inside.unwrap_or_default())
 }
 
-/// Returns the size of `count` elements in bytes; `None` beyond `u64`, 0 for an unknown type.
-fn nbytes(count: u64, datatype: i16) -> Option<u64> {
-    match datatype {
-        1 | 5 | 7 | 12 => count.checked_mul(4),
-        2 | 14 => count.checked_mul(2),
-        3 | 4 | 6 => Some(count),
-        8 | 10 => Some(count / 2),
-        _ => Some(0),
-    }
+/// Returns `true` if an operand may be absent: a bias.
+fn slot_is_optional(operation: Operation, slot: u16) -> bool {
+    operation.table().fields[usize::from(slot)].name == "bias_id"
+}
+
+/// Returns a type of the table.
+fn datatype(code: i16) -> Option<&'static Datatype> {
+    DATATYPES.get(usize::try_from(code).ok()?)
+}
+
+/// Returns the size of a value in bytes; `None` beyond `u64`. Rows of 4-bit elements end at a byte.
+fn nbytes(dims: &[u64], bits: u64) -> Option<u64> {
+    let Some((last, rows)) = dims.split_last() else { return Some(bits.div_ceil(8)) };
+    count(rows)?.checked_mul(last.checked_mul(bits)?.div_ceil(8))
 }

@@ -4,19 +4,20 @@
 //! `.ptd`. Only header and graph are read. Operations that XNNPACK itself rejects, and unreadable data, are not reported.
 
 mod graph;
+mod sizes;
+mod types;
 
 use std::collections::HashMap;
 
 use super::fields::flat_tensor::ExternalKeys;
 use super::finding::{Findings, Location, Locator};
 use crate::data::{Blob, BlobId};
-use crate::delegate::xnnpack::{GRAPH, IDENTIFIERS};
+use crate::delegate::xnnpack::{DATATYPES, GRAPH, IDENTIFIERS};
 use crate::diagnostics::counted;
-use crate::format::ScalarType;
-use crate::format::flatbuffer::read::{Buffer, Result};
+use crate::format::flatbuffer::read::Buffer;
 use crate::program::element::{Element, Part};
-use crate::program::{EValue, ExecutionPlan, Instruction, Program};
-use graph::{ExternalValue, Graph, GraphConstant};
+use crate::program::{EValue, ExecutionPlan, Instruction, Program, Tensor};
+use graph::{ExternalValue, Graph, GraphConstant, GraphDefect, INPUT};
 
 /// Name of the backend.
 const BACKEND: &str = "XnnpackBackend";
@@ -78,8 +79,8 @@ fn check_payload(
     };
     let graph = match payload.graph() {
         Ok(graph) => graph,
-        Err(error) => {
-            findings.add("D-12", || (at(), format!("a malformed graph: {error}"), "a valid graph".into()));
+        Err(GraphDefect { rule, error }) => {
+            findings.add(rule, || (at(), format!("a malformed graph: {error}"), "a valid graph".into()));
             return None;
         }
     };
@@ -135,9 +136,10 @@ impl Payload {
         Ok(Some(Payload { graph, identifier, constants }))
     }
 
-    fn graph(&self) -> Result<Graph> {
+    fn graph(&self) -> std::result::Result<Graph, GraphDefect> {
         let buffer = Buffer::new(&self.graph);
-        Graph::read(buffer.root(self.identifier, &GRAPH)?)
+        let root = buffer.root(self.identifier, &GRAPH).map_err(|error| GraphDefect { rule: "D-12", error })?;
+        Graph::read(root)
     }
 }
 
@@ -211,35 +213,48 @@ impl<'p> DelegateCalls<'p> {
     fn check(&self, method: usize, delegate: usize, graph: &Graph, findings: &mut Findings, locate: &Locator<'_>) {
         let calls = i32::try_from(delegate).ok().and_then(|delegate| self.by_delegate.get(&delegate));
         for &DelegateCall { chain, step, args } in calls.into_iter().flatten() {
-            for ExternalValue { id, datatype } in &graph.external_values {
+            for external in &graph.external_values {
+                let id = external.id;
                 let mut report = |part: Part, found: String, expected: String| {
                     findings.add("D-14", || (locate(&Element::Method(method, part)), found, expected));
                 };
-                let Some(arg) = args.get(*id as usize) else {
-                    let expected = format!("at least {}, for external value {id} of the graph", u64::from(*id) + 1);
+                let Some(arg) = args.get(id as usize) else {
+                    let expected = format!("at least {}, for external value {id} of the graph", u64::from(id) + 1);
                     report(Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
                     break;
                 };
                 let value = usize::try_from(*arg).ok().and_then(|value| self.plan.values().get(value));
-                let expected_type = match datatype {
-                    1 => Some(ScalarType::FLOAT),
-                    2 => Some(ScalarType(5)),
-                    _ => None,
-                };
+                let types = DATATYPES.get(external.datatype as usize).map_or(&[][..], |datatype| datatype.tensors);
                 let found = match value {
-                    Some(EValue::Tensor(tensor))
-                        if expected_type.is_none_or(|expected_type| expected_type == tensor.scalar_type) =>
-                    {
+                    Some(EValue::Tensor(tensor)) if !types.contains(&tensor.scalar_type) => {
+                        format!("a tensor of {}", tensor.scalar_type)
+                    }
+                    Some(EValue::Tensor(tensor)) if external.flags & INPUT != 0 && !has_sizes(tensor, external) => {
+                        let found = format!("a tensor of sizes {:?}", tensor.sizes.as_deref().unwrap_or_default());
+                        report(Part::Arg(chain, step, id as usize), found, format!("sizes {:?}", external.dims));
                         continue;
                     }
-                    Some(EValue::Tensor(tensor)) => format!("a tensor of {}", tensor.scalar_type),
+                    Some(EValue::Tensor(_)) | None => continue,
                     Some(other) => format!("values[{arg}] of kind {}", other.kind()),
-                    None => continue,
                 };
-                let expected =
-                    expected_type.map_or("a tensor".to_owned(), |expected_type| format!("a tensor of {expected_type}"));
-                report(Part::Arg(chain, step, *id as usize), found, expected);
+                let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+                report(Part::Arg(chain, step, id as usize), found, format!("a tensor of {}", names.join(" or ")));
             }
         }
     }
+}
+
+/// Returns `true` if a tensor has the sizes of a value of the graph, in the order of memory. The exporter writes the sizes of an input that
+/// is quantized for a convolution in torch's order, and sizes `[1]` of a scalar.
+fn has_sizes(tensor: &Tensor, external: &ExternalValue) -> bool {
+    let sizes = tensor.sizes.as_deref().unwrap_or_default();
+    let size = |dim: usize| sizes.get(dim).and_then(|size| u64::try_from(*size).ok());
+    let order = tensor.dim_order.as_deref().unwrap_or_default();
+    let in_memory = order.iter().map(|dim| size(usize::from(*dim)));
+    if sizes.is_empty() && external.dims == [1] {
+        return true;
+    }
+    sizes.len() == external.dims.len()
+        && (in_memory.eq(external.dims.iter().map(|size| Some(*size)))
+            || (0..sizes.len()).map(size).eq(external.dims.iter().map(|size| Some(*size))))
 }

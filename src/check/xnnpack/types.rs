@@ -1,0 +1,210 @@
+//! Element types of the operands of XNNPACK operations, and their flags, as a table. XNNPACK has kernels for these types only; it does not
+//! compare them in all operations, and reads scales that a value of another type does not have.
+//!
+//! `tests/xnnpack_mutants.rs` runs every combination in the runtime: a row that the runtime does not execute is an error of the table, and
+//! so is a combination that it executes without a row.
+
+use crate::delegate::xnnpack::*;
+
+/// Types of operands, in the order of [`Operation::operands`].
+pub(super) enum OperandTypes {
+    /// One of these types, which all operands have.
+    Same(&'static [i16]),
+    /// One of these rows. The type of an operand that is absent is not compared.
+    Rows(&'static [&'static [i16]]),
+    /// The runtime has no such operation.
+    Unsupported,
+}
+
+/// Constraints of an operation.
+pub(super) struct OperationRow {
+    pub operation: Operation,
+    pub types: OperandTypes,
+    /// Flags that the operation defines.
+    pub flags: u32,
+}
+
+/// Filter with sizes `[inputs, outputs]`, second matrix with sizes `[columns, inner]`.
+pub(super) const TRANSPOSED: u32 = 1;
+/// Padding computed by TensorFlow's rule.
+pub(super) const SAME_PADDING: u32 = 4;
+/// Positions of pixels by TensorFlow's rules.
+const LEGACY: u32 = 4;
+const ALIGN_CORNERS: u32 = 8;
+/// Tables of pointers are allocated for each run.
+const TRANSIENT: u32 = 0x20;
+/// Reduced dimensions have size 1, instead of being removed.
+pub(super) const KEEP_DIMS: u32 = 0x40;
+/// Constants of float32 are packed as float16.
+const FLOAT_WEIGHTS: u32 = 8;
+const FLOAT_BIASES: u32 = 0x80;
+/// Filters and biases are float32 in an operation of float16.
+const STATIC: u32 = FLOAT_WEIGHTS | FLOAT_BIASES;
+
+const FLOATS: OperandTypes = OperandTypes::Same(&[FP32, FP16]);
+const ELEMENTWISE: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8]);
+const MOVED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8]);
+const PIXELS: OperandTypes = OperandTypes::Same(&[FP32, FP16, QINT8, QUINT8]);
+
+/// Input, filter, bias, output of convolutions.
+const CONVOLUTION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32, FP32],
+    &[FP32, FP16, FP16, FP32],
+    &[FP32, FP16, FP32, FP32],
+    &[FP16, FP32, FP32, FP16],
+    &[FP16, FP16, FP16, FP16],
+    &[FP16, FP16, FP32, FP16],
+    &[QINT8, QINT8, QINT32, QINT8],
+    &[QINT8, QCINT8, QCINT32, QINT8],
+    &[QUINT8, QUINT8, QINT32, QUINT8],
+    &[QDINT8, QCINT8, FP32, FP32],
+    &[QDINT8, QCINT8, FP32, FP16],
+]);
+
+const DEPTHWISE: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32, FP32],
+    &[FP32, FP16, FP16, FP32],
+    &[FP32, FP16, FP32, FP32],
+    &[FP16, FP32, FP32, FP16],
+    &[FP16, FP16, FP16, FP16],
+    &[FP16, FP16, FP32, FP16],
+    &[QINT8, QINT8, QINT32, QINT8],
+    &[QINT8, QCINT8, QCINT32, QINT8],
+    &[QUINT8, QUINT8, QINT32, QUINT8],
+]);
+
+const DECONVOLUTION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32, FP32],
+    &[FP32, FP16, FP16, FP32],
+    &[FP32, FP16, FP32, FP32],
+    &[FP16, FP32, FP32, FP16],
+    &[QINT8, QINT8, QINT32, QINT8],
+    &[QINT8, QCINT8, QCINT32, QINT8],
+    &[QUINT8, QUINT8, QINT32, QUINT8],
+    &[QDINT8, QCINT8, FP32, FP32],
+]);
+
+const MATRIX: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32, FP32],
+    &[FP32, FP16, FP16, FP32],
+    &[FP32, FP16, FP32, FP32],
+    &[FP32, QCINT8, FP32, FP32],
+    &[FP32, QCINT4, FP32, FP32],
+    &[FP16, FP32, FP32, FP16],
+    &[FP16, FP16, FP16, FP16],
+    &[FP16, FP16, FP32, FP16],
+    &[BF16, BF16, FP32, FP32],
+    &[BF16, BF16, FP32, BF16],
+    &[QINT8, QINT8, QINT32, QINT8],
+    &[QINT8, QCINT8, QCINT32, QINT8],
+    &[QINT8, QCINT8, QINT32, QINT8],
+    &[QINT8, QCINT4, QCINT32, QINT8],
+    &[QINT8, QCINT4, QINT32, QINT8],
+    &[QUINT8, QUINT8, QINT32, QUINT8],
+    &[QDINT8, QCINT8, FP32, FP32],
+    &[QDINT8, QCINT8, FP32, FP16],
+    &[QDINT8, QCINT4, FP32, FP32],
+    &[QDINT8, QCINT4, FP32, FP16],
+    &[QDINT8, QBINT4, FP32, FP32],
+    &[QDINT8, QBINT4, FP32, FP16],
+    &[QDINT8, QBINT4, FP32, BF16],
+]);
+
+const BATCH_MATRIX: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32],
+    &[FP16, FP16, FP16],
+    &[BF16, BF16, FP32],
+    &[FP32, QCINT8, FP32],
+    &[QDINT8, QCINT8, FP32],
+    &[QINT8, QINT8, QINT8],
+]);
+
+const CONVERSION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32],
+    &[FP32, FP16],
+    &[FP32, BF16],
+    &[FP32, QINT8],
+    &[FP32, QUINT8],
+    &[FP32, QDINT8],
+    &[FP16, FP32],
+    &[FP16, FP16],
+    &[FP16, QINT8],
+    &[FP16, QUINT8],
+    &[FP16, QDINT8],
+    &[BF16, FP32],
+    &[BF16, BF16],
+    &[QINT8, FP32],
+    &[QINT8, FP16],
+    &[QINT8, QINT8],
+    &[QUINT8, FP32],
+    &[QUINT8, FP16],
+    &[QUINT8, QUINT8],
+]);
+
+/// Constraints by operation, in the order of the tags.
+pub(super) static ROWS: &[OperationRow] = &{
+    use OperandTypes::*;
+    use Operation::*;
+    [
+        row(Add, ELEMENTWISE, 0),
+        row(FullyConnected, MATRIX, TRANSPOSED | STATIC),
+        row(Softmax, FLOATS, 0),
+        row(Sigmoid, ELEMENTWISE, 0),
+        row(StaticTranspose, MOVED, 0),
+        row(Clamp, ELEMENTWISE, 0),
+        row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC),
+        row(Div, ELEMENTWISE, 0),
+        row(StaticResizeBilinear2D, PIXELS, LEGACY | ALIGN_CORNERS),
+        row(StaticConstantPad, MOVED, 0),
+        row(AvgPooling2d, FLOATS, SAME_PADDING),
+        row(Minimum, ELEMENTWISE, 0),
+        row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC),
+        row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS),
+        row(Multiply, ELEMENTWISE, 0),
+        row(Subtract, ELEMENTWISE, 0),
+        row(Floor, ELEMENTWISE, 0),
+        row(Convert, CONVERSION, 0),
+        row(GlobalAvgPooling2d, PIXELS, KEEP_DIMS),
+        row(StaticReshape, MOVED, 0),
+        row(ArgMaxPooling2d, Rows(&[&[FP32, FP32, INT32]]), 0),
+        row(SquareRoot, ELEMENTWISE, 0),
+        row(Ceiling, ELEMENTWISE, 0),
+        row(Hardswish, ELEMENTWISE, 0),
+        row(LeakyReLU, ELEMENTWISE, 0),
+        row(Maximum, ELEMENTWISE, 0),
+        row(Negate, ELEMENTWISE, 0),
+        row(Square, ELEMENTWISE, 0),
+        row(ELU, ELEMENTWISE, 0),
+        row(Abs, ELEMENTWISE, 0),
+        row(PReLU, ELEMENTWISE, 0),
+        row(Concatenate2, MOVED, 0),
+        row(Concatenate3, MOVED, 0),
+        row(Concatenate4, MOVED, 0),
+        row(StaticSlice, MOVED, 0),
+        row(ScaledDotProductAttention, Unsupported, 0),
+        row(BatchMatrixMultiply, BATCH_MATRIX, TRANSPOSED),
+        row(Concatenate5, MOVED, 0),
+        row(ConvTranspose2d, DECONVOLUTION, STATIC),
+        row(ReciprocalSquareRoot, ELEMENTWISE, 0),
+        row(Log, ELEMENTWISE, 0),
+        row(Gelu, ELEMENTWISE, 0),
+        row(Tanh, ELEMENTWISE, 0),
+        row(Exp, ELEMENTWISE, 0),
+        row(Sin, ELEMENTWISE, 0),
+        row(Copy, MOVED, 0),
+        row(Cos, ELEMENTWISE, 0),
+    ]
+};
+
+const fn row(operation: Operation, types: OperandTypes, flags: u32) -> OperationRow {
+    OperationRow { operation, types, flags }
+}
+
+const _: () = {
+    let mut at = 0;
+    assert!(ROWS.len() == Operation::ALL.len());
+    while at < ROWS.len() {
+        assert!(ROWS[at].operation as usize == at);
+        at += 1;
+    }
+};
