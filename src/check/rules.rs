@@ -1059,7 +1059,7 @@ pub static RULES: &[Rule] = rules! {
     "a clamp of weights with a scale per channel"
 
     "D-17" Invalid ALL
-    "The values of an XNNPACK graph have the sizes that its operations compute: at most 2^32 bytes, with windows of at most 2^28 pixels in total."
+    "The values of an XNNPACK graph have the sizes that its operations compute: at most 2^32 bytes, with windows of at most 2^28 pixels of an image."
     "XNNPACK computes the sizes itself, whatever the values have, and reads as many weights as the operations say."
     "crashes, hangs, or rejects it with `Internal` when the call runs"
     "a pooling window of a million rows of an image with 8"

@@ -15,6 +15,7 @@ pub mod python;
 pub mod runner;
 pub mod snapshot;
 pub mod sources;
+pub mod xnnpack;
 
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};

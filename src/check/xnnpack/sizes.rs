@@ -7,7 +7,7 @@ use crate::delegate::xnnpack::*;
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{Result, TableRef};
 
-/// Most pixels that the windows of an operation cover in total: the runtime allocates a pointer for each.
+/// Most pixels that the windows over one image cover in total: the runtime allocates a pointer for each.
 const MAX_COVERED: u64 = 1 << 28;
 
 /// Largest size of a bilinear resize, exclusive: XNNPACK computes positions as float32.
@@ -282,7 +282,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
             let same = self.field(flags)? & u64::from(SAME_PADDING) != 0;
             (self.windows(height, &rows, same)?, self.windows(width, &columns, same)?)
         };
-        self.covered(&rows, &columns, batch, height, width)?;
+        self.covered(&rows, &columns, height, width)?;
         self.expect(output_id, &[batch, height, width, outputs])
     }
 
@@ -292,7 +292,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         let [batch, height, width, channels] = self.image(input_id)?;
         let same = self.field(flags)? & u64::from(SAME_PADDING) != 0;
         let (height, width) = (self.windows(height, &rows, same)?, self.windows(width, &columns, same)?);
-        self.covered(&rows, &columns, batch, height, width)?;
+        self.covered(&rows, &columns, height, width)?;
         self.expect(output_id, &[batch, height, width, channels])
     }
 
@@ -302,7 +302,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         let [batch, height, width, channels] = self.image(input_id)?;
         let same = self.field(flags)? & u64::from(SAME_PADDING) != 0;
         let (height, width) = (self.windows(height, &rows, same)?, self.windows(width, &columns, same)?);
-        self.covered(&rows, &columns, batch, height, width)?;
+        self.covered(&rows, &columns, height, width)?;
         self.expect(output_value_id, &[batch, height, width, channels])?;
         self.expect(output_index_id, &[batch, height, width, channels])
     }
@@ -358,11 +358,11 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
     }
 
     /// Checks the number of pixels that all windows cover.
-    fn covered(&self, rows: &Window, columns: &Window, batch: u64, height: u64, width: u64) -> Result<()> {
-        match count(&[rows.kernel, columns.kernel, batch, height, width]) {
+    fn covered(&self, rows: &Window, columns: &Window, height: u64, width: u64) -> Result<()> {
+        match count(&[rows.kernel, columns.kernel, height, width]) {
             Some(covered) if covered <= MAX_COVERED => Ok(()),
             _ => {
-                let message = format!("the windows cover more than {MAX_COVERED} pixels in total");
+                let message = format!("the windows cover more than {MAX_COVERED} pixels of an image in total");
                 self.t.wrong(rows.slot, message)
             }
         }

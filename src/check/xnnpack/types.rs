@@ -43,7 +43,9 @@ const STATIC: u32 = FLOAT_WEIGHTS | FLOAT_BIASES;
 
 const FLOATS: OperandTypes = OperandTypes::Same(&[FP32, FP16]);
 const ELEMENTWISE: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8]);
-const MOVED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8]);
+const ARITHMETIC: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32]);
+const CLAMPED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32, QINT32]);
+const MOVED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32, QINT32]);
 const PIXELS: OperandTypes = OperandTypes::Same(&[FP32, FP16, QINT8, QUINT8]);
 
 /// Input, filter, bias, output of convolutions.
@@ -139,6 +141,7 @@ const CONVERSION: OperandTypes = OperandTypes::Rows(&[
     &[QUINT8, FP32],
     &[QUINT8, FP16],
     &[QUINT8, QUINT8],
+    &[INT32, INT32],
 ]);
 
 /// Constraints by operation, in the order of the tags.
@@ -146,22 +149,22 @@ pub(super) static ROWS: &[OperationRow] = &{
     use OperandTypes::*;
     use Operation::*;
     [
-        row(Add, ELEMENTWISE, 0),
+        row(Add, ARITHMETIC, 0),
         row(FullyConnected, MATRIX, TRANSPOSED | STATIC),
         row(Softmax, FLOATS, 0),
         row(Sigmoid, ELEMENTWISE, 0),
         row(StaticTranspose, MOVED, 0),
-        row(Clamp, ELEMENTWISE, 0),
+        row(Clamp, CLAMPED, 0),
         row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC),
-        row(Div, ELEMENTWISE, 0),
+        row(Div, ARITHMETIC, 0),
         row(StaticResizeBilinear2D, PIXELS, LEGACY | ALIGN_CORNERS),
         row(StaticConstantPad, MOVED, 0),
         row(AvgPooling2d, FLOATS, SAME_PADDING),
-        row(Minimum, ELEMENTWISE, 0),
+        row(Minimum, ARITHMETIC, 0),
         row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC),
         row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS),
-        row(Multiply, ELEMENTWISE, 0),
-        row(Subtract, ELEMENTWISE, 0),
+        row(Multiply, ARITHMETIC, 0),
+        row(Subtract, ARITHMETIC, 0),
         row(Floor, ELEMENTWISE, 0),
         row(Convert, CONVERSION, 0),
         row(GlobalAvgPooling2d, PIXELS, KEEP_DIMS),
@@ -171,11 +174,11 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(Ceiling, ELEMENTWISE, 0),
         row(Hardswish, ELEMENTWISE, 0),
         row(LeakyReLU, ELEMENTWISE, 0),
-        row(Maximum, ELEMENTWISE, 0),
-        row(Negate, ELEMENTWISE, 0),
-        row(Square, ELEMENTWISE, 0),
+        row(Maximum, ARITHMETIC, 0),
+        row(Negate, ARITHMETIC, 0),
+        row(Square, ARITHMETIC, 0),
         row(ELU, ELEMENTWISE, 0),
-        row(Abs, ELEMENTWISE, 0),
+        row(Abs, ARITHMETIC, 0),
         row(PReLU, ELEMENTWISE, 0),
         row(Concatenate2, MOVED, 0),
         row(Concatenate3, MOVED, 0),
