@@ -124,7 +124,7 @@ macro_rules! operations {
         /// An operation: a member of the union `XNodeUnion`, without the prefix `XNN`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         // The names are those of the schema.
-        #[allow(missing_docs)]
+        #[allow(missing_docs, clippy::upper_case_acronyms)]
         pub enum Operation {
             $( $name ),*
         }

@@ -411,7 +411,7 @@ impl GraphBuilder {
         self.graph.tables("xnodes").push(node);
     }
 
-    /// Returns a program with a call of the graph, or `None` if a value has no type of tensors.
+    /// Returns a program with a call of the graph.
     pub fn program(mut self) -> Vec<u8> {
         let ids = |role: Role| {
             let listed: Vec<u64> =
@@ -442,8 +442,7 @@ impl GraphBuilder {
     }
 }
 
-/// Sizes of the operands of an operation, in their order, the number of trailing constants before the outputs, the dimension of channels of
-/// the filter, and its other fields.
+/// Returns the sizes of the operands of an operation, in their order, and its other fields.
 fn example(operation: Operation) -> (Vec<&'static [u64]>, Vec<(&'static str, Item)>) {
     let numbers = |fields: &[(&'static str, u64)]| -> Vec<(&'static str, Item)> {
         fields.iter().map(|(name, number)| (*name, Item::Bits(*number))).collect()

@@ -3,17 +3,15 @@
 //! The backend does not check the ids of values, and XNNPACK reads as many weights as the fields of an operation say, whatever the
 //! size of the filter. Operations that XNNPACK itself rejects are not checked.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
-use super::sizes::{self, count};
+use super::sizes;
 use super::types::{OperandTypes, ROWS};
+use super::values::{GraphValue, GraphValues, MAX_RANK, count};
 use crate::delegate::xnnpack::*;
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
 use crate::format::table::Union;
-
-/// Highest rank of a value in XNNPACK.
-pub(super) const MAX_RANK: usize = 6;
 
 /// Largest value that is not a constant, in bytes.
 const MAX_VALUE: u64 = 1 << 32;
@@ -45,22 +43,12 @@ pub(super) struct ExternalValue {
     pub dims: Vec<u64>,
 }
 
-/// A value of the graph.
-pub(super) struct GraphValue {
-    pub dims: Vec<u64>,
-    pub datatype: i16,
-    constant: bool,
-    flags: u32,
-    /// `true` if an earlier operation writes it.
-    written: bool,
-}
-
 /// A graph, as far as it is checked.
 #[derive(Default)]
 pub(super) struct Graph {
     pub constants: Vec<GraphConstant>,
     pub external_values: Vec<ExternalValue>,
-    values: BTreeMap<u32, GraphValue>,
+    values: GraphValues,
     /// Ids of [`Graph::external_values`].
     external_ids: HashSet<u32>,
     /// Rule that the part that is being read may violate.
@@ -74,20 +62,20 @@ pub(super) struct GraphDefect {
 }
 
 impl Graph {
-    /// Reads a graph.
+    /// Reads a graph. `inside` is `true` if its constants are in the graph, since the payload has no header.
     ///
     /// # Errors
     /// The first malformed part.
-    pub fn read(t: TableRef<'_, '_>) -> std::result::Result<Graph, GraphDefect> {
+    pub fn read(t: TableRef<'_, '_>, inside: bool) -> std::result::Result<Graph, GraphDefect> {
         let mut graph = Graph { rule: "D-12", ..Graph::default() };
-        match graph.read_parts(t) {
+        match graph.read_parts(t, inside) {
             Ok(()) => Ok(graph),
             Err(error) => Err(GraphDefect { rule: graph.rule, error }),
         }
     }
 
-    fn read_parts(&mut self, t: TableRef<'_, '_>) -> Result<()> {
-        self.constants = constants(&t)?;
+    fn read_parts(&mut self, t: TableRef<'_, '_>, inside: bool) -> Result<()> {
+        self.constants = constants(&t, inside)?;
         t.children(graph::xvalues, &VALUE, |t| self.read_value(t))?;
         t.children(graph::xnodes, &NODE, |t| self.node(t))?;
         self.check_inputs_and_outputs(&t)
@@ -132,7 +120,7 @@ impl Graph {
             self.external_values.push(ExternalValue { id: external, datatype: code, flags, dims: dims.clone() });
         }
         let id = tensor.u32(tensor_value::id_out)?;
-        if self.values.contains_key(&id) || id == NO_ID {
+        if self.values.by_id.contains_key(&id) || id == NO_ID {
             return tensor.wrong(tensor_value::id_out, format!("duplicate id {id}"));
         }
         self.rule = "D-15";
@@ -142,7 +130,7 @@ impl Graph {
             return tensor.wrong(tensor_value::dims, format!("a value of more than {MAX_VALUE} bytes"));
         }
         self.rule = "D-12";
-        self.values.insert(id, GraphValue { dims, datatype: code, constant, flags, written: false });
+        self.values.by_id.insert(id, GraphValue { dims, datatype: code, constant, flags, written: false });
         Ok(())
     }
 
@@ -250,7 +238,7 @@ impl Graph {
             let ids: Vec<i32> = t.i32s(slot)?.unwrap_or_default();
             let listed: HashSet<u32> = ids.iter().map(|id| *id as u32).collect();
             let flagged: HashSet<u32> =
-                self.values.iter().filter(|(_, value)| value.flags & flag != 0).map(|(id, _)| *id).collect();
+                self.values.by_id.iter().filter(|(_, value)| value.flags & flag != 0).map(|(id, _)| *id).collect();
             if let Some(id) = listed.symmetric_difference(&flagged).min() {
                 return t.wrong(slot, format!("the list and the flags disagree about value {id}"));
             }
@@ -264,7 +252,7 @@ impl Graph {
         t.child(node::output_min_max, &OUTPUT_MIN_MAX)?;
         for Operand { slot, is_output, .. } in operation.operands() {
             let id = member.u32(slot)?;
-            match self.values.get(&id) {
+            match self.values.by_id.get(&id) {
                 Some(value) if is_output && (value.constant || value.flags & INPUT != 0 || value.written) => {
                     let message = format!("output {id} is a constant, an input, or the output of an earlier operation");
                     return member.wrong(slot, message);
@@ -279,11 +267,11 @@ impl Graph {
         self.rule = "D-16";
         self.check_types(operation, &member)?;
         self.rule = "D-17";
-        sizes::check(self, operation, &member)?;
+        sizes::check(&self.values, operation, &member)?;
         self.rule = "D-12";
         for operand in operation.operands().filter(|operand| operand.is_output) {
             let id = member.u32(operand.slot)?;
-            match self.values.get_mut(&id) {
+            match self.values.by_id.get_mut(&id) {
                 Some(value) if !value.written => value.written = true,
                 _ => return member.wrong(operand.slot, format!("value {id} is written twice")),
             }
@@ -291,25 +279,12 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the value whose id is in a field, if there is such a value.
-    pub fn value(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<Option<&GraphValue>> {
-        Ok(self.values.get(&t.u32(slot)?))
-    }
-
-    /// Returns the value whose id is in a field.
-    ///
-    /// # Errors
-    /// If there is no such value.
-    pub fn required_value(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<&GraphValue> {
-        self.value(t, slot)?.map_or_else(|| t.wrong(slot, "the value is missing"), Ok)
-    }
-
     /// Checks the types of the operands and the flags of an operation.
     fn check_types(&self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
         let row = &ROWS[operation as usize];
         let mut found = Vec::new();
         for operand in operation.operands() {
-            let value = self.value(t, operand.slot)?;
+            let value = self.values.get(t, operand.slot)?;
             found.push((operand, value.map(|value| value.datatype)));
         }
         let fits =
@@ -338,14 +313,14 @@ impl Graph {
 }
 
 /// Returns the constants by index; index 0 means none.
-fn constants(t: &TableRef<'_, '_>) -> Result<Vec<GraphConstant>> {
-    let listed = t.children(graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
-        let key = t.text(constant_data_offset::named_key)?.filter(|key| !key.is_empty());
-        let (offset, size) = (t.u64(constant_data_offset::offset)?, t.u64(constant_data_offset::size)?);
-        Ok(GraphConstant { key, offset, size, needed: 0 })
-    })?;
-    if let Some(listed) = listed.filter(|listed| !listed.is_empty()) {
-        return Ok(listed);
+fn constants(t: &TableRef<'_, '_>, inside: bool) -> Result<Vec<GraphConstant>> {
+    if !inside {
+        let listed = t.children(graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
+            let key = t.text(constant_data_offset::named_key)?.filter(|key| !key.is_empty());
+            let (offset, size) = (t.u64(constant_data_offset::offset)?, t.u64(constant_data_offset::size)?);
+            Ok(GraphConstant { key, offset, size, needed: 0 })
+        })?;
+        return Ok(listed.unwrap_or_default());
     }
     let inside = t.children(graph::constant_buffer, &BUFFER, |t| {
         let (_, size) = t.range(buffer::storage)?.unwrap_or_default();

@@ -6,6 +6,7 @@
 mod graph;
 mod sizes;
 mod types;
+mod values;
 
 use std::collections::HashMap;
 
@@ -97,6 +98,8 @@ struct Payload {
     identifier: &'static str,
     /// Size of the constants after the graph, in bytes.
     constants: u64,
+    /// The constants are in the graph.
+    inside: bool,
 }
 
 impl Payload {
@@ -133,13 +136,13 @@ impl Payload {
         let Ok(graph) = blob.read_at(start, size as usize) else { return Ok(None) };
         let identifier = IDENTIFIERS.into_iter().find(|identifier| graph.get(4..8) == Some(identifier.as_bytes()));
         let identifier = identifier.ok_or_else(|| "a payload without an XNNPACK identifier".to_owned())?;
-        Ok(Some(Payload { graph, identifier, constants }))
+        Ok(Some(Payload { graph, identifier, constants, inside: !header }))
     }
 
     fn graph(&self) -> std::result::Result<Graph, GraphDefect> {
         let buffer = Buffer::new(&self.graph);
         let root = buffer.root(self.identifier, &GRAPH).map_err(|error| GraphDefect { rule: "D-12", error })?;
-        Graph::read(root)
+        Graph::read(root, self.inside)
     }
 }
 
@@ -160,18 +163,15 @@ impl<'p> NamedDataSizes<'p> {
     /// Returns the defect of a constant that is missing or too small.
     fn defect(&self, constant: &GraphConstant, payload: &Payload) -> Option<String> {
         let Some(key) = &constant.key else {
-            let inside = payload.constants;
-            let beyond = constant.offset.checked_add(constant.size).is_none_or(|end| end > inside) && inside > 0;
-            return match beyond {
-                true if constant.size > 0 && constant.offset != u64::MAX => Some(format!(
-                    "a constant of {} at offset {} in {} of constants",
-                    counted(constant.size, "byte"),
-                    constant.offset,
-                    counted(inside, "byte")
-                )),
-                _ => (constant.needed > constant.size)
-                    .then(|| format!("a constant of {}", counted(constant.size, "byte"))),
-            };
+            if constant.needed > constant.size {
+                return Some(format!("a constant of {}", counted(constant.size, "byte")));
+            }
+            let end = constant.offset.checked_add(constant.size);
+            let fits = payload.inside || constant.needed == 0 || end.is_some_and(|end| end <= payload.constants);
+            return (!fits).then(|| {
+                let found = format!("a constant of {} at offset {}", counted(constant.size, "byte"), constant.offset);
+                format!("{found} in {} of constants", counted(payload.constants, "byte"))
+            });
         };
         let external = || self.external.entries.get(key.as_bytes()).map(|entry| entry.size);
         match self.named.get(key.as_str()).copied().or_else(external) {

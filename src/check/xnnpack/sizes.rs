@@ -1,8 +1,8 @@
 //! Sizes that XNNPACK operations write, from those that they read and their parameters. XNNPACK computes them itself, and reads as many
 //! weights, and as many elements of later operations, as the parameters say; a graph whose values have other sizes is malformed.
 
-use super::graph::{Graph, MAX_RANK};
 use super::types::{KEEP_DIMS, SAME_PADDING, TRANSPOSED};
+use super::values::{GraphValues, MAX_RANK, count};
 use crate::delegate::xnnpack::*;
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{Result, TableRef};
@@ -86,7 +86,7 @@ impl Window {
 
 /// An operation whose sizes are checked.
 struct SizedOperation<'g, 't, 'b, 'a> {
-    graph: &'g Graph,
+    values: &'g GraphValues,
     operation: Operation,
     t: &'t TableRef<'b, 'a>,
 }
@@ -95,8 +95,8 @@ struct SizedOperation<'g, 't, 'b, 'a> {
 ///
 /// # Errors
 /// The first operand or parameter that does not fit.
-pub(super) fn check(graph: &Graph, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
-    let sized = SizedOperation { graph, operation, t };
+pub(super) fn check(values: &GraphValues, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
+    let sized = SizedOperation { values, operation, t };
     match operation {
         Operation::Add
         | Operation::Div
@@ -155,7 +155,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
     }
 
     fn dims(&self, slot: u16) -> Result<&'g [u64]> {
-        self.graph.required_value(self.t, slot).map(|value| &*value.dims)
+        self.values.required(self.t, slot).map(|value| &*value.dims)
     }
 
     /// Returns the dimensions of an operand of rank 4: batch, height, width, channels.
@@ -182,7 +182,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
 
     fn conversion(&self) -> Result<()> {
         use node_1x1::*;
-        let (from, to) = (self.dims(input_id)?, self.graph.required_value(self.t, output_id)?);
+        let (from, to) = (self.dims(input_id)?, self.values.required(self.t, output_id)?);
         // The exporter writes the sizes of an input that it quantizes for a convolution in torch's order.
         if to.datatype == QDINT8 && to.dims.len() == 4 && *to.dims == to_torch(from) {
             return Ok(());
@@ -210,7 +210,10 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
                 return self.t.wrong(filter_id, format!("a filter of {found}, expected 2"));
             }
         };
-        let Some((_, batch)) = input.split_last().filter(|(last, _)| **last == inputs && inputs > 0) else {
+        if inputs == 0 || outputs == 0 {
+            return self.t.wrong(filter_id, format!("a filter of sizes {filter:?}, without weights"));
+        }
+        let Some((_, batch)) = input.split_last().filter(|(last, _)| **last == inputs) else {
             return self.t.wrong(filter_id, format!("a filter for {inputs} inputs, of an input of sizes {input:?}"));
         };
         self.bias(bias_id, outputs)?;
@@ -236,7 +239,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
     }
 
     fn bias(&self, slot: u16, outputs: u64) -> Result<()> {
-        match self.graph.value(self.t, slot)? {
+        match self.values.get(self.t, slot)? {
             Some(bias) if count(&bias.dims) != Some(outputs) => {
                 self.t.wrong(slot, format!("a bias of sizes {:?}, expected {}", bias.dims, counted(outputs, "element")))
             }
@@ -267,7 +270,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         self.bias(bias_id, outputs)?;
         let [batch, a, b, c] = self.image(input1_id)?;
         // The exporter writes the sizes of a dynamically quantized input in torch's order.
-        let torch = self.graph.required_value(self.t, input1_id)?.datatype == QDINT8 && c != inputs;
+        let torch = self.values.required(self.t, input1_id)?.datatype == QDINT8 && c != inputs;
         let [height, width, channels] = if torch { [b, c, a] } else { [a, b, c] };
         if channels != inputs {
             return self.t.wrong(input1_id, format!("{}, expected {inputs}", counted(channels, "channel")));
@@ -473,11 +476,6 @@ fn to_torch(dims: &[u64]) -> Vec<u64> {
         [batch, height, width, channels] => vec![batch, channels, height, width],
         _ => dims.to_vec(),
     }
-}
-
-/// Returns the number of elements; `None` beyond `u64`.
-pub(super) fn count(dims: &[u64]) -> Option<u64> {
-    dims.iter().try_fold(1u64, |count, size| count.checked_mul(*size))
 }
 
 /// Returns the sizes that two operands broadcast to.

@@ -43,6 +43,28 @@ const STATIC: u32 = FLOAT_WEIGHTS | FLOAT_BIASES;
 
 const FLOATS: OperandTypes = OperandTypes::Same(&[FP32, FP16]);
 const ELEMENTWISE: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8]);
+/// Input and output of functions of one operand.
+const FUNCTION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32],
+    &[FP32, BF16],
+    &[FP16, FP16],
+    &[BF16, FP32],
+    &[BF16, BF16],
+    &[QINT8, QINT8],
+    &[QUINT8, QUINT8],
+]);
+
+const INTEGER_FUNCTION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32],
+    &[FP32, BF16],
+    &[FP16, FP16],
+    &[BF16, FP32],
+    &[BF16, BF16],
+    &[QINT8, QINT8],
+    &[QUINT8, QUINT8],
+    &[INT32, INT32],
+]);
+
 const ARITHMETIC: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32]);
 const CLAMPED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32, QINT32]);
 const MOVED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32, QINT32]);
@@ -121,27 +143,46 @@ const BATCH_MATRIX: OperandTypes = OperandTypes::Rows(&[
     &[QINT8, QINT8, QINT8],
 ]);
 
+/// Input and output of conversions.
 const CONVERSION: OperandTypes = OperandTypes::Rows(&[
     &[FP32, FP32],
     &[FP32, FP16],
     &[FP32, BF16],
     &[FP32, QINT8],
     &[FP32, QUINT8],
-    &[FP32, QDINT8],
+    &[FP32, INT32],
     &[FP16, FP32],
     &[FP16, FP16],
+    &[FP16, BF16],
     &[FP16, QINT8],
     &[FP16, QUINT8],
-    &[FP16, QDINT8],
+    &[FP16, INT32],
     &[BF16, FP32],
+    &[BF16, FP16],
     &[BF16, BF16],
+    &[BF16, QINT8],
+    &[BF16, QUINT8],
+    &[BF16, INT32],
     &[QINT8, FP32],
     &[QINT8, FP16],
+    &[QINT8, BF16],
     &[QINT8, QINT8],
+    &[QINT8, QUINT8],
+    &[QINT8, INT32],
     &[QUINT8, FP32],
     &[QUINT8, FP16],
+    &[QUINT8, BF16],
+    &[QUINT8, QINT8],
     &[QUINT8, QUINT8],
+    &[QUINT8, INT32],
+    &[INT32, FP32],
+    &[INT32, FP16],
+    &[INT32, BF16],
+    &[INT32, QINT8],
+    &[INT32, QUINT8],
     &[INT32, INT32],
+    &[FP32, QDINT8],
+    &[FP16, QDINT8],
 ]);
 
 /// Constraints by operation, in the order of the tags.
@@ -152,7 +193,7 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(Add, ARITHMETIC, 0),
         row(FullyConnected, MATRIX, TRANSPOSED | STATIC),
         row(Softmax, FLOATS, 0),
-        row(Sigmoid, ELEMENTWISE, 0),
+        row(Sigmoid, FUNCTION, 0),
         row(StaticTranspose, MOVED, 0),
         row(Clamp, CLAMPED, 0),
         row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC),
@@ -165,20 +206,20 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS),
         row(Multiply, ARITHMETIC, 0),
         row(Subtract, ARITHMETIC, 0),
-        row(Floor, ELEMENTWISE, 0),
+        row(Floor, FUNCTION, 0),
         row(Convert, CONVERSION, 0),
         row(GlobalAvgPooling2d, PIXELS, KEEP_DIMS),
         row(StaticReshape, MOVED, 0),
         row(ArgMaxPooling2d, Rows(&[&[FP32, FP32, INT32]]), 0),
-        row(SquareRoot, ELEMENTWISE, 0),
-        row(Ceiling, ELEMENTWISE, 0),
-        row(Hardswish, ELEMENTWISE, 0),
-        row(LeakyReLU, ELEMENTWISE, 0),
+        row(SquareRoot, FUNCTION, 0),
+        row(Ceiling, FUNCTION, 0),
+        row(Hardswish, FUNCTION, 0),
+        row(LeakyReLU, FUNCTION, 0),
         row(Maximum, ARITHMETIC, 0),
-        row(Negate, ARITHMETIC, 0),
-        row(Square, ARITHMETIC, 0),
-        row(ELU, ELEMENTWISE, 0),
-        row(Abs, ARITHMETIC, 0),
+        row(Negate, INTEGER_FUNCTION, 0),
+        row(Square, INTEGER_FUNCTION, 0),
+        row(ELU, FUNCTION, 0),
+        row(Abs, INTEGER_FUNCTION, 0),
         row(PReLU, ELEMENTWISE, 0),
         row(Concatenate2, MOVED, 0),
         row(Concatenate3, MOVED, 0),
@@ -188,14 +229,14 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(BatchMatrixMultiply, BATCH_MATRIX, TRANSPOSED),
         row(Concatenate5, MOVED, 0),
         row(ConvTranspose2d, DECONVOLUTION, STATIC),
-        row(ReciprocalSquareRoot, ELEMENTWISE, 0),
-        row(Log, ELEMENTWISE, 0),
-        row(Gelu, ELEMENTWISE, 0),
-        row(Tanh, ELEMENTWISE, 0),
-        row(Exp, ELEMENTWISE, 0),
-        row(Sin, ELEMENTWISE, 0),
+        row(ReciprocalSquareRoot, FUNCTION, 0),
+        row(Log, FUNCTION, 0),
+        row(Gelu, FUNCTION, 0),
+        row(Tanh, FUNCTION, 0),
+        row(Exp, FUNCTION, 0),
+        row(Sin, FUNCTION, 0),
         row(Copy, MOVED, 0),
-        row(Cos, ELEMENTWISE, 0),
+        row(Cos, FUNCTION, 0),
     ]
 };
 
