@@ -10,9 +10,8 @@ use super::inference::CallInference;
 use super::kernels::{self, KernelCall};
 use super::semantics::method::{InstructionRef, MethodAnalysis, kinds_of, list};
 use crate::diagnostics::counted;
-use crate::format::program::KERNEL_TYPES;
 use crate::operators::kinds::Kinds;
-use crate::operators::{Arg, ArgKind, Base};
+use crate::operators::{Arg, Base};
 use crate::program::element::Part;
 use crate::program::{EValue, Instruction, Operator};
 
@@ -90,7 +89,7 @@ impl KernelCall<'_, '_> {
     fn check(&self, findings: &mut Findings, locate: &Locator<'_>) {
         let signature = &self.known.operator.signature;
         let has_outs = !self.known.outs.is_empty();
-        let expected = signature.args.len() + usize::from(has_outs || signature.result.is_some());
+        let expected = self.known.arguments();
         if self.args.len() != expected {
             findings.add("O-1", || {
                 let found = format!("{} for {}", counted(self.args.len() as u64, "argument"), self.known.operator.name);
@@ -99,20 +98,17 @@ impl KernelCall<'_, '_> {
             return;
         }
         let mut kinds_fit = true;
-        let narrower = self.known.narrower;
         for (position, arg) in signature.args.iter().enumerate() {
             let Some(value) = self.method.value(self.args[position]) else { continue };
-            let accepted = match narrower {
-                Some(kinds) => kinds[position.min(kinds.len() - 1)],
-                None => accepted(arg.kind),
-            };
+            let accepted = self.known.accepted(position);
             if self.method.kinds[value].meets(accepted) {
                 self.check_items(position, arg, value, findings, locate);
                 continue;
             }
             kinds_fit = false;
             findings.add("O-2", || {
-                let expected = if narrower.is_some() { names(accepted) } else { arg.kind.to_string() };
+                let is_narrower = self.known.narrower.is_some();
+                let expected = if is_narrower { accepted.names() } else { arg.kind.to_string() };
                 (locate(&self.method.arg(self.step, position)), self.found(value), self.expected(position, &expected))
             });
         }
@@ -208,32 +204,4 @@ impl KernelCall<'_, '_> {
         }
         names.join(", ")
     }
-}
-
-/// Returns the kinds that the runtime accepts for an argument; it aborts at others.
-fn accepted(kind: ArgKind) -> Kinds {
-    let single = match (kind.list, kind.base) {
-        (false, Base::Tensor) => Kinds::TENSOR,
-        (false, Base::Scalar) => Kinds::SCALAR,
-        (false, Base::Int | Base::Dtype | Base::MemoryFormat) => Kinds::INT,
-        (false, Base::Float) => Kinds::DOUBLE,
-        (false, Base::Bool) => Kinds::BOOL,
-        (false, Base::Str) => Kinds::STRING,
-        (true, Base::Tensor) if kind.optional_items => Kinds::OPTIONAL_TENSOR_LIST,
-        (true, Base::Tensor) => Kinds::TENSOR_LIST,
-        (true, Base::Int) => Kinds::INT_LIST,
-        (true, Base::Float) => Kinds::DOUBLE_LIST,
-        (true, Base::Bool) => Kinds::BOOL_LIST,
-        // No operator of the runtime has such a parameter.
-        (true, Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat) => Kinds::ANY,
-    };
-    if kind.optional { single.or(Kinds::NULL) } else { single }
-}
-
-/// Formats a set of kinds by their names in the schema.
-fn names(kinds: Kinds) -> String {
-    let types = KERNEL_TYPES.iter().zip(1..);
-    let names: Vec<&str> =
-        types.filter(|(_, tag)| kinds.meets(Kinds::of_tag(*tag))).map(|(kind, _)| kind.name).collect();
-    names.join(" or ")
 }

@@ -1438,6 +1438,24 @@ pub static RULES: &[Rule] = rules! {
     "begins the next execution with the last value"
     "a counter of a loop that is only increased"
 
+    "X-23" Invalid ALL
+    "A value has a kind that an instruction accepts whenever it is reached."
+    "Results and moves replace values, also for the next iteration of a loop and the next execution. A kind on one of several paths is enough."
+    "aborts when the kernel takes the argument"
+    "the counter of a loop that is null before the first iteration, and an Int that the loop computes afterwards"
+
+    "X-24" Invalid ALL
+    "A tensor without memory is used after a view gave it some."
+    "It has a null pointer before, and on paths without the view."
+    "crashes in the kernel"
+    "a kernel that reads the result of an executorch_prim::et_view that runs only later"
+
+    "X-25" Invalid ALL
+    "A call writes no bytes that it reads, unless its kernel works in place."
+    "A kernel reads what it has already overwritten otherwise. In place means exactly the bytes, element type and sizes of one argument, for the operators of a measured table."
+    "computes other numbers; reads or writes beyond a tensor if the bytes are indices or sizes"
+    "the out of aten::index.Tensor_out at the offset of the indices"
+
     "X-19" Note ALL
     "State is written by a method."
     "A tensor without data that is read but never written has the initial content of its memory."

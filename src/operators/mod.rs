@@ -10,6 +10,7 @@
 pub mod inference;
 pub mod kernels;
 pub mod kinds;
+pub mod sharing;
 mod similar;
 
 pub use similar::similar_names;
@@ -170,6 +171,14 @@ const OPTIONAL_OUTS: &[&str] = &["aten::convolution_backward.out"];
 /// Returns true if a call of an operator may leave outs away.
 pub fn has_optional_outs(name: &str) -> bool {
     OPTIONAL_OUTS.contains(&name)
+}
+
+/// Operators that read the sizes of a tensor and not its content.
+const SIZES: &[&str] = &["aten::sym_numel", "aten::sym_size.int"];
+
+/// Returns `true` if an operator reads the sizes of its tensors and not their content.
+pub fn reads_sizes(name: &str) -> bool {
+    SIZES.contains(&name)
 }
 
 /// Returns all names in ascending order.

@@ -87,6 +87,12 @@ impl ControlFlow {
         !self.jumps.is_empty() && self.reached_backwards.get(step as usize).copied().unwrap_or(true)
     }
 
+    /// Returns the jumps that may be taken: step, step of the destination, and `true` if it may also not be taken.
+    pub fn edges(&self) -> impl Iterator<Item = (u32, u32, bool)> {
+        let taken = self.jumps.iter().filter(|jump| jump.outcome != BranchOutcome::Never);
+        taken.map(|jump| (jump.step, jump.to, jump.outcome != BranchOutcome::Always))
+    }
+
     /// Returns the loops: steps of the destination and of the jump back, if it may be taken.
     pub fn loops(&self) -> impl Iterator<Item = (u32, u32)> {
         self.jumps

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::method::{Access, AccessKind, MethodAnalysis, PoolRange};
+use super::sharing;
 
 /// Bound on the live tensors that are compared with a write: as many that begin before it, and as many that begin in it.
 const MAX_COMPARED: usize = 8;
@@ -194,10 +195,15 @@ impl OverlapSweep<'_, '_> {
     fn check_write(&self, access: &Access, range: PoolRange, time: u32, findings: &mut Findings, locate: &Locator<'_>) {
         let before = self.live.range(..(range.pool, range.start, 0)).rev().take(MAX_COMPARED);
         let inside = self.live.range((range.pool, range.start, 0)..(range.pool, range.end, 0)).take(MAX_COMPARED);
-        let overwritten = before
-            .chain(inside)
-            .map(|(_, live)| live)
-            .find(|(other, live)| live.value != access.value && other.overlaps(&range) && self.is_read(live, time));
+        // What one call reads and writes is X-25 for known operators.
+        let call = self.method.call(&self.method.steps[access.step as usize]);
+        let is_covered = call.is_some_and(|(known, _)| sharing::is_covered(known));
+        let overwritten = before.chain(inside).map(|(_, live)| live).find(|(other, live)| {
+            live.value != access.value
+                && other.overlaps(&range)
+                && !(is_covered && live.to == time)
+                && self.is_read(live, time)
+        });
         let Some((other, live)) = overwritten else { return };
         let same_start = other.start == range.start;
         if same_start && (access.kind == AccessKind::Modify || self.share_base(access.value, live) || live.to == time) {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::data::BlobId;
 use crate::operators::inference::rule;
 use crate::operators::kernels::KernelConstraints;
-use crate::operators::kinds::{Kinds, narrower};
+use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
 use crate::operators::{Base, OperatorSet, Role};
 use crate::program::OperandAccess;
 use crate::program::element::{Element, Part};
@@ -132,6 +132,10 @@ pub struct KnownOperator {
     pub kernel: KernelConstraints,
     /// Its result is a view of its first argument.
     pub is_view: bool,
+    /// It reads the sizes of its tensors and not their content.
+    pub reads_sizes: bool,
+    /// Kinds of its result, if the signature does not state one.
+    pub result_kinds: Option<ResultKinds>,
 }
 
 /// The elements of a constant.
@@ -536,9 +540,25 @@ impl KnownOperator {
             narrower: narrower(name),
             kernel: KernelConstraints::new(name),
             is_view: crate::operators::aliased(name).is_some(),
+            reads_sizes: crate::operators::reads_sizes(name),
+            result_kinds: kinds::results(name),
             operator: InferredOperator { name: name.to_owned(), signature, rule },
             library,
         })
+    }
+
+    /// Returns the number of arguments of a call, with the result.
+    pub fn arguments(&self) -> usize {
+        let signature = &self.operator.signature;
+        signature.args.len() + usize::from(!self.outs.is_empty() || signature.result.is_some())
+    }
+
+    /// Returns the kinds that it accepts for an argument of the signature; the runtime aborts at others.
+    pub fn accepted(&self, position: usize) -> Kinds {
+        match self.narrower {
+            Some(kinds) => kinds[position.min(kinds.len() - 1)],
+            None => self.operator.signature.args[position].kind.kinds(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Control flow, initialisation, memory and unused elements of a program, as its instructions determine them (`X-`).
 //!
 //! ```text
-//! Program --method--> accesses by step and value --control--> jumps --initialisation, memory, unused--> findings
+//! Program --method--> accesses by step and value --control--> jumps --state, initialisation, memory, sharing, unused--> findings
 //! ```
 //!
 //! Indices out of range are skipped: they were reported by `super::fields`. No bytes of the file are read.
@@ -11,6 +11,8 @@ pub(super) mod method;
 mod control;
 mod initialisation;
 mod memory;
+mod sharing;
+mod state;
 mod unused;
 
 #[cfg(test)]
@@ -42,8 +44,10 @@ pub fn check(
         operators::check(method, &mut unknown, findings, locate);
         let flow = control::ControlFlow::new(method);
         control::check(method, &flow, findings, locate);
+        state::check(method, &flow, findings, locate);
         initialisation::check(method, &flow, uninitialised, &states, findings, locate);
         memory::check(method, &flow, findings, locate);
+        sharing::check(method, findings, locate);
         unused::check(method, findings, locate);
     }
     unused::check_data(program, findings, locate);

@@ -1,0 +1,370 @@
+//! Kinds and memory of values at each instruction, along the control flow (`X-23`, `X-24`, and `X-7` for views of constants).
+//!
+//! A forward analysis over basic blocks. The state of a value is a set of what holds on some path to the instruction; paths
+//! meet in the union, and the end of the method leads to its start, since a method is executed several times. Only values
+//! whose state changes are followed. Contents of tensors are `super::initialisation`.
+
+use std::collections::BTreeSet;
+
+use super::super::finding::{Findings, Locator};
+use super::control::ControlFlow;
+use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, kinds_of};
+use crate::format::ScalarType;
+use crate::operators::Base;
+use crate::operators::kinds::{Kinds, ResultKinds};
+use crate::program::{EValue, Instruction};
+
+/// Operations on states that a method may take in addition to those in proportion to its accesses. Beyond, each block begins
+/// with all states that a value can have.
+const MAX_WORK: usize = 1 << 25;
+/// As [`MAX_WORK`]: operations for each access.
+const WORK_PER_ACCESS: usize = 64;
+
+/// Kinds and memory that a value may have. No kinds: nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State(u32);
+
+impl State {
+    const UNKNOWN: State = State(0);
+    /// A tensor without memory.
+    const NO_MEMORY: State = State(1 << 16);
+    /// A tensor in the memory of a constant.
+    const CONSTANT: State = State(1 << 17);
+
+    fn of(kinds: Kinds) -> State {
+        State(u32::from(kinds.0))
+    }
+
+    fn kinds(self) -> Kinds {
+        Kinds(self.0 as u16)
+    }
+
+    fn has(self, other: State) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn or(self, other: State) -> State {
+        State(self.0 | other.0)
+    }
+
+    fn and(self, other: State) -> State {
+        State(self.0 & other.0)
+    }
+}
+
+/// Steps from `first` to before `end`; only the last may be a jump.
+#[derive(Debug)]
+struct Block {
+    first: u32,
+    end: u32,
+}
+
+/// The values that are followed, and their states at the start of the method.
+struct Analysis<'m, 'p> {
+    method: &'m MethodAnalysis<'p>,
+    /// By value: its index among the followed ones.
+    slots: Vec<Option<u32>>,
+    /// By slot.
+    values: Vec<u32>,
+    /// By value.
+    initial: Vec<State>,
+}
+
+/// Checks the kinds and the memory of values where instructions use them.
+pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
+    let Some(analysis) = Analysis::new(method) else { return };
+    let blocks = blocks(flow, method.end());
+    let entries = analysis.solve(&blocks, flow);
+    let mut reporter = Reporter { reported: BTreeSet::new(), findings, locate };
+    for (index, block) in blocks.iter().enumerate() {
+        let mut state = match &entries {
+            Some(entries) => match &entries[index] {
+                Some(entry) => entry.clone(),
+                None => continue,
+            },
+            None => analysis.widest(),
+        };
+        for step in block.first..block.end {
+            analysis.check_step(step, &state, &mut reporter);
+            analysis.run(step, &mut state);
+        }
+    }
+}
+
+fn blocks(flow: &ControlFlow, end: u32) -> Vec<Block> {
+    let mut starts: Vec<u32> = flow.edges().flat_map(|(step, to, _)| [step + 1, to]).chain([0]).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts.retain(|start| *start < end);
+    let ends = starts.iter().skip(1).copied().chain([end]);
+    starts.iter().zip(ends).map(|(first, end)| Block { first: *first, end }).collect()
+}
+
+impl<'m, 'p> Analysis<'m, 'p> {
+    /// Finds the values to follow; `None` if there are none, as in most methods.
+    fn new(method: &'m MethodAnalysis<'p>) -> Option<Analysis<'m, 'p>> {
+        let mut is_output = vec![false; method.values().len()];
+        for output in method.step_accesses(method.end()) {
+            is_output[output.value as usize] = true;
+        }
+        let mut is_replaced = vec![false; method.values().len()];
+        for access in &method.accesses {
+            is_replaced[access.value as usize] |= access.kind == AccessKind::Alias;
+        }
+        let mut analysis = Analysis { method, slots: Vec::new(), values: Vec::new(), initial: Vec::new() };
+        for (value, stated) in method.values().iter().enumerate() {
+            let (kinds, facts) = (kinds_of(stated), &method.facts[value]);
+            // Memory of a tensor of unbounded size is not in the file.
+            let has_memory = facts.has_data || facts.is_planned || facts.is_named || facts.is_unbound;
+            let from_caller = method.is_input[value] || is_output[value];
+            let memory = match () {
+                () if !facts.has_bytes => State::UNKNOWN,
+                () if facts.has_data && !facts.is_planned => State::CONSTANT,
+                // A tensor that never gets memory is X-3.
+                () if is_replaced[value] && !has_memory && !from_caller => State::NO_MEMORY,
+                () => State::UNKNOWN,
+            };
+            analysis.initial.push(State::of(kinds).or(memory));
+            let is_followed = is_replaced[value] || method.kinds[value] != kinds;
+            analysis.slots.push(is_followed.then_some(analysis.values.len() as u32));
+            analysis.values.extend(is_followed.then_some(value as u32));
+        }
+        (!analysis.values.is_empty()).then_some(analysis)
+    }
+
+    /// Returns for each block the states at its start, `None` if it is unreachable. `None` instead of all if that takes too
+    /// much work.
+    fn solve(&self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<State>>>> {
+        let mut work = MAX_WORK.saturating_add(self.method.accesses.len().saturating_mul(WORK_PER_ACCESS));
+        let edges: Vec<(u32, u32, bool)> = flow.edges().collect();
+        let block_at = |step: u32| match step == self.method.end() {
+            true => 0,
+            false => blocks.partition_point(|block| block.first < step),
+        };
+        let mut entries: Vec<Option<Vec<State>>> = vec![None; blocks.len()];
+        *entries.first_mut()? = Some(self.values.iter().map(|value| self.initial[*value as usize]).collect());
+        let mut open = BTreeSet::from([0]);
+        while let Some(index) = open.pop_first() {
+            let Some(mut state) = entries[index].clone() else { continue };
+            let block = &blocks[index];
+            let accesses: usize = (block.first..block.end).map(|step| self.method.step_accesses(step).len() + 1).sum();
+            work = work.checked_sub(3 * state.len() + accesses)?;
+            for step in block.first..block.end {
+                self.run(step, &mut state);
+            }
+            let jump = edges.binary_search_by_key(&(block.end - 1), |(step, ..)| *step).ok().map(|at| edges[at]);
+            let ahead = jump.is_none_or(|(.., falls_through)| falls_through).then_some(block.end);
+            for next in ahead.into_iter().chain(jump.map(|(_, to, _)| to)) {
+                let next = block_at(next);
+                if join(&mut entries[next], &state) {
+                    open.insert(next);
+                }
+            }
+        }
+        Some(entries)
+    }
+
+    /// Returns the states of the followed values that are possible anywhere.
+    fn widest(&self) -> Vec<State> {
+        let memory = State::NO_MEMORY.or(State::CONSTANT);
+        let of = |value: &u32| {
+            let value = *value as usize;
+            let is_tensor = self.method.kinds[value].meets(Kinds::TENSOR) && self.method.facts[value].has_bytes;
+            State::of(self.method.kinds[value]).or(if is_tensor { memory } else { State::UNKNOWN })
+        };
+        self.values.iter().map(of).collect()
+    }
+
+    fn state(&self, value: usize, states: &[State]) -> State {
+        self.slots[value].map_or(self.initial[value], |slot| states[slot as usize])
+    }
+
+    fn set(&self, value: usize, state: State, states: &mut [State]) {
+        if let Some(slot) = self.slots[value] {
+            states[slot as usize] = state;
+        }
+    }
+
+    /// Applies the effect of a step to the states.
+    fn run(&self, step: u32, states: &mut [State]) {
+        let instruction = &self.method.steps[step as usize];
+        match instruction.instruction {
+            Instruction::MoveCall { move_from, move_to } => {
+                if let (Some(from), Some(to)) = (self.method.value(*move_from), self.method.value(*move_to)) {
+                    self.set(to, self.state(from, states), states);
+                }
+            }
+            Instruction::KernelCall { .. } => match self.method.call(instruction) {
+                Some((known, args)) => self.run_kernel(known, args, states),
+                None => {
+                    for access in self.method.step_accesses(step) {
+                        self.set(access.value as usize, State::UNKNOWN, states);
+                    }
+                }
+            },
+            // Only memory of tensors of unbounded size is freed (I-26).
+            Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+        }
+    }
+
+    /// Applies the result of a kernel without outs, which replaces its last argument.
+    fn run_kernel(&self, known: &KnownOperator, args: &[i32], states: &mut [State]) {
+        let signature = &known.operator.signature;
+        let Some(result) = signature.result.filter(|_| args.len() == signature.args.len() + 1) else { return };
+        let Some(value) = args.last().and_then(|value| self.method.value(*value)) else { return };
+        let arg = |position: usize| {
+            let value = args.get(position).and_then(|value| self.method.value(*value));
+            value.map_or(State::UNKNOWN, |value| self.state(value, states))
+        };
+        let new = match result {
+            // A tensor without memory cannot be viewed.
+            Base::Tensor if known.is_view => State::of(Kinds::TENSOR).or(arg(0).and(State::CONSTANT)),
+            Base::Tensor => arg(0),
+            Base::Int => State::of(Kinds::INT),
+            Base::Float => State::of(Kinds::DOUBLE),
+            Base::Bool => State::of(Kinds::BOOL),
+            Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat => State::of(match known.result_kinds {
+                Some(ResultKinds::Always(kinds)) => kinds,
+                Some(ResultKinds::Promoted) => arg(0).kinds().promoted(arg(1).kinds()),
+                Some(ResultKinds::OneOf(positions)) => {
+                    positions.iter().fold(Kinds::NONE, |kinds, position| kinds.or(arg(*position).kinds()))
+                }
+                Some(ResultKinds::Element) => self.element_kinds(args),
+                None => Kinds::NONE,
+            }),
+        };
+        self.set(value, new, states);
+    }
+
+    /// Returns the kind of the element of a tensor, the first argument.
+    fn element_kinds(&self, args: &[i32]) -> Kinds {
+        let value = args.first().and_then(|value| self.method.value(*value));
+        let Some(EValue::Tensor(tensor)) = value.map(|value| &self.method.values()[value]) else { return Kinds::NONE };
+        match tensor.scalar_type {
+            ScalarType(0..=4) => Kinds::INT,
+            ScalarType::BOOL => Kinds::BOOL,
+            ScalarType(5..=7 | 15) => Kinds::DOUBLE,
+            _ => Kinds::NONE,
+        }
+    }
+
+    fn check_step(&self, step: u32, states: &[State], reporter: &mut Reporter<'_>) {
+        let instruction = &self.method.steps[step as usize];
+        let call = self.method.call(instruction);
+        let call = call.filter(|(known, args)| args.len() == known.arguments());
+        match instruction.instruction {
+            Instruction::KernelCall { .. } => {
+                let Some((known, args)) = call else { return };
+                for access in self.method.step_accesses(step) {
+                    self.check_kernel_access(known, args, access, states, reporter);
+                }
+            }
+            Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } => {
+                for access in self.method.step_accesses(step) {
+                    self.check_memory(access, states, reporter);
+                }
+            }
+            Instruction::MoveCall { .. } | Instruction::FreeCall { .. } => {}
+        }
+    }
+
+    fn check_kernel_access(
+        &self,
+        known: &KnownOperator,
+        args: &[i32],
+        access: &Access,
+        states: &[State],
+        reporter: &mut Reporter<'_>,
+    ) {
+        let value = access.value as usize;
+        let state = self.state(value, states);
+        let Some(arg) = known.operator.signature.args.get(access.arg as usize) else {
+            // The kernel of a view reads the tensor that the result replaces; other results are not read.
+            if known.is_view && state.kinds().without(Kinds::TENSOR) != Kinds::NONE {
+                self.report_kind(known, access, state, Kinds::TENSOR, reporter);
+            }
+            return;
+        };
+        let is_item = args.get(access.arg as usize).is_none_or(|arg| self.method.value(*arg) != Some(value));
+        let accepted = match is_item {
+            true => arg.kind.item_kinds(),
+            false => known.accepted(access.arg as usize),
+        };
+        // A value that never has an accepted kind is O-2 or O-3.
+        if state.kinds().without(accepted) != Kinds::NONE && self.method.kinds[value].meets(accepted) {
+            self.report_kind(known, access, state, accepted, reporter);
+        } else if !known.reads_sizes {
+            self.check_memory(access, states, reporter);
+            let writes = matches!(access.kind, AccessKind::Write | AccessKind::Modify);
+            if writes && state.has(State::CONSTANT) && !self.initial[value].has(State::CONSTANT) {
+                reporter.add("X-7", self.method, access, || {
+                    let found = format!("a write to values[{value}], a view of a constant");
+                    (found, "a tensor in planned memory".to_owned())
+                });
+            }
+        }
+    }
+
+    fn report_kind(
+        &self,
+        known: &KnownOperator,
+        access: &Access,
+        state: State,
+        accepted: Kinds,
+        reporter: &mut Reporter<'_>,
+    ) {
+        reporter.add("X-23", self.method, access, || {
+            let wrong = state.kinds().without(accepted);
+            let found = format!("values[{}], which is of kind {} here", access.value, wrong.names());
+            (found, format!("{} for {}", accepted.names(), known.operator.name))
+        });
+    }
+
+    fn check_memory(&self, access: &Access, states: &[State], reporter: &mut Reporter<'_>) {
+        if self.state(access.value as usize, states).has(State::NO_MEMORY) {
+            reporter.add("X-24", self.method, access, || {
+                let found = format!("values[{}], which has no memory here", access.value);
+                (found, "an earlier view or move on each path that gives it memory".to_owned())
+            });
+        }
+    }
+}
+
+/// Adds states to those at the start of a block; returns `true` if that changes them.
+fn join(entry: &mut Option<Vec<State>>, state: &[State]) -> bool {
+    let Some(entry) = entry else {
+        *entry = Some(state.to_vec());
+        return true;
+    };
+    let mut changed = false;
+    for (entry, state) in entry.iter_mut().zip(state) {
+        let joined = entry.or(*state);
+        changed |= joined != *entry;
+        *entry = joined;
+    }
+    changed
+}
+
+/// Reports the first violation of each rule by each value.
+struct Reporter<'f> {
+    reported: BTreeSet<(&'static str, u32)>,
+    findings: &'f mut Findings,
+    locate: &'f Locator<'f>,
+}
+
+impl Reporter<'_> {
+    fn add(
+        &mut self,
+        rule: &'static str,
+        method: &MethodAnalysis<'_>,
+        access: &Access,
+        texts: impl FnOnce() -> (String, String),
+    ) {
+        if self.reported.insert((rule, access.value)) {
+            self.findings.add(rule, || {
+                let (found, expected) = texts();
+                ((self.locate)(&method.element_of(access)), found, expected)
+            });
+        }
+    }
+}
