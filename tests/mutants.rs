@@ -252,8 +252,14 @@ fn bases() -> Vec<Base> {
     bases
 }
 
-/// Outcome of each mutant in the runtime; the first one is that of the unmodified file.
-fn run_in_runtime(driver: &Path, base: &Base, level: (&str, &str), mutations: &[Mutation]) -> Vec<String> {
+/// Outcome of each mutant in the runtime; the first one is that of the unmodified file. `order`: options about executions and methods.
+fn run_in_runtime(
+    driver: &Path,
+    base: &Base,
+    level: (&str, &str),
+    order: &[&str],
+    mutations: &[Mutation],
+) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
@@ -265,7 +271,7 @@ fn run_in_runtime(driver: &Path, base: &Base, level: (&str, &str), mutations: &[
     lines.write_all(text.as_bytes()).unwrap();
     lines.rewind().unwrap();
     let mut command = Command::new(driver);
-    command.arg(write("base", &base.bytes)).args(["--verify", level.0, "--loader", level.1]);
+    command.arg(write("base", &base.bytes)).args(["--verify", level.0, "--loader", level.1]).args(order);
     if let Some(program) = &base.program {
         command.arg("--program").arg(write("program", program));
     }
@@ -402,7 +408,7 @@ fn test(driver: &Path, base: &Base, keep_one_in: usize) -> Tally {
     let mut random = Random(base.bytes.len() as u64);
     let mut mutations = mutations(&base.bytes, &names, &mut random);
     mutations.retain(|_| random.below(keep_one_in) == 0);
-    let answers = LEVELS.map(|level| run_in_runtime(driver, base, level, &mutations));
+    let answers = LEVELS.map(|level| run_in_runtime(driver, base, level, &[], &mutations));
     let mut found = Tally { mutants: mutations.len(), ..Tally::default() };
     let unchanged = rejecting_rules(base, base.bytes.clone());
     let unchanged_runs = answers.iter().all(|answers| answers[0].starts_with("ok"));
@@ -546,4 +552,42 @@ fn check_rejects_files_that_crash_the_runtime() {
     assert!(found.mutants >= 15_000 || part, "{} mutants", found.mutants);
     assert!(found.crashers >= 2500 || part, "{} mutants that crash the runtime", found.crashers);
     assert!(found.failures.is_empty(), "{} failures:\n{}", found.failures.len(), found.failures[..shown].join("\n"));
+}
+
+/// Executions of each method, one method after another, in both orders.
+const ORDERS: [[&str; 4]; 2] =
+    [["--executions", "3", "--methods", "forward"], ["--executions", "3", "--methods", "backward"]];
+
+#[test]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test mutants -- --ignored`"]
+fn accepted_files_run_several_times() {
+    let driver = runner::locate().with_file_name("mutants");
+    let mut failures = String::new();
+    let (mut accepted, mut executed) = (0, 0);
+    for base in bases() {
+        if !rejecting_rules(&base, base.bytes.clone()).is_empty() {
+            continue;
+        }
+        let once = &run_in_runtime(&driver, &base, LEVELS[0], &[], &[])[0];
+        accepted += 1;
+        executed += usize::from(once.starts_with("ok"));
+        for order in ORDERS {
+            let answer = &run_in_runtime(&driver, &base, LEVELS[0], &order, &[])[0];
+            // Not counted if one execution ends in the same way.
+            if answer != once && (crashed(answer) || once.starts_with("ok") && !answer.starts_with("ok")) {
+                writeln!(failures, "{}: {once}; {order:?}: {answer}", base.name).unwrap();
+            }
+        }
+    }
+    println!("{accepted} accepted files, of which {executed} execute without an error");
+    assert_eq!(failures, "");
+    assert!(executed > 100, "{executed} files");
+    // The driver detects what only a second execution does.
+    let path = root().join("examples/malformed/int_replaced_for_the_next_execution.yaml");
+    let source = Source::open(&path).unwrap();
+    let assembly = pte_emit::assemble(&source, &AssembleOptions::default()).unwrap();
+    let bytes = assembly.program_file().unwrap().to_vec().unwrap();
+    let base = Base { name: shown(&path), bytes, program: None, data: Vec::new() };
+    let answers = [&[][..], &ORDERS[0]].map(|order| run_in_runtime(&driver, &base, LEVELS[0], order, &[]).remove(0));
+    assert!(answers[0].starts_with("ok") && answers[1].starts_with("signal 6"), "{answers:?}");
 }

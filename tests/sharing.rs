@@ -27,6 +27,55 @@ use support::runner::{self, Mode, Value};
 const MODE: Mode = Mode { verify: "full", loader: "file" };
 /// Number of methods of a program.
 const METHODS: usize = 200;
+/// Calls that move elements to other positions of a tensor of the same sizes, which the cases of inference do not have.
+const MOVES: &str = "\
+aten::_log_softmax.out
+ f32[3,4,5] 1 false -> f32[3,4,5]
+ f32[3,4,5] 0 false -> f32[3,4,5]
+ f32[3,40] 1 false -> f32[3,40]
+aten::_softmax.out
+ f32[3,4,5] 1 false -> f32[3,4,5]
+ f32[3,4,5] 0 false -> f32[3,4,5]
+ f32[3,40] 1 false -> f32[3,40]
+aten::as_strided_copy.out
+ f32[3,3] [3,3] [1,3] 0 -> f32[3,3]
+aten::cumsum.out
+ f32[3,4] 0 none -> f32[3,4]
+aten::gather.out
+ f32[3,3] 0 i64[3,3] false -> f32[3,3]
+ i64[3,3] 0 i64[3,3] false -> i64[3,3]
+aten::index.Tensor_out
+ f32[3,3] <i64[3]> -> f32[3,3]
+ i64[3] <i64[3]> -> i64[3]
+aten::index_select.out
+ f32[3,3] 0 i64[3] -> f32[3,3]
+ i64[3] 0 i64[3] -> i64[3]
+aten::permute_copy.out
+ f32[3,3] [1,0] -> f32[3,3]
+aten::reflection_pad1d.out
+ f32[2,6] [1,-1] -> f32[2,6]
+aten::reflection_pad2d.out
+ f32[2,6,6] [1,-1,0,0] -> f32[2,6,6]
+aten::reflection_pad3d.out
+ f32[2,6,6,6] [1,-1,0,0,0,0] -> f32[2,6,6,6]
+aten::replication_pad1d.out
+ f32[2,6] [1,-1] -> f32[2,6]
+aten::replication_pad2d.out
+ f32[2,6,6] [1,-1,0,0] -> f32[2,6,6]
+aten::replication_pad3d.out
+ f32[2,6,6,6] [1,-1,0,0,0,0] -> f32[2,6,6,6]
+aten::transpose_copy.int_out
+ f32[3,3] 0 1 -> f32[3,3]
+aten::mm.out
+ f32[3,3] f32[3,3] -> f32[3,3]
+aten::bmm.out
+ f32[2,3,3] f32[2,3,3] -> f32[2,3,3]
+aten::linear.out
+ f32[3,3] f32[3,3] none -> f32[3,3]
+aten::addmm.out
+ f32[3,3] f32[3,3] f32[3,3] 1 1 -> f32[3,3]
+";
+
 /// Number of elements from which a result can show that a kernel does not work in place.
 const MIN_ELEMENTS: i64 = 6;
 
@@ -36,6 +85,8 @@ static RUNNER: LazyLock<PathBuf> = LazyLock::new(runner::locate);
 struct Method {
     plan: ExecutionPlan,
     inputs: String,
+    /// The case.
+    text: String,
     /// Values of the written tensors, in the order of the signature.
     written: Vec<usize>,
     /// Position of the argument, and value, of each tensor that is read.
@@ -51,7 +102,8 @@ fn fill(name: &str, tensor: &TensorMeta) -> Vec<u8> {
         let digit = (at * 5 + 3) % 7;
         let number = match (tensor.scalar_type, is_index) {
             (ScalarType::BOOL, _) => NumericValue::Bool(digit < 3),
-            (_, true) => NumericValue::Int(i128::from(at % 2)),
+            // Descending, so that a kernel in place reads elements that it has overwritten.
+            (_, true) => NumericValue::Int(i128::from((at + 1) % 2)),
             (_, false) => NumericValue::Int(i128::from(1 + digit)),
         };
         number::encode(tensor.scalar_type, number, &mut bytes).unwrap();
@@ -66,7 +118,7 @@ fn commas<T: ToString>(items: &[T]) -> String {
 fn planned(meta: &TensorMeta, end: &mut u64) -> Tensor {
     let sizes: Vec<i32> = meta.sizes.iter().map(|dim| i32::try_from(dim.size).unwrap()).collect();
     let mut tensor = Tensor::new(meta.scalar_type, &sizes);
-    tensor.dim_order = Some(meta.dim_order[..].into());
+    tensor.dim_order = Some(meta.dim_order.clone().into());
     tensor.memory = Memory::At { pool: 1, offset: *end };
     *end = (*end + tensor.nbytes().unwrap()).next_multiple_of(64);
     tensor
@@ -75,8 +127,13 @@ fn planned(meta: &TensorMeta, end: &mut u64) -> Tensor {
 impl Method {
     /// Returns the method of a case; `None` if a tensor is empty or an argument is none that the case states.
     fn new(operator: &str, signature: &Signature, case: &Case<'_>, results: &[ResultMeta]) -> Option<Method> {
-        let mut method =
-            Method { plan: ExecutionPlan::default(), inputs: String::new(), written: Vec::new(), read: Vec::new() };
+        let mut method = Method {
+            plan: ExecutionPlan::default(),
+            inputs: String::new(),
+            text: case.text.to_owned(),
+            written: Vec::new(),
+            read: Vec::new(),
+        };
         let (mut values, mut args, mut inputs, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for (position, (argument, arg)) in case.arguments().iter().zip(&signature.args).enumerate() {
             let value = method.value(position, arg, argument, &mut values, &mut inputs, &mut end)?;
@@ -269,7 +326,7 @@ fn outcome<'t>(answers: &mut impl Iterator<Item = &'t str>, inputs: usize) -> Op
 struct Measured {
     /// Calls with at least `MIN_ELEMENTS` elements.
     equal: usize,
-    different: usize,
+    different: Vec<String>,
 }
 
 /// Returns for each position of an argument what was measured, and `true` if all calls write one tensor.
@@ -298,7 +355,7 @@ fn measure(name: &str, signature: &Signature, cases: &[Case<'_>]) -> (BTreeMap<u
             let measured = found.entry(*position).or_default();
             match shared.as_ref() == Some(own) {
                 true => measured.equal += usize::from(method.elements() >= MIN_ELEMENTS),
-                false => measured.different += 1,
+                false => measured.different.push(method.text.clone()),
             }
         }
     }
@@ -309,17 +366,20 @@ fn measure(name: &str, signature: &Signature, cases: &[Case<'_>]) -> (BTreeMap<u
 #[ignore = "downloads the runtime"]
 fn operators_work_in_place() {
     let file = cases::file();
+    let mut moves = cases::cases(MOVES);
     let selected = std::env::var("PTE_EMIT_OPERATOR").unwrap_or_default();
     let mut table: Vec<(String, Vec<usize>)> = Vec::new();
-    for (name, (signature, cases)) in cases::cases(&file) {
+    for (name, (signature, mut cases)) in cases::cases(&file) {
         if operators::library(name).is_some() || !name.contains(&selected) {
             continue;
         }
+        cases.extend(moves.remove(name).into_iter().flat_map(|(_, cases)| cases));
         let (measured, has_one) = measure(name, &signature, &cases);
         if !selected.is_empty() || !has_one {
             println!("{name}: {measured:?}{}", if has_one { "" } else { ", several results" });
         }
-        let in_place = measured.iter().filter(|(_, measured)| has_one && measured.different == 0 && measured.equal > 0);
+        let in_place =
+            measured.iter().filter(|(_, measured)| has_one && measured.different.is_empty() && measured.equal > 0);
         let positions: Vec<usize> = in_place.map(|(position, _)| *position).collect();
         if !positions.is_empty() {
             table.push((name.to_owned(), positions));

@@ -1456,6 +1456,12 @@ pub static RULES: &[Rule] = rules! {
     "computes other numbers; reads or writes beyond a tensor if the bytes are indices or sizes"
     "the out of aten::index.Tensor_out at the offset of the indices"
 
+    "X-26" Invalid ALL
+    "A tensor or list is moved over one with the same element type, sizes and items."
+    "The target becomes the source, and calls are checked with the properties that the file states for the target."
+    "moves it; kernels get other sizes and element types, and may read and write beyond tensors"
+    "a move of a tensor of 2 elements over one of 8, which a kernel reads"
+
     "X-19" Note ALL
     "State is written by a method."
     "A tensor without data that is read but never written has the initial content of its memory."

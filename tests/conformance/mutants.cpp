@@ -56,9 +56,10 @@ struct Options {
       rt::Program::Verification::InternalConsistency;
   bool apart = true; // every load in memory of its own
   size_t slack = 0;
+  bool backward = false; // methods from the last to the first
   unsigned jobs = 1;
   bool many = false; // the file is a concatenation of files
-  unsigned executions = 1;
+  unsigned executions = 1; // of each method, except of a .bpte
   rlim_t gigabytes = 4; // of address space, per child
   // Of the inputs: -1 for numbers of both signs, else each element.
   int content = -1;
@@ -666,9 +667,11 @@ void try_file(
   if (named.ok()) {
     add_data(*named.get(), hash);
   }
-  for (size_t i = 0; i < program->num_methods(); ++i) {
+  const size_t methods = program->num_methods();
+  for (size_t i = 0; i < methods; ++i) {
     stage("names");
-    const auto name = program->get_method_name(i);
+    const auto name =
+        program->get_method_name(options.backward ? methods - 1 - i : i);
     if (!name.ok()) {
       failed("name", name.error());
       continue;
@@ -839,8 +842,8 @@ std::string judge(const Base& base, const Mutation& mutation) {
   std::fputs(
       "usage: mutants FILE [--program MODEL.pte] [--data FILE.ptd]... "
       "[--verify full|minimal] [--loader apart|buffer] [--slack BYTES] "
-      "[--jobs N] [--executions N] [--gigabytes N] [--content mixed|zeros|ones] "
-      "[--many yes|no] [--log yes|no] < MUTATIONS\n",
+      "[--jobs N] [--executions N] [--methods forward|backward] [--gigabytes N] "
+      "[--content mixed|zeros|ones] [--many yes|no] [--log yes|no] < MUTATIONS\n",
       stderr);
   std::exit(2);
 }
@@ -870,10 +873,13 @@ int main(int argc, char** argv) {
       options.apart = value == "apart";
     } else if (word == "--slack") {
       options.slack = std::strtoul(value.c_str(), nullptr, 10);
-    } else if (word == "--jobs" && std::atoi(value.c_str()) > 0) {
-      options.jobs = static_cast<unsigned>(std::atoi(value.c_str()));
     } else if (word == "--executions" && std::atoi(value.c_str()) > 0) {
       options.executions = static_cast<unsigned>(std::atoi(value.c_str()));
+    } else if (
+        word == "--methods" && (value == "forward" || value == "backward")) {
+      options.backward = value == "backward";
+    } else if (word == "--jobs" && std::atoi(value.c_str()) > 0) {
+      options.jobs = static_cast<unsigned>(std::atoi(value.c_str()));
     } else if (word == "--gigabytes" && std::atoi(value.c_str()) > 0) {
       options.gigabytes = static_cast<rlim_t>(std::atoi(value.c_str()));
     } else if (word == "--content" && value == "mixed") {

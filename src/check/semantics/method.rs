@@ -480,6 +480,16 @@ impl<'p> MethodAnalysis<'p> {
         }
     }
 
+    /// Returns the tensor whose memory a step gives another value, by a move, a view, or as the result of an operator in place.
+    pub fn alias_source(&self, step: u32) -> Option<usize> {
+        let step = self.steps.get(step as usize)?;
+        if let Instruction::MoveCall { move_from, .. } = step.instruction {
+            return self.value(*move_from);
+        }
+        let (_, args) = self.call(step)?;
+        self.value(*args.first()?)
+    }
+
     /// Returns the value of which the result of a step is a view.
     pub fn viewed(&self, step: u32) -> Option<usize> {
         let (known, args) = self.call(self.steps.get(step as usize)?)?;

@@ -3,10 +3,12 @@
 //! Arguments share bytes through the memory plan, through views, or as the same value. Memory of different calls is
 //! `super::memory`; whether the caller passes one buffer as several inputs is not known.
 
+use std::collections::HashMap;
+
 use super::super::finding::{Findings, Locator};
-use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis};
+use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, PoolRange};
 use crate::operators::sharing;
-use crate::program::{EValue, TensorData};
+use crate::program::{EValue, Memory, TensorData};
 
 /// Memory that is told apart: a pool, or that of a tensor outside of all pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,36 +38,45 @@ struct Argument<'m> {
     access: &'m Access,
 }
 
+/// Bound on the memory that a value may have by views and moves.
+const MAX_ALIASES: usize = 8;
+
 /// Reports tensors that a call writes and that share bytes with one that it reads, unless its kernel works in place.
 pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
-    let bytes = bytes_of_values(method);
+    let memory = PossibleMemory::new(method);
     let (mut written, mut read) = (Vec::new(), Vec::new());
     for (number, step) in method.steps.iter().enumerate() {
         let Some((known, _)) = method.call(step).filter(|(known, _)| is_covered(known)) else { continue };
         written.clear();
         read.clear();
+        let mut outs = 0;
         for access in method.step_accesses(number as u32) {
-            let Some(bytes) = bytes[access.value as usize] else { continue };
+            let arguments = memory.of(access.value as usize).map(|bytes| Argument { bytes, access });
             match access.kind {
-                AccessKind::Write | AccessKind::Modify => written.push(Argument { bytes, access }),
-                AccessKind::Read => read.push(Argument { bytes, access }),
+                AccessKind::Write | AccessKind::Modify => {
+                    outs += 1;
+                    written.extend(arguments);
+                }
+                AccessKind::Read => read.extend(arguments),
                 AccessKind::Alias | AccessKind::RepeatedOut | AccessKind::Unknown | AccessKind::UnknownResult => {}
             }
         }
-        let shared = match written[..] {
-            [] => None,
-            [out] => read.iter().find(|one| !may_share(method, known, &out, one)).map(|read| (out, *read)),
+        let shared = match outs {
+            0 | 1 => written.iter().find_map(|out| {
+                let read = read.iter().find(|one| !may_share(method, known, out, one))?;
+                Some((*out, *read))
+            }),
             _ => overlapping(&mut written, &mut read),
         };
         let Some((out, read)) = shared else { continue };
         findings.add("X-25", || {
             let name = known.operator.signature.args.get(read.access.arg as usize).map_or("", |arg| &*arg.name);
-            let (found, of) = (described(&out), described(&read));
             let in_place = sharing::in_place(&known.operator.name).contains(&(read.access.arg as usize));
             let expected = match in_place {
                 true => format!("the bytes of `{name}` with its type and sizes, or other memory"),
                 false => format!("other memory than that of `{name}`"),
             };
+            let (found, of) = (described(&out), described(&read));
             let found = format!("a result in {found}, while {} reads `{name}` in {of}", known.operator.name);
             (locate(&method.element_of(out.access)), found, expected)
         });
@@ -77,36 +88,56 @@ pub fn is_covered(known: &KnownOperator) -> bool {
     known.operator.rule.is_some() && known.library.is_none() && !known.reads_sizes && !known.is_view
 }
 
-/// Returns the bytes of the tensors that have them; views have those of their base.
-fn bytes_of_values(method: &MethodAnalysis<'_>) -> Vec<Option<Bytes>> {
-    let mut aliases = vec![0u32; method.values().len()];
-    for access in method.accesses.iter().filter(|access| access.kind == AccessKind::Alias) {
-        aliases[access.value as usize] = aliases[access.value as usize].saturating_add(1);
+/// The bytes that tensors have at some time.
+struct PossibleMemory {
+    /// By value: its planned memory, or that from the caller.
+    own: Vec<Option<Bytes>>,
+    /// Memory by views and moves.
+    aliased: HashMap<u32, Vec<Bytes>>,
+}
+
+impl PossibleMemory {
+    fn new(method: &MethodAnalysis<'_>) -> PossibleMemory {
+        let mut memory = PossibleMemory { own: Vec::with_capacity(method.values().len()), aliased: HashMap::new() };
+        for (value, stated) in method.values().iter().enumerate() {
+            memory.own.push(match (method.ranges[value], stated) {
+                (Some(PoolRange { pool, start, end }), _) => Some(Bytes { region: Region::Pool(pool), start, end }),
+                (None, EValue::Tensor(tensor)) if tensor.data == TensorData::None && tensor.memory == Memory::None => {
+                    let end = tensor.nbytes().filter(|bytes| *bytes > 0);
+                    end.map(|end| Bytes { region: Region::Value(value as u32), start: 0, end })
+                }
+                (None, _) => None,
+            });
+        }
+        let aliases: Vec<&Access> = method.accesses.iter().filter(|access| access.kind == AccessKind::Alias).collect();
+        // A second time for sources that a loop makes aliases after their use.
+        for access in aliases.iter().chain(&aliases) {
+            memory.add_alias(method, access);
+        }
+        memory
     }
-    let mut bytes: Vec<Option<Bytes>> = Vec::with_capacity(aliases.len());
-    for (value, stated) in method.values().iter().enumerate() {
-        let own = || match (method.ranges[value], stated) {
-            (Some(range), _) => Some(Bytes { region: Region::Pool(range.pool), start: range.start, end: range.end }),
-            (None, EValue::Tensor(tensor)) if tensor.data == TensorData::None && !method.facts[value].is_planned => {
-                let end = tensor.nbytes().filter(|_| method.facts[value].has_bytes)?;
-                Some(Bytes { region: Region::Value(value as u32), start: 0, end })
-            }
-            (None, _) => None,
+
+    fn add_alias(&mut self, method: &MethodAnalysis<'_>, access: &Access) {
+        let size = match &method.values()[access.value as usize] {
+            EValue::Tensor(tensor) => tensor.nbytes().filter(|size| *size > 0),
+            _ => None,
         };
-        bytes.push(if aliases[value] == 0 { own() } else { None });
-    }
-    for step in 0..method.end() {
-        let Some(base) = method.viewed(step) else { continue };
-        for access in method.step_accesses(step).iter().filter(|access| access.kind == AccessKind::Alias) {
-            let value = access.value as usize;
-            // Of several views in one value, the memory depends on the path.
-            if let (1, Some(base), EValue::Tensor(view)) = (aliases[value], bytes[base], &method.values()[value]) {
-                let end = view.nbytes().and_then(|size| base.start.checked_add(size));
-                bytes[value] = end.map(|end| Bytes { end, ..base });
+        let (Some(size), Some(source)) = (size, method.alias_source(access.step)) else { return };
+        let found: Vec<Bytes> = self.of(source).collect();
+        let aliased = self.aliased.entry(access.value).or_default();
+        for bytes in found {
+            let end = bytes.start.checked_add(size);
+            let Some(bytes) = end.map(|end| Bytes { end, ..bytes }) else { continue };
+            if aliased.len() < MAX_ALIASES && !aliased.contains(&bytes) {
+                aliased.push(bytes);
             }
         }
     }
-    bytes
+
+    fn of(&self, value: usize) -> impl Iterator<Item = Bytes> {
+        let aliased = self.aliased.get(&(value as u32)).map_or(&[][..], Vec::as_slice);
+        self.own[value].into_iter().chain(aliased.iter().copied())
+    }
 }
 
 /// Returns `true` if a call may write one argument and read another.

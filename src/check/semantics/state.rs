@@ -1,4 +1,4 @@
-//! Kinds and memory of values at each instruction, along the control flow (`X-23`, `X-24`, and `X-7` for views of constants).
+//! Kinds and memory of values at each instruction, along the control flow (`X-23`, `X-24`, `X-26`, and `X-7` for views of constants).
 //!
 //! A forward analysis over basic blocks. The state of a value is a set of what holds on some path to the instruction; paths
 //! meet in the union, and the end of the method leads to its start, since a method is executed several times. Only values
@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
-use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, kinds_of};
+use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, kinds_of, list};
+use crate::diagnostics::clipped;
 use crate::format::ScalarType;
 use crate::operators::Base;
 use crate::operators::kinds::{Kinds, ResultKinds};
@@ -19,6 +20,9 @@ use crate::program::{EValue, Instruction};
 const MAX_WORK: usize = 1 << 25;
 /// As [`MAX_WORK`]: operations for each access.
 const WORK_PER_ACCESS: usize = 64;
+
+/// Bound on the items of lists that moves compare, so that the work is linear in the file.
+const MAX_ITEMS: usize = 64;
 
 /// Kinds and memory that a value may have. No kinds: nothing is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,17 +80,24 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     let blocks = blocks(flow, method.end());
     let entries = analysis.solve(&blocks, flow);
     let mut reporter = Reporter { reported: BTreeSet::new(), findings, locate };
+    let widest = analysis.widest();
+    let mut state = widest.clone();
     for (index, block) in blocks.iter().enumerate() {
-        let mut state = match &entries {
-            Some(entries) => match &entries[index] {
-                Some(entry) => entry.clone(),
-                None => continue,
-            },
-            None => analysis.widest(),
-        };
+        if let Some(entries) = &entries {
+            let Some(entry) = &entries[index] else { continue };
+            state.copy_from_slice(entry);
+        }
         for step in block.first..block.end {
             analysis.check_step(step, &state, &mut reporter);
             analysis.run(step, &mut state);
+        }
+        if entries.is_none() {
+            let steps = block.first..block.end;
+            for value in steps.flat_map(|step| method.step_accesses(step)).map(|access| access.value as usize) {
+                if let Some(slot) = analysis.slots[value] {
+                    state[slot as usize] = widest[slot as usize];
+                }
+            }
         }
     }
 }
@@ -264,7 +275,18 @@ impl<'m, 'p> Analysis<'m, 'p> {
                     self.check_memory(access, states, reporter);
                 }
             }
-            Instruction::MoveCall { .. } | Instruction::FreeCall { .. } => {}
+            Instruction::MoveCall { .. } => {
+                let [from, to] = self.method.step_accesses(step) else { return };
+                let (from, to) = (&self.method.values()[from.value as usize], &self.method.values()[to.value as usize]);
+                if !may_replace(from, to) {
+                    reporter.findings.add("X-26", || {
+                        let found = format!("a move of {} over {}", described(from), described(to));
+                        let expected = "a value of the same element type, sizes or items".to_owned();
+                        ((reporter.locate)(&self.method.at(step)), found, expected)
+                    });
+                }
+            }
+            Instruction::FreeCall { .. } => {}
         }
     }
 
@@ -327,6 +349,33 @@ impl<'m, 'p> Analysis<'m, 'p> {
                 (found, "an earlier view or move on each path that gives it memory".to_owned())
             });
         }
+    }
+}
+
+/// Returns `true` if a value may take the place of another one, whose properties are those that kernels are checked with.
+fn may_replace(from: &EValue, to: &EValue) -> bool {
+    match (from, to) {
+        (EValue::Tensor(from), EValue::Tensor(to)) => {
+            from.sizes.as_deref().is_none_or(|sizes| sizes.len() <= MAX_ITEMS)
+                && from.scalar_type == to.scalar_type
+                && from.sizes == to.sizes
+                && from.dim_order == to.dim_order
+        }
+        _ => match (list(from), list(to)) {
+            (Some(items), Some(_)) => items.len() <= MAX_ITEMS && from == to,
+            _ => true,
+        },
+    }
+}
+
+fn described(value: &EValue) -> String {
+    match value {
+        EValue::Tensor(tensor) => {
+            let (sizes, order) = (tensor.sizes.as_deref(), tensor.dim_order.as_deref());
+            let (sizes, order) = (sizes.unwrap_or_default(), order.unwrap_or_default());
+            clipped(&format!("a tensor of {} {sizes:?} with dim_order {order:?}", tensor.scalar_type))
+        }
+        _ => format!("another {}", value.kind()),
     }
 }
 

@@ -327,7 +327,12 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             call(p, "aten::relu.out", &[2, t, t]);
             instructions(p).swap(0, 1);
         },
-        &[("O-15", "instructions[0].args[1]"), ("O-15", "instructions[1].args[1]"), ("X-1", "instructions[0].args[0]")],
+        &[
+            ("O-15", "instructions[0].args[1]"),
+            ("O-15", "instructions[1].args[1]"),
+            ("X-1", "instructions[0].args[0]"),
+            ("X-25", "instructions[1].args[1]"),
+        ],
     ),
     (
         "an output that nothing writes",
@@ -388,7 +393,81 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
     (
         "a result over part of its argument",
         |p| tensor(p, 1).memory = Memory::At { pool: 1, offset: 8 },
-        &[("X-4", "instructions[0].args[1]")],
+        &[("X-25", "instructions[0].args[1]")],
+    ),
+    (
+        "a larger result at the offset of its argument",
+        |p| {
+            let (zero, list) = (add(p, EValue::Int(0)), add(p, EValue::TensorList(Some(vec![2, 2]))));
+            let t = add_tensor(p, 128, 8);
+            call(p, "aten::cat.out", &[list, zero, t, t]);
+        },
+        &[("X-25", "instructions[2].args[2]")],
+    ),
+    (
+        "a result over a view of its argument",
+        |p| {
+            let view = add_tensor(p, 0, 2);
+            tensor(p, view as usize).memory = Memory::None;
+            tensor(p, view as usize).sizes = Some([2, 2][..].into());
+            tensor(p, view as usize).dim_order = Some([0, 1][..].into());
+            let two = add(p, EValue::Int(2));
+            let sizes = add(p, EValue::IntList(Some(vec![i64::from(two); 2])));
+            let (t, axes) = (add_tensor(p, 128, 2), add(p, EValue::IntList(Some(vec![i64::from(two); 0]))));
+            tensor(p, t as usize).sizes = Some([2, 2][..].into());
+            tensor(p, t as usize).dim_order = Some([0, 1][..].into());
+            call(p, "executorch_prim::et_view.default", &[2, sizes, view]);
+            call(p, "aten::flip.out", &[view, axes, t, t]);
+        },
+        &[("X-25", "instructions[3].args[2]")],
+    ),
+    (
+        "two of several results over an argument",
+        |p| {
+            let (t, u) = (add_tensor(p, 128, 1), add_tensor(p, 512, 1));
+            tensor(p, u as usize).scalar_type = ScalarType(4);
+            let outs = add(p, EValue::TensorList(Some(vec![t, u])));
+            let (one, zero, yes) = (add(p, EValue::Int(1)), add(p, EValue::Int(0)), add(p, EValue::Bool(true)));
+            call(p, "aten::topk.values", &[2, one, zero, yes, yes, t, u, outs]);
+        },
+        &[("X-25", "instructions[2].args[5]")],
+    ),
+    (
+        "a counter that is null until the loop computes it",
+        |p| {
+            let (i, one, more) = (add(p, EValue::Null), add(p, EValue::Int(1)), add(p, EValue::Bool(false)));
+            call(p, "executorch_prim::add.Scalar", &[i, one, i]);
+            call(p, "executorch_prim::gt.Scalar", &[i, one, more]);
+            jump(p, 4, more, 2);
+        },
+        &[("X-23", "instructions[2].args[0]"), ("X-22", "instructions[2].args[0]")],
+    ),
+    (
+        "an item of a list that one branch replaces",
+        |p| {
+            let (i, one, more) = (add(p, EValue::Int(1)), add(p, EValue::Int(1)), add(p, EValue::Bool(false)));
+            let (list, t, no) = (add(p, EValue::IntList(Some(vec![i64::from(i)]))), add_tensor(p, 256, 1), more);
+            call(p, "executorch_prim::gt.Scalar", &[one, one, more]);
+            call(p, "executorch_prim::add.Scalar", &[one, one, i]);
+            call(p, "executorch_prim::sym_float.Scalar", &[one, i]);
+            call(p, "aten::sum.IntList_out", &[2, list, no, one, t, t]);
+            jump(p, 4, more, 6);
+        },
+        &[("X-23", "instructions[6].args[1]")],
+    ),
+    (
+        "a view on one branch",
+        |p| {
+            let (view, t) = (add_tensor(p, 0, 4), add_tensor(p, 256, 4));
+            tensor(p, view as usize).memory = Memory::None;
+            let (four, more) = (add(p, EValue::Int(4)), add(p, EValue::Bool(false)));
+            let sizes = add(p, EValue::IntList(Some(vec![i64::from(four)])));
+            call(p, "executorch_prim::gt.Scalar", &[four, four, more]);
+            call(p, "executorch_prim::et_view.default", &[0, sizes, view]);
+            call(p, "aten::relu.out", &[view, t, t]);
+            jump(p, 3, more, 5);
+        },
+        &[("X-24", "instructions[5].args[0]")],
     ),
     (
         "a tensor at the offset of one that is read later",
@@ -574,7 +653,25 @@ fn unusual_programs_are_accepted() {
         ("a view that no instruction creates", |p| {
             let (view, zero) = (add_tensor(p, 72, 2), add(p, EValue::Int(0)));
             let views = add(p, EValue::TensorList(Some(vec![view, view])));
-            call(p, "aten::cat.out", &[views, zero, 1, 1]);
+            let t = add_tensor(p, 256, 4);
+            call(p, "aten::cat.out", &[views, zero, t, t]);
+        }),
+        ("a view on each of two branches", |p| {
+            let (view, t) = (add_tensor(p, 0, 4), add_tensor(p, 256, 4));
+            tensor(p, view as usize).memory = Memory::None;
+            let (four, more, no) = (add(p, EValue::Int(4)), add(p, EValue::Bool(false)), add(p, EValue::Bool(false)));
+            let sizes = add(p, EValue::IntList(Some(vec![i64::from(four)])));
+            call(p, "executorch_prim::gt.Scalar", &[four, four, more]);
+            call(p, "executorch_prim::et_view.default", &[0, sizes, view]);
+            call(p, "executorch_prim::et_view.default", &[1, sizes, view]);
+            call(p, "aten::relu.out", &[view, t, t]);
+            jump(p, 3, more, 6);
+            jump(p, 5, no, 7);
+        }),
+        ("a null that is replaced before it is read", |p| {
+            let (i, one, t) = (add(p, EValue::Null), add(p, EValue::Int(1)), add_tensor(p, 256, 4));
+            call(p, "executorch_prim::add.Scalar", &[one, one, i]);
+            call(p, "aten::add.out", &[2, 1, i, t, t]);
         }),
         ("a result that is its own argument", |p| call(p, "aten::relu.out", &[2, 2, 2])),
         ("state, read first and written in place", |p| {
@@ -682,6 +779,28 @@ fn uses_of_lists_are_bounded() {
         call(plan, "aten::cat.out", &[list, zero, t, t]);
     }
     assert_eq!(found(&program), [("X-18", "methods.forward".into())]);
+}
+
+/// A method of many values and jumps, in which kinds are moved from value to value against the order of the instructions.
+#[test]
+fn states_of_values_take_bounded_work() {
+    const COUNT: i32 = 20_000;
+    let mut program = program(&chain("", ""));
+    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+    let (one, more) = (add(plan, EValue::Int(1)), add(plan, EValue::Bool(false)));
+    call(plan, "executorch_prim::gt.Scalar", &[one, one, more]);
+    call(plan, "executorch_prim::add.Scalar", &[one, one, one]);
+    let values: Vec<i32> = (0..COUNT).map(|_| add(plan, EValue::Int(0))).collect();
+    call(plan, "executorch_prim::sym_float.Scalar", &[one, values[0]]);
+    for pair in values.windows(2).rev() {
+        instructions(plan).push(Instruction::MoveCall { move_from: pair[0], move_to: pair[1] });
+        let next = instructions(plan).len() as i32 + 1;
+        let jump = Instruction::JumpFalseCall { cond_value_index: more, destination_instruction: next };
+        instructions(plan).push(jump);
+    }
+    let begin = std::time::Instant::now();
+    found(&program);
+    assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }
 
 #[test]
