@@ -93,13 +93,13 @@ struct Method {
     read: Vec<(usize, usize)>,
 }
 
-/// Bytes of an input: numbers that differ, in which indices are within the bounds.
-fn fill(name: &str, tensor: &TensorMeta) -> Vec<u8> {
+/// Bytes of an input: numbers that differ, also from those of inputs with another `salt`, in which indices are within the bounds.
+fn fill(name: &str, tensor: &TensorMeta, salt: i64) -> Vec<u8> {
     let is_index = name.contains("ind") || name.contains("zero_point");
     let count: i64 = tensor.sizes.iter().map(|dim| dim.size).product();
     let mut bytes = Vec::new();
     for at in 0..count {
-        let digit = (at * 5 + 3) % 7;
+        let digit = (at * 5 + 3 + salt * 2) % 7;
         let number = match (tensor.scalar_type, is_index) {
             (ScalarType::BOOL, _) => NumericValue::Bool(digit < 3),
             // Descending, so that a kernel in place reads elements that it has overwritten.
@@ -124,6 +124,19 @@ fn planned(meta: &TensorMeta, end: &mut u64) -> Tensor {
     tensor
 }
 
+/// Returns the default of an argument that a case omits; `None` for one that is a list, or absent.
+fn default(arg: &operators::Arg) -> Option<EValue> {
+    let text = &**arg.default.as_ref()?;
+    Some(match text {
+        "null" => EValue::Null,
+        "true" | "false" => EValue::Bool(text == "true"),
+        _ => match text.parse() {
+            Ok(int) if arg.kind.base != Base::Float => EValue::Int(int),
+            Ok(_) | Err(_) => EValue::Double(text.parse().ok()?),
+        },
+    })
+}
+
 impl Method {
     /// Returns the method of a case; `None` if a tensor is empty or an argument is none that the case states.
     fn new(operator: &str, signature: &Signature, case: &Case<'_>, results: &[ResultMeta]) -> Option<Method> {
@@ -134,10 +147,15 @@ impl Method {
             written: Vec::new(),
             read: Vec::new(),
         };
+        let in_place = signature.args.iter().any(|arg| arg.role == Role::InPlace);
         let (mut values, mut args, mut inputs, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for (position, (argument, arg)) in case.arguments().iter().zip(&signature.args).enumerate() {
-            let value = method.value(position, arg, argument, &mut values, &mut inputs, &mut end)?;
+            let value = method.value((position, in_place), arg, argument, &mut values, &mut inputs, &mut end)?;
             values.push(value);
+            args.push(values.len() as i32 - 1);
+        }
+        for arg in signature.args.iter().filter(|arg| arg.role != Role::Out).skip(args.len()) {
+            values.push(default(arg)?);
             args.push(values.len() as i32 - 1);
         }
         let mut outputs = method.written.iter().map(|value| *value as i32).collect::<Vec<_>>();
@@ -182,17 +200,19 @@ impl Method {
 
     fn value(
         &mut self,
-        position: usize,
+        (position, in_place): (usize, bool),
         arg: &operators::Arg,
         argument: &Argument<'_>,
         values: &mut Vec<EValue>,
         inputs: &mut Vec<i32>,
         end: &mut u64,
     ) -> Option<EValue> {
+        // What an operator overwrites in place has the content of the tensor that it shares memory with.
+        let salt = if in_place { 0 } else { position as i64 };
         let mut input = |meta: &TensorMeta, value: usize| {
             let sizes: Vec<i64> = meta.sizes.iter().map(|dim: &Dim| dim.size).collect();
             let (sizes, order) = (commas(&sizes), commas(&meta.dim_order));
-            let hex = data_encoding::HEXLOWER.encode(&fill(&arg.name, meta));
+            let hex = data_encoding::HEXLOWER.encode(&fill(&arg.name, meta, salt));
             let hex = if hex.is_empty() { "-" } else { &hex };
             writeln!(self.inputs, "input {} tensor {} {sizes} {order} {hex}", inputs.len(), meta.scalar_type.0)
                 .unwrap();
@@ -256,6 +276,15 @@ impl Method {
         for &written in &self.written {
             for &(position, read) in &self.read {
                 let (EValue::Tensor(out), EValue::Tensor(input)) = (&values[written], &values[read]) else { continue };
+                // Broadcasting in another order than the contiguous one is not in place.
+                let is_contiguous = out.dim_order.as_deref().is_none_or(|order| order.is_sorted());
+                let same_sizes = |&(_, value): &(usize, usize)| match &values[value] {
+                    EValue::Tensor(other) => other.sizes == out.sizes,
+                    _ => true,
+                };
+                if !is_contiguous && !self.read.iter().all(same_sizes) {
+                    continue;
+                }
                 if out.scalar_type == input.scalar_type && out.sizes == input.sizes && out.dim_order == input.dim_order
                 {
                     let mut plan = self.plan.clone();

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::super::finding::{Findings, Locator};
 use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, PoolRange};
 use crate::operators::sharing;
-use crate::program::{EValue, Memory, TensorData};
+use crate::program::{EValue, Memory, Tensor, TensorData};
 
 /// Memory that is told apart: a pool, or that of a tensor outside of all pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +63,10 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
         }
         let shared = match outs {
             0 | 1 => written.iter().find_map(|out| {
-                let read = read.iter().find(|one| !may_share(method, known, out, one))?;
+                let mut overlapping = read.iter().filter(|one| out.bytes.overlaps(&one.bytes)).peekable();
+                overlapping.peek()?;
+                let is_elementwise = is_elementwise(method, out, &read);
+                let read = overlapping.find(|one| !is_elementwise || !is_in_place(method, known, out, one))?;
                 Some((*out, *read))
             }),
             _ => overlapping(&mut written, &mut read),
@@ -140,16 +143,21 @@ impl PossibleMemory {
     }
 }
 
-/// Returns `true` if a call may write one argument and read another.
-fn may_share(method: &MethodAnalysis<'_>, known: &KnownOperator, out: &Argument<'_>, read: &Argument<'_>) -> bool {
-    if !out.bytes.overlaps(&read.bytes) {
-        return true;
-    }
-    let (EValue::Tensor(one), EValue::Tensor(other)) =
-        (&method.values()[out.access.value as usize], &method.values()[read.access.value as usize])
-    else {
-        return true;
-    };
+fn tensor<'p>(method: &MethodAnalysis<'p>, argument: &Argument<'_>) -> Option<&'p Tensor> {
+    method.values()[argument.access.value as usize].as_tensor()
+}
+
+/// Returns `true` unless a kernel broadcasts in another order than the contiguous one: then it does not go through its
+/// arguments in the order of their bytes.
+fn is_elementwise(method: &MethodAnalysis<'_>, out: &Argument<'_>, read: &[Argument<'_>]) -> bool {
+    let Some(out) = tensor(method, out) else { return true };
+    out.dim_order.as_deref().is_none_or(|order| order.is_sorted())
+        || read.iter().all(|one| tensor(method, one).is_none_or(|one| one.sizes == out.sizes))
+}
+
+/// Returns `true` if the kernel works in place for an argument that it reads, and overlaps what it writes.
+fn is_in_place(method: &MethodAnalysis<'_>, known: &KnownOperator, out: &Argument<'_>, read: &Argument<'_>) -> bool {
+    let (Some(one), Some(other)) = (tensor(method, out), tensor(method, read)) else { return true };
     out.bytes == read.bytes
         && one.scalar_type == other.scalar_type
         && one.sizes == other.sizes

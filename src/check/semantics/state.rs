@@ -275,9 +275,9 @@ impl<'m, 'p> Analysis<'m, 'p> {
                     self.check_memory(access, states, reporter);
                 }
             }
-            Instruction::MoveCall { .. } => {
-                let [from, to] = self.method.step_accesses(step) else { return };
-                let (from, to) = (&self.method.values()[from.value as usize], &self.method.values()[to.value as usize]);
+            Instruction::MoveCall { move_from, move_to } => {
+                let value = |index: &i32| self.method.value(*index).map(|value| &self.method.values()[value]);
+                let (Some(from), Some(to)) = (value(move_from), value(move_to)) else { return };
                 if !may_replace(from, to) {
                     reporter.findings.add("X-26", || {
                         let found = format!("a move of {} over {}", described(from), described(to));
