@@ -115,7 +115,7 @@ pub const IN_PLACE: &[(&str, &[usize])] = &[
     ("aten::sin.out", &[0]),
     ("aten::sinh.out", &[0]),
     ("aten::slice_copy.Tensor_out", &[0]),
-    ("aten::slice_scatter.out", &[0, 1]),
+    ("aten::slice_scatter.out", &[0]),
     ("aten::sqrt.out", &[0]),
     ("aten::squeeze_copy.dim_out", &[0]),
     ("aten::squeeze_copy.dims_out", &[0]),
