@@ -93,7 +93,7 @@ pub fn is_covered(known: &KnownOperator) -> bool {
 
 /// The bytes that tensors have at some time.
 struct PossibleMemory {
-    /// By value: its planned memory, or that from the caller.
+    /// By value: its planned memory, or that from the caller; `None` if a view or move replaces it before any use.
     own: Vec<Option<Bytes>>,
     /// Memory by views and moves.
     aliased: HashMap<u32, Vec<Bytes>>,
@@ -103,7 +103,9 @@ impl PossibleMemory {
     fn new(method: &MethodAnalysis<'_>) -> PossibleMemory {
         let mut memory = PossibleMemory { own: Vec::with_capacity(method.values().len()), aliased: HashMap::new() };
         for (value, stated) in method.values().iter().enumerate() {
+            let first = method.value_accesses(value).next();
             memory.own.push(match (method.ranges[value], stated) {
+                _ if first.is_some_and(|first| first.kind == AccessKind::Alias) => None,
                 (Some(PoolRange { pool, start, end }), _) => Some(Bytes { region: Region::Pool(pool), start, end }),
                 (None, EValue::Tensor(tensor)) if tensor.data == TensorData::None && tensor.memory == Memory::None => {
                     let end = tensor.nbytes().filter(|bytes| *bytes > 0);

@@ -414,7 +414,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             tensor(p, view as usize).dim_order = Some([0, 1][..].into());
             let two = add(p, EValue::Int(2));
             let sizes = add(p, EValue::IntList(Some(vec![i64::from(two); 2])));
-            let (t, axes) = (add_tensor(p, 128, 2), add(p, EValue::IntList(Some(vec![i64::from(two); 0]))));
+            let (t, axes) = (add_tensor(p, 128, 2), add(p, EValue::IntList(Some(Vec::new()))));
             tensor(p, t as usize).sizes = Some([2, 2][..].into());
             tensor(p, t as usize).dim_order = Some([0, 1][..].into());
             call(p, "executorch_prim::et_view.default", &[2, sizes, view]);
