@@ -79,6 +79,25 @@ pub enum Operand {
     Same(usize),
 }
 
+impl Operand {
+    /// Returns the contents of the tensors of an operand.
+    pub fn contents(&self) -> Vec<Content> {
+        match self {
+            Operand::Tensor(tensor) => vec![tensor.content.clone()],
+            Operand::Tensors { items, .. } => items.iter().flatten().map(|tensor| tensor.content.clone()).collect(),
+            Operand::Null
+            | Operand::Int(_)
+            | Operand::Bool(_)
+            | Operand::Double(_)
+            | Operand::Str(_)
+            | Operand::Ints(_)
+            | Operand::Doubles(_)
+            | Operand::Bools(_)
+            | Operand::Same(_) => Vec::new(),
+        }
+    }
+}
+
 /// A call of an operator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeneratedCall {

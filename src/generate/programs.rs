@@ -130,11 +130,16 @@ impl<'a> Generator<'a> {
         if tensor.content != Content::Input {
             return;
         }
-        let is_written = signature.args.get(at).is_some_and(|arg| arg.role == Role::InPlace);
+        let is_in_place = |at: usize| signature.args.get(at).is_some_and(|arg| arg.role == Role::InPlace);
+        let is_written = is_in_place(at);
+        // What the call writes in place is no other argument.
+        let others = args.iter().enumerate().filter(|(other, _)| *other != at && (is_written || is_in_place(*other)));
+        let taken: Vec<Content> = others.flat_map(|(_, operand)| operand.contents()).collect();
         let meta = tensor.meta();
         let depends = has_family(name);
         let fits = |item: &&Existing| {
             (item.is_result || !is_written)
+                && !taken.contains(&item.tensor.content)
                 && item.tensor.scalar_type == meta.scalar_type
                 && (!depends || item.tensor.meta() == meta)
         };
