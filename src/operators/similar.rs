@@ -51,7 +51,7 @@ pub fn similar_names(unknown: &str) -> Vec<&'static str> {
         bases(linked).find(|name| name.trim_matches('_') == near)
     };
     let found = [same(false), same(true), near(false), near(true)].into_iter().flatten().next();
-    let Some(base) = found else { return Vec::new() };
+    let Some(base) = found else { return nearest(unknown, names()).into_iter().collect() };
     let mut found: Vec<&str> = known().filter(|name| parts(name).1 == base).collect();
     found.sort_by_key(|name| {
         let (of, _, other) = parts(name);
