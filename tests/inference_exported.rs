@@ -89,7 +89,9 @@ impl Counts {
                     let reason = match error {
                         InferenceError::UnknownOperator => WITHOUT_RULE.to_owned(),
                         InferenceError::Undetermined(reason) => reason.to_owned(),
-                        InferenceError::Invalid(invalid) => format!("{invalid:?}"),
+                        InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid) => {
+                            format!("{invalid:?}")
+                        }
                     };
                     *self.not_inferred.entry((operator.name.clone(), reason)).or_default() += 1;
                     continue;

@@ -12,7 +12,7 @@ use super::kernels::KernelCall;
 use super::semantics::method::{InstructionRef, KnownOperator, MethodAnalysis, list};
 use crate::diagnostics::{clipped, counted};
 use crate::operators::Base;
-use crate::operators::inference::{InferenceError, ResultMeta, TensorMeta};
+use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
 use crate::program::{EValue, Instruction, Tensor};
 use crate::transform::inference::{self, Inference, Knowledge, Mismatch};
 
@@ -213,13 +213,9 @@ impl<'m, 'p> CallInference<'m, 'p> {
                 if !is_compared || call.known.kernel.ignored.contains(&invalid.argument) {
                     return self.forget(call.args);
                 }
-                findings.add("O-14", || {
-                    let name = operator.signature.args.get(invalid.argument).map_or("", |arg| &*arg.name);
-                    let found = format!("{} for argument `{name}` of {}", clipped(&invalid.found), operator.name);
-                    (locate(&call.method.arg(call.step, invalid.argument)), found, clipped(&invalid.expected))
-                });
-                return;
+                return report_argument(call, &invalid, findings, locate);
             }
+            Err(InferenceError::Unsupported(invalid)) => return report_argument(call, &invalid, findings, locate),
             Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => return self.forget(call.args),
         };
         let parts = results.iter().map(|result| match result {
@@ -367,6 +363,21 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
 fn find<'m>(method: &'m MethodAnalysis<'_>, index: i32) -> Option<&'m Rc<KnownOperator>> {
     method.operators.get(usize::try_from(index).ok()?)?.as_ref()
+}
+
+/// Reports an argument that an operator or its kernel does not take.
+fn report_argument(
+    call: &KernelCall<'_, '_>,
+    invalid: &InvalidArgument,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    findings.add("O-14", || {
+        let operator = &call.known.operator;
+        let name = operator.signature.args.get(invalid.argument).map_or("", |arg| &*arg.name);
+        let found = format!("{} for argument `{name}` of {}", clipped(&invalid.found), operator.name);
+        (locate(&call.method.arg(call.step, invalid.argument)), found, clipped(&invalid.expected))
+    });
 }
 
 /// Returns `true` if a tensor has at least as many elements as the result, or only execution determines their number.

@@ -319,7 +319,9 @@ impl<'p> MethodPrinter<'p> {
                             }
                             inference.record_results(values, operator, args, &results);
                         }
-                        Err(InferenceError::Invalid(_)) => _ = self.contradictory.insert(args),
+                        Err(InferenceError::Invalid(_) | InferenceError::Unsupported(_)) => {
+                            _ = self.contradictory.insert(args)
+                        }
                         Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
                     }
                 }

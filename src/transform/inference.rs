@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::operators::inference::constraints::{self, Constraint};
 use crate::operators::inference::{
     Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, out_type, rule,
 };
-use crate::operators::{self, Base, Role, Signature};
+use crate::operators::{self, Base, Signature};
 use crate::program::{EValue, ExecutionPlan, Instruction, Operator, Tensor, contiguous};
 
 /// What is known of a value.
@@ -35,13 +36,16 @@ pub struct InferredOperator {
     pub signature: Signature,
     /// `None` if results of the operator are not inferred.
     pub rule: Option<Rule>,
+    /// What its kernel needs of its arguments.
+    pub constraints: Vec<Constraint>,
 }
 
 impl InferredOperator {
     /// Returns the operator, if its arguments are known.
     pub fn find(name: &str) -> Option<InferredOperator> {
         let signature = operators::find(name)?;
-        Some(InferredOperator { name: name.to_owned(), signature, rule: rule(name) })
+        let constraints = constraints::constraints(name, &signature);
+        Some(InferredOperator { name: name.to_owned(), signature, rule: rule(name), constraints })
     }
 
     /// Returns the positions of the values that hold the results among `count` arguments of a call: the outs, or the returned value.
@@ -136,10 +140,14 @@ impl Inference {
         operator: &InferredOperator,
         args: &[i32],
     ) -> Result<Vec<ResultMeta>, InferenceError> {
+        let signature = &operator.signature;
+        // Outs follow the arguments that the rule reads.
+        let count = if operator.constraints.is_empty() { signature.ins().count() } else { signature.args.len() };
+        let arguments: Vec<Argument<'_>> = args.iter().take(count).map(|arg| self.argument(values, *arg)).collect();
+        constraints::check(&operator.constraints, &Call::new(signature, &arguments))
+            .map_err(InferenceError::Unsupported)?;
         let Some(rule) = operator.rule else { return Err(InferenceError::UnknownOperator) };
-        let ins = operator.signature.args.iter().zip(args).filter(|(arg, _)| arg.role != Role::Out);
-        let arguments: Vec<Argument<'_>> = ins.map(|(_, value)| self.argument(values, *value)).collect();
-        rule(&Call::new(&operator.signature, &arguments))
+        rule(&Call::new(signature, &arguments[..arguments.len().min(signature.ins().count())]))
     }
 
     /// Records the results of a call, for the calls after it: sizes that depend on dynamic ones, and numbers.

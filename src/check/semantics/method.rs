@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::data::BlobId;
-use crate::operators::inference::rule;
+use crate::operators::inference::{constraints, rule};
 use crate::operators::kernels::KernelConstraints;
 use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
 use crate::operators::{Base, OperatorSet, Role};
@@ -542,7 +542,10 @@ pub fn list(value: &EValue) -> Option<ListItems<'_>> {
 impl KnownOperator {
     fn find(name: &str, set: &OperatorSet) -> Option<KnownOperator> {
         let signature = set.find(name)?;
-        let (rule, library) = if set.is_added(name) { (None, None) } else { (rule(name), set.library(name)) };
+        let (rule, library, constraints) = match set.is_added(name) {
+            true => (None, None, Vec::new()),
+            false => (rule(name), set.library(name), constraints::constraints(name, &signature)),
+        };
         let outs = signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::Out);
         let outs = outs.map(|(position, _)| position).collect();
         Some(KnownOperator {
@@ -552,7 +555,7 @@ impl KnownOperator {
             is_view: crate::operators::aliased(name).is_some(),
             reads_sizes: crate::operators::reads_sizes(name),
             result_kinds: kinds::results(name),
-            operator: InferredOperator { name: name.to_owned(), signature, rule },
+            operator: InferredOperator { name: name.to_owned(), signature, rule, constraints },
             library,
         })
     }

@@ -228,8 +228,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             args.iter().any(|arg| pass.has_failed(*arg) || items(arg).iter().any(|item| pass.has_failed(*item)));
         pass.failed.extend(undeclared.iter().map(|(value, _)| *value));
         match error {
-            InferenceError::Invalid(_) if !is_checked(action) && undeclared.is_empty() => {}
-            InferenceError::Invalid(InvalidArgument { argument, found, expected }) => {
+            InferenceError::Invalid(_) | InferenceError::Unsupported(_)
+                if !is_checked(action) && undeclared.is_empty() => {}
+            InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid) => {
+                let InvalidArgument { argument, found, expected } = invalid;
                 let at = written.get(*argument).map_or(name.id, |argument: &At<Literal<'a>>| argument.id);
                 let of = operator.signature.args.get(*argument).map_or("", |arg| &*arg.name);
                 let message = format!("{} does not take {found} for `{of}`", name.value);

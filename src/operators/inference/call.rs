@@ -49,8 +49,13 @@ impl<'a> Call<'a> {
         self.signature.args.get(at).map_or("", |arg| &arg.name)
     }
 
+    /// Returns the base type of an argument in the schema.
+    pub fn base(&self, at: usize) -> Option<Base> {
+        self.signature.args.get(at).map(|arg| arg.kind.base)
+    }
+
     /// Returns an argument, if it is given; `None` for one with its default.
-    fn arg(&self, at: usize) -> Option<&'a Argument<'a>> {
+    pub fn argument(&self, at: usize) -> Option<&'a Argument<'a>> {
         self.args.get(at)
     }
 
@@ -76,7 +81,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind, or a tensor of unknown properties.
     pub fn optional_tensor(&self, at: usize) -> Result<Option<&'a TensorMeta>> {
-        match self.arg(at) {
+        match self.argument(at) {
             None | Some(Argument::Null) => Ok(None),
             Some(Argument::Tensor(tensor)) => Ok(Some(tensor)),
             Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
@@ -89,7 +94,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind, or tensors of unknown properties.
     pub fn tensors(&self, at: usize) -> Result<Vec<Option<&'a TensorMeta>>> {
-        match self.arg(at) {
+        match self.argument(at) {
             Some(Argument::Tensors(items)) => Ok(items.iter().map(Option::as_deref).collect()),
             None | Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
             Some(other) => self.wrong_kind(at, other),
@@ -101,7 +106,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind.
     pub fn optional_int(&self, at: usize) -> Result<Option<IntMeta>> {
-        match self.arg(at) {
+        match self.argument(at) {
             None => Ok(self.default(at).as_i64().map(IntMeta::Exact)),
             Some(Argument::Null) => Ok(None),
             Some(Argument::Int(int)) => Ok(Some(*int)),
@@ -140,7 +145,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind, or a list of unknown length.
     pub fn optional_ints(&self, at: usize) -> Result<Option<Vec<IntMeta>>> {
-        match self.arg(at) {
+        match self.argument(at) {
             None => match self.default(at) {
                 serde_json::Value::Array(items) => {
                     Ok(Some(items.iter().filter_map(serde_json::Value::as_i64).map(IntMeta::Exact).collect()))
@@ -185,7 +190,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind, or an unknown value.
     pub fn bool(&self, at: usize) -> Result<bool> {
-        match self.arg(at) {
+        match self.argument(at) {
             None => Ok(self.default(at).as_bool().unwrap_or_default()),
             Some(Argument::Null) => Ok(false),
             Some(Argument::Bool(value)) => Ok(*value),
@@ -199,7 +204,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind, or an unknown value.
     pub fn optional_bools(&self, at: usize) -> Result<Option<&'a [bool]>> {
-        match self.arg(at) {
+        match self.argument(at) {
             None | Some(Argument::Null) => Ok(None),
             Some(Argument::Bools(items)) => Ok(Some(items)),
             Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
@@ -212,7 +217,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind, or an unknown value.
     pub fn optional_doubles(&self, at: usize) -> Result<Option<&'a [f64]>> {
-        match self.arg(at) {
+        match self.argument(at) {
             None | Some(Argument::Null) => Ok(None),
             Some(Argument::Doubles(items)) => Ok(Some(items)),
             Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
@@ -225,7 +230,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind, or an unknown value.
     pub fn optional_double(&self, at: usize) -> Result<Option<f64>> {
-        match self.arg(at) {
+        match self.argument(at) {
             None => Ok(self.default(at).as_f64()),
             Some(Argument::Null) => Ok(None),
             Some(Argument::Double(value)) => Ok(Some(*value)),
@@ -248,7 +253,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind, or an unknown value.
     pub fn optional_scalar(&self, at: usize) -> Result<Option<ScalarCategory>> {
-        match self.arg(at) {
+        match self.argument(at) {
             None => Ok(match self.default(at) {
                 serde_json::Value::Null => None,
                 serde_json::Value::Bool(_) => Some(ScalarCategory::Bool),
@@ -280,7 +285,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// None, or another kind.
     pub fn scalar_int(&self, at: usize) -> Result<Option<IntMeta>> {
-        match self.arg(at) {
+        match self.argument(at) {
             Some(Argument::Int(int)) => Ok(Some(*int)),
             Some(Argument::Bool(_) | Argument::Double(_) | Argument::Unknown) => Ok(None),
             None => self.wrong_kind(at, &Argument::Null),
@@ -290,7 +295,7 @@ impl<'a> Call<'a> {
 
     /// Returns `true` if an argument is None, or its default is.
     pub fn is_none(&self, at: usize) -> bool {
-        match self.arg(at) {
+        match self.argument(at) {
             None => self.default(at).is_null(),
             Some(arg) => *arg == Argument::Null,
         }
@@ -301,7 +306,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Another kind, or an unknown value.
     pub fn optional_str(&self, at: usize) -> Result<Option<&'a str>> {
-        match self.arg(at) {
+        match self.argument(at) {
             None | Some(Argument::Null) => Ok(None),
             Some(Argument::Str(text)) => Ok(Some(text)),
             Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),

@@ -208,7 +208,7 @@ fn got_text(got: &Result<Vec<ResultMeta>, InferenceError>) -> String {
         Ok(results) => results.iter().map(result_text).collect::<Vec<_>>().join(" "),
         Err(InferenceError::UnknownOperator) => "no rule".to_owned(),
         Err(InferenceError::Undetermined(reason)) => format!("undetermined: {reason}"),
-        Err(InferenceError::Invalid(invalid)) => {
+        Err(InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid)) => {
             format!("argument {}: found {}, expected {}", invalid.argument, invalid.found, invalid.expected)
         }
     }
@@ -258,11 +258,14 @@ fn verdict(operator: &str, case: &Case<'_>, got: &Result<Vec<ResultMeta>, Infere
         }
         (Outcome::DataDependent, Ok(got)) if got.iter().any(is_open) => Verdict::Inferred,
         (Outcome::DataDependent, Err(InferenceError::Undetermined(_)))
-        | (Outcome::Error, Err(InferenceError::Invalid(_))) => Verdict::Inferred,
+        | (Outcome::Error, Err(InferenceError::Invalid(_) | InferenceError::Unsupported(_))) => Verdict::Inferred,
         (Outcome::Error, Ok(_)) if listed(ACCEPTED, operator, case) => Verdict::Inferred,
         (_, Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator)) => Verdict::Undetermined,
         (Outcome::Error | Outcome::DataDependent, Ok(_))
-        | (Outcome::Results(_) | Outcome::DataDependent, Err(InferenceError::Invalid(_))) => Verdict::Wrong,
+        | (
+            Outcome::Results(_) | Outcome::DataDependent,
+            Err(InferenceError::Invalid(_) | InferenceError::Unsupported(_)),
+        ) => Verdict::Wrong,
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod broadcast;
 mod call;
+pub mod constraints;
 mod convolution;
 mod creation;
 mod elementwise;

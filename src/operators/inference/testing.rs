@@ -70,7 +70,7 @@ pub(super) fn results(name: &str, args: &[Argument<'_>]) -> String {
         Ok(results) => results.iter().map(result).collect::<Vec<_>>().join("; "),
         Err(InferenceError::UnknownOperator) => "unknown operator".to_owned(),
         Err(InferenceError::Undetermined(reason)) => format!("undetermined: {reason}"),
-        Err(InferenceError::Invalid(error)) => {
+        Err(InferenceError::Invalid(error) | InferenceError::Unsupported(error)) => {
             format!("argument {}: {}; expected {}", error.argument, error.found, error.expected)
         }
     }

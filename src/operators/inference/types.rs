@@ -93,6 +93,8 @@ pub enum InferenceError {
     Undetermined(&'static str),
     /// The operator rejects its arguments.
     Invalid(InvalidArgument),
+    /// The kernel of the default runtime does not take an argument that the operator takes.
+    Unsupported(InvalidArgument),
 }
 
 /// An argument that an operator does not take.

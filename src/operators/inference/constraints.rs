@@ -1,0 +1,370 @@
+//! What the kernels of the default runtime need of the arguments of one call, beyond their kinds and what the rules of inference check:
+//! the process aborts, or the call fails, otherwise. Facts of ExecuTorch 1.5.1 as tables; not the sizes and types of results.
+//!
+//! Two tables, both with a row per operator: `types.table` (element types, measured in the runtime by tests/kernel_types.rs, which writes
+//! it) and [`VALUES`] (all others). A constraint about an argument that is None, missing or not known holds.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use super::Call;
+use super::types::{Argument, IntMeta, InvalidArgument};
+use crate::format::ScalarType;
+use crate::operators::{Base, Signature};
+
+/// A set of element types: a bit for each code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeSet(u64);
+
+impl TypeSet {
+    /// Returns `true` if a type is in the set; types that the runtime does not know are in none.
+    pub fn contains(self, scalar_type: ScalarType) -> bool {
+        u32::try_from(scalar_type.0).ok().and_then(|code| self.0.checked_shr(code)).is_some_and(|bits| bits & 1 == 1)
+    }
+
+    /// Returns the set with one more type; types that the runtime does not know are in none.
+    #[must_use]
+    pub fn with(self, scalar_type: ScalarType) -> TypeSet {
+        match scalar_type.info() {
+            Some(_) => TypeSet(self.0 | 1 << scalar_type.0),
+            None => self,
+        }
+    }
+
+    /// Returns the types, ascending by code.
+    pub fn types(self) -> impl Iterator<Item = ScalarType> {
+        (0..ScalarType::COUNT as i8).map(ScalarType).filter(move |scalar_type| self.contains(*scalar_type))
+    }
+}
+
+impl FromIterator<ScalarType> for TypeSet {
+    fn from_iter<I: IntoIterator<Item = ScalarType>>(types: I) -> TypeSet {
+        types.into_iter().fold(TypeSet(0), TypeSet::with)
+    }
+}
+
+/// `float16, float32 or float64`
+impl fmt::Display for TypeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.types().map(|scalar_type| scalar_type.to_string()).collect();
+        match &names[..] {
+            [] => f.write_str("no element type"),
+            [only] => f.write_str(only),
+            [first @ .., last] => write!(f, "{} or {last}", first.join(", ")),
+        }
+    }
+}
+
+/// What a kernel needs of an argument. Arguments are positions in the schema; the element type of an argument is that of the tensor, of
+/// each tensor of the list, or the one that an Int of the kind ScalarType states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Constraint {
+    /// One of these element types.
+    Types {
+        /// Position of the argument.
+        argument: usize,
+        /// Accepted types.
+        types: TypeSet,
+    },
+    /// One of these element types, if another argument has one of certain types.
+    TypesWith {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument, before it.
+        other: usize,
+        /// Types of the other argument.
+        when: TypeSet,
+        /// Accepted types.
+        types: TypeSet,
+    },
+    /// The element type of another argument, if that has one of certain types.
+    SameType {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+        /// Types of the other argument.
+        when: TypeSet,
+    },
+    /// A number, or numbers of a list, that are not the Int 0.
+    Divisor {
+        /// Position of the argument.
+        argument: usize,
+    },
+    /// An Int, or Ints of a list, in a range.
+    Int {
+        /// Position of the argument.
+        argument: usize,
+        /// Least value.
+        min: i64,
+        /// Greatest value.
+        max: i64,
+    },
+    /// A truth value.
+    Bool {
+        /// Position of the argument.
+        argument: usize,
+        /// Accepted value.
+        value: bool,
+    },
+    /// One of these strings.
+    Text {
+        /// Position of the argument.
+        argument: usize,
+        /// Accepted strings.
+        texts: &'static [&'static str],
+    },
+    /// A tensor, or tensors of a list, with a number of dimensions in a range.
+    Rank {
+        /// Position of the argument.
+        argument: usize,
+        /// Least number of dimensions.
+        min: usize,
+        /// Greatest number of dimensions.
+        max: usize,
+    },
+    /// An Int that is a dimension of another argument, counted from the front.
+    FrontDimension {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the tensor.
+        tensor: usize,
+    },
+}
+
+const fn divisor(argument: usize) -> Constraint {
+    Constraint::Divisor { argument }
+}
+
+/// Constraints that are no element types, sorted by operator.
+const VALUES: &[(&str, &[Constraint])] = &[
+    ("aten::_log_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
+    ("aten::_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
+    ("aten::avg_pool2d.out", &[divisor(2)]),
+    (
+        "aten::convolution.out",
+        &[Constraint::Rank { argument: 0, min: 3, max: 4 }, Constraint::Int { argument: 8, min: 1, max: i64::MAX }],
+    ),
+    ("aten::convolution_backward.out", &[divisor(9)]),
+    ("aten::gelu.out", &[Constraint::Text { argument: 1, texts: &["none", "tanh"] }]),
+    ("aten::max_pool2d_with_indices.out", &[divisor(2)]),
+    ("aten::max_pool2d_with_indices_backward.grad_input", &[divisor(4)]),
+    ("aten::sym_size.int", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
+    ("executorch_prim::floordiv.Scalar", &[divisor(1)]),
+    ("executorch_prim::floordiv.int", &[divisor(1)]),
+    ("executorch_prim::mod.Scalar", &[divisor(1)]),
+    ("executorch_prim::mod.int", &[divisor(1)]),
+];
+
+/// Rows of `types.table`: an operator, and its constraints as text. Sorted by operator.
+static TYPES: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
+    let lines = include_str!("types.table").lines().filter(|line| !line.starts_with(['#', '=']));
+    lines.map(|line| line.split_once(' ').unwrap_or((line, ""))).collect()
+});
+
+/// Sets of `types.table` with a name.
+static SETS: LazyLock<Vec<(&'static str, TypeSet)>> = LazyLock::new(|| {
+    let lines = include_str!("types.table").lines().filter_map(|line| line.strip_prefix('=')?.split_once(' '));
+    lines.map(|(name, types)| (name, types.split(' ').filter_map(ScalarType::parse).collect())).collect()
+});
+
+/// Returns the constraints of an operator of the default runtime.
+pub fn constraints(name: &str, signature: &Signature) -> Vec<Constraint> {
+    let types = TYPES.binary_search_by(|(other, _)| (*other).cmp(name)).ok().map(|at| TYPES[at].1);
+    let words = types.into_iter().flat_map(|words| words.split(' ')).filter(|word| !word.is_empty());
+    let mut found: Vec<Constraint> = words.filter_map(|word| parse(word, signature)).collect();
+    if let Ok(at) = VALUES.binary_search_by(|(other, _)| (*other).cmp(name)) {
+        found.extend(VALUES[at].1);
+    }
+    found
+}
+
+/// Parses a constraint of `types.table`, whose first lines describe the form; `None` if it is malformed.
+fn parse(word: &str, signature: &Signature) -> Option<Constraint> {
+    let position = |name: &str| signature.args.iter().position(|arg| arg.name == name);
+    let (left, right) = word.split_once(':')?;
+    match left.split_once('@') {
+        None => Some(Constraint::Types { argument: position(left)?, types: set(right)? }),
+        Some((argument, condition)) => {
+            let (other, when) = condition.split_once('=').unwrap_or((condition, "any"));
+            let (argument, other, when) = (position(argument)?, position(other)?, set(when)?);
+            match right {
+                "same" => Some(Constraint::SameType { argument, other, when }),
+                _ => Some(Constraint::TypesWith { argument, other, when, types: set(right)? }),
+            }
+        }
+    }
+}
+
+/// Parses names of sets and of types, separated by `|`.
+fn set(text: &str) -> Option<TypeSet> {
+    text.split('|').try_fold(TypeSet(0), |all, name| {
+        let named = SETS.iter().find(|(other, _)| *other == name).map(|(_, types)| *types);
+        Some(TypeSet(all.0 | named.or_else(|| Some(TypeSet(0).with(ScalarType::parse(name)?)))?.0))
+    })
+}
+
+/// Returns the element types of an argument; none if it is not known.
+fn types_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = ScalarType> {
+    let (one, items) = match call.argument(at) {
+        Some(Argument::Tensor(tensor)) => (Some(tensor.scalar_type), &[][..]),
+        Some(Argument::Tensors(items)) => (None, &items[..]),
+        Some(Argument::Int(IntMeta::Exact(int))) if call.base(at) == Some(Base::Dtype) => {
+            (i8::try_from(*int).ok().map(ScalarType), &[][..])
+        }
+        Some(_) | None => (None, &[][..]),
+    };
+    one.into_iter().chain(items.iter().flatten().map(|tensor| tensor.scalar_type))
+}
+
+/// Returns the Ints of an argument that are known.
+fn ints_of<'a>(call: &Call<'a>, at: usize) -> impl Iterator<Item = i64> {
+    let items = match call.argument(at) {
+        Some(Argument::Int(int)) => std::slice::from_ref(int),
+        Some(Argument::Ints(items)) => &items[..],
+        Some(_) | None => &[],
+    };
+    items.iter().filter_map(|item| match item {
+        IntMeta::Exact(int) => Some(*int),
+        IntMeta::AtMost(_) | IntMeta::Unknown => None,
+    })
+}
+
+/// Returns the numbers of dimensions of the tensors of an argument.
+fn ranks_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = usize> {
+    let (one, items) = match call.argument(at) {
+        Some(Argument::Tensor(tensor)) => (Some(tensor.sizes.len()), &[][..]),
+        Some(Argument::Tensors(items)) => (None, &items[..]),
+        Some(_) | None => (None, &[][..]),
+    };
+    one.into_iter().chain(items.iter().flatten().map(|tensor| tensor.sizes.len()))
+}
+
+/// Checks the arguments of a call: those of the schema in its order, the outs included as far as they are known.
+///
+/// # Errors
+/// The first argument that violates a constraint.
+pub fn check(constraints: &[Constraint], call: &Call<'_>) -> Result<(), InvalidArgument> {
+    constraints.iter().try_for_each(|constraint| match violation(*constraint, call) {
+        None => Ok(()),
+        Some((argument, found, expected)) => Err(InvalidArgument { argument, found, expected }),
+    })
+}
+
+/// Returns the argument that violates a constraint, what was found and what was expected.
+fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, String)> {
+    let described = |argument: usize, found: ScalarType| match call.base(argument) {
+        Some(Base::Dtype) => found.to_string(),
+        _ => format!("a tensor of {found}"),
+    };
+    match constraint {
+        Constraint::Types { argument, types } => {
+            let found = types_of(call, argument).find(|found| !types.contains(*found))?;
+            Some((argument, described(argument, found), types.to_string()))
+        }
+        Constraint::TypesWith { argument, other, when, types } => {
+            let with = types_of(call, other).find(|with| when.contains(*with))?;
+            let found = types_of(call, argument).find(|found| !types.contains(*found))?;
+            let expected = format!("{types}, with `{}` of {with}", call.name(other));
+            Some((argument, described(argument, found), expected))
+        }
+        Constraint::SameType { argument, other, when } => {
+            let with = types_of(call, other).find(|with| when.contains(*with))?;
+            let found = types_of(call, argument).find(|found| *found != with)?;
+            Some((argument, described(argument, found), format!("{with}, the type of `{}`", call.name(other))))
+        }
+        Constraint::Divisor { argument } => ints_of(call, argument)
+            .any(|int| int == 0)
+            .then(|| (argument, "divisor 0".to_owned(), "a non-zero divisor".to_owned())),
+        Constraint::Int { argument, min, max } => {
+            let found = ints_of(call, argument).find(|int| !(min..=max).contains(int))?;
+            let expected = match (min, max) {
+                (_, i64::MAX) => format!("at least {min}"),
+                (i64::MIN, _) => format!("at most {max}"),
+                _ => format!("{min} to {max}"),
+            };
+            Some((argument, found.to_string(), expected))
+        }
+        Constraint::Bool { argument, value } => match call.argument(argument)? {
+            Argument::Bool(found) if *found != value => Some((argument, found.to_string(), value.to_string())),
+            _ => None,
+        },
+        Constraint::Text { argument, texts } => match call.argument(argument)? {
+            Argument::Str(found) if !texts.contains(found) => {
+                Some((argument, format!("`{found}`"), format!("`{}`", texts.join("` or `"))))
+            }
+            _ => None,
+        },
+        Constraint::Rank { argument, min, max } => {
+            let found = ranks_of(call, argument).find(|rank| !(min..=max).contains(rank))?;
+            let expected = if min == max { format!("rank {min}") } else { format!("rank {min} to {max}") };
+            Some((argument, format!("a tensor of rank {found}"), expected))
+        }
+        Constraint::FrontDimension { argument, tensor } => {
+            let rank = ranks_of(call, tensor).next()? as i64;
+            let found = ints_of(call, argument).find(|dim| !(0..rank).contains(dim))?;
+            Some((argument, format!("dimension {found}"), format!("0 to {}", rank - 1)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operators;
+
+    fn signature(name: &str) -> Signature {
+        operators::find(name).unwrap()
+    }
+
+    #[test]
+    fn rows_are_sorted_and_name_operators_of_the_runtime() {
+        let names =
+            [TYPES.iter().map(|(name, _)| *name).collect::<Vec<_>>(), VALUES.iter().map(|(name, _)| *name).collect()];
+        for names in names {
+            assert!(names.windows(2).all(|pair| pair[0] < pair[1]));
+            assert!(names.iter().all(|name| operators::find(name).is_some() && operators::library(name).is_none()));
+        }
+    }
+
+    #[test]
+    fn all_words_of_the_table_are_constraints() {
+        for (name, words) in TYPES.iter() {
+            let signature = signature(name);
+            let malformed: Vec<&str> = words.split(' ').filter(|word| parse(word, &signature).is_none()).collect();
+            assert!(malformed.is_empty(), "{name}: {malformed:?}");
+        }
+        for line in include_str!("types.table").lines().filter_map(|line| line.strip_prefix('=')) {
+            assert!(line.split(' ').skip(1).all(|name| ScalarType::parse(name).is_some()), "{line}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_values_exist() {
+        for (name, constraints) in VALUES {
+            let count = signature(name).args.len();
+            for constraint in *constraints {
+                let positions = match *constraint {
+                    Constraint::Types { argument, .. }
+                    | Constraint::Divisor { argument }
+                    | Constraint::Int { argument, .. }
+                    | Constraint::Bool { argument, .. }
+                    | Constraint::Text { argument, .. }
+                    | Constraint::Rank { argument, .. } => [argument, argument],
+                    Constraint::TypesWith { argument, other, .. }
+                    | Constraint::SameType { argument, other, .. }
+                    | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
+                };
+                assert!(positions.iter().all(|position| *position < count), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn sets_are_described() {
+        let set: TypeSet = [ScalarType::FLOAT, ScalarType::BOOL, ScalarType(100)].into_iter().collect();
+        assert_eq!(set.to_string(), "float32 or bool");
+        assert!(set.contains(ScalarType::BOOL) && !set.contains(ScalarType(-1)) && !set.contains(ScalarType(100)));
+        assert_eq!(set.types().count(), 2);
+    }
+}
