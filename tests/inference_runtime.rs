@@ -20,6 +20,8 @@ use pte_emit::{Options, Resolved, Source};
 #[path = "inference/cases.rs"]
 mod cases;
 mod support;
+#[path = "inference/types.rs"]
+mod types;
 
 use cases::{Case, Outcome};
 use support::runner::{self, Mode, Value};
