@@ -1,5 +1,5 @@
-//! Constraints of kernels beyond the kinds of their arguments, where the kernel aborts instead of rejecting the call: division
-//! by zero, a few element types, and the types, shapes and ranges of quantization (`O-`). Measured with ExecuTorch 1.5.1.
+//! Constraints of kernels that relate arguments to outs or to constants, where the kernel aborts instead of rejecting the call: ranges,
+//! orders of dimensions, and the types, shapes and ranges of quantization (`O-`). Measured with ExecuTorch 1.5.1.
 //!
 //! Only values that no instruction changes are checked; computed ones are not known before the method runs.
 
@@ -7,7 +7,7 @@ use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, KnownOperator, MethodAnalysis};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
-use crate::operators::kernels::{PROMOTED_TO_SELF, Quantization, UNPROMOTED};
+use crate::operators::kernels::Quantization;
 use crate::program::{EValue, Memory, Tensor, TensorData};
 
 /// Largest constant that is read, in bytes.
@@ -32,30 +32,12 @@ pub(super) struct KernelCall<'m, 'p> {
 
 /// Checks a call with the right number of arguments.
 pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
-    for position in &call.known.kernel.divisors {
-        if call.has_zero(*position) {
-            findings.add("O-7", || {
-                let expected = format!("a non-zero divisor for {}", call.known.operator.name);
-                (locate(&call.method.arg(call.step, *position)), "divisor 0".into(), expected)
-            });
-        }
-    }
-    if let Some(position) = call.known.kernel.dimension
-        && let (Some(tensor), Some(dim)) = (call.tensor(0), call.int(position))
-        && !(0..sizes(tensor).len() as i64).contains(&dim)
-    {
-        findings.add("O-11", || {
-            let expected = format!("0 to {}", sizes(tensor).len() as i64 - 1);
-            (locate(&call.method.arg(call.step, position)), format!("dimension {dim}"), expected)
-        });
-    }
     if let Some(range) = call.known.kernel.range {
         check_range(call, range, findings, locate);
     }
     if call.known.kernel.copies_dim_order {
         check_dim_order(call, findings, locate);
     }
-    check_types(call, findings, locate);
     if let Some(quantization) = call.known.kernel.quantization {
         check_quantization(quantization, call, findings, locate);
     }
@@ -108,42 +90,6 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
         && expected != found
     {
         report(3, format!("dim_order {found:?}"), format!("{expected:?}, {why}"));
-    }
-}
-
-fn check_types(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
-    let mut report = |position: usize, tensor: &Tensor| {
-        findings.add("O-10", || {
-            let found = format!("a tensor of {}", tensor.scalar_type);
-            let expected = format!("an element type that {} supports", call.known.operator.name);
-            (locate(&call.method.arg(call.step, position)), found, expected)
-        });
-    };
-    for (position, types) in &call.known.kernel.types {
-        if let Some(tensor) = call.tensor(*position).filter(|tensor| !types.contains(&tensor.scalar_type.0)) {
-            report(*position, tensor);
-        }
-    }
-    if let Some(first) = call.known.kernel.promoted
-        && let (Some(left), Some(right)) = (call.tensor(first), call.tensor(first + 1))
-        && left.scalar_type != right.scalar_type
-    {
-        for (position, tensor) in [(first, left), (first + 1, right)] {
-            if PROMOTED_TO_SELF.contains(&tensor.scalar_type.0) {
-                report(position, tensor);
-            }
-        }
-    }
-    if !call.known.kernel.promotes {
-        return;
-    }
-    for position in 0..call.args.len() - 1 {
-        let facts = call.argument(position).map(|(value, _)| call.method.facts[value]);
-        if facts.is_some_and(|facts| UNPROMOTED.contains(&facts.scalar_type))
-            && let Some(tensor) = call.tensor(position)
-        {
-            report(position, tensor);
-        }
     }
 }
 
@@ -206,17 +152,6 @@ impl<'p> KernelCall<'_, 'p> {
         let few = uses.len() <= MAX_EXAMINED;
         let mut writes = uses.take(MAX_EXAMINED).filter(|access| access.kind.may_write());
         few && !writes.any(|write| self.jumps || write.step < self.step)
-    }
-
-    /// Returns `true` if an argument is 0, or a list that contains 0.
-    fn has_zero(&self, position: usize) -> bool {
-        let Some((value, argument)) = self.argument(position) else { return false };
-        let EValue::IntList(Some(items)) = argument else { return self.unchanged_int(value) == Some(0) };
-        !self.method.is_truncated
-            && items.iter().take(MAX_EXAMINED).any(|item| {
-                let value = i32::try_from(*item).ok().and_then(|item| self.method.value(item));
-                value.and_then(|value| self.unchanged_int(value)) == Some(0)
-            })
     }
 }
 

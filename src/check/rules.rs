@@ -1252,12 +1252,6 @@ pub static RULES: &[Rule] = rules! {
     "aborts when another call reads it as the kind in the file"
     "an aten::sym_size.int whose result is a Tensor"
 
-    "O-7" Invalid ALL
-    "No kernel divides by the Int 0."
-    "Some kernels divide without a check: arithmetic of executorch_prim, strides of pools, groups of convolutions."
-    "the process dies of a division by zero"
-    "executorch_prim::floordiv.Scalar with args [n, zero, result]"
-
     "O-8" Invalid ALL
     "The arguments of a quantization are consistent: types, sizes, channels, and the range of values."
     "The kernels of quantized_decomposed abort instead of rejecting the call."
@@ -1276,18 +1270,6 @@ pub static RULES: &[Rule] = rules! {
     "XNNPACK reads beyond the arguments"
     "a delegate call with an empty list"
 
-    "O-10" Invalid ALL
-    "A kernel gets tensors of element types that it supports, if it does not check them."
-    "Most kernels reject other types. These abort at types that they cannot promote."
-    "aborts when the call runs"
-    "aten::embedding.out with indices of float32"
-
-    "O-11" Invalid ALL
-    "The dimension of aten::sym_size.int exists."
-    "The kernel does not check it, and does not support negative dimensions."
-    "aborts when the call runs"
-    "aten::sym_size.int with the dimension -1"
-
     "O-13" Invalid ALL
     "The out of a copy to another order of dimensions has the order that the call states, by default that of the input."
     "`dim_order: null` keeps the order of the input; the kernels compare it with that of the out, also for dimensions of size 1, and only block."
@@ -1301,9 +1283,9 @@ pub static RULES: &[Rule] = rules! {
     "aten::arange.start_out from -1 to 4 into a tensor of 4 elements"
 
     "O-14" Invalid ALL
-    "The tensors, sizes and dimensions among the arguments of a call are those that its operator takes."
-    "Kernels compare the sizes of their arguments: operands broadcast, matrices have a common dimension, dimensions exist. Some read beyond an argument instead."
-    "rejects the call with `InvalidArgument` when it runs; some kernels read beyond the argument"
+    "The tensors, element types, sizes, dimensions and numbers among the arguments of a call are those that its operator and its kernel take."
+    "Kernels compare the sizes of their arguments: operands broadcast, matrices have a common dimension, dimensions exist. Each has code for certain element types, and some divide by a number. Some read beyond an argument instead of rejecting it."
+    "rejects the call with `InvalidArgument` when it runs; some kernels abort, divide by zero, or read beyond the argument"
     "aten::mm.out of tensors with the sizes [2, 3] and [4, 5]"
 
     "O-15" Invalid PORTABLE

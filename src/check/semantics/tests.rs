@@ -222,7 +222,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             let (yes, none, t) = (add(p, EValue::Bool(true)), add(p, EValue::Null), add_tensor(p, 256, 4));
             call(p, "aten::avg_pool2d.out", &[2, sizes, stride, sizes, yes, yes, none, t, t]);
         },
-        &[("O-7", "instructions[2].args[2]")],
+        &[("O-14", "instructions[2].args[2]")],
     ),
     (
         "floats as indices",
@@ -230,16 +230,17 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             let (minus, no, t) = (add(p, EValue::Int(-1)), add(p, EValue::Bool(false)), add_tensor(p, 256, 4));
             call(p, "aten::embedding.out", &[2, 2, minus, no, no, t, t]);
         },
-        &[("O-10", "instructions[2].args[1]")],
+        &[("O-14", "instructions[2].args[1]")],
     ),
     (
         "bits as numbers",
         |p| {
-            let (one, t) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4));
-            tensor(p, t as usize).scalar_type = ScalarType(16);
-            call(p, "aten::mul.Scalar_out", &[2, one, t, t]);
+            let (one, t, a) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4), add_tensor(p, 512, 4));
+            tensor(p, a as usize).scalar_type = ScalarType(16);
+            p.inputs.as_mut().unwrap().push(a);
+            call(p, "aten::mul.Scalar_out", &[a, one, t, t]);
         },
-        &[("O-10", "instructions[2].args[2]")],
+        &[("O-14", "instructions[2].args[0]")],
     ),
     (
         "float32 and uint16 in a sum",
@@ -250,7 +251,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             p.inputs.as_mut().unwrap().push(a);
             call(p, "aten::add.out", &[2, a, one, t, t]);
         },
-        &[("O-10", "instructions[2].args[1]")],
+        &[("O-14", "instructions[2].args[1]")],
     ),
     (
         "the size of a dimension that is not there",
@@ -258,7 +259,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             let (minus, room) = (add(p, EValue::Int(-1)), add(p, EValue::Int(0)));
             call(p, "aten::sym_size.int", &[2, minus, room]);
         },
-        &[("O-11", "instructions[2].args[1]")],
+        &[("O-14", "instructions[2].args[1]")],
     ),
     (
         "a range that is longer than its out",

@@ -148,7 +148,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::convolution_backward.out", &[divisor(9)]),
     ("aten::gelu.out", &[Constraint::Text { argument: 1, texts: &["none", "tanh"] }]),
     ("aten::max_pool2d_with_indices.out", &[divisor(2)]),
-    ("aten::max_pool2d_with_indices_backward.grad_input", &[divisor(4)]),
+    ("aten::max_pool2d_with_indices_backward.grad_input", &[divisor(3)]),
     ("aten::sym_size.int", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
     ("executorch_prim::floordiv.Scalar", &[divisor(1)]),
     ("executorch_prim::floordiv.int", &[divisor(1)]),
