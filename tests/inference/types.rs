@@ -459,7 +459,9 @@ impl Measured {
     /// or of one into which the kernel converts the result.
     fn needs_row(&self, name: &str, out: usize, types: &BTreeSet<i8>) -> bool {
         let has_slot = self.inferred.iter().any(|(argument, ..)| *argument == out);
-        let accepted = |places: &Vec<(usize, i8)>| places.iter().all(|(at, one)| self.types[at].contains(one));
+        let accepted = |places: &Vec<(usize, i8)>| {
+            places.iter().all(|(at, one)| self.types.get(at).is_some_and(|types| types.contains(one)))
+        };
         let inferred = self.inferred.iter().filter(|(argument, _, places)| *argument == out && accepted(places));
         let mut possible = inferred.flat_map(|(_, from, _)| {
             (0..COUNT).filter(move |to| out_type::accepts(name, ScalarType(*from), ScalarType(*to)))
@@ -582,13 +584,13 @@ fn measure(driver: &Path, name: &str, signature: &Signature, cases: &[Case<'_>])
         // Divisors are not 0, indices may have to be.
         let own = [(own, outs)];
         let content = CONTENTS.into_iter().find(|content| call.run(driver, content, &own)[0]);
-        let (content, runs) = (content.unwrap_or(CONTENTS[0]), content.is_some());
+        let content = content.unwrap_or(CONTENTS[0]);
         tried += 1;
         let places = call.slots.iter().map(|slot| (slot.argument, slot.item.min(1))).collect();
         let number = expanded.entry(places).or_default();
-        *number += usize::from(runs);
-        let expands = runs && *number <= EXPANDED;
-        measured.vary(driver, content, name, &call, expands);
+        let before = measured.executed;
+        measured.vary(driver, content, name, &call, *number < EXPANDED);
+        *number += usize::from(measured.executed > before);
     }
     measured
 }
