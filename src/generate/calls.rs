@@ -4,7 +4,7 @@ use super::arguments::arguments;
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
 use crate::format::ScalarType;
-use crate::operators::inference::{Argument, Call, Dim, InferenceError, ResultMeta, TensorMeta, rule};
+use crate::operators::inference::{Argument, Call, Dim, InferenceError, ResultMeta, TensorMeta, constraints, rule};
 use crate::operators::{self, Base, Role, Signature};
 
 /// Number of random arguments that are tried.
@@ -53,10 +53,14 @@ pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Ve
 pub fn inferred(name: &str, signature: &Signature, args: &[Operand]) -> Option<Vec<ResultMeta>> {
     let arguments: Vec<Argument<'_>> =
         args.iter().take(signature.ins().count()).map(|arg| arg.argument(args)).collect();
-    let results = match rule(name)?(&Call::new(signature, &arguments)) {
+    let call = Call::new(signature, &arguments);
+    constraints::check(&constraints::constraints(name, signature), &call).ok()?;
+    let results = match rule(name)?(&call) {
         Ok(results) => results,
         Err(InferenceError::Undetermined(_)) => bounded(name, args)?,
-        Err(InferenceError::Invalid(_) | InferenceError::UnknownOperator) => return None,
+        Err(InferenceError::Invalid(_) | InferenceError::Unsupported(_) | InferenceError::UnknownOperator) => {
+            return None;
+        }
     };
     let is_small = |meta: &TensorMeta| {
         meta.sizes.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.size)).is_some_and(|n| n <= MAX_ELEMENTS)
