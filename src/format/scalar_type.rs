@@ -178,6 +178,19 @@ impl ScalarType {
         self.info().is_some_and(|info| matches!(info.encoding, Encoding::Float(_) | Encoding::Complex(_)))
     }
 
+    /// Returns the minimum and maximum of an integer type of at most 64 bits with a sign, or 16 without; `None` for other types.
+    pub(crate) fn integers(self) -> Option<(i64, i64)> {
+        Some(match self.0 {
+            0 => (0, 0xff),
+            1 => (i64::from(i8::MIN), i64::from(i8::MAX)),
+            2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+            3 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            4 => (i64::MIN, i64::MAX),
+            22 | 27 => (0, 0xffff),
+            _ => return None,
+        })
+    }
+
     /// Parses a name of torch (`float32`, `torch.float32`, `half`, `long`, ...) or of the schema (`FLOAT`).
     pub fn parse(name: &str) -> Option<ScalarType> {
         let name = name.strip_prefix("torch.").unwrap_or(name);

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use super::Call;
-use super::types::{Argument, IntMeta, InvalidArgument};
+use super::types::{Argument, IntMeta, InvalidArgument, TensorMeta};
 use crate::format::ScalarType;
 use crate::operators::{Base, Signature};
 
@@ -123,6 +123,41 @@ pub enum Constraint {
         /// Greatest number of dimensions.
         max: usize,
     },
+    /// An Int that the element type of another argument has: one of an integer type.
+    IntOfType {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+    },
+    /// An Int that is not 0 as an element of another argument, which has an integer type: the kernel keeps the low bits.
+    DivisorOfType {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+    },
+    /// Two Ints whose quotient is an Int: not -2^63 and -1.
+    Quotient {
+        /// Position of the dividend.
+        argument: usize,
+        /// Position of the divisor.
+        other: usize,
+    },
+    /// A tensor of the same sizes as another argument.
+    SameSizes {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+    },
+    /// A tensor whose last dimensions are not empty; all of them, if it has no more.
+    NotEmpty {
+        /// Position of the argument.
+        argument: usize,
+        /// Number of dimensions, from the last one.
+        last: usize,
+    },
     /// An Int that is a dimension of another argument, counted from the front.
     FrontDimension {
         /// Position of the argument.
@@ -135,6 +170,17 @@ pub enum Constraint {
 const fn divisor(argument: usize) -> Constraint {
     Constraint::Divisor { argument }
 }
+
+const fn of_type(argument: usize, other: usize) -> Constraint {
+    Constraint::IntOfType { argument, other }
+}
+
+const fn not_empty(argument: usize) -> Constraint {
+    Constraint::NotEmpty { argument, last: usize::MAX }
+}
+
+/// Factor of the sizes of two dimensions; its square is an Int.
+const FACTOR: Constraint = Constraint::Int { argument: 1, min: 1, max: i32::MAX as i64 };
 
 /// Constraints that are no element types, sorted by operator.
 const VALUES: &[(&str, &[Constraint])] = &[
@@ -149,11 +195,33 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::gelu.out", &[Constraint::Text { argument: 1, texts: &["none", "tanh"] }]),
     ("aten::max_pool2d_with_indices.out", &[divisor(2)]),
     ("aten::max_pool2d_with_indices_backward.grad_input", &[divisor(3)]),
+    ("aten::narrow_copy.out", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
+    ("aten::pixel_shuffle.out", &[FACTOR]),
+    ("aten::pixel_unshuffle.out", &[FACTOR]),
+    ("aten::remainder.Scalar_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
     ("aten::sym_size.int", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
-    ("executorch_prim::floordiv.Scalar", &[divisor(1)]),
-    ("executorch_prim::floordiv.int", &[divisor(1)]),
-    ("executorch_prim::mod.Scalar", &[divisor(1)]),
-    ("executorch_prim::mod.int", &[divisor(1)]),
+    ("aten::upsample_bilinear2d.vec_out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
+    ("executorch_prim::floordiv.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
+    ("executorch_prim::floordiv.int", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
+    ("executorch_prim::mod.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
+    ("executorch_prim::mod.int", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
+    (
+        "quantized_decomposed::add.out",
+        &[
+            Constraint::SameSizes { argument: 5, other: 0 },
+            of_type(3, 0),
+            of_type(4, 0),
+            of_type(8, 5),
+            of_type(9, 5),
+            of_type(12, 0),
+            of_type(13, 0),
+        ],
+    ),
+    ("quantized_decomposed::choose_qparams.Tensor_out", &[not_empty(0)]),
+    (
+        "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
+        &[Constraint::Rank { argument: 0, min: 1, max: usize::MAX }, not_empty(0)],
+    ),
 ];
 
 /// Rows of `types.table`: an operator, and its constraints as text. Sorted by operator.
@@ -285,6 +353,42 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             };
             Some((argument, found.to_string(), expected))
         }
+        Constraint::IntOfType { argument, other } => {
+            let with = types_of(call, other).next()?;
+            let (min, max) = with.integers()?;
+            let found = ints_of(call, argument).find(|int| !(min..=max).contains(int))?;
+            Some((argument, found.to_string(), format!("{min} to {max}, the range of {with}")))
+        }
+        Constraint::DivisorOfType { argument, other } => {
+            let with = types_of(call, other).next()?;
+            let (min, max) = with.integers()?;
+            let bits = max.abs_diff(min);
+            let found = ints_of(call, argument).find(|int| int.cast_unsigned() & bits == 0)?;
+            Some((argument, format!("divisor {found}"), format!("a divisor that is not 0 as {with}")))
+        }
+        Constraint::Quotient { argument, other } => {
+            let is_least = ints_of(call, argument).any(|int| int == i64::MIN);
+            let is_wrong = is_least && ints_of(call, other).any(|int| int == -1);
+            is_wrong.then(|| (argument, i64::MIN.to_string(), "at least -2^63 + 1, with the divisor -1".to_owned()))
+        }
+        Constraint::SameSizes { argument, other } => {
+            let (Some(Argument::Tensor(found)), Some(Argument::Tensor(with))) =
+                (call.argument(argument), call.argument(other))
+            else {
+                return None;
+            };
+            let sizes = |tensor: &TensorMeta| tensor.sizes.iter().map(|dim| dim.size).collect::<Vec<_>>();
+            let is_known = |tensor: &TensorMeta| tensor.sizes.iter().all(|dim| !dim.dynamic);
+            let differs = sizes(found) != sizes(with) && is_known(found) && is_known(with);
+            let expected = || format!("{:?}, the sizes of `{}`", sizes(with), call.name(other));
+            differs.then(|| (argument, format!("sizes {:?}", sizes(found)), expected()))
+        }
+        Constraint::NotEmpty { argument, last } => {
+            let Some(Argument::Tensor(found)) = call.argument(argument) else { return None };
+            let sizes: Vec<i64> = found.sizes.iter().map(|dim| dim.size).collect();
+            let is_empty = sizes.iter().rev().take(last).any(|size| *size == 0);
+            is_empty.then(|| (argument, format!("sizes {sizes:?}"), "sizes other than 0".to_owned()))
+        }
         Constraint::Bool { argument, value } => match call.argument(argument)? {
             Argument::Bool(found) if *found != value => Some((argument, found.to_string(), value.to_string())),
             _ => None,
@@ -297,7 +401,11 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
         },
         Constraint::Rank { argument, min, max } => {
             let found = ranks_of(call, argument).find(|rank| !(min..=max).contains(rank))?;
-            let expected = if min == max { format!("rank {min}") } else { format!("rank {min} to {max}") };
+            let expected = match max {
+                usize::MAX => format!("rank {min} at least"),
+                _ if min == max => format!("rank {min}"),
+                _ => format!("rank {min} to {max}"),
+            };
             Some((argument, format!("a tensor of rank {found}"), expected))
         }
         Constraint::FrontDimension { argument, tensor } => {
@@ -350,9 +458,14 @@ mod tests {
                     | Constraint::Int { argument, .. }
                     | Constraint::Bool { argument, .. }
                     | Constraint::Text { argument, .. }
+                    | Constraint::NotEmpty { argument, .. }
                     | Constraint::Rank { argument, .. } => [argument, argument],
                     Constraint::TypesWith { argument, other, .. }
                     | Constraint::SameType { argument, other, .. }
+                    | Constraint::IntOfType { argument, other }
+                    | Constraint::DivisorOfType { argument, other }
+                    | Constraint::Quotient { argument, other }
+                    | Constraint::SameSizes { argument, other }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
                 assert!(positions.iter().all(|position| *position < count), "{name}");
