@@ -35,6 +35,9 @@ pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: 
     if let Some(range) = call.known.kernel.range {
         check_range(call, range, findings, locate);
     }
+    if let Some([indices, table]) = call.known.kernel.rows {
+        check_rows(call, indices, table, findings, locate);
+    }
     if call.known.kernel.copies_dim_order {
         check_dim_order(call, findings, locate);
     }
@@ -60,6 +63,22 @@ fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &
                 found,
                 format!("at most {}, the size of the out", counted(room, "element")),
             )
+        });
+    }
+}
+
+/// Checks that constant indices are rows of a tensor.
+fn check_rows(call: &KernelCall<'_, '_>, indices: usize, table: usize, findings: &mut Findings, locate: &Locator<'_>) {
+    let Some(rows) = call.tensor(table).and_then(|table| sizes(table).first()).map(|rows| i64::from(*rows)) else {
+        return;
+    };
+    let constants = call.constant_ints(indices);
+    if let Some(wrong) = constants.and_then(|items| items.iter().copied().find(|index| !(0..rows).contains(index))) {
+        findings.add("O-14", || {
+            let name = &call.known.operator.signature.args[indices].name;
+            let found = format!("index {wrong} for argument `{name}` of {}", call.known.operator.name);
+            let expected = format!("0 to {}, the rows of argument {table}", rows - 1);
+            (locate(&call.method.arg(call.step, indices)), found, expected)
         });
     }
 }
@@ -217,7 +236,7 @@ fn check_quantization(
         report(out, format!("sizes {out_sizes:?}"), format!("{input_sizes:?}, the sizes of the input"));
     }
     let channels = match quantization.axis {
-        None => Some(1),
+        None => 1,
         Some(at) => match call.int(at) {
             None => return,
             Some(axis) => match dimension(axis, input_sizes) {
@@ -229,8 +248,7 @@ fn check_quantization(
                     );
                     return;
                 }
-                Some(_) if input.shape_dynamism != 0 => None,
-                Some(size) => Some(size),
+                Some(size) => size,
             },
         },
     };
@@ -253,9 +271,9 @@ fn check_quantization(
             let names: Vec<String> = types.iter().map(ToString::to_string).collect();
             report(position, format!("a tensor of {}", tensor.scalar_type), names.join(" or "));
         }
-        if channels.is_some_and(|channels| tensor.shape_dynamism == 0 && count(sizes(tensor)) != channels) {
-            let expected = channels.unwrap_or_default();
-            report(position, counted(count(sizes(tensor)), "element"), format!("{expected}, one per channel"));
+        // Inputs have at most the sizes that are stated; with these, the kernel aborts.
+        if count(sizes(tensor)) != channels {
+            report(position, counted(count(sizes(tensor)), "element"), format!("{channels}, one per channel"));
         }
     }
 }

@@ -63,8 +63,18 @@ impl Quantization {
     }
 }
 
+/// Operators that do not check their indices: positions of the indices, and of the tensor whose rows they select.
+const ROWS: &[(&str, [usize; 2])] = &[
+    ("quantized_decomposed::embedding_2bit.dtype_out", [5, 0]),
+    ("quantized_decomposed::embedding_2bit.out", [5, 0]),
+    ("quantized_decomposed::embedding_4bit.dtype_out", [5, 0]),
+    ("quantized_decomposed::embedding_4bit.out", [5, 0]),
+    ("quantized_decomposed::embedding_byte.dtype_out", [5, 0]),
+    ("quantized_decomposed::embedding_byte.out", [5, 0]),
+];
+
 /// Operators that write only some of their outs, and the argument that lists for each out whether it is written.
-const OUT_MASKS: &[(&str, usize)] = &[("aten::convolution_backward.out", 10)];
+pub(super) const OUT_MASKS: &[(&str, usize)] = &[("aten::convolution_backward.out", 10)];
 
 /// Constraints of one operator.
 #[derive(Debug)]
@@ -77,6 +87,8 @@ pub struct KernelConstraints {
     pub copies_dim_order: bool,
     /// Positions of arguments that the kernel does not check as torch does.
     pub ignored: &'static [usize],
+    /// Positions of constant indices, and of the tensor whose rows they select.
+    pub rows: Option<[usize; 2]>,
     /// Position of the argument that lists for each out whether it is written.
     pub out_mask: Option<usize>,
     /// The outs have any sizes, with enough elements for the results: the kernel writes beyond smaller ones.
@@ -94,6 +106,7 @@ impl KernelConstraints {
         KernelConstraints {
             copies_dim_order: DIM_ORDER_COPIES.contains(&name),
             overwrites_self: super::overwrites_first_argument(name),
+            rows: rows(ROWS, name).next(),
             out_mask: rows(OUT_MASKS, name).next(),
             is_unsized: UNSIZED.contains(&name),
             ignored: rows(IGNORED, name).next().unwrap_or_default(),

@@ -165,12 +165,9 @@ pub fn overwrites_first_argument(name: &str) -> bool {
     OVERWRITING.contains(&name)
 }
 
-/// Operators of whose outs a call may leave some away, as a mask among its arguments says; the others write all of them.
-const OPTIONAL_OUTS: &[&str] = &["aten::convolution_backward.out"];
-
-/// Returns true if a call of an operator may leave outs away.
+/// Returns true if a call of an operator may leave outs away, as a mask among its arguments says.
 pub fn has_optional_outs(name: &str) -> bool {
-    OPTIONAL_OUTS.contains(&name)
+    kernels::OUT_MASKS.iter().any(|(other, _)| *other == name)
 }
 
 /// Operators that read the sizes of a tensor and not its content.

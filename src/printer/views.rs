@@ -34,7 +34,7 @@ pub fn find(plan: &ExecutionPlan, uses: &Uses, scratch: bool) -> Vec<Option<View
     let count = plan.values().len();
     let mut views = vec![None; count];
     let is_candidate =
-        |index: usize| !uses.produced[index] && !uses.is_input[index] && !(scratch && uses.overwritten[index]);
+        |index: usize| !(uses.produced[index] || uses.is_input[index] || scratch && uses.overwritten[index]);
     // Earlier tensors at each place in planned memory by size, and the first constant with some data.
     let mut placed: HashMap<Place, BTreeSet<Content>> = HashMap::new();
     let mut constants: HashMap<BlobId, usize> = HashMap::new();

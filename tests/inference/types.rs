@@ -348,6 +348,9 @@ fn unchecked(method: &Method, signature: &Signature, given: usize, results: &[Re
     format!("{head}{comma}{stack}]}}\n")
 }
 
+/// An out, its element type, and those of the arguments by position.
+type OutTypes = (usize, i8, Vec<(usize, i8)>);
+
 /// What was executed of an operator.
 #[derive(Default)]
 struct Measured {
@@ -358,7 +361,7 @@ struct Measured {
     /// Types that two places did not have together, although each place had its type in a call with the same other arguments.
     never: BTreeMap<(usize, usize), BTreeSet<(i8, i8)>>,
     /// Inferred types of outs, by argument, and the types of the arguments for which they are inferred.
-    inferred: BTreeSet<(usize, i8, Vec<(usize, i8)>)>,
+    inferred: BTreeSet<OutTypes>,
     calls: usize,
     executed: usize,
 }

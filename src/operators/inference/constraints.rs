@@ -144,6 +144,13 @@ pub enum Constraint {
         /// Position of the divisor.
         other: usize,
     },
+    /// An Int that is another Int at least.
+    AtLeast {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+    },
     /// A tensor of the same sizes as another argument.
     SameSizes {
         /// Position of the argument.
@@ -182,10 +189,17 @@ const fn not_empty(argument: usize) -> Constraint {
 /// Factor of the sizes of two dimensions; its square is an Int.
 const FACTOR: Constraint = Constraint::Int { argument: 1, min: 1, max: i32::MAX as i64 };
 
+/// An embedding: its quantization range is not empty.
+const EMBEDDING: &[Constraint] = &[Constraint::AtLeast { argument: 4, other: 3 }];
+
 /// Constraints that are no element types, sorted by operator.
 const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::_log_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
     ("aten::_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
+    ("aten::amax.out", &[not_empty(0)]),
+    ("aten::amin.out", &[not_empty(0)]),
+    ("aten::argmax.out", &[not_empty(0)]),
+    ("aten::argmin.out", &[not_empty(0)]),
     ("aten::avg_pool2d.out", &[divisor(2)]),
     (
         "aten::convolution.out",
@@ -222,6 +236,12 @@ const VALUES: &[(&str, &[Constraint])] = &[
         "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
         &[Constraint::Rank { argument: 0, min: 1, max: usize::MAX }, not_empty(0)],
     ),
+    ("quantized_decomposed::embedding_2bit.dtype_out", EMBEDDING),
+    ("quantized_decomposed::embedding_2bit.out", EMBEDDING),
+    ("quantized_decomposed::embedding_4bit.dtype_out", EMBEDDING),
+    ("quantized_decomposed::embedding_4bit.out", EMBEDDING),
+    ("quantized_decomposed::embedding_byte.dtype_out", EMBEDDING),
+    ("quantized_decomposed::embedding_byte.out", EMBEDDING),
 ];
 
 /// Rows of `types.table`: an operator, and its constraints as text. Sorted by operator.
@@ -371,6 +391,11 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let is_wrong = is_least && ints_of(call, other).any(|int| int == -1);
             is_wrong.then(|| (argument, i64::MIN.to_string(), "at least -2^63 + 1, with the divisor -1".to_owned()))
         }
+        Constraint::AtLeast { argument, other } => {
+            let least = ints_of(call, other).next()?;
+            let found = ints_of(call, argument).find(|int| *int < least)?;
+            Some((argument, found.to_string(), format!("at least {least}, the value of `{}`", call.name(other))))
+        }
         Constraint::SameSizes { argument, other } => {
             let (Some(Argument::Tensor(found)), Some(Argument::Tensor(with))) =
                 (call.argument(argument), call.argument(other))
@@ -466,6 +491,7 @@ mod tests {
                     | Constraint::DivisorOfType { argument, other }
                     | Constraint::Quotient { argument, other }
                     | Constraint::SameSizes { argument, other }
+                    | Constraint::AtLeast { argument, other }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
                 assert!(positions.iter().all(|position| *position < count), "{name}");

@@ -48,6 +48,15 @@ pub(super) fn index(call: &Call<'_>) -> Inferred {
 /// determines.
 fn indices<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<Vec<Option<&'a TensorMeta>>> {
     let indices = call.tensors(1)?;
+    // A mask is for as many dimensions as it has.
+    let is_mask = |index: &TensorMeta| matches!(index.scalar_type, ScalarType(0 | 11));
+    let dims = |index: &Option<&TensorMeta>| index.filter(|index| is_mask(index)).map_or(1, TensorMeta::rank);
+    let needed: usize = indices.iter().map(dims).sum();
+    if needed > tensor.rank() {
+        let expected =
+            format!("at most {} items for {} of `{}`", tensor.rank(), sizes_text(&tensor.sizes), call.name(0));
+        return call.invalid(1, format!("{needed} items"), expected);
+    }
     for (dim, index) in indices.iter().enumerate() {
         match index.map(|index| index.scalar_type) {
             None | Some(ScalarType(3 | 4)) => {}
@@ -60,11 +69,6 @@ fn indices<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<Vec<Option<&'a Te
                 return call.invalid(1, format!("item {dim} of element type {other}"), "int32, int64 or bool");
             }
         }
-    }
-    if indices.len() > tensor.rank() {
-        let expected =
-            format!("at most {} items for {} of `{}`", tensor.rank(), sizes_text(&tensor.sizes), call.name(0));
-        return call.invalid(1, format!("{} items", indices.len()), expected);
     }
     Ok(indices)
 }
