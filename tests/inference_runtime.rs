@@ -4,6 +4,7 @@
 //! Ignored by default, since they download the runtime: `cargo test --test inference_runtime -- --ignored --nocapture` prints what was
 //! executed and what the kernels do not implement; a part of a name in `PTE_EMIT_OPERATOR` selects operators.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use std::sync::LazyLock;
 
 use pte_emit::data::number::{self, NumericValue};
 use pte_emit::format::ScalarType;
+use pte_emit::operators::inference::constraints;
 use pte_emit::operators::inference::{self as rules, Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta, out_type};
 use pte_emit::operators::{self, Base, Role, Signature};
 use pte_emit::program::{EValue, Tensor};
@@ -292,6 +294,15 @@ impl Run<'_, '_> {
         }
     }
 
+    /// The arguments and the inferred outs; missing arguments are not known.
+    fn with_outs(&self, signature: &Signature) -> Vec<Argument<'_>> {
+        let mut arguments = self.case.arguments();
+        arguments.resize(signature.ins().count(), Argument::Unknown);
+        let out = |meta: &Option<TensorMeta>| meta.clone().map_or(Argument::Unknown, |meta| Argument::Tensor(Cow::Owned(meta)));
+        arguments.extend(self.metas.iter().take(signature.outs().count()).map(out));
+        arguments
+    }
+
     fn args(&self) -> &str {
         arguments_text(self.case)
     }
@@ -341,7 +352,9 @@ fn each_operator(sample: bool, mut visit: impl FnMut(&str, &[Run<'_, '_>], usize
         let accepted: Vec<&Case<'_>> = accepted.filter(|case| !sample || is_sampled(case)).collect();
         let prepare = |case| {
             let results = rule(&Call::new(&signature, &Case::arguments(case))).ok()?;
-            Some((case, Method::new(name, &signature, case, &results), metas(&results)))
+            let mut method = Method::new(name, &signature, case, &results);
+            method.yaml = types::unchecked(&method, &signature, case.args.len(), &results);
+            Some((case, method, metas(&results)))
         };
         let prepared: Vec<_> = accepted.iter().copied().filter_map(prepare).collect();
         let executions = execute(&prepared.iter().map(|(_, method, _)| (method, None)).collect::<Vec<_>>());
@@ -544,6 +557,8 @@ fn calls_are_executed_with_the_inferred_outs() {
     let mut wrong = String::new();
     let mut unsupported: BTreeMap<(&'static str, String), BTreeSet<String>> = BTreeMap::new();
     each_operator(false, |name, runs, not_inferred| {
+        let signature = operators::find(name).unwrap();
+        let kernel = constraints::constraints(name, &signature);
         *counts.entry("operators".to_owned()).or_default() += 1;
         *counts.entry("cases".to_owned()).or_default() += runs.len() + not_inferred;
         *counts.entry("not inferred: the sizes depend on data".to_owned()).or_default() += not_inferred;
@@ -553,6 +568,9 @@ fn calls_are_executed_with_the_inferred_outs() {
             match &run.execution {
                 Execution::Executed(outputs) => {
                     *counts.entry("executed".to_owned()).or_default() += 1;
+                    if let Err(refused) = constraints::check(&kernel, &Call::new(&signature, &run.with_outs(&signature))) {
+                        writeln!(wrong, "{name} {}: executed, but {refused:?}", run.case.text).unwrap();
+                    }
                     for (meta, output) in run.metas.iter().zip(outputs) {
                         if !meta.as_ref().is_none_or(|meta| is_within(output, meta)) {
                             writeln!(wrong, "{name} {}: {output:?}", run.case.text).unwrap();

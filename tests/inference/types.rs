@@ -287,8 +287,8 @@ fn infer(name: &str, call: &Call<'_>) -> Option<Vec<ResultMeta>> {
 }
 
 /// Returns a method whose call is not checked when it is assembled: the outs are declared, and the arguments are those of the stack.
-fn unchecked(method: &Method, signature: &Signature, given: usize, results: &[ResultMeta]) -> String {
-    let (head, tail) = method.yaml.split_once("], out: ").unwrap_or((&method.yaml, ""));
+pub fn unchecked(method: &Method, signature: &Signature, given: usize, results: &[ResultMeta]) -> String {
+    let Some((head, tail)) = method.yaml.split_once("], out: ") else { return method.yaml.clone() };
     let outs = tail.trim_end().trim_end_matches('}').trim_matches(['[', ']']);
     let mut declared = String::new();
     let mut names = outs.split(',');
