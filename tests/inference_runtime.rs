@@ -298,7 +298,9 @@ impl Run<'_, '_> {
     fn with_outs(&self, signature: &Signature) -> Vec<Argument<'_>> {
         let mut arguments = self.case.arguments();
         arguments.resize(signature.ins().count(), Argument::Unknown);
-        let out = |meta: &Option<TensorMeta>| meta.clone().map_or(Argument::Unknown, |meta| Argument::Tensor(Cow::Owned(meta)));
+        let out = |meta: &Option<TensorMeta>| {
+            meta.clone().map_or(Argument::Unknown, |meta| Argument::Tensor(Cow::Owned(meta)))
+        };
         arguments.extend(self.metas.iter().take(signature.outs().count()).map(out));
         arguments
     }
@@ -547,6 +549,9 @@ fn reason(run: &Run<'_, '_>, runs: &[Run<'_, '_>]) -> &'static str {
     }
 }
 
+/// Operators whose kernels read an operand as if its elements were complex numbers: beyond its end, if these are larger.
+const READS_BEYOND: &[&str] = &["aten::div.out", "aten::div.out_mode"];
+
 /// Every call that torch accepts is executed with the inferred outs, or fails with any.
 #[test]
 #[ignore = "needs the runtime"]
@@ -568,7 +573,10 @@ fn calls_are_executed_with_the_inferred_outs() {
             match &run.execution {
                 Execution::Executed(outputs) => {
                     *counts.entry("executed".to_owned()).or_default() += 1;
-                    if let Err(refused) = constraints::check(&kernel, &Call::new(&signature, &run.with_outs(&signature))) {
+                    if let Err(refused) =
+                        constraints::check(&kernel, &Call::new(&signature, &run.with_outs(&signature)))
+                        && !(READS_BEYOND.contains(&name) && run.args().contains("c64"))
+                    {
                         writeln!(wrong, "{name} {}: executed, but {refused:?}", run.case.text).unwrap();
                     }
                     for (meta, output) in run.metas.iter().zip(outputs) {

@@ -607,8 +607,15 @@ fn measure(driver: &Path, name: &str, signature: &Signature, cases: &[Case<'_>])
     let is_empty = |case: &Case<'_>| arguments_text(case).split(['[', ',', ']', ';', ' ']).any(|word| word == "0");
     let usable = |case: &&Case<'_>| case.outcome != Outcome::Error && !case.text.contains('{');
     let mut ordered: Vec<&Case<'_>> = cases.iter().filter(usable).collect();
-    // Few cases have zeros that are no sizes.
-    ordered.sort_by_key(|case| (is_empty(case), !arguments_text(case).trim_start_matches('<').starts_with("f32")));
+    ordered.sort_by_key(|case| !arguments_text(case).trim_start_matches('<').starts_with("f32"));
+    // One call with each set of places, then a second one with each, and so on; first those whose tensors have elements.
+    let mut numbers: BTreeMap<Vec<(usize, usize)>, usize> = BTreeMap::new();
+    let places = |case: &Case<'_>| slots(signature, case).iter().map(|slot| (slot.argument, slot.item)).collect();
+    ordered.sort_by_cached_key(|case| {
+        let number = numbers.entry(places(case)).or_default();
+        *number += usize::from(!is_empty(case));
+        (is_empty(case), *number)
+    });
     for case in ordered {
         if tried == CALLS || !shapes.insert(shape(case)) {
             continue;
