@@ -63,6 +63,9 @@ impl Quantization {
     }
 }
 
+/// Operators that replace the content of their first argument, which needs none before: `et_copy_index` does so index by index.
+pub(super) const OVERWRITING: &[&str] = &["aten::copy.out", "aten::copy_", "executorch_prim::et_copy_index.tensor"];
+
 /// Operators that do not check their indices: positions of the indices, and of the tensor whose rows they select.
 const ROWS: &[(&str, [usize; 2])] = &[
     ("quantized_decomposed::embedding_2bit.dtype_out", [5, 0]),
@@ -105,7 +108,7 @@ impl KernelConstraints {
         }
         KernelConstraints {
             copies_dim_order: DIM_ORDER_COPIES.contains(&name),
-            overwrites_self: super::overwrites_first_argument(name),
+            overwrites_self: OVERWRITING.contains(&name),
             rows: rows(ROWS, name).next(),
             out_mask: rows(OUT_MASKS, name).next(),
             is_unsized: UNSIZED.contains(&name),

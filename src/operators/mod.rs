@@ -157,12 +157,9 @@ pub fn aliased(name: &str) -> Option<usize> {
     ALIASES.iter().find(|(other, _)| *other == name).map(|(_, position)| *position)
 }
 
-/// Operators that replace the content of their first argument, which needs none before: `et_copy_index` does so index by index.
-const OVERWRITING: &[&str] = &["aten::copy.out", "aten::copy_", "executorch_prim::et_copy_index.tensor"];
-
 /// Returns true if the first argument of an operator needs no content.
 pub fn overwrites_first_argument(name: &str) -> bool {
-    OVERWRITING.contains(&name)
+    kernels::OVERWRITING.contains(&name)
 }
 
 /// Returns true if a call of an operator may leave outs away, as a mask among its arguments says.

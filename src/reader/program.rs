@@ -468,7 +468,11 @@ impl ProgramReader<'_> {
                 self.inline_constants = true;
             }
         }
-        let mutable = t.children(program::mutable_data_segments, &SUBSEGMENT_OFFSETS, |t| self.subsegments(&t))?;
+        // The runtime looks for the segment of a state when a method uses it: without one there are no places.
+        let mutable = t.children(program::mutable_data_segments, &SUBSEGMENT_OFFSETS, |t| {
+            let is_found = self.segment(t.u32(subsegment_offsets::segment_index)?).is_some();
+            if is_found { self.subsegments(&t) } else { Ok(Vec::new()) }
+        })?;
         // Only entry 0 is ever used (docs/format.md, "Location of tensor data").
         places.mutable = mutable.unwrap_or_default().into_iter().next().unwrap_or_default();
         (self.data_entries.constants, self.data_entries.states) = (places.constants.len(), places.mutable.len());
