@@ -34,7 +34,7 @@ use support::xnnpack::{Item, Sections, Tree};
 use support::{files_below, root, runner};
 
 /// Accepted mutants in a sample.
-const SAMPLE: usize = 4_000;
+const SAMPLE: usize = 2_000;
 
 /// Mutants of one file that are made, checked and run together.
 const BATCH: usize = 400;
@@ -786,7 +786,7 @@ fn types_of_operands_are_those_that_the_runtime_has() {
     let driver = runner::locate().with_file_name("mutants");
     let only = std::env::var("PTE_EMIT_OPERATOR").unwrap_or_default();
     // One in this many combinations of more than two operands.
-    let sample = variable("PTE_EMIT_XNNPACK_ACCEPTED").map_or(20, |_| 1);
+    let sample = variable("PTE_EMIT_XNNPACK_ACCEPTED").map_or(60, |_| 1);
     let mut random = Random(variable("PTE_EMIT_XNNPACK_SEED").unwrap_or(1));
     let (mut failures, mut rejected, mut text) = (Vec::new(), String::new(), String::new());
     for operation in Operation::ALL.iter().filter(|operation| format!("{operation:?}").contains(&only)) {
