@@ -198,8 +198,6 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
     ("aten::amax.out", &[not_empty(0)]),
     ("aten::amin.out", &[not_empty(0)]),
-    ("aten::argmax.out", &[not_empty(0)]),
-    ("aten::argmin.out", &[not_empty(0)]),
     ("aten::avg_pool2d.out", &[divisor(2)]),
     (
         "aten::convolution.out",
