@@ -2,22 +2,35 @@
 
 use std::time::{Duration, Instant};
 
-/// YAML of a chain of `count` operators on `count + 1` tensors.
+/// What the results of a chain of operators say about themselves.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Results {
+    /// They are declared, and compared with what the operator gives.
+    Declared,
+    /// They are declared, and nothing is known of the operator: nothing is inferred.
+    Unknown,
+    /// They are not declared, as in what `dump` prints.
+    Inferred,
+}
+
+/// YAML of a chain of `count` operators on `count + 1` declared tensors.
 pub fn yaml(count: usize) -> String {
+    chain(count, Results::Declared)
+}
+
+/// YAML of a chain of `count` operators on `count + 1` tensors.
+pub fn chain(count: usize, results: Results) -> String {
     let mut text = String::from("methods:\n  forward:\n    values:\n");
-    for i in 0..=count {
-        text += &format!(
-            "      t{i}: {{tensor: float32, sizes: [{}, {}], dim_order: [0, 1], dynamism: static}}\n",
-            1 + i % 7,
-            4 + i % 5
-        );
+    let declared = if results == Results::Inferred { 0 } else { count };
+    for i in 0..=declared {
+        text += &format!("      t{i}: {{tensor: float32, sizes: [4, 8], dim_order: [0, 1], dynamism: static}}\n");
     }
     text += &format!("    inputs: [t0]\n    outputs: [t{count}]\n    instructions:\n");
+    let operator = if results == Results::Unknown { "bench::add.out" } else { "aten::add.out" };
     for i in 0..count {
         let next = i + 1;
-        text += &format!(
-            "      - {{kernel: aten::add.out, args: [t{i}, t{i}, 1], out: t{next}}}  # step {i} of the chain\n"
-        );
+        text +=
+            &format!("      - {{kernel: {operator}, args: [t{i}, t{i}, 1], out: t{next}}}  # step {i} of the chain\n");
     }
     text
 }

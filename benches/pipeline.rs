@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use input::{Case, interleaved, json, print, yaml};
+use input::{Case, Results, chain, interleaved, json, print, yaml};
 use pte_emit::cli::outputs::Outputs;
 use pte_emit::data::{Origin, dedup};
 use pte_emit::format::Format;
@@ -28,6 +28,10 @@ fn whole(text: &str) -> Vec<u8> {
     assembly.program_file().expect("it has methods").to_vec().expect("no data files")
 }
 
+fn json_of(count: usize, results: Results) -> String {
+    json(&chain(count, results))
+}
+
 fn pipeline(count: usize, rounds: usize) {
     let yaml = yaml(count);
     let json = json(&yaml);
@@ -36,6 +40,7 @@ fn pipeline(count: usize, rounds: usize) {
     let (document, _) = decode::decode(parsed.clone(), HashMap::new());
     let resolved = resolve::resolve(&document, &FileAccess::default()).expect("valid names");
     let same = dedup::find(&resolved.program.blobs).expect("no data files");
+    let (unknown, inferred) = (json_of(count, Results::Unknown), json_of(count, Results::Inferred));
     let options = layout::LayoutConfig::default();
     let plan = layout::plan(&resolved.program, &same, &options).expect("a valid plan");
     let execution_plan = &resolved.program.plans()[0];
@@ -44,6 +49,8 @@ fn pipeline(count: usize, rounds: usize) {
         ("whole run from YAML", Box::new(|| drop(black_box(whole(&yaml))))),
         ("parse JSON", Box::new(|| drop(black_box(tree::parse(&json).expect("valid JSON"))))),
         ("whole run from JSON", Box::new(|| drop(black_box(whole(&json))))),
+        ("whole run from JSON, nothing to infer", Box::new(|| drop(black_box(whole(&unknown))))),
+        ("whole run from JSON, all results inferred", Box::new(|| drop(black_box(whole(&inferred))))),
         (
             "decode, from a copy of the tree",
             Box::new(|| drop(black_box(decode::decode(parsed.clone(), HashMap::new())))),
