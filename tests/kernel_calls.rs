@@ -47,26 +47,8 @@ const LISTED: usize = 20;
 const REDUCED: usize = 3;
 const STEPS: usize = 12;
 
-/// Reasons of known crashes.
-const TOKENS: &str = "scales and zero points, or an out, of other sizes than the tokens";
-const EMBEDDINGS: &str = "sizes of weights, scales, zero points and outs that do not fit each other, quantization ranges, rows of constant indices";
-const RANGES: &str = "ranges of quantized values; constants that are NaN";
-
 /// Known crashes that `check` accepts: operator, prefix of the outcome, reason. Their number is printed.
-const OPEN: &[(&str, &str, &str)] = &[
-    ("quantized_decomposed::dequantize_per_token.out", "signal", TOKENS),
-    ("quantized_decomposed::quantize_per_token.out", "signal", TOKENS),
-    ("quantized_decomposed::embedding_2bit.dtype_out", "signal", EMBEDDINGS),
-    ("quantized_decomposed::embedding_2bit.out", "signal", EMBEDDINGS),
-    ("quantized_decomposed::embedding_4bit.dtype_out", "signal", EMBEDDINGS),
-    ("quantized_decomposed::embedding_4bit.out", "signal", EMBEDDINGS),
-    ("quantized_decomposed::embedding_byte.dtype_out", "signal", EMBEDDINGS),
-    ("quantized_decomposed::embedding_byte.out", "signal", EMBEDDINGS),
-    ("quantized_decomposed::choose_qparams.Tensor_out", "signal", RANGES),
-    ("quantized_decomposed::choose_qparams_per_token_asymmetric.out", "signal", RANGES),
-    ("quantized_decomposed::dequantize_per_channel.out", "signal", RANGES),
-    ("quantized_decomposed::quantize_per_channel.out", "signal", RANGES),
-];
+const OPEN: &[(&str, &str, &str)] = &[];
 
 /// A generated call as a file.
 struct Candidate {

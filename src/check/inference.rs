@@ -300,7 +300,9 @@ impl<'m, 'p> CallInference<'m, 'p> {
         locate: &Locator<'_>,
     ) {
         let EValue::Tensor(tensor) = &self.method.values()[out] else { return };
-        let Some(mismatch) = inference::mismatch(tensor, meta, &call.known.operator.name) else { return };
+        let is_small = || call.known.kernel.needs_room && elements(tensor) < most_elements(meta);
+        let mismatch = inference::mismatch(tensor, meta, &call.known.operator.name);
+        let Some(mismatch) = mismatch.or_else(|| is_small().then_some(Mismatch::Sizes)) else { return };
         let is_replaced = *self.inference.known(out) == Knowledge::Nothing;
         if is_replaced || mismatch == Mismatch::Sizes && call.known.kernel.is_unsized && has_room(tensor, meta) {
             return;
@@ -382,9 +384,17 @@ fn report_argument(
 
 /// Returns `true` if a tensor has at least as many elements as the result, or only execution determines their number.
 fn has_room(tensor: &Tensor, meta: &TensorMeta) -> bool {
-    let room = tensor.sizes.iter().flatten().fold(1i64, |count, size| count.saturating_mul((*size).into()));
-    let count = meta.sizes.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size));
-    room >= count || meta.sizes.iter().any(|dim| dim.dynamic)
+    elements(tensor) >= most_elements(meta) || meta.sizes.iter().any(|dim| dim.dynamic)
+}
+
+/// Returns the number of elements that a tensor has room for.
+fn elements(tensor: &Tensor) -> i64 {
+    tensor.sizes.iter().flatten().fold(1i64, |count, size| count.saturating_mul((*size).into()))
+}
+
+/// Returns the number of elements of a result, at most.
+fn most_elements(meta: &TensorMeta) -> i64 {
+    meta.sizes.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size))
 }
 
 fn sizes_text(meta: &TensorMeta) -> String {

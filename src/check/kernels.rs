@@ -7,7 +7,7 @@ use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, KnownOperator, MethodAnalysis};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
-use crate::operators::kernels::Quantization;
+use crate::operators::kernels::{Channels, Quantization};
 use crate::program::{EValue, Memory, Tensor, TensorData};
 
 /// Largest constant that is read, in bytes.
@@ -37,6 +37,9 @@ pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: 
     }
     if let Some([indices, table]) = call.known.kernel.rows {
         check_rows(call, indices, table, findings, locate);
+    }
+    if let Some(position) = call.known.kernel.numbers {
+        check_numbers(call, position, findings, locate);
     }
     if call.known.kernel.copies_dim_order {
         check_dim_order(call, findings, locate);
@@ -83,6 +86,20 @@ fn check_rows(call: &KernelCall<'_, '_>, indices: usize, table: usize, findings:
     }
 }
 
+/// Checks that the elements of a constant of float32 are numbers.
+fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Findings, locate: &Locator<'_>) {
+    let Some(tensor) = call.tensor(position).filter(|tensor| tensor.scalar_type == ScalarType::FLOAT) else { return };
+    let Some(bytes) = call.constant(tensor) else { return };
+    let (elements, _) = bytes.as_chunks();
+    if elements.iter().any(|element| f32::from_le_bytes(*element).is_nan()) {
+        findings.add("O-14", || {
+            let name = &call.known.operator.signature.args[position].name;
+            let found = format!("NaN in the constant for argument `{name}` of {}", call.known.operator.name);
+            (locate(&call.method.arg(call.step, position)), found, "numbers".to_owned())
+        });
+    }
+}
+
 /// Checks the out of a copy to another order of dimensions, and that the copy is blocking.
 fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
     let mut report = |position: usize, found: String, expected: String| {
@@ -117,14 +134,10 @@ impl<'p> KernelCall<'_, 'p> {
     fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
         let tensor = self.tensor(position)?;
         let TensorData::Blob(data) = tensor.data else { return None };
-        let blob = self.method.program.blob(data);
-        if tensor.memory != Memory::None || blob.len > MAX_CONSTANT {
-            return None;
-        }
         // Many calls may share a constant.
         let mut cache = self.method.constant_ints.borrow_mut();
         let read = || {
-            let bytes = blob.read_at(0, blob.len as usize).ok()?;
+            let bytes = self.constant(tensor)?;
             match tensor.scalar_type {
                 ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
                 INT => Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect()),
@@ -132,6 +145,16 @@ impl<'p> KernelCall<'_, 'p> {
             }
         };
         cache.entry((data, tensor.scalar_type.0)).or_insert_with(read).clone()
+    }
+
+    /// Returns the bytes of a small constant, if they can be read.
+    fn constant(&self, tensor: &Tensor) -> Option<Vec<u8>> {
+        let TensorData::Blob(data) = tensor.data else { return None };
+        let blob = self.method.program.blob(data);
+        if tensor.memory != Memory::None || blob.len > MAX_CONSTANT {
+            return None;
+        }
+        blob.read_at(0, blob.len as usize).ok()
     }
 
     fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
@@ -235,9 +258,10 @@ fn check_quantization(
     if !fits {
         report(out, format!("sizes {out_sizes:?}"), format!("{input_sizes:?}, the sizes of the input"));
     }
-    let channels = match quantization.axis {
-        None => 1,
-        Some(at) => match call.int(at) {
+    let channels = match quantization.channels {
+        Channels::One => 1,
+        Channels::Rows => input_sizes.split_last().map_or(1, |(_, rows)| count(rows)),
+        Channels::Axis(at) => match call.int(at) {
             None => return,
             Some(axis) => match dimension(axis, input_sizes) {
                 None => {
@@ -255,17 +279,16 @@ fn check_quantization(
     if !quantization.tensors {
         return;
     }
-    if let (true, Some(least), Some(most)) = (quantization.axis.is_some() && !quantization.quantizes, least, most)
+    let lenient = quantization.channels != Channels::One && !quantization.quantizes;
+    if let (true, Some(least), Some(most)) = (lenient, least, most)
         && let Some(wrong) =
             call.constant_ints(2).and_then(|zeros| zeros.iter().copied().find(|zero| !(least..=most).contains(zero)))
     {
         report(2, format!("zero point {wrong}"), format!("{least} to {most}, the range of quantized values"));
     }
-    // Only dequantize_per_channel supports other types than float64 and int64.
-    let lenient = quantization.axis.is_some() && !quantization.quantizes;
+    // Only dequantizing per channel or token supports another type than float64. It takes zero points of int32 and reads them as int64.
     let scales: &[ScalarType] = if lenient { &[DOUBLE, ScalarType::FLOAT] } else { &[DOUBLE] };
-    let zeros: &[ScalarType] = if lenient { &[ScalarType::LONG, INT] } else { &[ScalarType::LONG] };
-    for (position, types) in [(1, scales), (2, zeros)] {
+    for (position, types) in [(1, scales), (2, &[ScalarType::LONG])] {
         let Some(tensor) = call.tensor(position) else { continue };
         if !types.contains(&tensor.scalar_type) {
             let names: Vec<String> = types.iter().map(ToString::to_string).collect();

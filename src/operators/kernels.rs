@@ -22,9 +22,10 @@ const IGNORED: &[(&str, &[usize])] = &[
 ];
 
 /// Operators whose kernels write to their outs without comparing the sizes.
-const UNSIZED: &[&str] = &[
-    "aten::view_as_real_copy.out",
-    "quantized_decomposed::choose_qparams.Tensor_out",
+const UNSIZED: &[&str] = &["aten::view_as_real_copy.out", "quantized_decomposed::choose_qparams.Tensor_out"];
+
+/// Operators that abort, where others fail, if their outs are too small for results of the greatest sizes of their arguments.
+const ABORTING: &[&str] = &[
     "quantized_decomposed::embedding_2bit.dtype_out",
     "quantized_decomposed::embedding_2bit.out",
     "quantized_decomposed::embedding_4bit.dtype_out",
@@ -35,13 +36,26 @@ const UNSIZED: &[&str] = &[
 
 /// Quantizing and dequantizing operators, and the positions of their arguments.
 const QUANTIZATIONS: &[(&str, Quantization)] = &[
-    ("quantized_decomposed::quantize_per_tensor.out", Quantization::new(true, None, false, 3)),
-    ("quantized_decomposed::quantize_per_tensor.Tensor_out", Quantization::new(true, None, true, 3)),
-    ("quantized_decomposed::quantize_per_channel.out", Quantization::new(true, Some(3), true, 4)),
-    ("quantized_decomposed::dequantize_per_tensor.out", Quantization::new(false, None, false, 3)),
-    ("quantized_decomposed::dequantize_per_tensor.Tensor_out", Quantization::new(false, None, true, 3)),
-    ("quantized_decomposed::dequantize_per_channel.out", Quantization::new(false, Some(3), true, 4)),
+    ("quantized_decomposed::quantize_per_tensor.out", Quantization::new(true, Channels::One, false, 3)),
+    ("quantized_decomposed::quantize_per_tensor.Tensor_out", Quantization::new(true, Channels::One, true, 3)),
+    ("quantized_decomposed::quantize_per_channel.out", Quantization::new(true, Channels::Axis(3), true, 4)),
+    ("quantized_decomposed::quantize_per_token.out", Quantization::new(true, Channels::Rows, true, 3)),
+    ("quantized_decomposed::dequantize_per_tensor.out", Quantization::new(false, Channels::One, false, 3)),
+    ("quantized_decomposed::dequantize_per_tensor.Tensor_out", Quantization::new(false, Channels::One, true, 3)),
+    ("quantized_decomposed::dequantize_per_channel.out", Quantization::new(false, Channels::Axis(3), true, 4)),
+    ("quantized_decomposed::dequantize_per_token.out", Quantization::new(false, Channels::Rows, true, 3)),
 ];
+
+/// What has a scale and a zero point of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channels {
+    /// The whole tensor.
+    One,
+    /// An index of a dimension, which the argument at this position states.
+    Axis(usize),
+    /// A row: the elements along the last dimension (a token).
+    Rows,
+}
 
 /// Arguments of a quantizing or dequantizing operator: input, scale, zero point, axis if it has one, quant_min, quant_max, dtype,
 /// out_dtype if it dequantizes, out.
@@ -49,8 +63,8 @@ const QUANTIZATIONS: &[(&str, Quantization)] = &[
 pub struct Quantization {
     /// `true` if it quantizes, `false` if it dequantizes.
     pub quantizes: bool,
-    /// Position of the axis, if it has one.
-    pub axis: Option<usize>,
+    /// What has a scale of its own.
+    pub channels: Channels,
     /// `true` if scale and zero point are tensors.
     pub tensors: bool,
     /// Position of quant_min; quant_max and dtype follow.
@@ -58,8 +72,8 @@ pub struct Quantization {
 }
 
 impl Quantization {
-    const fn new(quantizes: bool, axis: Option<usize>, tensors: bool, range: usize) -> Quantization {
-        Quantization { quantizes, axis, tensors, range }
+    const fn new(quantizes: bool, channels: Channels, tensors: bool, range: usize) -> Quantization {
+        Quantization { quantizes, channels, tensors, range }
     }
 }
 
@@ -74,6 +88,12 @@ const ROWS: &[(&str, [usize; 2])] = &[
     ("quantized_decomposed::embedding_4bit.out", [5, 0]),
     ("quantized_decomposed::embedding_byte.dtype_out", [5, 0]),
     ("quantized_decomposed::embedding_byte.out", [5, 0]),
+];
+
+/// Operators that abort if an element of an argument is NaN: positions of the arguments.
+const NUMBERS: &[(&str, usize)] = &[
+    ("quantized_decomposed::choose_qparams.Tensor_out", 0),
+    ("quantized_decomposed::choose_qparams_per_token_asymmetric.out", 0),
 ];
 
 /// Operators that write only some of their outs, and the argument that lists for each out whether it is written.
@@ -92,10 +112,14 @@ pub struct KernelConstraints {
     pub ignored: &'static [usize],
     /// Positions of constant indices, and of the tensor whose rows they select.
     pub rows: Option<[usize; 2]>,
+    /// Position of a constant that is not NaN.
+    pub numbers: Option<usize>,
     /// Position of the argument that lists for each out whether it is written.
     pub out_mask: Option<usize>,
     /// The outs have any sizes, with enough elements for the results: the kernel writes beyond smaller ones.
     pub is_unsized: bool,
+    /// The outs have room for the greatest sizes of the results: the kernel aborts otherwise.
+    pub needs_room: bool,
     /// Replaces the content of argument 0 without reading it.
     pub overwrites_self: bool,
 }
@@ -110,8 +134,10 @@ impl KernelConstraints {
             copies_dim_order: DIM_ORDER_COPIES.contains(&name),
             overwrites_self: OVERWRITING.contains(&name),
             rows: rows(ROWS, name).next(),
+            numbers: rows(NUMBERS, name).next(),
             out_mask: rows(OUT_MASKS, name).next(),
             is_unsized: UNSIZED.contains(&name),
+            needs_room: ABORTING.contains(&name),
             ignored: rows(IGNORED, name).next().unwrap_or_default(),
             range: match name {
                 "aten::arange.out" => Some([None, Some(0), None, Some(1)]),

@@ -123,13 +123,6 @@ pub enum Constraint {
         /// Greatest number of dimensions.
         max: usize,
     },
-    /// An Int that the element type of another argument has: one of an integer type.
-    IntOfType {
-        /// Position of the argument.
-        argument: usize,
-        /// Position of the other argument.
-        other: usize,
-    },
     /// An Int that is not 0 as an element of another argument, which has an integer type: the kernel keeps the low bits.
     DivisorOfType {
         /// Position of the argument.
@@ -151,12 +144,42 @@ pub enum Constraint {
         /// Position of the other argument.
         other: usize,
     },
+    /// An Int that is greater than another Int by a number in a range.
+    Above {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+        /// Greatest difference.
+        max: i64,
+    },
+    /// A tensor whose first dimension has the size of that of another argument.
+    SameRows {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+    },
+    /// A tensor whose second dimension, if it has one, divides that of another argument.
+    Groups {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+        /// Elements in one of the other argument.
+        packed: i64,
+    },
     /// A tensor of the same sizes as another argument.
     SameSizes {
         /// Position of the argument.
         argument: usize,
         /// Position of the other argument.
         other: usize,
+    },
+    /// A tensor of one element.
+    OneElement {
+        /// Position of the argument.
+        argument: usize,
     },
     /// A tensor whose last dimensions are not empty; all of them, if it has no more.
     NotEmpty {
@@ -178,10 +201,6 @@ const fn divisor(argument: usize) -> Constraint {
     Constraint::Divisor { argument }
 }
 
-const fn of_type(argument: usize, other: usize) -> Constraint {
-    Constraint::IntOfType { argument, other }
-}
-
 const fn not_empty(argument: usize) -> Constraint {
     Constraint::NotEmpty { argument, last: usize::MAX }
 }
@@ -189,8 +208,32 @@ const fn not_empty(argument: usize) -> Constraint {
 /// Factor of the sizes of two dimensions; its square is an Int.
 const FACTOR: Constraint = Constraint::Int { argument: 1, min: 1, max: i32::MAX as i64 };
 
-/// An embedding: its quantization range is not empty.
-const EMBEDDING: &[Constraint] = &[Constraint::AtLeast { argument: 4, other: 3 }];
+/// An embedding of quantized rows: weight, scales, zero points, quant_min and quant_max, and an out at a position; so many weights are
+/// packed in an element.
+const fn embedding(out: usize, packed: i64) -> [Constraint; 7] {
+    [
+        Constraint::Rank { argument: 0, min: 2, max: 2 },
+        Constraint::Rank { argument: 1, min: 1, max: 2 },
+        Constraint::SameRows { argument: 1, other: 0 },
+        Constraint::Groups { argument: 1, other: 0, packed },
+        Constraint::SameSizes { argument: 2, other: 1 },
+        Constraint::AtLeast { argument: 4, other: 3 },
+        Constraint::SameType { argument: 2, other: out, when: TypeSet(u64::MAX) },
+    ]
+}
+
+/// A tensor with rows.
+const ROWS: Constraint = Constraint::Rank { argument: 0, min: 1, max: usize::MAX };
+
+/// Both ends of a quantized range of `quantized_decomposed::add`, whatever the element type is.
+const fn byte(argument: usize) -> Constraint {
+    Constraint::Int { argument, min: 0, max: 255 }
+}
+
+/// An Int of 32 bits.
+const fn int32(argument: usize) -> Constraint {
+    Constraint::Int { argument, min: i32::MIN as i64, max: i32::MAX as i64 }
+}
 
 /// Constraints that are no element types, sorted by operator.
 const VALUES: &[(&str, &[Constraint])] = &[
@@ -221,25 +264,40 @@ const VALUES: &[(&str, &[Constraint])] = &[
         "quantized_decomposed::add.out",
         &[
             Constraint::SameSizes { argument: 5, other: 0 },
-            of_type(3, 0),
-            of_type(4, 0),
-            of_type(8, 5),
-            of_type(9, 5),
-            of_type(12, 0),
-            of_type(13, 0),
+            byte(3),
+            byte(4),
+            Constraint::AtLeast { argument: 4, other: 3 },
+            byte(8),
+            byte(9),
+            Constraint::AtLeast { argument: 9, other: 8 },
+            byte(12),
+            byte(13),
+            Constraint::AtLeast { argument: 13, other: 12 },
         ],
     ),
-    ("quantized_decomposed::choose_qparams.Tensor_out", &[not_empty(0)]),
+    (
+        "quantized_decomposed::choose_qparams.Tensor_out",
+        &[
+            not_empty(0),
+            int32(1),
+            int32(2),
+            Constraint::Above { argument: 2, other: 1, max: i32::MAX as i64 },
+            Constraint::OneElement { argument: 5 },
+            Constraint::OneElement { argument: 6 },
+        ],
+    ),
     (
         "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
-        &[Constraint::Rank { argument: 0, min: 1, max: usize::MAX }, not_empty(0)],
+        &[ROWS, Constraint::NotEmpty { argument: 0, last: 1 }],
     ),
-    ("quantized_decomposed::embedding_2bit.dtype_out", EMBEDDING),
-    ("quantized_decomposed::embedding_2bit.out", EMBEDDING),
-    ("quantized_decomposed::embedding_4bit.dtype_out", EMBEDDING),
-    ("quantized_decomposed::embedding_4bit.out", EMBEDDING),
-    ("quantized_decomposed::embedding_byte.dtype_out", EMBEDDING),
-    ("quantized_decomposed::embedding_byte.out", EMBEDDING),
+    ("quantized_decomposed::dequantize_per_token.out", &[ROWS]),
+    ("quantized_decomposed::embedding_2bit.dtype_out", &embedding(7, 4)),
+    ("quantized_decomposed::embedding_2bit.out", &embedding(6, 4)),
+    ("quantized_decomposed::embedding_4bit.dtype_out", &embedding(7, 2)),
+    ("quantized_decomposed::embedding_4bit.out", &embedding(6, 2)),
+    ("quantized_decomposed::embedding_byte.dtype_out", &embedding(7, 1)),
+    ("quantized_decomposed::embedding_byte.out", &embedding(6, 1)),
+    ("quantized_decomposed::quantize_per_token.out", &[ROWS]),
 ];
 
 /// Rows of `types.table`: an operator, and its constraints as text. Sorted by operator.
@@ -326,6 +384,12 @@ fn ranks_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = usize> {
     one.into_iter().chain(items.iter().flatten().map(|tensor| tensor.sizes.len()))
 }
 
+/// Returns the size of a dimension of a tensor, at most, if it has the dimension.
+fn size_of(call: &Call<'_>, at: usize, dim: usize) -> Option<i64> {
+    let Some(Argument::Tensor(tensor)) = call.argument(at) else { return None };
+    tensor.sizes.get(dim).map(|dim| dim.size)
+}
+
 /// Checks the arguments of a call: those of the schema in its order, the outs included as far as they are known.
 ///
 /// # Errors
@@ -371,12 +435,6 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             };
             Some((argument, found.to_string(), expected))
         }
-        Constraint::IntOfType { argument, other } => {
-            let with = types_of(call, other).next()?;
-            let (min, max) = with.integers()?;
-            let found = ints_of(call, argument).find(|int| !(min..=max).contains(int))?;
-            Some((argument, found.to_string(), format!("{min} to {max}, the range of {with}")))
-        }
         Constraint::DivisorOfType { argument, other } => {
             let with = types_of(call, other).next()?;
             let (min, max) = with.integers()?;
@@ -394,6 +452,24 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let found = ints_of(call, argument).find(|int| *int < least)?;
             Some((argument, found.to_string(), format!("at least {least}, the value of `{}`", call.name(other))))
         }
+        Constraint::Above { argument, other, max } => {
+            let below = ints_of(call, other).next()?;
+            let is_above = |int: i64| int > below && int.abs_diff(below) <= max.unsigned_abs();
+            let found = ints_of(call, argument).find(|int| !is_above(*int))?;
+            let expected = format!("above {below}, the value of `{}`, by at most {max}", call.name(other));
+            Some((argument, found.to_string(), expected))
+        }
+        Constraint::SameRows { argument, other } => {
+            let (found, with) = (size_of(call, argument, 0)?, size_of(call, other, 0)?);
+            let expected = || format!("{with}, the first size of `{}`", call.name(other));
+            (found != with).then(|| (argument, format!("{found} as the first size"), expected()))
+        }
+        Constraint::Groups { argument, other, packed } => {
+            let (groups, columns) = (size_of(call, argument, 1)?, size_of(call, other, 1)?.saturating_mul(packed));
+            let is_wrong = columns.checked_rem(groups) != Some(0);
+            let expected = || format!("a divisor of {columns}, the number of columns of `{}`", call.name(other));
+            is_wrong.then(|| (argument, format!("{groups} groups"), expected()))
+        }
         Constraint::SameSizes { argument, other } => {
             let (Some(Argument::Tensor(found)), Some(Argument::Tensor(with))) =
                 (call.argument(argument), call.argument(other))
@@ -402,9 +478,16 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             };
             let sizes = |tensor: &TensorMeta| tensor.sizes.iter().map(|dim| dim.size).collect::<Vec<_>>();
             let is_known = |tensor: &TensorMeta| tensor.sizes.iter().all(|dim| !dim.dynamic);
-            let differs = sizes(found) != sizes(with) && is_known(found) && is_known(with);
+            let are_known = is_known(found) && is_known(with);
+            let differs = sizes(found).len() != sizes(with).len() || are_known && sizes(found) != sizes(with);
             let expected = || format!("{:?}, the sizes of `{}`", sizes(with), call.name(other));
             differs.then(|| (argument, format!("sizes {:?}", sizes(found)), expected()))
+        }
+        Constraint::OneElement { argument } => {
+            let Some(Argument::Tensor(found)) = call.argument(argument) else { return None };
+            let sizes: Vec<i64> = found.sizes.iter().map(|dim| dim.size).collect();
+            let is_wrong = sizes.iter().any(|size| *size != 1);
+            is_wrong.then(|| (argument, format!("sizes {sizes:?}"), "one element".to_owned()))
         }
         Constraint::NotEmpty { argument, last } => {
             let Some(Argument::Tensor(found)) = call.argument(argument) else { return None };
@@ -482,14 +565,17 @@ mod tests {
                     | Constraint::Bool { argument, .. }
                     | Constraint::Text { argument, .. }
                     | Constraint::NotEmpty { argument, .. }
+                    | Constraint::OneElement { argument }
                     | Constraint::Rank { argument, .. } => [argument, argument],
                     Constraint::TypesWith { argument, other, .. }
                     | Constraint::SameType { argument, other, .. }
-                    | Constraint::IntOfType { argument, other }
                     | Constraint::DivisorOfType { argument, other }
                     | Constraint::Quotient { argument, other }
                     | Constraint::SameSizes { argument, other }
                     | Constraint::AtLeast { argument, other }
+                    | Constraint::Above { argument, other, .. }
+                    | Constraint::SameRows { argument, other }
+                    | Constraint::Groups { argument, other, .. }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
                 assert!(positions.iter().all(|position| *position < count), "{name}");
