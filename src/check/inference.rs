@@ -206,7 +206,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
             return self.forget(call.args);
         }
         let operator = &call.known.operator;
-        let is_compared = call.known.library.is_none() && !self.is_empty(call);
+        let is_compared = call.known.library.is_none() && (call.known.kernel.is_thorough || !self.is_empty(call));
         let results = match self.inference.call(values, operator, call.args) {
             Ok(results) => results,
             Err(InferenceError::Invalid(invalid)) => {
@@ -300,7 +300,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         locate: &Locator<'_>,
     ) {
         let EValue::Tensor(tensor) = &self.method.values()[out] else { return };
-        let is_small = || call.known.kernel.needs_room && elements(tensor) < most_elements(meta);
+        let is_small = || call.known.kernel.aborts && elements(tensor) < most_elements(meta);
         let mismatch = inference::mismatch(tensor, meta, &call.known.operator.name);
         let Some(mismatch) = mismatch.or_else(|| is_small().then_some(Mismatch::Sizes)) else { return };
         let is_replaced = *self.inference.known(out) == Knowledge::Nothing;

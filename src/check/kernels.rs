@@ -7,7 +7,7 @@ use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, KnownOperator, MethodAnalysis};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
-use crate::operators::kernels::{Channels, Quantization};
+use crate::operators::kernels::{Channels, Quantization, Selected};
 use crate::program::{EValue, Memory, Tensor, TensorData};
 
 /// Largest constant that is read, in bytes.
@@ -35,8 +35,8 @@ pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: 
     if let Some(range) = call.known.kernel.range {
         check_range(call, range, findings, locate);
     }
-    if let Some([indices, table]) = call.known.kernel.rows {
-        check_rows(call, indices, table, findings, locate);
+    if let Some(([indices, table], selected)) = call.known.kernel.selection {
+        check_indices(call, indices, (table, selected), findings, locate);
     }
     if let Some(position) = call.known.kernel.numbers {
         check_numbers(call, position, findings, locate);
@@ -70,17 +70,27 @@ fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &
     }
 }
 
-/// Checks that constant indices are rows of a tensor.
-fn check_rows(call: &KernelCall<'_, '_>, indices: usize, table: usize, findings: &mut Findings, locate: &Locator<'_>) {
-    let Some(rows) = call.tensor(table).and_then(|table| sizes(table).first()).map(|rows| i64::from(*rows)) else {
-        return;
+/// Checks that constant indices select what a tensor has.
+fn check_indices(
+    call: &KernelCall<'_, '_>,
+    indices: usize,
+    (table, selected): (usize, Selected),
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let Some(sizes) = call.tensor(table).map(sizes) else { return };
+    let (counted, number) = match selected {
+        Selected::Rows => (&sizes[..sizes.len().min(1)], "rows"),
+        Selected::Elements => (&sizes[sizes.len().saturating_sub(2)..], "elements of each plane"),
     };
+    let end = count(counted);
     let constants = call.constant_ints(indices);
-    if let Some(wrong) = constants.and_then(|items| items.iter().copied().find(|index| !(0..rows).contains(index))) {
+    let wrong = constants.and_then(|items| items.iter().copied().find(|index| !(0..end).contains(&i128::from(*index))));
+    if let Some(wrong) = wrong {
         findings.add("O-14", || {
             let name = &call.known.operator.signature.args[indices].name;
             let found = format!("index {wrong} for argument `{name}` of {}", call.known.operator.name);
-            let expected = format!("0 to {}, the rows of argument {table}", rows - 1);
+            let expected = format!("0 to {}, the {number} of argument {table}", end - 1);
             (locate(&call.method.arg(call.step, indices)), found, expected)
         });
     }

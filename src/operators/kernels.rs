@@ -24,8 +24,26 @@ const IGNORED: &[(&str, &[usize])] = &[
 /// Operators whose kernels write to their outs without comparing the sizes.
 const UNSIZED: &[&str] = &["aten::view_as_real_copy.out", "quantized_decomposed::choose_qparams.Tensor_out"];
 
-/// Operators that abort, where others fail, if their outs are too small for results of the greatest sizes of their arguments.
+/// Operators that abort, where others fail, if their outs are too small for results of the greatest sizes of their arguments. They are in
+/// [`THOROUGH`], too.
 const ABORTING: &[&str] = &[
+    "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
+    "quantized_decomposed::embedding_2bit.dtype_out",
+    "quantized_decomposed::embedding_2bit.out",
+    "quantized_decomposed::embedding_4bit.dtype_out",
+    "quantized_decomposed::embedding_4bit.out",
+    "quantized_decomposed::embedding_byte.dtype_out",
+    "quantized_decomposed::embedding_byte.out",
+];
+
+/// Operators that abort if their arguments do not fit each other or their outs, also if there is nothing to compute.
+const THOROUGH: &[&str] = &[
+    "aten::native_group_norm.out",
+    "aten::split_with_sizes_copy.out",
+    "aten::unbind_copy.int_out",
+    "aten::unfold_copy.out",
+    "quantized_decomposed::add.out",
+    "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
     "quantized_decomposed::embedding_2bit.dtype_out",
     "quantized_decomposed::embedding_2bit.out",
     "quantized_decomposed::embedding_4bit.dtype_out",
@@ -80,14 +98,24 @@ impl Quantization {
 /// Operators that replace the content of their first argument, which needs none before: `et_copy_index` does so index by index.
 pub(super) const OVERWRITING: &[&str] = &["aten::copy.out", "aten::copy_", "executorch_prim::et_copy_index.tensor"];
 
-/// Operators that do not check their indices: positions of the indices, and of the tensor whose rows they select.
-const ROWS: &[(&str, [usize; 2])] = &[
-    ("quantized_decomposed::embedding_2bit.dtype_out", [5, 0]),
-    ("quantized_decomposed::embedding_2bit.out", [5, 0]),
-    ("quantized_decomposed::embedding_4bit.dtype_out", [5, 0]),
-    ("quantized_decomposed::embedding_4bit.out", [5, 0]),
-    ("quantized_decomposed::embedding_byte.dtype_out", [5, 0]),
-    ("quantized_decomposed::embedding_byte.out", [5, 0]),
+/// What indices select.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selected {
+    /// Rows: indices of the first dimension.
+    Rows,
+    /// Elements of planes: the last two dimensions.
+    Elements,
+}
+
+/// Operators that do not check their indices: positions of the indices, and of the tensor from which they select.
+const SELECTIONS: &[(&str, ([usize; 2], Selected))] = &[
+    ("aten::max_pool2d_with_indices_backward.grad_input", ([7, 1], Selected::Elements)),
+    ("quantized_decomposed::embedding_2bit.dtype_out", ([5, 0], Selected::Rows)),
+    ("quantized_decomposed::embedding_2bit.out", ([5, 0], Selected::Rows)),
+    ("quantized_decomposed::embedding_4bit.dtype_out", ([5, 0], Selected::Rows)),
+    ("quantized_decomposed::embedding_4bit.out", ([5, 0], Selected::Rows)),
+    ("quantized_decomposed::embedding_byte.dtype_out", ([5, 0], Selected::Rows)),
+    ("quantized_decomposed::embedding_byte.out", ([5, 0], Selected::Rows)),
 ];
 
 /// Operators that abort if an element of an argument is NaN: positions of the arguments.
@@ -110,16 +138,18 @@ pub struct KernelConstraints {
     pub copies_dim_order: bool,
     /// Positions of arguments that the kernel does not check as torch does.
     pub ignored: &'static [usize],
-    /// Positions of constant indices, and of the tensor whose rows they select.
-    pub rows: Option<[usize; 2]>,
+    /// Positions of constant indices, and of the tensor from which they select.
+    pub selection: Option<([usize; 2], Selected)>,
     /// Position of a constant that is not NaN.
     pub numbers: Option<usize>,
     /// Position of the argument that lists for each out whether it is written.
     pub out_mask: Option<usize>,
     /// The outs have any sizes, with enough elements for the results: the kernel writes beyond smaller ones.
     pub is_unsized: bool,
-    /// The outs have room for the greatest sizes of the results: the kernel aborts otherwise.
-    pub needs_room: bool,
+    /// The kernel aborts if the outs are too small for the greatest sizes of the results.
+    pub aborts: bool,
+    /// The kernel compares sizes also if there is nothing to compute.
+    pub is_thorough: bool,
     /// Replaces the content of argument 0 without reading it.
     pub overwrites_self: bool,
 }
@@ -133,11 +163,12 @@ impl KernelConstraints {
         KernelConstraints {
             copies_dim_order: DIM_ORDER_COPIES.contains(&name),
             overwrites_self: OVERWRITING.contains(&name),
-            rows: rows(ROWS, name).next(),
+            selection: rows(SELECTIONS, name).next(),
             numbers: rows(NUMBERS, name).next(),
             out_mask: rows(OUT_MASKS, name).next(),
             is_unsized: UNSIZED.contains(&name),
-            needs_room: ABORTING.contains(&name),
+            aborts: ABORTING.contains(&name),
+            is_thorough: THOROUGH.contains(&name),
             ignored: rows(IGNORED, name).next().unwrap_or_default(),
             range: match name {
                 "aten::arange.out" => Some([None, Some(0), None, Some(1)]),

@@ -153,12 +153,16 @@ pub enum Constraint {
         /// Greatest difference.
         max: i64,
     },
-    /// A tensor whose first dimension has the size of that of another argument.
-    SameRows {
+    /// A tensor with a dimension of the size of a dimension of another argument, if both exist; of the greatest sizes, if they are dynamic.
+    SameSize {
         /// Position of the argument.
         argument: usize,
+        /// Its dimension.
+        dim: usize,
         /// Position of the other argument.
         other: usize,
+        /// The dimension of the other argument.
+        other_dim: usize,
     },
     /// A tensor whose second dimension, if it has one, divides that of another argument.
     Groups {
@@ -169,17 +173,64 @@ pub enum Constraint {
         /// Elements in one of the other argument.
         packed: i64,
     },
-    /// A tensor of the same sizes as another argument.
+    /// A tensor of the same sizes as another argument; of the same greatest sizes, if they are dynamic.
     SameSizes {
         /// Position of the argument.
         argument: usize,
         /// Position of the other argument.
         other: usize,
     },
+    /// A list of tensors of one element type.
+    OneType {
+        /// Position of the argument.
+        argument: usize,
+    },
+    /// Ints, the sizes of a window, whose product is in a limit: the kernel visits all of the window, even beyond its input.
+    Window {
+        /// Position of the argument.
+        argument: usize,
+    },
+    /// A tensor that has the dimension of the first index in a list of optional tensors.
+    Indexed {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the list.
+        indices: usize,
+    },
     /// A tensor of one element.
     OneElement {
         /// Position of the argument.
         argument: usize,
+    },
+    /// A tensor that has elements, if another argument, a dimension, is None.
+    NotEmptyWithout {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the dimension.
+        dim: usize,
+    },
+    /// A tensor without empty dimensions from that on which another argument states.
+    NotEmptyFrom {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the dimension.
+        dim: usize,
+    },
+    /// Ints that are dimensions of another argument, counted from the front or the end.
+    Dimension {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the tensor.
+        tensor: usize,
+    },
+    /// A tensor of complex numbers that is long enough for the real result of a Fourier transform.
+    HalfSpectrum {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the transformed dimensions; the last one is halved.
+        dims: usize,
+        /// Position of the size of that dimension in the result.
+        size: usize,
     },
     /// A tensor whose last dimensions are not empty; all of them, if it has no more.
     NotEmpty {
@@ -201,9 +252,29 @@ const fn divisor(argument: usize) -> Constraint {
     Constraint::Divisor { argument }
 }
 
+/// Types of complex numbers: codes 8 to 10.
+const COMPLEX: TypeSet = TypeSet(0b111 << 8);
+
+/// Both operands of a division are complex, of the same type, or neither is: the kernel reads both as one type.
+const COMPLEX_DIVISION: [Constraint; 2] = [
+    Constraint::SameType { argument: 1, other: 0, when: COMPLEX },
+    Constraint::SameType { argument: 0, other: 1, when: COMPLEX },
+];
+
+const fn same_size(argument: usize, other: usize, [dim, other_dim]: [usize; 2]) -> Constraint {
+    Constraint::SameSize { argument, dim, other, other_dim }
+}
+
+const fn rank_1(argument: usize) -> Constraint {
+    Constraint::Rank { argument, min: 1, max: 1 }
+}
+
 const fn not_empty(argument: usize) -> Constraint {
     Constraint::NotEmpty { argument, last: usize::MAX }
 }
+
+/// Greatest number of elements of a window of pooling: of a picture of 4096 by 4096.
+const MAX_WINDOW: i64 = 1 << 24;
 
 /// Factor of the sizes of two dimensions; its square is an Int.
 const FACTOR: Constraint = Constraint::Int { argument: 1, min: 1, max: i32::MAX as i64 };
@@ -214,7 +285,7 @@ const fn embedding(out: usize, packed: i64) -> [Constraint; 7] {
     [
         Constraint::Rank { argument: 0, min: 2, max: 2 },
         Constraint::Rank { argument: 1, min: 1, max: 2 },
-        Constraint::SameRows { argument: 1, other: 0 },
+        same_size(1, 0, [0, 0]),
         Constraint::Groups { argument: 1, other: 0, packed },
         Constraint::SameSizes { argument: 2, other: 1 },
         Constraint::AtLeast { argument: 4, other: 3 },
@@ -237,24 +308,43 @@ const fn int32(argument: usize) -> Constraint {
 
 /// Constraints that are no element types, sorted by operator.
 const VALUES: &[(&str, &[Constraint])] = &[
-    ("aten::_log_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
+    ("aten::_fft_c2r.out", &[Constraint::HalfSpectrum { argument: 0, dims: 1, size: 3 }]),
+    (
+        "aten::_log_softmax.out",
+        &[Constraint::Bool { argument: 2, value: false }, Constraint::NotEmptyFrom { argument: 0, dim: 1 }],
+    ),
     ("aten::_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
+    ("aten::_upsample_bilinear2d_aa.out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
     ("aten::amax.out", &[not_empty(0)]),
     ("aten::amin.out", &[not_empty(0)]),
-    ("aten::avg_pool2d.out", &[divisor(2)]),
+    ("aten::argmax.out", &[Constraint::NotEmptyWithout { argument: 0, dim: 1 }]),
+    ("aten::argmin.out", &[Constraint::NotEmptyWithout { argument: 0, dim: 1 }]),
+    ("aten::avg_pool2d.out", &[divisor(2), Constraint::Window { argument: 1 }]),
+    ("aten::bmm.out", &[same_size(1, 0, [0, 0]), same_size(1, 0, [1, 2])]),
     (
         "aten::convolution.out",
         &[Constraint::Rank { argument: 0, min: 3, max: 4 }, Constraint::Int { argument: 8, min: 1, max: i64::MAX }],
     ),
     ("aten::convolution_backward.out", &[divisor(9)]),
+    ("aten::div.Scalar_mode_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
+    ("aten::div.out", &COMPLEX_DIVISION),
+    ("aten::div.out_mode", &COMPLEX_DIVISION),
     ("aten::gelu.out", &[Constraint::Text { argument: 1, texts: &["none", "tanh"] }]),
-    ("aten::max_pool2d_with_indices.out", &[divisor(2)]),
-    ("aten::max_pool2d_with_indices_backward.grad_input", &[divisor(3)]),
+    ("aten::index_put_", &[Constraint::Indexed { argument: 2, indices: 1 }]),
+    ("aten::max_pool2d_with_indices.out", &[divisor(2), Constraint::Window { argument: 1 }]),
+    (
+        "aten::max_pool2d_with_indices_backward.grad_input",
+        &[divisor(3), Constraint::SameSizes { argument: 7, other: 0 }],
+    ),
     ("aten::narrow_copy.out", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
+    ("aten::native_group_norm.out", &[rank_1(1), rank_1(2)]),
     ("aten::pixel_shuffle.out", &[FACTOR]),
     ("aten::pixel_unshuffle.out", &[FACTOR]),
     ("aten::remainder.Scalar_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
+    ("aten::split_with_sizes_copy.out", &[Constraint::OneType { argument: 3 }]),
+    ("aten::sum.IntList_out", &[Constraint::Dimension { argument: 1, tensor: 0 }]),
     ("aten::sym_size.int", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
+    ("aten::unbind_copy.int_out", &[Constraint::OneType { argument: 2 }]),
     ("aten::upsample_bilinear2d.vec_out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
     ("executorch_prim::floordiv.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
     ("executorch_prim::floordiv.int", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
@@ -264,6 +354,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
         "quantized_decomposed::add.out",
         &[
             Constraint::SameSizes { argument: 5, other: 0 },
+            Constraint::SameSizes { argument: 14, other: 0 },
             byte(3),
             byte(4),
             Constraint::AtLeast { argument: 4, other: 3 },
@@ -384,6 +475,12 @@ fn ranks_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = usize> {
     one.into_iter().chain(items.iter().flatten().map(|tensor| tensor.sizes.len()))
 }
 
+/// Returns the sizes of a tensor, at most.
+fn sizes_of(call: &Call<'_>, at: usize) -> Option<Vec<i64>> {
+    let Some(Argument::Tensor(tensor)) = call.argument(at) else { return None };
+    Some(tensor.sizes.iter().map(|dim| dim.size).collect())
+}
+
 /// Returns the size of a dimension of a tensor, at most, if it has the dimension.
 fn size_of(call: &Call<'_>, at: usize, dim: usize) -> Option<i64> {
     let Some(Argument::Tensor(tensor)) = call.argument(at) else { return None };
@@ -459,10 +556,10 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let expected = format!("above {below}, the value of `{}`, by at most {max}", call.name(other));
             Some((argument, found.to_string(), expected))
         }
-        Constraint::SameRows { argument, other } => {
-            let (found, with) = (size_of(call, argument, 0)?, size_of(call, other, 0)?);
-            let expected = || format!("{with}, the first size of `{}`", call.name(other));
-            (found != with).then(|| (argument, format!("{found} as the first size"), expected()))
+        Constraint::SameSize { argument, dim, other, other_dim } => {
+            let (found, with) = (size_of(call, argument, dim)?, size_of(call, other, other_dim)?);
+            let expected = || format!("{with}, the size of dimension {other_dim} of `{}`", call.name(other));
+            (found != with).then(|| (argument, format!("size {found} of dimension {dim}"), expected()))
         }
         Constraint::Groups { argument, other, packed } => {
             let (groups, columns) = (size_of(call, argument, 1)?, size_of(call, other, 1)?.saturating_mul(packed));
@@ -471,27 +568,64 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             is_wrong.then(|| (argument, format!("{groups} groups"), expected()))
         }
         Constraint::SameSizes { argument, other } => {
-            let (Some(Argument::Tensor(found)), Some(Argument::Tensor(with))) =
-                (call.argument(argument), call.argument(other))
-            else {
-                return None;
-            };
-            let sizes = |tensor: &TensorMeta| tensor.sizes.iter().map(|dim| dim.size).collect::<Vec<_>>();
-            let is_known = |tensor: &TensorMeta| tensor.sizes.iter().all(|dim| !dim.dynamic);
-            let are_known = is_known(found) && is_known(with);
-            let differs = sizes(found).len() != sizes(with).len() || are_known && sizes(found) != sizes(with);
-            let expected = || format!("{:?}, the sizes of `{}`", sizes(with), call.name(other));
-            differs.then(|| (argument, format!("sizes {:?}", sizes(found)), expected()))
+            let (found, with) = (sizes_of(call, argument)?, sizes_of(call, other)?);
+            let expected = || format!("{with:?}, the sizes of `{}`", call.name(other));
+            (found != with).then(|| (argument, format!("sizes {found:?}"), expected()))
+        }
+        Constraint::OneType { argument } => {
+            let first = types_of(call, argument).next()?;
+            let found = types_of(call, argument).find(|found| *found != first)?;
+            Some((argument, described(argument, found), format!("{first}, the type of the first one")))
+        }
+        Constraint::Window { argument } => {
+            let elements = ints_of(call, argument).fold(1, i64::saturating_mul);
+            let found = || format!("a window of {elements} elements");
+            (elements > MAX_WINDOW).then(|| (argument, found(), format!("at most {MAX_WINDOW}")))
+        }
+        Constraint::Indexed { argument, indices } => {
+            let Some(Argument::Tensors(items)) = call.argument(indices) else { return None };
+            let (dim, rank) = (items.iter().position(Option::is_some)?, ranks_of(call, argument).next()?);
+            let found = || format!("a tensor of rank {rank}");
+            let expected = || format!("rank {} at least, since dimension {dim} is indexed", dim + 1);
+            (rank <= dim).then(|| (argument, found(), expected()))
         }
         Constraint::OneElement { argument } => {
-            let Some(Argument::Tensor(found)) = call.argument(argument) else { return None };
-            let sizes: Vec<i64> = found.sizes.iter().map(|dim| dim.size).collect();
+            let sizes = sizes_of(call, argument)?;
             let is_wrong = sizes.iter().any(|size| *size != 1);
             is_wrong.then(|| (argument, format!("sizes {sizes:?}"), "one element".to_owned()))
         }
+        Constraint::NotEmptyWithout { argument, dim } => {
+            let Some(Argument::Null) = call.argument(dim) else { return None };
+            let sizes = sizes_of(call, argument)?;
+            let expected = || format!("sizes other than 0, without `{}`", call.name(dim));
+            sizes.contains(&0).then(|| (argument, format!("sizes {sizes:?}"), expected()))
+        }
+        Constraint::NotEmptyFrom { argument, dim } => {
+            let sizes = sizes_of(call, argument)?;
+            let first = ints_of(call, dim).next()?;
+            let first = if first < 0 { first.checked_add(i64::try_from(sizes.len()).ok()?)? } else { first };
+            let is_wrong = sizes.iter().skip(usize::try_from(first).ok()?).any(|size| *size == 0);
+            let expected = || format!("sizes other than 0 from dimension {first} on");
+            is_wrong.then(|| (argument, format!("sizes {sizes:?}"), expected()))
+        }
+        Constraint::Dimension { argument, tensor } => {
+            let rank = i64::try_from(ranks_of(call, tensor).next()?).ok()?;
+            let found = ints_of(call, argument).find(|dim| !(-rank..rank).contains(dim))?;
+            let expected = match rank {
+                0 => "none, since the tensor has no dimensions".to_owned(),
+                _ => format!("{} to {}", -rank, rank - 1),
+            };
+            Some((argument, format!("dimension {found}"), expected))
+        }
+        Constraint::HalfSpectrum { argument, dims, size } => {
+            let (dim, length) = (ints_of(call, dims).last()?, ints_of(call, size).next()?);
+            let found = size_of(call, argument, usize::try_from(dim).ok()?)?;
+            let least = length / 2 + 1;
+            let expected = || format!("{least} at least, for a result of {length}");
+            (found < least).then(|| (argument, format!("size {found} of dimension {dim}"), expected()))
+        }
         Constraint::NotEmpty { argument, last } => {
-            let Some(Argument::Tensor(found)) = call.argument(argument) else { return None };
-            let sizes: Vec<i64> = found.sizes.iter().map(|dim| dim.size).collect();
+            let sizes = sizes_of(call, argument)?;
             let is_empty = sizes.iter().rev().take(last).any(|size| *size == 0);
             is_empty.then(|| (argument, format!("sizes {sizes:?}"), "sizes other than 0".to_owned()))
         }
@@ -566,6 +700,8 @@ mod tests {
                     | Constraint::Text { argument, .. }
                     | Constraint::NotEmpty { argument, .. }
                     | Constraint::OneElement { argument }
+                    | Constraint::OneType { argument }
+                    | Constraint::Window { argument }
                     | Constraint::Rank { argument, .. } => [argument, argument],
                     Constraint::TypesWith { argument, other, .. }
                     | Constraint::SameType { argument, other, .. }
@@ -574,8 +710,13 @@ mod tests {
                     | Constraint::SameSizes { argument, other }
                     | Constraint::AtLeast { argument, other }
                     | Constraint::Above { argument, other, .. }
-                    | Constraint::SameRows { argument, other }
+                    | Constraint::SameSize { argument, other, .. }
                     | Constraint::Groups { argument, other, .. }
+                    | Constraint::Indexed { argument, indices: other }
+                    | Constraint::NotEmptyWithout { argument, dim: other }
+                    | Constraint::NotEmptyFrom { argument, dim: other }
+                    | Constraint::Dimension { argument, tensor: other }
+                    | Constraint::HalfSpectrum { argument, dims: other, .. }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
                 assert!(positions.iter().all(|position| *position < count), "{name}");

@@ -34,14 +34,17 @@ pub(super) fn convolution_backward(call: &Call<'_>) -> Inferred {
     if !window.transposed {
         window.sizes(call, (1, input), weight)?;
     }
+    let mask = call.optional_bools(10)?.unwrap_or_default();
     let bias = match call.optional_ints(3)? {
         Some(sizes) => sizes.into_iter().map(|int| dim_of_int(call, 3, int)).collect::<Result<Vec<_>>>()?,
         None => vec![channels],
     };
+    if mask.get(2) != Some(&false) && !matches!(bias[..], [size] if agree(size, channels).is_some()) {
+        return call.invalid(3, sizes_text(&bias), format!("{}, the channels of the result", sizes_text(&[channels])));
+    }
     let like =
         |tensor: &TensorMeta| window.in_backend_format(input, weight, tensor.sizes.clone(), gradient.scalar_type);
     let gradients = [like(input), like(weight), TensorMeta::contiguous(gradient.scalar_type, bias)];
-    let mask = call.optional_bools(10)?.unwrap_or_default();
     let masked = |(at, meta)| match mask.get(at) {
         Some(false) => ResultMeta::Unwritten(TensorMeta::contiguous(ScalarType(0), vec![Dim::fixed(0)])),
         Some(true) | None => ResultMeta::Tensor(meta),
