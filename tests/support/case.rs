@@ -34,7 +34,7 @@ const COUNTS: [(&str, usize); 8] = [
     ("tests/golden/snapshots/commands", 21),
     ("tests/golden/snapshots/errors", 377),
     ("tests/golden/upstream/bundled", 8),
-    ("tests/golden/upstream/bytes", 28),
+    ("tests/golden/upstream/bytes", 30),
     ("tests/golden/upstream/serializer", 25),
 ];
 
