@@ -209,6 +209,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Warns of views that do not have the elements of their bases in the same order, or whose sizes do not follow them.
     fn warn_of_views(&mut self, pass: &InferencePass, values: &[EValue]) {
+        let is_view =
+            |value: &&Declaration<'_>| matches!(&value.value, Declared::Tensor(written) if written.view_of.is_some());
+        if !self.values.iter().any(is_view) {
+            return;
+        }
+        let outs = self.actions().filter_map(|action| match action {
+            Action::Kernel { out: Some(outs), .. } => Some(outs),
+            _ => None,
+        });
+        let resized: HashSet<&str> = outs.flatten().map(|out| &*out.value).collect();
         let numbers: Vec<Option<i32>> = self.declared.iter().map(|known| known.number).collect();
         let tensor = |declaration: usize| {
             let number = numbers.get(declaration).copied().flatten()?;
@@ -233,7 +243,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let message = format!("`{name}` is a view of element type {own} of `{base}`, which is {other}");
                 warn(at, message, "its elements are the bytes of others");
             }
-            if meta.sizes.iter().any(|dim| dim.dynamic) {
+            if meta.sizes.iter().any(|dim| dim.dynamic) && !resized.contains(&**name) {
                 let message =
                     format!("`{name}` {sizes:?} is a view of `{base}`, whose sizes {base_sizes:?} are dynamic");
                 warn(at, message, "it keeps its sizes when those of its base are smaller");
