@@ -62,6 +62,9 @@ pub struct Assembly {
     pub(crate) pruned: Vec<PrunedNames>,
     /// Names of unknown operators that [`Assembly::warnings`] reports.
     pub(crate) reported_operators: BTreeSet<String>,
+    /// The names of the values in the source, by method.
+    #[cfg(feature = "cli")]
+    pub(crate) value_names: Vec<Vec<Option<String>>>,
     program_file: Option<EmittedFile>,
     data_files: Vec<EmittedFile>,
 }
@@ -258,6 +261,8 @@ pub fn emit(
         warnings: Report::default(),
         pruned: Vec::new(),
         reported_operators: BTreeSet::new(),
+        #[cfg(feature = "cli")]
+        value_names: Vec::new(),
         program_file,
         data_files,
     };
@@ -290,6 +295,12 @@ impl Assembly {
     #[cfg(feature = "cli")]
     pub(crate) fn data_size(&self) -> u64 {
         data_size(&self.program, &self.tests, &self.overrides)
+    }
+
+    /// Returns the name of a value of a method in the source.
+    #[cfg(feature = "cli")]
+    pub(crate) fn value_name(&self, method: usize, value: usize) -> Option<&str> {
+        self.value_names.get(method)?.get(value)?.as_deref()
     }
 
     /// Returns the program.

@@ -323,7 +323,7 @@ impl Resolved<'_> {
     /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source
     /// begins with its path.
     fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<NodeDiagnostic> {
-        let message = |LayoutError { at, message, related }: LayoutError| {
+        let message = |LayoutError { at, message, related, help }: LayoutError| {
             let node = self.origins.node(at);
             let mut text = match (node, &*at.path(&self.program)) {
                 (Some(_), _) | (None, "") => message,
@@ -336,7 +336,8 @@ impl Resolved<'_> {
                     None => text += &format!(" ({label}: {})", at.path(&self.program)),
                 }
             }
-            NodeDiagnostic { at: node, related: positions, ..NodeDiagnostic::whole(text) }
+            let help = help.filter(|_| node.is_some()).map(str::to_owned);
+            NodeDiagnostic { at: node, related: positions, help, ..NodeDiagnostic::whole(text) }
         };
         let mut messages: Vec<NodeDiagnostic> = errors.into_iter().map(message).collect();
         messages.sort_by_key(|message| message.at);
@@ -472,6 +473,10 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     messages.sort_by_key(|message| message.at);
     assembly.warnings = resolved.source.report_nodes(messages);
     assembly.name = resolved.name;
+    #[cfg(feature = "cli")]
+    {
+        assembly.value_names = resolved.origins.into_names();
+    }
     assembly.pruned = pruned;
     assembly.reported_operators = resolved.reported_operators;
     Ok(assembly)

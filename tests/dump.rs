@@ -33,7 +33,8 @@ fn tests_are_stripped_without_touching_the_program() {
 /// Computed keys are not printed where the default reproduces the file.
 #[test]
 fn printed_yaml_is_short() {
-    for name in ["add", "linear", "stateful_init", "index", "conv_dyn", "conv_xnn", "topk", "cat"] {
+    for name in ["add", "linear", "stateful_init", "index", "conv_dyn", "conv_xnn", "topk", "cat", "cond_input", "scan"]
+    {
         let printed =
             print(&root().join(format!("tests/golden/upstream/bytes/{name}/model.pte")), false, LargeData::Refer)
                 .unwrap();

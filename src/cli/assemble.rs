@@ -1,5 +1,6 @@
 //! `pte-emit INPUT -o FILE`: assembles YAML, and rewrites binary files.
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
@@ -13,6 +14,7 @@ use super::exit::{Exit, Failure};
 use super::formats::{OutputContent, OutputFormat, OutputName};
 use super::io::{self, Definitions, Messages, STREAM};
 use super::outputs::{NewFolder, Outputs, Stream};
+use super::source_names::SourceNames;
 use super::stdout;
 use super::summary;
 use crate::assembly::Assembly;
@@ -458,7 +460,7 @@ impl Command {
             let (operators, reported) = (self.operators.clone(), assembly.reported_operators.clone());
             let options = ValidatorOptions { with, operators, reported, ..ValidatorOptions::default() };
             let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
-            messages.print(&found_warnings(&label, &findings));
+            messages.print(&found_warnings(&label, &assembly, &findings));
             warnings += assembly.warnings.diagnostics.len() as u64;
             warnings += findings.iter().map(Findings::warnings).sum::<u64>();
         }
@@ -497,13 +499,12 @@ impl Command {
 }
 
 /// Formats findings as warnings. They are not errors: sources may describe malformed files on purpose, to test a loader.
-fn found_warnings(label: &str, findings: &[Findings]) -> String {
-    let mut out = String::new();
+fn found_warnings(label: &str, assembly: &Assembly, findings: &[Findings]) -> String {
+    let (mut out, names) = (String::new(), LazyCell::new(|| SourceNames::new(assembly)));
     for findings in findings {
         let shown = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
         for finding in shown {
-            out += &format!("warning: {label}: {finding}\n");
-            out += &format!("    the runtime: {}\n", finding.rule.runtime);
+            out += &format!("warning: {label}: {}", names.lines(finding));
         }
     }
     out

@@ -2,6 +2,7 @@
 //!
 //! Findings go to standard output, as lines or as one JSON document; files that cannot be read are reported on standard error.
 
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
+use super::source_names::{self, SourceNames};
 use super::stdout;
 use crate::check::{self, Findings, Profile, RuleSeverity, ValidatorOptions};
 use crate::diagnostics::{self, Diagnostic, Report};
@@ -87,6 +89,8 @@ struct Validated {
     /// Messages of assembling YAML; empty for a binary file.
     report: Report,
     findings: Vec<Findings>,
+    /// The kept findings as lines, for each of `findings`.
+    lines: Vec<Vec<String>>,
 }
 
 /// Number of findings by severity.
@@ -160,7 +164,9 @@ fn validate(
     match source.content() {
         SourceContent::Binary(origin) => {
             let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;
-            Ok(vec![Validated { name: source.name().to_owned(), findings: vec![findings], ..Validated::default() }])
+            let lines = vec![findings.list().iter().map(source_names::plain).collect()];
+            let name = source.name().to_owned();
+            Ok(vec![Validated { name, findings: vec![findings], lines, ..Validated::default() }])
         }
         SourceContent::Text(_) => match definitions.documents(io::confined(source, arguments.confine.as_deref())) {
             Ok(documents) => {
@@ -195,7 +201,10 @@ fn validate_yaml(
             let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..options.clone() };
             let findings =
                 check::assembly(&assembly, &options).map_err(|error| Error::io(&source.label(), "", &error))?;
-            Ok(Validated { name, document, report: assembly.warnings, findings })
+            let names = LazyCell::new(|| SourceNames::new(&assembly));
+            let lines = findings.iter().map(|file| file.list().iter().map(|finding| names.lines(finding)).collect());
+            let lines = lines.collect();
+            Ok(Validated { name, document, lines, report: assembly.warnings, findings })
         }
         Err(error) if error.io_kind().is_some() => Err(error),
         Err(error) => Ok(Validated { name, document, report: error.report().clone(), ..Validated::default() }),
@@ -235,14 +244,14 @@ impl Counts {
     }
 }
 
-/// Formats findings as lines: two for each, and a last line with totals.
+/// Formats findings as lines, and a last line with totals.
 fn lines(validated: &[Validated], unread: usize, total: Counts) -> String {
     let mut out = String::new();
     for file in validated {
         let label = file.label();
-        for findings in &file.findings {
-            for finding in findings.list() {
-                out += &format!("{label}: {finding}\n    the runtime: {}\n", finding.rule.runtime);
+        for (findings, lines) in file.findings.iter().zip(&file.lines) {
+            for lines in lines {
+                out += &format!("{label}: {lines}");
             }
             for (rule, count) in findings.truncated() {
                 out += &format!("{label}: {}[{}]: {count} of these in total\n", rule.severity, rule.id);

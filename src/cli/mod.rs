@@ -16,6 +16,7 @@ pub mod outputs;
 mod reduce;
 pub mod render;
 mod schema;
+mod source_names;
 mod stdout;
 mod summary;
 

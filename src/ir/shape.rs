@@ -275,7 +275,7 @@ shapes! {
         non_const_buffer_device: List(&Form::Shape(&BUFFER_DEVICE)), "Devices of the planned buffers; computed.";
         alignment: Alignment, "Offsets are multiples of this, 16 at least.";
         planner: OneOf(PLANNERS), "greedy, or naive: no tensors share memory.";
-        padding: Size, "Padding after each used buffer, in bytes; 64 with an XNNPACK delegate, else 0.";
+        padding: Size, "Padding after each used buffer, in bytes; 64 with an XNNPACK delegate, but for pools of state only, else 0.";
         reserved: List(&Size), "Bytes left free at the start of each buffer, from buffer 1.";
         inputs: OneOf(&["planned", "unplanned"]), "Planned memory of inputs.";
         outputs: OneOf(&["planned", "unplanned"]), "Planned memory of outputs.";

@@ -11,12 +11,20 @@ pub struct LayoutError {
     pub message: String,
     /// Related element with a label.
     pub related: Option<Box<(Element, String)>>,
+    /// Advice for a program from YAML.
+    pub help: Option<&'static str>,
 }
 
 impl LayoutError {
     /// Creates an error about an element.
     pub fn new(at: Element, message: impl Into<String>) -> LayoutError {
-        LayoutError { at, message: message.into(), related: None }
+        LayoutError { at, message: message.into(), related: None, help: None }
+    }
+
+    /// Adds advice for a program from YAML.
+    pub fn with_help(mut self, help: &'static str) -> LayoutError {
+        self.help = Some(help);
+        self
     }
 
     /// Adds a related element with a label.

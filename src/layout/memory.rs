@@ -2,7 +2,7 @@
 //!
 //! Selects and validates what is planned; `super::lifetimes` computes lifetimes, `super::greedy` offsets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::greedy::{self, PlanRequest};
 use super::lifetimes::{Alias, Lifetimes, aliases, lifetimes};
@@ -228,15 +228,20 @@ impl<'a> MethodPlanner<'a> {
         if !other_device {
             requests.extend(self.write_backs());
         }
-        match self.place(&requests, &reserved, self.padding(self.xnnpack_parts()[0])) {
+        let padding = self.padding(self.xnnpack_parts()[0]);
+        // The exporter's padding is not added to memory that methods share; a stated one is added to all pools.
+        let shared_padding = if self.request.padding.is_some() { 0 } else { padding };
+        match self.place(&requests, &reserved, padding) {
             Ok(placement) => {
                 for ((&value, request), offset) in placed.iter().zip(&requests).zip(&placement.offsets) {
                     let pool = request.pool - 1 + base;
                     self.places[value] = Some((pool, *offset));
                     self.set_device(value, pool, device);
                 }
+                let shared = self.shared_pools(&placed, &requests);
                 for (local, size) in placement.sizes.iter().enumerate().skip(1) {
-                    self.grow(local as u32 - 1 + base, *size);
+                    let unused = if shared.contains(&(local as u32)) { shared_padding } else { 0 };
+                    self.grow(local as u32 - 1 + base, size.saturating_sub(unused));
                 }
             }
             Err(greedy::TooLarge(request)) => {
@@ -244,6 +249,19 @@ impl<'a> MethodPlanner<'a> {
                 self.error(value, "the planned memory of this method exceeds 64 bits".into());
             }
         }
+    }
+
+    /// Returns the pools of state only, but for the default one: the exporter places state that methods share there, after all others
+    /// (`share_mutable_buffers`). The requests behind those of `placed` are for no value.
+    fn shared_pools(&self, placed: &[usize], requests: &[PlanRequest]) -> BTreeSet<u32> {
+        let is_state = |value: Option<&usize>| {
+            value.is_some_and(|value| matches!(self.requested[*value], Memory::Auto { persistent: true, .. }))
+        };
+        let (mut shared, mut others) = (BTreeSet::new(), BTreeSet::from([1]));
+        for (number, request) in requests.iter().enumerate() {
+            if is_state(placed.get(number)) { &mut shared } else { &mut others }.insert(request.pool);
+        }
+        &shared - &others
     }
 
     /// Places the tensors of the parts of the method, each for itself and above those of the parts inside it, and returns those of the method
@@ -463,6 +481,8 @@ impl<'a> MethodPlanner<'a> {
             let message = format!("negative size {size} in `non_const_buffer_sizes`");
             self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message));
         }
+        let help =
+            "without `non_const_buffer_sizes`, and `memory` of the values that changed, the planner computes them";
         for (value, tensor) in self.plan.tensors() {
             let Some((pool, offset)) = self.places[value] else { continue };
             let end = offset.saturating_add(tensor.nbytes().unwrap_or(0));
@@ -476,10 +496,10 @@ impl<'a> MethodPlanner<'a> {
                     ),
                 ),
                 Some(size) if i128::from(end) > i128::from(*size) => {
-                    self.error(
-                        value,
-                        format!("the tensor ends at byte {end} of pool {pool}, which has {}", counted(*size, "byte")),
-                    );
+                    let message =
+                        format!("the tensor ends at byte {end} of pool {pool}, which has {}", counted(*size, "byte"));
+                    let at = Element::Method(self.method, Part::Value(value));
+                    self.errors.push(LayoutError::new(at, message).with_help(help));
                 }
                 Some(_) => {}
             }

@@ -8,10 +8,14 @@ use super::options::{LargeData, PrintOptions, Printer};
 use super::yaml;
 use crate::data::number;
 use crate::data::{Blob, BlobSource};
+use crate::format::ScalarType;
 use crate::program::{Tensor, contiguous};
 
 /// Maximum size in bytes of data that are always written in the YAML.
 const SMALL: u64 = 256;
+
+/// Number of equal elements that are printed as a list; more are printed as one.
+const SHORT_LIST: usize = 8;
 
 /// Maximum length of the name of the input file under `files`.
 const NAME: usize = 32;
@@ -52,9 +56,10 @@ impl<'d> DataPrinter<'d> {
     pub fn tensor(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<String> {
         if blob.len <= SMALL || self.options.large_data == LargeData::Inline {
             let bytes = blob.to_vec()?;
-            return Ok(match numbers(&bytes, tensor) {
-                Some(numbers) if blob.copy == 0 => numbers,
-                _ => source(&hex(&bytes), blob),
+            return Ok(match (fill(&bytes, tensor), numbers(&bytes, tensor)) {
+                (Some(number), _) => source(&format!("fill: {number}"), blob),
+                (None, Some(numbers)) if blob.copy == 0 => numbers,
+                (None, _) => source(&hex(&bytes), blob),
             });
         }
         self.large(blob, name, tensor.nbytes() == Some(blob.len))
@@ -123,20 +128,9 @@ fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     if *tensor.dim_order.as_deref()? != *contiguous(sizes.len()) || bytes.is_empty() {
         return None;
     }
-    let mut items = Vec::with_capacity(bytes.len() / info.size as usize);
-    for element in bytes.chunks_exact(info.size as usize) {
-        let value = number::decode(tensor.scalar_type, element)?;
-        let text = number::element(value, info.encoding);
-        // The number must reproduce the element exactly.
-        let read = number::number_of(&text)?;
-        let mut encoded = Vec::with_capacity(element.len());
-        number::encode(tensor.scalar_type, read, &mut encoded).ok()?;
-        if encoded != element {
-            return None;
-        }
-        items.push(text);
-    }
-    let mut rows: Vec<String> = items;
+    let elements = bytes.chunks_exact(info.size as usize);
+    let items: Option<Vec<String>> = elements.map(|element| number(tensor.scalar_type, element)).collect();
+    let mut rows = items?;
     for size in sizes.iter().skip(1).rev() {
         let size = usize::try_from(*size).ok().filter(|size| *size > 0)?;
         rows = rows.chunks(size).map(bracketed).collect();
@@ -145,6 +139,22 @@ fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
         true => rows.pop(),
         false => Some(bracketed(&rows)),
     }
+}
+
+/// Returns the number of all elements, if they are equal and more than a short list; `None` also if it would not reproduce the bytes.
+fn fill(bytes: &[u8], tensor: &Tensor) -> Option<String> {
+    let mut elements = bytes.chunks_exact(tensor.scalar_type.info()?.size as usize);
+    let first = elements.next().filter(|_| elements.len() >= SHORT_LIST)?;
+    let is_whole = tensor.nbytes() == u64::try_from(bytes.len()).ok();
+    (is_whole && elements.all(|element| element == first)).then(|| number(tensor.scalar_type, first))?
+}
+
+/// Returns an element as a number; `None` if the number would not reproduce it exactly.
+fn number(scalar_type: ScalarType, element: &[u8]) -> Option<String> {
+    let text = number::element(number::decode(scalar_type, element)?, scalar_type.info()?.encoding);
+    let mut encoded = Vec::with_capacity(element.len());
+    number::encode(scalar_type, number::number_of(&text)?, &mut encoded).ok()?;
+    (encoded == element).then_some(text)
 }
 
 fn bracketed(items: &[String]) -> String {

@@ -15,8 +15,9 @@ use crate::operators::inference::{InferenceError, TensorMeta};
 use crate::operators::{self, Arg, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
-    Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference, Instruction, InstructionField,
-    Memory, MemoryPlanner, OperandAccess, Program, StackFrame, Tensor, TensorData, contiguous,
+    BranchStep, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference, Instruction,
+    InstructionField, Memory, MemoryPlanner, OperandAccess, Program, StackFrame, Tensor, TensorData, contiguous,
+    merged,
 };
 use crate::transform::inference::{self, Inference};
 
@@ -396,13 +397,8 @@ impl<'p> MethodPrinter<'p> {
     /// Finds the positions of views, and of values that are numbered among the instructions.
     fn find_positions(&mut self) {
         self.positions = vec![Vec::new(); self.uses.least.len() + 1];
-        let is_upfront = |index: &usize| {
-            !self.uses.produced[*index]
-                && !self.inlined[*index]
-                && self.views[*index].is_none()
-                && !self.hints.numbers.contains(index)
-        };
-        self.upfront = (0..self.views.len()).rev().find(is_upfront);
+        self.upfront =
+            (0..self.views.len()).rev().find(|index| self.is_unproduced(*index) && !self.hints.numbers.contains(index));
         for index in 0..self.views.len() {
             let position = match self.views[index] {
                 Some(view) => Some(view.position),
@@ -412,6 +408,18 @@ impl<'p> MethodPrinter<'p> {
                 at.push(index);
             }
         }
+    }
+
+    /// Returns `true` for a declared value that no instruction produces: it is numbered in front of the instructions, unless an entry
+    /// among them numbers it.
+    fn is_unproduced(&self, index: usize) -> bool {
+        !self.uses.produced[index] && !self.inlined[index] && self.views[index].is_none()
+    }
+
+    /// Returns `true` if an entry among the instructions can number a value later than assembling does without it. Inputs are numbered in
+    /// front of all instructions in any case.
+    pub(super) fn is_movable(&self, index: usize) -> bool {
+        self.is_unproduced(index) && !self.uses.is_input[index]
     }
 
     /// Returns the position of an entry that numbers a value whose index the YAML must state; `None` if there is none.
@@ -433,14 +441,33 @@ impl<'p> MethodPrinter<'p> {
     /// Finds the smallest values that the instructions number: those that they produce, and literals.
     fn find_owned(&mut self) {
         let mut least = vec![usize::MAX; self.instructions().count()];
-        for (index, first) in self.uses.first.iter().enumerate() {
-            // The target of the moves of a branch is numbered at the jump in front of it.
-            let is_moved = |first: &usize| matches!(self.sequence[*first], Instruction::MoveCall { move_to, .. } if *move_to == index as i32);
+        // The instruction that numbers each value: the first one that uses it, or the jump in front of the branches that move to it.
+        let mut numbered = self.uses.first.clone();
+        let mut begin = 0;
+        for chain in self.plan.chains.iter().flatten() {
+            let instructions = chain.instructions.as_deref().unwrap_or_default();
+            let steps = instructions.iter().map(|instruction| match instruction {
+                Instruction::JumpFalseCall { destination_instruction: to, .. } => {
+                    usize::try_from(*to).map_or(BranchStep::Other, BranchStep::Jump)
+                }
+                Instruction::MoveCall { move_to, .. } => {
+                    usize::try_from(*move_to).map_or(BranchStep::Other, BranchStep::Move)
+                }
+                Instruction::KernelCall { .. } | Instruction::DelegateCall { .. } | Instruction::FreeCall { .. } => {
+                    BranchStep::Other
+                }
+            });
+            for (jump, target) in merged(steps) {
+                if let Some(Some(numbered)) = numbered.get_mut(target) {
+                    *numbered = (*numbered).min(begin + jump);
+                }
+            }
+            begin += instructions.len();
+        }
+        for (index, numbered) in numbered.into_iter().enumerate() {
             let is_numbered = self.uses.produced[index] || self.inlined[index];
-            if let Some(first) =
-                first.filter(|first| !is_moved(first)).filter(|_| is_numbered && !self.hints.numbers.contains(&index))
-            {
-                least[first] = least[first].min(index);
+            if let Some(numbered) = numbered.filter(|_| is_numbered && !self.hints.numbers.contains(&index)) {
+                least[numbered] = least[numbered].min(index);
             }
         }
         // Items of a list of integers are used by the list only.

@@ -217,7 +217,7 @@ fn print_with_tests(
         };
         let mut complete = true;
         for (method, hint) in hints.iter_mut().enumerate() {
-            complete &= !add_hint(hint, &assembly, method, &found.program.plans()[method]);
+            complete &= !add_hint(hint, &assembly, method, &found.program.plans()[method], &methods[method]);
         }
         if complete {
             let differs = match assembly.program_file() {
@@ -331,7 +331,13 @@ fn print_layout(layout: &LayoutConfig, raw: &FileOverrides, printer: Printer<'_>
 }
 
 /// Adds a hint that a method lacks; returns `true` if there is one.
-fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &ExecutionPlan) -> bool {
+fn add_hint(
+    hint: &mut Hints,
+    assembly: &Assembly,
+    method: usize,
+    original: &ExecutionPlan,
+    printer: &MethodPrinter<'_>,
+) -> bool {
     let Some(assembled) = assembly.program.plans().get(method) else { return false };
     let memory = &assembly.plan.memory[method];
     let before = hint.clone();
@@ -344,7 +350,7 @@ fn add_hint(hint: &mut Hints, assembly: &Assembly, method: usize, original: &Exe
     {
         match () {
             () if assembled.operators != original.operators && !hint.operators => hint.operators = true,
-            () => match numbering::pins(assembled, original, &hint.numbers) {
+            () => match numbering::pins(assembled, original, &hint.numbers, |value| printer.is_movable(value)) {
                 Some(pins) if pins != hint.numbers => hint.numbers = pins,
                 Some(_) | None => hint.everything = true,
             },

@@ -7,8 +7,14 @@ use std::collections::BTreeSet;
 use crate::program::{EValue, ExecutionPlan, Instruction};
 
 /// Returns the values of the original method whose indices must be stated so that assembling assigns its indices; `None` if the methods do
-/// not correspond. `pinned` are those that are stated already.
-pub fn pins(assembled: &ExecutionPlan, original: &ExecutionPlan, pinned: &BTreeSet<usize>) -> Option<BTreeSet<usize>> {
+/// not correspond. `pinned` are those that are stated already; of the values for which `is_movable` holds an entry among the instructions
+/// can state it.
+pub fn pins(
+    assembled: &ExecutionPlan,
+    original: &ExecutionPlan,
+    pinned: &BTreeSet<usize>,
+    is_movable: impl Fn(usize) -> bool,
+) -> Option<BTreeSet<usize>> {
     let count = original.values().len();
     if assembled.values().len() != count {
         return None;
@@ -27,10 +33,13 @@ pub fn pins(assembled: &ExecutionPlan, original: &ExecutionPlan, pinned: &BTreeS
         pairs.lists(&operands(a), &operands(b))?;
     }
     let order = pairs.finish();
-    let increasing = longest_increasing(&order);
+    let increasing = longest_increasing(&order, |value| if is_movable(value) { 1 } else { ENTRIES_FOR_INDEX });
     let pins: BTreeSet<usize> = order.iter().filter(|value| !increasing.contains(value)).copied().collect();
     Some(pins.union(pinned).copied().collect())
 }
+
+/// Number of entries among the instructions that are preferred to one index: an entry is correct after an edit, too.
+const ENTRIES_FOR_INDEX: usize = 8;
 
 /// Correspondence of the values of two methods.
 struct Pairs<'p> {
@@ -85,10 +94,10 @@ impl Pairs<'_> {
     }
 }
 
-/// Returns the items, which are different and less than their number, of a longest increasing subsequence. Of two that change places, the
+/// Returns the items, which are different and less than their number, of an increasing subsequence with the greatest total weight. Of two that change places, the
 /// first is in it: an entry in front of an instruction can number the second one earlier, but none can number the first one later.
-fn longest_increasing(items: &[usize]) -> BTreeSet<usize> {
-    // A Fenwick tree over the items: the greatest length of a subsequence that ends with an item up to an index, and that item's position.
+fn longest_increasing(items: &[usize], weight: impl Fn(usize) -> usize) -> BTreeSet<usize> {
+    // A Fenwick tree over the items: the greatest weight of a subsequence that ends with an item up to an index, and that item's position.
     let mut tree: Vec<Option<(usize, Reverse<usize>)>> = vec![None; items.len() + 1];
     let mut before: Vec<Option<usize>> = Vec::with_capacity(items.len());
     let mut best = None;
@@ -100,7 +109,7 @@ fn longest_increasing(items: &[usize]) -> BTreeSet<usize> {
             node &= node - 1;
         }
         before.push(found.map(|(_, Reverse(position))| position));
-        let end = Some((found.map_or(0, |(length, _)| length) + 1, Reverse(position)));
+        let end = Some((found.map_or(0, |(length, _)| length) + weight(*item), Reverse(position)));
         best = best.max(end);
         let mut node = item + 1;
         while let Some(entry) = tree.get_mut(node) {
@@ -123,11 +132,14 @@ mod tests {
 
     #[test]
     fn as_few_items_as_possible_are_out_of_order() {
-        let increasing = |items: &[usize]| longest_increasing(items).into_iter().collect::<Vec<_>>();
+        let increasing = |items: &[usize]| longest_increasing(items, |_| 1).into_iter().collect::<Vec<_>>();
         assert!(increasing(&[]).is_empty());
         assert_eq!(increasing(&[0, 1, 2]), [0, 1, 2]);
         assert_eq!(increasing(&[4, 0, 1, 3, 2]).len(), 3);
         assert_eq!(increasing(&[2, 1, 0]).len(), 1);
         assert_eq!(increasing(&[1, 0, 2]), [1, 2]);
+        // An index of 0 would be shorter than entries for 1, 2 and 3.
+        let weighted = longest_increasing(&[1, 2, 3, 0, 4], |item| if item < 4 && item > 0 { 1 } else { 8 });
+        assert_eq!(weighted.into_iter().collect::<Vec<_>>(), [0, 4]);
     }
 }

@@ -235,3 +235,32 @@ impl Instruction {
             .find_map(|field| if let FieldReference::Destination(index) = field.reference { Some(index) } else { None })
     }
 }
+
+/// An instruction as far as it matters where the values are numbered that branches move their results to.
+pub(crate) enum BranchStep<T> {
+    /// A jump to an instruction of the same chain.
+    Jump(usize),
+    /// A move to a value.
+    Move(T),
+    /// Any other instruction.
+    Other,
+}
+
+/// Returns the targets of the moves of branches, each with the position of the forward jump in front of the branch: the exporter assigns
+/// their indices there (E-10).
+pub(crate) fn merged<T>(chain: impl IntoIterator<Item = BranchStep<T>>) -> Vec<(usize, T)> {
+    let mut merged = Vec::new();
+    // Positions and destinations of the jumps over the current instruction.
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    for (position, step) in chain.into_iter().enumerate() {
+        while open.last().is_some_and(|(_, end)| *end <= position) {
+            open.pop();
+        }
+        match step {
+            BranchStep::Jump(destination) if destination > position => open.push((position, destination)),
+            BranchStep::Move(target) => merged.extend(open.last().map(|(jump, _)| (*jump, target))),
+            BranchStep::Jump(_) | BranchStep::Other => {}
+        }
+    }
+    merged
+}

@@ -41,6 +41,7 @@ use crate::data::{Blob, BlobId};
 use crate::format::ScalarType;
 use crate::format::program::KernelType;
 use crate::format::table::Union;
+pub(crate) use instruction::{BranchStep, merged};
 pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
 pub use ints::{Args, Ints, Sizes};
 

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::format::ScalarType;
 use crate::operators::inference::constraints::{self, Constraint};
 use crate::operators::inference::{
     Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, out_type, rule,
@@ -141,13 +142,30 @@ impl Inference {
         args: &[i32],
     ) -> Result<Vec<ResultMeta>, InferenceError> {
         let signature = &operator.signature;
-        // Outs follow the arguments that the rule reads.
-        let count = if operator.constraints.is_empty() { signature.ins().count() } else { signature.args.len() };
-        let arguments: Vec<Argument<'_>> = args.iter().take(count).map(|arg| self.argument(values, *arg)).collect();
+        let arguments = self.arguments(values, operator, args);
         constraints::check(&operator.constraints, &Call::new(signature, &arguments))
             .map_err(InferenceError::Unsupported)?;
         let Some(rule) = operator.rule else { return Err(InferenceError::UnknownOperator) };
         rule(&Call::new(signature, &arguments[..arguments.len().min(signature.ins().count())]))
+    }
+
+    /// Returns the element type that the out at a position must have; `None` if several are possible.
+    pub fn out_type(
+        &self,
+        values: &[EValue],
+        operator: &InferredOperator,
+        args: &[i32],
+        position: usize,
+    ) -> Option<ScalarType> {
+        let arguments = self.arguments(values, operator, args);
+        constraints::only_type(&operator.constraints, &Call::new(&operator.signature, &arguments), position)
+    }
+
+    /// Returns the arguments of a call, the outs only if constraints may be about them: they follow those that rules read.
+    fn arguments<'a>(&'a self, values: &'a [EValue], operator: &InferredOperator, args: &[i32]) -> Vec<Argument<'a>> {
+        let signature = &operator.signature;
+        let count = if operator.constraints.is_empty() { signature.ins().count() } else { signature.args.len() };
+        args.iter().take(count).map(|arg| self.argument(values, *arg)).collect()
     }
 
     /// Records the results of a call, for the calls after it: sizes that depend on dynamic ones, and numbers.
@@ -196,6 +214,7 @@ impl Inference {
         match (&self.known[index], &values[index]) {
             (Knowledge::Tensor(meta), _) => Argument::Tensor(Cow::Borrowed(meta)),
             (Knowledge::Int(int), _) => Argument::Int(*int),
+            (Knowledge::Nothing, EValue::Int(_)) => Argument::Int(IntMeta::Unknown),
             (Knowledge::Nothing, _) => Argument::Unknown,
             (Knowledge::Stated, EValue::Null) => Argument::Null,
             (Knowledge::Stated, EValue::Int(int)) => Argument::Int(IntMeta::Exact(*int)),

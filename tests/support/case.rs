@@ -31,10 +31,10 @@ const COUNTS: [(&str, usize); 8] = [
     ("examples", 30),
     ("examples/malformed", 292),
     ("tests/golden/snapshots/annotate", 18),
-    ("tests/golden/snapshots/commands", 21),
-    ("tests/golden/snapshots/errors", 377),
+    ("tests/golden/snapshots/commands", 22),
+    ("tests/golden/snapshots/errors", 383),
     ("tests/golden/upstream/bundled", 8),
-    ("tests/golden/upstream/bytes", 28),
+    ("tests/golden/upstream/bytes", 30),
     ("tests/golden/upstream/serializer", 25),
 ];
 

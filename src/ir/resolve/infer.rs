@@ -11,9 +11,10 @@ use crate::format::ScalarType;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
 use crate::ir::document::{Action, At, Declaration, Declared, Literal, MemoryPlacement, ParsedTensor, Word};
-use crate::operators::inference::{Dim, InferenceError, InvalidArgument, TensorMeta, out_type};
+use crate::ir::tree::NodeId;
+use crate::operators::inference::{Dim, InferenceError, InvalidArgument, ResultMeta, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, contiguous, dim_order};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Tensor, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -45,6 +46,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     if let Some(meta) = pass.inference.tensor(&values, *move_from).map(std::borrow::Cow::into_owned) {
                         self.finish(&mut pass, &mut values, *move_to, &meta);
                     }
+                    self.compare_move(&values, *move_from, *move_to, action);
                     let from = usize::try_from(*move_from).ok().and_then(|from| values.get(from));
                     let required = from.and_then(EValue::as_tensor).is_some_and(|from| from.requires_grad);
                     if let (true, Ok(to)) = (self.method.requires_grad && required, usize::try_from(*move_to)) {
@@ -67,6 +69,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 );
             }
         }
+        self.warn_of_views(&pass, &values);
         plan.values = Some(values);
     }
 
@@ -92,6 +95,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Ok(results) => results,
             Err(error) => return self.report(pass, values, operator, args, action, &error),
         };
+        if is_checked(action) {
+            self.compare_lists(pass, values, operator, args, &results, action);
+        }
         for (value, meta) in inference::tensors(values, operator, args, &results) {
             self.complete(pass, values, value as i32, meta, operator, args, action);
         }
@@ -118,14 +124,140 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 pass.failed.insert(value as u32);
                 return self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
             }
+            self.warn_of_bound(pass, values, declaration, meta, operator, args);
             return self.finish(pass, values, value, meta);
         }
         let Some(EValue::Tensor(tensor)) = usize::try_from(value).ok().and_then(|value| values.get(value)) else {
             return;
         };
-        let Some(mismatch) = inference::mismatch(tensor, meta, &operator.name).filter(|_| is_checked) else { return };
-        if let Some(declaration) = self.declaration_of_value(value) {
-            self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
+        let mismatch = inference::mismatch(tensor, meta, &operator.name);
+        let Some(declaration) = self.declaration_of_value(value).filter(|_| is_checked) else { return };
+        match mismatch {
+            Some(mismatch) => self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args),
+            None => self.warn_of_bound(pass, values, declaration, meta, operator, args),
+        }
+    }
+
+    /// Reports lists of outs with another number of tensors than the results.
+    fn compare_lists(
+        &mut self,
+        pass: &mut InferencePass,
+        values: &[EValue],
+        operator: &InferredOperator,
+        args: &[i32],
+        results: &[ResultMeta],
+        action: &'d Action<'a>,
+    ) {
+        let Action::Kernel { name, out: Some(outs), .. } = action else { return };
+        let places = args.get(operator.results(args.len())).unwrap_or_default();
+        for (place, result) in places.iter().zip(results) {
+            let list = usize::try_from(*place).ok().and_then(|place| values.get(place));
+            let (ResultMeta::Tensors(parts), Some(EValue::TensorList(Some(items)))) = (result, list) else { continue };
+            if parts.len() == items.len() {
+                continue;
+            }
+            let known = items.iter().filter_map(|item| u32::try_from(*item).ok());
+            pass.failed.extend(known.filter(|item| self.unfinished.contains_key(item)));
+            let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
+            let message = format!("{call} gives {}, and `out` has {}", counted(parts.len(), "tensor"), items.len());
+            let at = outs.first().map_or(name.id, |out| out.id);
+            self.error(at, message, format!("expected a list of {}", counted(parts.len(), "name")));
+        }
+    }
+
+    /// Reports a move of a tensor to one of another element type or of other sizes: another instruction or the declaration
+    /// determines these.
+    fn compare_move(&mut self, values: &[EValue], from: i32, to: i32, action: &'d Action<'a>) {
+        let Action::Move { from: At { value: Literal::Word(source), .. }, to: At { id, value: Literal::Word(target) } } =
+            action
+        else {
+            return;
+        };
+        let tensor = |value: i32| values.get(usize::try_from(value).ok()?)?.as_tensor();
+        let (Some(from), Some(to)) = (tensor(from), tensor(to)) else { return };
+        let (Some(from_sizes), Some(to_sizes)) = (&from.sizes, &to.sizes) else { return };
+        if from.scalar_type != to.scalar_type || from_sizes != to_sizes {
+            let described = |tensor: &Tensor, sizes: &[i32]| format!("{} {sizes:?}", tensor.scalar_type);
+            let (from, to) = (described(from, from_sizes), described(to, to_sizes));
+            let message = format!("`{target}` is {to}, and this moves `{source}`, which is {from}, to it");
+            self.error(*id, message, "expected the same element type and sizes of all tensors that are moved to it");
+        }
+    }
+
+    /// Warns of a declared bound below the inferred one: the call fails if the result is larger.
+    fn warn_of_bound(
+        &mut self,
+        pass: &InferencePass,
+        values: &[EValue],
+        declaration: usize,
+        meta: &TensorMeta,
+        operator: &InferredOperator,
+        args: &[i32],
+    ) {
+        let value: &'d Declaration<'a> = self.values[declaration];
+        let Declared::Tensor(written) = &value.value else { return };
+        let Some(stated) = &written.sizes else { return };
+        let is_smaller = |(size, dim): (&i32, &Dim)| dim.dynamic && i64::from(*size) < dim.size;
+        if stated.value.iter().zip(&meta.sizes).any(is_smaller) {
+            let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
+            let (name, stated_sizes, bound) = (&value.name.value, &stated.value, sizes_of(meta));
+            let message = format!("`{name}` is declared with {stated_sizes:?}, but {call} gives up to {bound}");
+            let warning = NodeDiagnostic::warning(stated.id, message);
+            self.diagnostics.push(warning.label("the call fails with `InvalidArgument` if its result is larger"));
+        }
+    }
+
+    /// Warns of views that do not have the elements of their bases in the same order, or whose sizes do not follow them.
+    fn warn_of_views(&mut self, pass: &InferencePass, values: &[EValue]) {
+        let is_view =
+            |value: &&Declaration<'_>| matches!(&value.value, Declared::Tensor(written) if written.view_of.is_some());
+        if !self.values.iter().any(is_view) {
+            return;
+        }
+        let outs = self.actions().filter_map(|action| match action {
+            Action::Kernel { out: Some(outs), .. } => Some(outs),
+            _ => None,
+        });
+        let resized: HashSet<&str> = outs.flatten().map(|out| &*out.value).collect();
+        let numbers: Vec<Option<i32>> = self.declared.iter().map(|known| known.number).collect();
+        let tensor = |declaration: usize| {
+            let number = numbers.get(declaration).copied().flatten()?;
+            Some((number, values.get(usize::try_from(number).ok()?)?.as_tensor()?))
+        };
+        for (declaration, value) in self.values.iter().enumerate() {
+            let Declared::Tensor(written) = &value.value else { continue };
+            let Some(view_of) = &written.view_of else { continue };
+            let base = self.names.get(&*view_of.value).copied();
+            let (Some((_, view)), Some((base, of))) = (tensor(declaration), base.and_then(tensor)) else { continue };
+            let Some(meta) = pass.inference.tensor(values, base) else { continue };
+            let at = written.sizes.as_ref().map_or(value.name.id, |sizes| sizes.id);
+            let (sizes, base_sizes) =
+                (view.sizes.as_deref().unwrap_or_default(), of.sizes.as_deref().unwrap_or_default());
+            let (name, base) = (&value.name.value, &view_of.value);
+            let mut warn = |at: NodeId, message: String, label: &str| {
+                self.diagnostics.push(NodeDiagnostic::warning(at, message).label(label));
+            };
+            if view.scalar_type != of.scalar_type {
+                let at = written.scalar_type.as_ref().map_or(value.name.id, |stated| stated.id);
+                let (own, other) = (view.scalar_type, of.scalar_type);
+                let message = format!("`{name}` is a view of element type {own} of `{base}`, which is {other}");
+                warn(at, message, "its elements are the bytes of others");
+            }
+            if meta.sizes.iter().any(|dim| dim.dynamic) && !resized.contains(&**name) {
+                let message =
+                    format!("`{name}` {sizes:?} is a view of `{base}`, whose sizes {base_sizes:?} are dynamic");
+                warn(at, message, "it keeps its sizes when those of its base are smaller");
+            }
+            if (sizes != base_sizes || memory_order(view) != memory_order(of))
+                && [view, of].into_iter().any(|tensor| !memory_order(tensor).is_sorted())
+            {
+                let order = |tensor: &Tensor| format!("{:?}", tensor.dim_order.as_deref().unwrap_or_default());
+                let (own, other) = (order(view), order(of));
+                let message = format!(
+                    "`{name}` {sizes:?} with dim_order {own} is a view of `{base}` {base_sizes:?} with dim_order {other}"
+                );
+                warn(at, message, "its elements are in another order than those of its base");
+            }
         }
     }
 
@@ -205,7 +337,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     fn report(
         &mut self,
         pass: &mut InferencePass,
-        values: &[EValue],
+        values: &mut [EValue],
         operator: &InferredOperator,
         args: &[i32],
         action: &'d Action<'a>,
@@ -213,19 +345,23 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     ) {
         let Action::Kernel { name, args: written, .. } = action else { return };
         let places = args.get(operator.results(args.len())).unwrap_or_default();
-        let items = |place: &i32| -> Vec<i32> {
+        let items = |values: &[EValue], place: &i32| -> Vec<i32> {
             let value = usize::try_from(*place).ok().and_then(|place| values.get(place));
             let items = value.map_or(&[][..], EValue::as_tensors);
             if items.is_empty() { vec![*place] } else { items.to_vec() }
         };
+        if let InferenceError::Undetermined(_) = error {
+            self.complete_types(pass, values, operator, args);
+        }
         let undeclared: Vec<(u32, usize)> = places
             .iter()
-            .flat_map(items)
+            .flat_map(|place| items(values, place))
             .filter_map(|value| u32::try_from(value).ok())
             .filter_map(|value| Some((value, *self.unfinished.get(&value)?)))
             .collect();
-        let depends_on_failed =
-            args.iter().any(|arg| pass.has_failed(*arg) || items(arg).iter().any(|item| pass.has_failed(*item)));
+        let depends_on_failed = args
+            .iter()
+            .any(|arg| pass.has_failed(*arg) || items(values, arg).iter().any(|item| pass.has_failed(*item)));
         pass.failed.extend(undeclared.iter().map(|(value, _)| *value));
         match error {
             InferenceError::Invalid(_) | InferenceError::Unsupported(_)
@@ -247,6 +383,27 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 for (_, declaration) in undeclared {
                     self.undetermined(declaration, &format!("results of {} are not inferred", name.value));
                 }
+            }
+        }
+    }
+
+    /// Completes the results of a call that state their sizes, where its arguments determine the element type.
+    fn complete_types(
+        &mut self,
+        pass: &mut InferencePass,
+        values: &mut [EValue],
+        operator: &InferredOperator,
+        args: &[i32],
+    ) {
+        for position in operator.results(args.len()) {
+            let value = args[position];
+            let declaration = u32::try_from(value).ok().and_then(|value| self.unfinished.get(&value).copied());
+            let Some(declaration) = declaration else { continue };
+            let Declared::Tensor(written) = &self.values[declaration].value else { continue };
+            let Some(stated) = &written.sizes else { continue };
+            if let Some(scalar_type) = pass.inference.out_type(values, operator, args, position) {
+                let sizes = stated.value.iter().map(|size| Dim::fixed((*size).into())).collect();
+                self.finish(pass, values, value, &TensorMeta::contiguous(scalar_type, sizes));
             }
         }
     }
@@ -476,6 +633,13 @@ fn sizes_of(meta: &TensorMeta) -> String {
 
 fn elements(sizes: &[Dim]) -> Option<i64> {
     sizes.iter().try_fold(1i64, |product, dim| product.checked_mul(dim.size))
+}
+
+/// Returns the dimensions of a tensor with more than one element, in their order in memory.
+fn memory_order(tensor: &Tensor) -> Vec<u8> {
+    let sizes = tensor.sizes.as_deref().unwrap_or_default();
+    let has_several = |dim: &u8| sizes.get(usize::from(*dim)).is_none_or(|size| *size != 1);
+    tensor.dim_order.as_deref().unwrap_or_default().iter().copied().filter(has_several).collect()
 }
 
 /// Returns an error if a view has fewer elements than its base, which has `count`.

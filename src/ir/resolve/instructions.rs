@@ -11,7 +11,7 @@ use crate::ir::NodeDiagnostic;
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use crate::ir::tree::NodeId;
 use crate::operators;
-use crate::program::{Chain, Instruction};
+use crate::program::{BranchStep, Chain, Instruction, merged};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn chain(&mut self, chain: &'d document::ParsedChain<'a>) -> Chain {
@@ -104,30 +104,27 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Values that branches move their results to, by the position of the jump in front of the branch: the exporter
-    /// assigns their indices before the branch (E-10).
+    /// Values that branches move their results to, by the position of the jump in front of the branch ([`merged`]).
     pub(super) fn merged_values(
         &self,
         chain: &document::ParsedChain<'a>,
         labels: &HashMap<&str, (i32, NodeId)>,
     ) -> HashMap<usize, Vec<usize>> {
-        let mut merged: HashMap<usize, Vec<usize>> = HashMap::new();
-        let mut open: Vec<(usize, usize)> = Vec::new();
         let actions = chain.instructions.iter().filter_map(|instruction| instruction.action.as_ref());
-        for (position, action) in actions.filter(|action| action.emits()).enumerate() {
-            while open.last().is_some_and(|(_, end)| *end <= position) {
-                open.pop();
+        let steps = actions.filter(|action| action.emits()).map(|action| {
+            if let Some(destination) = forward_jump(action, labels) {
+                BranchStep::Jump(destination)
+            } else if let Action::Move { to, .. } = action {
+                self.declaration_of(to).map_or(BranchStep::Other, BranchStep::Move)
+            } else {
+                BranchStep::Other
             }
-            if let Some(destination) = forward_jump(action, labels).filter(|destination| *destination > position) {
-                open.push((position, destination));
-            } else if let Action::Move { to, .. } = action
-                && let Some((jump, _)) = open.last()
-                && let Some(declaration) = self.declaration_of(to)
-            {
-                merged.entry(*jump).or_default().push(declaration);
-            }
+        });
+        let mut values: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (jump, declaration) in merged(steps) {
+            values.entry(jump).or_default().push(declaration);
         }
-        merged
+        values
     }
 
     /// Instruction index and node of each label of a chain.

@@ -259,8 +259,13 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     let written = self.written_on_stack(name, args);
                     produced.extend(written);
                 }
-                Some(Action::Kernel { out: Some(outs), .. }) => {
-                    produced.extend(outs.iter().filter_map(|out| self.names.get(&*out.value).copied()));
+                Some(Action::Kernel { name, args, out: Some(outs) }) => {
+                    let outs = outs.iter().filter_map(|out| self.names.get(&*out.value).copied());
+                    // A declared tensor that an operator works on in place existed before: the state of a loop.
+                    let in_place = args.first().and_then(|first| self.declaration_of(first)).filter(|first| {
+                        *first < method.values.len() && operators::overwrites_first_argument(&name.value)
+                    });
+                    produced.extend(outs.filter(|out| Some(*out) != in_place));
                 }
                 Some(Action::Delegate { args, .. }) => produced.extend(self.unwritten_tensors(args)),
                 Some(Action::Move { to, .. }) => produced.extend(self.declaration_of(to)),

@@ -84,6 +84,13 @@ impl Origins<'_> {
         values.filter_map(|((_, name), index)| Some((name.as_deref()?.to_owned(), index))).collect()
     }
 
+    /// Names of the values of all methods.
+    #[cfg(feature = "cli")]
+    pub fn into_names(self) -> Vec<Vec<Option<String>>> {
+        let owned = |(_, name): (NodeId, Option<Cow<'_, str>>)| name.map(Cow::into_owned);
+        self.methods.into_iter().map(|method| method.values.into_iter().map(owned).collect()).collect()
+    }
+
     /// The name of a value in the source.
     pub fn name(&self, method: usize, value: usize) -> Option<&str> {
         self.methods.get(method)?.values.get(value)?.1.as_deref()

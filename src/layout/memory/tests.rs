@@ -181,6 +181,16 @@ fn padding_is_added_to_used_pools_only() {
 }
 
 #[test]
+fn no_padding_is_added_to_state_that_methods_share() {
+    let parts = delegate("XnnpackBackend", "")
+        .replace("y: f32[4]", "y: f32[4], s: {tensor: float32, sizes: [5], mutable: true, memory: {pool: 2}}")
+        .replace("args: [x, y]", "args: [s, x, y]");
+    assert_eq!(sizes(&parts), [0, 32 + 64, 32]);
+    let padded = format!("{parts}, memory: {{padding: 16}}");
+    assert_eq!(sizes(&padded), [0, 32 + 16, 32 + 16]);
+}
+
+#[test]
 fn stated_padding_replaces_the_default() {
     assert_eq!(sizes(&delegate("XnnpackBackend", ", memory: {padding: 0}")), [0, 32]);
     assert_eq!(sizes(&relu(4, ", memory: {padding: 10}")), [0, 42]);

@@ -276,6 +276,13 @@ const fn not_empty(argument: usize) -> Constraint {
 /// Greatest number of elements of a window of pooling: of a picture of 4096 by 4096.
 const MAX_WINDOW: i64 = 1 << 24;
 
+/// The element type of the first argument.
+const fn same_type(argument: usize) -> Constraint {
+    Constraint::SameType { argument, other: 0, when: TypeSet(u64::MAX) }
+}
+
+const INT64: TypeSet = TypeSet(1 << 4);
+
 /// Factor of the sizes of two dimensions; its square is an Int.
 const FACTOR: Constraint = Constraint::Int { argument: 1, min: 1, max: i32::MAX as i64 };
 
@@ -330,7 +337,9 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::div.out", &COMPLEX_DIVISION),
     ("aten::div.out_mode", &COMPLEX_DIVISION),
     ("aten::gelu.out", &[Constraint::Text { argument: 1, texts: &["none", "tanh"] }]),
+    ("aten::index.Tensor_out", &[same_type(2)]),
     ("aten::index_put_", &[Constraint::Indexed { argument: 2, indices: 1 }]),
+    ("aten::masked_select.out", &[same_type(2), Constraint::Rank { argument: 2, min: 1, max: 1 }]),
     ("aten::max_pool2d_with_indices.out", &[divisor(2), Constraint::Window { argument: 1 }]),
     (
         "aten::max_pool2d_with_indices_backward.grad_input",
@@ -338,6 +347,10 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ),
     ("aten::narrow_copy.out", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
     ("aten::native_group_norm.out", &[rank_1(1), rank_1(2)]),
+    (
+        "aten::nonzero.out",
+        &[Constraint::Types { argument: 1, types: INT64 }, Constraint::Rank { argument: 1, min: 2, max: 2 }],
+    ),
     ("aten::pixel_shuffle.out", &[FACTOR]),
     ("aten::pixel_unshuffle.out", &[FACTOR]),
     ("aten::remainder.Scalar_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
@@ -495,6 +508,20 @@ pub fn check(constraints: &[Constraint], call: &Call<'_>) -> Result<(), InvalidA
     constraints.iter().try_for_each(|constraint| match violation(*constraint, call) {
         None => Ok(()),
         Some((argument, found, expected)) => Err(InvalidArgument { argument, found, expected }),
+    })
+}
+
+/// Returns the element type that constraints leave for an argument; `None` if there are several.
+pub fn only_type(constraints: &[Constraint], call: &Call<'_>, at: usize) -> Option<ScalarType> {
+    constraints.iter().find_map(|constraint| match *constraint {
+        Constraint::Types { argument, types } if argument == at => {
+            let mut types = types.types();
+            types.next().filter(|_| types.next().is_none())
+        }
+        Constraint::SameType { argument, other, when } if argument == at => {
+            types_of(call, other).find(|with| when.contains(*with))
+        }
+        _ => None,
     })
 }
 

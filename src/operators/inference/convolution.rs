@@ -129,6 +129,10 @@ impl Window {
         (input_at, input): Operand<'_>,
         (weight_at, weight): Operand<'_>,
     ) -> Result<Dim> {
+        if weight.sizes[0].size % self.groups != 0 {
+            let expected = format!("a first size that is a multiple of {}, the number of groups", self.groups);
+            return call.invalid(weight_at, sizes_text(&weight.sizes), expected);
+        }
         let of_groups = map_dim(weight.sizes[1], |size| size.checked_mul(self.groups))?;
         let (own, result) = if self.transposed { (weight.sizes[0], of_groups) } else { (of_groups, weight.sizes[0]) };
         if agree(input.sizes[1], own).is_none() {
@@ -252,6 +256,21 @@ mod tests {
                     i(1),
                 ],
                 "float32 1 4 <=8 8",
+            ),
+            (
+                "aten::convolution.out",
+                vec![
+                    t("float32 1 3 8 8"),
+                    t("float32 4 1 3 3"),
+                    Argument::Null,
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    list(&[1, 1]),
+                    Argument::Bool(false),
+                    list(&[0, 0]),
+                    i(3),
+                ],
+                "argument 1: sizes [4, 1, 3, 3]; expected a first size that is a multiple of 3, the number of groups",
             ),
             (
                 "aten::convolution.out",

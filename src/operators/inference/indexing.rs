@@ -8,6 +8,25 @@ use crate::format::ScalarType;
 
 /// Elements at positions in tensors, one for each dimension or None.
 pub(super) fn index(call: &Call<'_>) -> Inferred {
+    one(selected(call)?)
+}
+
+/// A tensor with other elements at positions, one tensor of positions for each dimension or None.
+pub(super) fn index_put(call: &Call<'_>) -> Inferred {
+    let values = call.tensor(2)?;
+    match selected(call) {
+        Ok(replaced) if !expands_to(&values.sizes, &replaced.sizes) => {
+            let expected = format!("sizes that broadcast to {}", size_list(&replaced.sizes));
+            call.invalid(2, sizes_text(&values.sizes), expected)
+        }
+        // Only execution determines the number of elements that a mask selects, but not the sizes of the result.
+        Ok(_) | Err(InferenceError::Undetermined(_)) => replace(call),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the tensor of the elements at positions.
+fn selected(call: &Call<'_>) -> Result<TensorMeta> {
     let tensor = call.tensor(0)?;
     let indices = indices(call, tensor)?;
     let mut common: Vec<Dim> = Vec::new();
@@ -39,7 +58,7 @@ pub(super) fn index(call: &Call<'_>) -> Inferred {
     view.splice(place..place, common.iter().map(|_| 0));
     sizes.splice(place..place, common);
     let dim_order = order_of_view(&sizes, &view);
-    one(TensorMeta { scalar_type: tensor.scalar_type, sizes, dim_order })
+    Ok(TensorMeta { scalar_type: tensor.scalar_type, sizes, dim_order })
 }
 
 /// Returns the indices of argument 1, as many as dimensions of the tensor or fewer.
@@ -143,6 +162,9 @@ pub(super) fn index_select(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_argument(call, 1, tensor.rank())?;
     let index = call.tensor(2)?;
+    if index.rank() > 1 {
+        return call.invalid(2, sizes_text(&index.sizes), "one dimension at most");
+    }
     let mut sizes = tensor.sizes.clone();
     if let Some(size) = sizes.get_mut(dim) {
         *size = Dim { size: element_count(&index.sizes), dynamic: is_dynamic(&index.sizes) };
@@ -412,6 +434,22 @@ mod tests {
                 "argument 1: item 1 of sizes [3]; expected sizes that broadcast with [2] of the items before it",
             ),
             ("aten::index_put.out", vec![t("float32 2 3 @10"), tensors(&["bool 2"]), t("float32")], "float32 2 3 @10"),
+            ("aten::index_put.out", vec![t("float32 2 3"), tensors(&["int64 5"]), t("float32 5 1")], "float32 2 3"),
+            (
+                "aten::index_put.out",
+                vec![t("float32 2 3"), tensors(&["int64 2"]), t("float32 5")],
+                "argument 2: sizes [5]; expected sizes that broadcast to [2, 3]",
+            ),
+            (
+                "aten::index_put_",
+                vec![t("float32 2"), tensors(&["int64 2", "int64 2"]), t("float32 2")],
+                "argument 1: 2 items; expected at most 1 items for sizes [2] of `self`",
+            ),
+            (
+                "aten::index_select.out",
+                vec![t("float32 2 3"), i(0), t("int64 2 2")],
+                "argument 2: sizes [2, 2]; expected one dimension at most",
+            ),
             ("aten::gather.out", vec![t("float32 2 3"), i(1), t("int64 2 7")], "float32 2 7"),
             (
                 "aten::gather.out",
