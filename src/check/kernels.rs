@@ -21,6 +21,7 @@ const DOUBLE: ScalarType = ScalarType(7);
 const MAX_EXAMINED: usize = 64;
 
 /// A call of a known operator.
+#[derive(Clone, Copy)]
 pub(super) struct KernelCall<'m, 'p> {
     pub method: &'m MethodAnalysis<'p>,
     pub known: &'m KnownOperator,
@@ -28,6 +29,8 @@ pub(super) struct KernelCall<'m, 'p> {
     pub args: &'p [i32],
     /// The method has jumps.
     pub jumps: bool,
+    /// Ints that values are, though instructions write them.
+    pub assumed: &'m [(usize, i64)],
 }
 
 /// Checks a call with the right number of arguments.
@@ -160,6 +163,9 @@ impl<'p> KernelCall<'_, 'p> {
 
     /// Returns the Int that a value of the file still is when the call is reached.
     fn unchanged_int(&self, value: usize) -> Option<i64> {
+        if let Some((_, int)) = self.assumed.iter().find(|(other, _)| *other == value) {
+            return Some(*int);
+        }
         let EValue::Int(int) = &self.method.values()[value] else { return None };
         self.is_unchanged(value).then_some(*int)
     }

@@ -130,6 +130,19 @@ impl Inference {
         self.known[value] = knowledge;
     }
 
+    /// Calls a function that may assume that values are these Ints.
+    pub fn assuming<T>(&mut self, ints: &[(usize, i64)], function: impl FnOnce(&Inference) -> T) -> T {
+        let assumed = |(value, int): &(usize, i64)| {
+            std::mem::replace(&mut self.known[*value], Knowledge::Int(IntMeta::Exact(*int)))
+        };
+        let known: Vec<Knowledge> = ints.iter().map(assumed).collect();
+        let result = function(self);
+        for ((value, _), known) in ints.iter().zip(known) {
+            self.known[*value] = known;
+        }
+        result
+    }
+
     /// Infers the results of a call from its arguments.
     ///
     /// # Errors

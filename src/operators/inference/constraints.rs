@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use super::Call;
-use super::types::{Argument, IntMeta, InvalidArgument, TensorMeta};
+use super::types::{Argument, Dim, IntMeta, InvalidArgument, TensorMeta};
 use crate::format::ScalarType;
 use crate::operators::{Base, Signature};
 
@@ -165,6 +165,14 @@ pub enum Constraint {
         /// Number of dimensions, from the last one.
         last: usize,
     },
+    /// A tensor whose elements along a dimension the kernel reads at the stride of that dimension, and the dimensions before and after it
+    /// as if it was contiguous: in bounds.
+    Lines {
+        /// Position of the tensor.
+        argument: usize,
+        /// Position of the dimension.
+        dim: usize,
+    },
     /// An Int that is a dimension of another argument, counted from the front.
     FrontDimension {
         /// Position of the argument.
@@ -212,6 +220,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::pixel_unshuffle.out", &[FACTOR]),
     ("aten::remainder.Scalar_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
     ("aten::sym_size.int", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
+    ("aten::topk.values", &[Constraint::Lines { argument: 0, dim: 2 }]),
     ("aten::upsample_bilinear2d.vec_out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
     ("executorch_prim::floordiv.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
     ("executorch_prim::floordiv.int", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
@@ -431,6 +440,20 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             };
             Some((argument, format!("a tensor of rank {found}"), expected))
         }
+        Constraint::Lines { argument, dim } => {
+            let Some(Argument::Tensor(tensor)) = call.argument(argument) else { return None };
+            let at = ints_of(call, dim).next()?;
+            let at = if at < 0 { at.checked_add_unsigned(tensor.sizes.len() as u64)? } else { at };
+            let at = usize::try_from(at).ok()?;
+            let count = |dims: &[Dim]| dims.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size));
+            let (before, size) = (count(tensor.sizes.get(..at)?), tensor.sizes.get(at)?.size);
+            let (after, stride) = (count(&tensor.sizes[at + 1..]), tensor.strides()[at]);
+            let lines = (before - 1).saturating_mul(size).saturating_add(size - 1).saturating_mul(stride);
+            let last = lines.saturating_add(after - 1);
+            let is_beyond = before > 0 && size > 0 && after > 0 && last >= count(&tensor.sizes);
+            let expected = || format!("a contiguous tensor, for dimension {at}");
+            is_beyond.then(|| (argument, format!("a tensor with dim_order {:?}", tensor.dim_order), expected()))
+        }
         Constraint::FrontDimension { argument, tensor } => {
             let rank = ranks_of(call, tensor).next()? as i64;
             let found = ints_of(call, argument).find(|dim| !(0..rank).contains(dim))?;
@@ -490,6 +513,7 @@ mod tests {
                     | Constraint::Quotient { argument, other }
                     | Constraint::SameSizes { argument, other }
                     | Constraint::AtLeast { argument, other }
+                    | Constraint::Lines { argument, dim: other }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
                 assert!(positions.iter().all(|position| *position < count), "{name}");
