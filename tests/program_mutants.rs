@@ -36,6 +36,7 @@ const RUN: Run = Run {
     batch: 60,
     // The contents of inputs are not known before the method runs.
     also_crashes_with: &["zeros", "ones"],
+    open: &[("buffer_names", "signal 11 exec", "the caller may give memory to state that has a name")],
 };
 
 /// Fields of programs that are not what their type says.
@@ -522,8 +523,10 @@ fn change_constant(method: &mut Tree, random: &mut Random) -> Option<String> {
         }
     };
     *value.get_mut(name) = Item::Bits(new);
-    let shown = if name == "double_val" { f64::from_bits(new).to_string() } else { (new as i64).to_string() };
-    Some(format!("values[{at}] = {shown}"))
+    Some(match name {
+        "double_val" => format!("values[{at}] = {:e}", f64::from_bits(new)),
+        _ => format!("values[{at}] = {}", new as i64),
+    })
 }
 
 /// The items of a list: other values, their number and order.

@@ -288,7 +288,7 @@ const EXAMPLES: &[(Operation, &[i16])] = {
 };
 
 /// The run of mutants. A mutant that crashes with some inputs only counts: operations do not read indices.
-const RUN: Run = Run { variables: "PTE_EMIT_XNNPACK", sample: SAMPLE, batch: BATCH, also_crashes_with: &[] };
+const RUN: Run = Run { variables: "PTE_EMIT_XNNPACK", sample: SAMPLE, batch: BATCH, also_crashes_with: &[], open: &[] };
 
 #[test]
 #[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test xnnpack_mutants -- --ignored`"]

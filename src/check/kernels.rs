@@ -7,6 +7,7 @@ use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, KnownOperator, MethodAnalysis};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
+use crate::operators::inference::IntMeta;
 use crate::operators::kernels::Quantization;
 use crate::program::{EValue, Memory, Tensor, TensorData};
 
@@ -30,7 +31,7 @@ pub(super) struct KernelCall<'m, 'p> {
     /// The method has jumps.
     pub jumps: bool,
     /// Ints that values are, though instructions write them.
-    pub assumed: &'m [(usize, i64)],
+    pub assumed: &'m [(usize, IntMeta)],
 }
 
 /// Checks a call with the right number of arguments.
@@ -163,7 +164,7 @@ impl<'p> KernelCall<'_, 'p> {
 
     /// Returns the Int that a value of the file still is when the call is reached.
     fn unchanged_int(&self, value: usize) -> Option<i64> {
-        if let Some((_, int)) = self.assumed.iter().find(|(other, _)| *other == value) {
+        if let Some((_, IntMeta::Exact(int))) = self.assumed.iter().find(|(other, _)| *other == value) {
             return Some(*int);
         }
         let EValue::Int(int) = &self.method.values()[value] else { return None };

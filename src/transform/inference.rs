@@ -131,11 +131,9 @@ impl Inference {
     }
 
     /// Calls a function that may assume that values are these Ints.
-    pub fn assuming<T>(&mut self, ints: &[(usize, i64)], function: impl FnOnce(&Inference) -> T) -> T {
-        let assumed = |(value, int): &(usize, i64)| {
-            std::mem::replace(&mut self.known[*value], Knowledge::Int(IntMeta::Exact(*int)))
-        };
-        let known: Vec<Knowledge> = ints.iter().map(assumed).collect();
+    pub fn assuming<T>(&mut self, ints: &[(usize, IntMeta)], function: impl FnOnce(&Inference) -> T) -> T {
+        let assume = |(value, int): &(usize, IntMeta)| std::mem::replace(&mut self.known[*value], Knowledge::Int(*int));
+        let known: Vec<Knowledge> = ints.iter().map(assume).collect();
         let result = function(self);
         for ((value, _), known) in ints.iter().zip(known) {
             self.known[*value] = known;

@@ -103,6 +103,8 @@ pub struct Run {
     pub batch: usize,
     /// Contents of inputs with which a mutant also has to crash; one that does not is counted apart.
     pub also_crashes_with: &'static [&'static str],
+    /// Known crashes: substring of the file name, prefix of the outcome, reason. Their number is printed.
+    pub open: &'static [(&'static str, &'static str, &'static str)],
 }
 
 /// Results.
@@ -118,6 +120,8 @@ struct Tally {
     crashes: Vec<String>,
     /// Accepted mutants that crash with some inputs only.
     dependent: Vec<String>,
+    /// Known crashes, by reason.
+    open: BTreeMap<&'static str, usize>,
     /// Refused mutants that were run.
     refused: usize,
     /// Those of them that run, by rule: number and examples.
@@ -132,6 +136,9 @@ impl Tally {
         self.refused += other.refused;
         self.crashes.extend(other.crashes);
         self.dependent.extend(other.dependent);
+        for (key, number) in other.open {
+            *self.open.entry(key).or_default() += number;
+        }
         for (key, number) in other.rejected_by_runtime {
             *self.rejected_by_runtime.entry(key).or_default() += number;
         }
@@ -152,6 +159,7 @@ impl Tally {
         )
         .unwrap();
         writeln!(text, "accepted, but rejected by the runtime: {:?}", self.rejected_by_runtime).unwrap();
+        writeln!(text, "accepted, known crashes: {:?}", self.open).unwrap();
         writeln!(text, "accepted, crash with some inputs only:").unwrap();
         self.dependent.iter().take(40).for_each(|line| writeln!(text, "          {line}").unwrap());
         writeln!(text, "refused, of {} that were run the runtime executes:", self.refused).unwrap();
@@ -238,15 +246,23 @@ impl Run {
             let line = || format!("{}: {steps}", subject.name());
             match errors.first() {
                 Some(("panic", _)) => {
-                    found.crashes.push(format!("check panics: {}{}", line(), self.keep(file, random)))
+                    found.crashes.push(format!("check panics: {}{}", line(), self.keep("", file, random)))
                 }
                 None if crashed(answer) => {
+                    let known = |(file, outcome, _): &&(&str, &str, &str)| {
+                        subject.name().contains(file) && answer.starts_with(outcome)
+                    };
+                    if let Some((.., reason)) = self.open.iter().find(known) {
+                        *found.open.entry(reason).or_default() += 1;
+                        continue;
+                    }
                     let always = self.also_crashes_with.iter().all(|content| {
                         let options = [&OPTIONS[..3], &[content]].concat();
                         crashed(&run(&[file], &options)[0])
                     });
                     let list = if always { &mut found.crashes } else { &mut found.dependent };
-                    list.push(format!("{} -> {answer}{}", line(), self.keep(file, random)));
+                    let prefix = if always { "" } else { "dependent-" };
+                    list.push(format!("{} -> {answer}{}", line(), self.keep(prefix, file, random)));
                 }
                 None if answer.starts_with("ok") => found.executed += 1,
                 None => *found.rejected_by_runtime.entry(answer.clone()).or_default() += 1,
@@ -264,10 +280,10 @@ impl Run {
     }
 
     /// Writes a mutant to the folder of the environment, if there is one; returns its name for a message.
-    fn keep(&self, file: &[u8], random: &mut Random) -> String {
+    fn keep(&self, prefix: &str, file: &[u8], random: &mut Random) -> String {
         let Some(folder) = std::env::var_os(format!("{}_KEEP", self.variables)) else { return String::new() };
         fs::create_dir_all(&folder).unwrap();
-        let name = format!("{:016x}.pte", random.bits());
+        let name = format!("{prefix}{:016x}.pte", random.bits());
         fs::write(Path::new(&folder).join(&name), file).unwrap();
         format!(" [{name}]")
     }

@@ -456,6 +456,11 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
         }
         Constraint::FrontDimension { argument, tensor } => {
             let rank = ranks_of(call, tensor).next()? as i64;
+            if let Some(Argument::Int(IntMeta::AtMost(most))) = call.argument(argument)
+                && *most >= rank
+            {
+                return Some((argument, format!("a size of at most {most}"), format!("0 to {}", rank - 1)));
+            }
             let found = ints_of(call, argument).find(|dim| !(0..rank).contains(dim))?;
             Some((argument, format!("dimension {found}"), format!("0 to {}", rank - 1)))
         }
