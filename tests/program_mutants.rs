@@ -35,7 +35,7 @@ const RUN: Run = Run {
     sample: 2_000,
     batch: 60,
     // The contents of inputs are not known before the method runs.
-    also_crashes_with: &["zeros", "ones"],
+    also_crashes_with: &["zeros", "ones", "hundreds"],
     open: &[("buffer_names", "signal 11 exec", "the caller may give memory to state that has a name")],
 };
 

@@ -165,6 +165,13 @@ pub enum Constraint {
         /// Number of dimensions, from the last one.
         last: usize,
     },
+    /// A tensor that is not empty, if another argument is None.
+    NotEmptyUnless {
+        /// Position of the tensor.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+    },
     /// A tensor whose elements along a dimension the kernel reads at the stride of that dimension, and the dimensions before and after it
     /// as if it was contiguous: in bounds.
     Lines {
@@ -206,6 +213,8 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
     ("aten::amax.out", &[not_empty(0)]),
     ("aten::amin.out", &[not_empty(0)]),
+    ("aten::argmax.out", &[Constraint::NotEmptyUnless { argument: 0, other: 1 }]),
+    ("aten::argmin.out", &[Constraint::NotEmptyUnless { argument: 0, other: 1 }]),
     ("aten::avg_pool2d.out", &[divisor(2)]),
     (
         "aten::convolution.out",
@@ -415,6 +424,10 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let expected = || format!("{:?}, the sizes of `{}`", sizes(with), call.name(other));
             differs.then(|| (argument, format!("sizes {:?}", sizes(found)), expected()))
         }
+        Constraint::NotEmptyUnless { argument, other } => match call.argument(other)? {
+            Argument::Null => violation(not_empty(argument), call),
+            _ => None,
+        },
         Constraint::NotEmpty { argument, last } => {
             let Some(Argument::Tensor(found)) = call.argument(argument) else { return None };
             let sizes: Vec<i64> = found.sizes.iter().map(|dim| dim.size).collect();
@@ -518,6 +531,7 @@ mod tests {
                     | Constraint::Quotient { argument, other }
                     | Constraint::SameSizes { argument, other }
                     | Constraint::AtLeast { argument, other }
+                    | Constraint::NotEmptyUnless { argument, other }
                     | Constraint::Lines { argument, dim: other }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
