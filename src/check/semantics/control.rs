@@ -108,8 +108,11 @@ impl ControlFlow {
     }
 }
 
-/// Comparisons of two numbers.
-const COMPARISONS: &[(&str, fn(f64, f64) -> bool)] = &[
+/// Comparison of two numbers.
+type Comparison = fn(f64, f64) -> bool;
+
+/// Operators that compare two numbers.
+const COMPARISONS: &[(&str, Comparison)] = &[
     ("executorch_prim::eq.Scalar", |a, b| a == b),
     ("executorch_prim::ge.Scalar", |a, b| a >= b),
     ("executorch_prim::gt.Scalar", |a, b| a > b),

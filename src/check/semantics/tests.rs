@@ -286,6 +286,17 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[("X-10", "instructions[3]")],
     ),
     (
+        "a softmax of none, and a product of empty vectors",
+        |p| {
+            let (zero, no) = (add(p, EValue::Int(0)), add(p, EValue::Bool(false)));
+            let (x, y) = (add_tensor(p, 256, 0), add_tensor(p, 512, 0));
+            p.inputs.as_mut().unwrap().push(x);
+            call(p, "aten::_log_softmax.out", &[x, zero, no, y, y]);
+            call(p, "aten::bmm.out", &[x, x, y, y]);
+        },
+        &[("O-14", "instructions[2].args[0]"), ("O-14", "instructions[3].args[0]")],
+    ),
+    (
         "the greatest of none",
         |p| {
             let (none, no, x, y) =

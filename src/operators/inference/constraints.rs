@@ -165,6 +165,13 @@ pub enum Constraint {
         /// Number of dimensions, from the last one.
         last: usize,
     },
+    /// A tensor whose dimensions from one on are not empty.
+    NotEmptyFrom {
+        /// Position of the tensor.
+        argument: usize,
+        /// Position of the first dimension.
+        dim: usize,
+    },
     /// A tensor that is not empty, if another argument is None.
     NotEmptyUnless {
         /// Position of the tensor.
@@ -209,13 +216,17 @@ const EMBEDDING: &[Constraint] = &[Constraint::AtLeast { argument: 4, other: 3 }
 
 /// Constraints that are no element types, sorted by operator.
 const VALUES: &[(&str, &[Constraint])] = &[
-    ("aten::_log_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
+    (
+        "aten::_log_softmax.out",
+        &[Constraint::Bool { argument: 2, value: false }, Constraint::NotEmptyFrom { argument: 0, dim: 1 }],
+    ),
     ("aten::_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
     ("aten::amax.out", &[not_empty(0)]),
     ("aten::amin.out", &[not_empty(0)]),
     ("aten::argmax.out", &[Constraint::NotEmptyUnless { argument: 0, other: 1 }]),
     ("aten::argmin.out", &[Constraint::NotEmptyUnless { argument: 0, other: 1 }]),
     ("aten::avg_pool2d.out", &[divisor(2)]),
+    ("aten::bmm.out", &[Constraint::Rank { argument: 0, min: 3, max: 3 }]),
     (
         "aten::convolution.out",
         &[Constraint::Rank { argument: 0, min: 3, max: 4 }, Constraint::Int { argument: 8, min: 1, max: i64::MAX }],
@@ -344,6 +355,16 @@ fn ranks_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = usize> {
     one.into_iter().chain(items.iter().flatten().map(|tensor| tensor.sizes.len()))
 }
 
+/// Returns a tensor, and the index of the dimension that another argument states, which counts from the end if it is negative. `None` if
+/// either is not known, or the tensor has no such dimension.
+fn dimension_of<'a>(call: &Call<'a>, argument: usize, dim: usize) -> Option<(&'a TensorMeta, usize)> {
+    let Some(Argument::Tensor(tensor)) = call.argument(argument) else { return None };
+    let at = ints_of(call, dim).next()?;
+    let at = if at < 0 { at.checked_add_unsigned(tensor.sizes.len() as u64)? } else { at };
+    let at = usize::try_from(at).ok().filter(|at| *at < tensor.sizes.len())?;
+    Some((tensor, at))
+}
+
 /// Checks the arguments of a call: those of the schema in its order, the outs included as far as they are known.
 ///
 /// # Errors
@@ -453,13 +474,14 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             };
             Some((argument, format!("a tensor of rank {found}"), expected))
         }
+        Constraint::NotEmptyFrom { argument, dim } => {
+            let (tensor, at) = dimension_of(call, argument, dim)?;
+            violation(Constraint::NotEmpty { argument, last: tensor.sizes.len() - at }, call)
+        }
         Constraint::Lines { argument, dim } => {
-            let Some(Argument::Tensor(tensor)) = call.argument(argument) else { return None };
-            let at = ints_of(call, dim).next()?;
-            let at = if at < 0 { at.checked_add_unsigned(tensor.sizes.len() as u64)? } else { at };
-            let at = usize::try_from(at).ok()?;
+            let (tensor, at) = dimension_of(call, argument, dim)?;
             let count = |dims: &[Dim]| dims.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size));
-            let (before, size) = (count(tensor.sizes.get(..at)?), tensor.sizes.get(at)?.size);
+            let (before, size) = (count(&tensor.sizes[..at]), tensor.sizes[at].size);
             let (after, stride) = (count(&tensor.sizes[at + 1..]), tensor.strides()[at]);
             let lines = (before - 1).saturating_mul(size).saturating_add(size - 1).saturating_mul(stride);
             let last = lines.saturating_add(after - 1);
@@ -531,6 +553,7 @@ mod tests {
                     | Constraint::Quotient { argument, other }
                     | Constraint::SameSizes { argument, other }
                     | Constraint::AtLeast { argument, other }
+                    | Constraint::NotEmptyFrom { argument, dim: other }
                     | Constraint::NotEmptyUnless { argument, other }
                     | Constraint::Lines { argument, dim: other }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
