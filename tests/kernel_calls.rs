@@ -8,10 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{Seek, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -28,7 +26,7 @@ use pte_emit::{LargeData, Options, PrintOptions, Source};
 
 mod support;
 
-use support::runner;
+use support::driver::{Driver, crashed};
 
 /// Number of accepted calls of each operator: of a sample, and of the whole run.
 const SAMPLE: usize = 30;
@@ -110,7 +108,7 @@ impl Candidate {
 }
 
 /// Reduces a call that `check` accepts and that crashes with any inputs.
-fn reduce(driver: &Path, found: &Candidate) -> Option<Candidate> {
+fn reduce(driver: &Driver, found: &Candidate) -> Option<Candidate> {
     let mut best: Option<Candidate> = None;
     for _ in 0..STEPS {
         let mut simpler = best.as_ref().unwrap_or(found).simpler();
@@ -203,40 +201,9 @@ impl Tally {
 }
 
 /// Outcome of each file in the runtime.
-fn run(driver: &Path, inputs: Inputs, files: &[&Candidate]) -> Vec<String> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("calls");
-    let (mut all, mut lines) = (Vec::new(), String::new());
-    for file in files {
-        writeln!(lines, "{} {}", all.len(), file.bytes.len()).unwrap();
-        all.extend_from_slice(&file.bytes);
-    }
-    if files.is_empty() {
-        return Vec::new();
-    }
-    fs::write(&path, &all).unwrap();
-    let mut script = tempfile::tempfile().unwrap();
-    script.write_all(lines.as_bytes()).unwrap();
-    script.rewind().unwrap();
-    let mut command = Command::new(driver);
-    command.arg(&path).args(["--many", "yes", "--executions", "2", "--gigabytes", "2", "--content", inputs.word()]);
-    // glibc fills allocations, to detect the use of uninitialized memory.
-    command.env("MALLOC_PERTURB_", "165");
-    let output = command.stdin(Stdio::from(script)).stderr(Stdio::inherit()).output().unwrap();
-    assert!(output.status.success(), "the driver ended with {}", output.status);
-    let mut answers = vec![String::new(); files.len()];
-    // Libraries of kernels print messages among the answers.
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let Some((number, answer)) = line.split_once(' ') else { continue };
-        if let Some(slot) = number.parse::<usize>().ok().and_then(|number| answers.get_mut(number)) {
-            *slot = answer.to_owned();
-        }
-    }
-    answers
-}
-
-fn crashed(answer: &str) -> bool {
-    ["signal", "timeout", "exit"].iter().any(|word| answer.starts_with(word))
+fn run(driver: &Driver, inputs: Inputs, files: &[&Candidate]) -> Vec<String> {
+    let files: Vec<&[u8]> = files.iter().map(|file| &*file.bytes).collect();
+    driver.run(&files, &[], &["--executions", "2", "--gigabytes", "2", "--content", inputs.word()])
 }
 
 /// Rules of errors, or of a panic.
@@ -270,7 +237,7 @@ fn candidate(seed: u64, index: u64, name: &'static str, signature: &Signature) -
 }
 
 /// Tests calls of an operator until enough are accepted.
-fn test(driver: &Path, seed: u64, name: &'static str, signature: &Signature, target: usize) -> Tally {
+fn test(driver: &Driver, seed: u64, name: &'static str, signature: &Signature, target: usize) -> Tally {
     let mut tally = Tally::default();
     let mut index = 0;
     while tally.accepted < target && tally.generated < target * MOST_PER_ACCEPTED {
@@ -310,14 +277,14 @@ fn test(driver: &Path, seed: u64, name: &'static str, signature: &Signature, tar
     tally
 }
 
-fn test_accepted(driver: &Path, accepted: &[(u64, Candidate)], tally: &mut Tally) {
+fn test_accepted(driver: &Driver, accepted: &[(u64, Candidate)], tally: &mut Tally) {
     let files: Vec<&Candidate> = accepted.iter().map(|(_, file)| file).collect();
     let answers = run(driver, Inputs::Ones, &files);
     let mut crashing = Vec::new();
     for ((index, file), answer) in accepted.iter().zip(answers) {
         match () {
             () if answer.starts_with("ok") => tally.executed += 1,
-            () if crashed(&answer) || answer.is_empty() => crashing.push((*index, file, answer)),
+            () if crashed(&answer) => crashing.push((*index, file, answer)),
             () => *tally.refused.entry(answer).or_default() += 1,
         }
     }
@@ -379,7 +346,7 @@ fn seed() -> u64 {
 #[test]
 #[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test kernel_calls -- --ignored`"]
 fn check_rejects_calls_that_crash_the_runtime() {
-    let driver = runner::locate().with_file_name("mutants");
+    let driver = Driver::locate();
     let mut operators = operators();
     if let Ok(part) = std::env::var("PTE_EMIT_CALLS_OF") {
         operators.retain(|(name, _)| name.contains(&part));

@@ -182,8 +182,32 @@ impl<'m, 'p> CallInference<'m, 'p> {
         {
             return;
         }
-        self.inference.record(from, Knowledge::Nothing);
         self.inference.record(to, Knowledge::Nothing);
+        // It is resized if the other one is.
+        if values[from].as_tensor().is_some_and(|tensor| tensor.shape_dynamism != 0) {
+            self.inference.record(from, Knowledge::Nothing);
+        }
+    }
+
+    /// Checks a call with Ints that are assumed: only whether the operator and its kernel take the arguments.
+    pub fn check_assumed(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
+        let values = self.method.values();
+        let items = call.args.iter().filter_map(|arg| Some(list(&values[self.method.value(*arg)?])?.len()));
+        if !self.spend(items.sum()) {
+            return;
+        }
+        let operator = &call.known.operator;
+        let is_compared = call.known.library.is_none() && !self.is_empty(call);
+        match self.inference.assuming(call.assumed, |inference| inference.call(values, operator, call.args)) {
+            Err(InferenceError::Unsupported(invalid)) => report_argument(call, &invalid, findings, locate),
+            Err(InferenceError::Invalid(invalid))
+                if is_compared && !call.known.kernel.ignored.contains(&invalid.argument) =>
+            {
+                report_argument(call, &invalid, findings, locate);
+            }
+            Ok(_)
+            | Err(InferenceError::Invalid(_) | InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
+        }
     }
 
     /// Checks a call whose arguments have the right number and kinds.

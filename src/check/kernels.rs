@@ -7,6 +7,7 @@ use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, KnownOperator, MethodAnalysis};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
+use crate::operators::inference::IntMeta;
 use crate::operators::kernels::{Channels, Quantization, Selected};
 use crate::program::{EValue, Memory, Tensor, TensorData};
 
@@ -21,6 +22,7 @@ const DOUBLE: ScalarType = ScalarType(7);
 const MAX_EXAMINED: usize = 64;
 
 /// A call of a known operator.
+#[derive(Clone, Copy)]
 pub(super) struct KernelCall<'m, 'p> {
     pub method: &'m MethodAnalysis<'p>,
     pub known: &'m KnownOperator,
@@ -28,6 +30,8 @@ pub(super) struct KernelCall<'m, 'p> {
     pub args: &'p [i32],
     /// The method has jumps.
     pub jumps: bool,
+    /// Ints that values are, though instructions write them.
+    pub assumed: &'m [(usize, IntMeta)],
 }
 
 /// Checks a call with the right number of arguments.
@@ -193,6 +197,9 @@ impl<'p> KernelCall<'_, 'p> {
 
     /// Returns the Int that a value of the file still is when the call is reached.
     fn unchanged_int(&self, value: usize) -> Option<i64> {
+        if let Some((_, IntMeta::Exact(int))) = self.assumed.iter().find(|(other, _)| *other == value) {
+            return Some(*int);
+        }
         let EValue::Int(int) = &self.method.values()[value] else { return None };
         self.is_unchanged(value).then_some(*int)
     }

@@ -9,15 +9,18 @@ use super::finding::{Findings, Locator};
 use super::inference::CallInference;
 use super::kernels::{self, KernelCall};
 use super::semantics::method::{InstructionRef, MethodAnalysis, kinds_of, list};
+use super::semantics::numbers::Assumptions;
 use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Arg, Base};
 use crate::program::element::Part;
 use crate::program::{EValue, Instruction, Operator};
 
-/// Checks the calls of a method. `unknown` contains the names of operators that were already reported.
+/// Checks the calls of a method, also with what Ints may be that instructions write. `unknown` contains the names of operators that were
+/// already reported.
 pub(super) fn check(
     method: &MethodAnalysis<'_>,
+    assumptions: &Assumptions,
     unknown: &mut BTreeSet<String>,
     findings: &mut Findings,
     locate: &Locator<'_>,
@@ -38,12 +41,19 @@ pub(super) fn check(
             inference.forget(step.instruction.args());
             continue;
         };
-        let call = KernelCall { method, known, step: number as u32, args, jumps };
+        let call = KernelCall { method, known, step: number as u32, args, jumps, assumed: &[] };
         let errors = findings.errors();
         call.check(findings, locate);
         // A defect is reported once, by the most specific rule.
         if findings.errors() == errors {
             inference.check(&call, findings, locate);
+        }
+        for assumed in assumptions.get(&call.step).into_iter().flatten() {
+            if findings.errors() == errors {
+                let call = KernelCall { assumed, ..call };
+                kernels::check(&call, findings, locate);
+                inference.check_assumed(&call, findings, locate);
+            }
         }
     }
 }

@@ -131,6 +131,17 @@ impl Inference {
         self.known[value] = knowledge;
     }
 
+    /// Calls a function that may assume that values are these Ints.
+    pub fn assuming<T>(&mut self, ints: &[(usize, IntMeta)], function: impl FnOnce(&Inference) -> T) -> T {
+        let assume = |(value, int): &(usize, IntMeta)| std::mem::replace(&mut self.known[*value], Knowledge::Int(*int));
+        let known: Vec<Knowledge> = ints.iter().map(assume).collect();
+        let result = function(self);
+        for ((value, _), known) in ints.iter().zip(known) {
+            self.known[*value] = known;
+        }
+        result
+    }
+
     /// Infers the results of a call from its arguments.
     ///
     /// # Errors

@@ -357,19 +357,22 @@ bool contents(aten::ScalarType type, uint8_t* data, size_t size) {
     if (options.content == 0) {
       continue;
     }
-    if (options.content == 1 && type == aten::ScalarType::Half) {
-      at[1] = 0x3c;
-    } else if (options.content == 1 && type == aten::ScalarType::BFloat16) {
-      at[0] = 0x80;
-      at[1] = 0x3f;
-    } else if (options.content == 1 && type == aten::ScalarType::Float) {
-      const float x = 1.0f;
+    if (options.content > 0 && type == aten::ScalarType::Half) {
+      const uint16_t bits = options.content == 1 ? 0x3c00 : 0x5640;
+      std::memcpy(at, &bits, width);
+    } else if (options.content > 0 && type == aten::ScalarType::BFloat16) {
+      const uint16_t bits = options.content == 1 ? 0x3f80 : 0x42c8;
+      std::memcpy(at, &bits, width);
+    } else if (options.content > 0 && type == aten::ScalarType::Float) {
+      const auto x = static_cast<float>(options.content);
       std::memcpy(at, &x, width);
-    } else if (options.content == 1 && type == aten::ScalarType::Double) {
-      const double x = 1.0;
+    } else if (options.content > 0 && type == aten::ScalarType::Double) {
+      const double x = options.content;
       std::memcpy(at, &x, width);
-    } else if (options.content == 1) {
-      at[0] = 1;
+    } else if (options.content > 0) {
+      at[0] = type == aten::ScalarType::Bool
+          ? 1
+          : static_cast<uint8_t>(options.content);
     } else if (integer) {
       at[0] = turn % 2;
     } else if (type == aten::ScalarType::Float) {
@@ -843,7 +846,7 @@ std::string judge(const Base& base, const Mutation& mutation) {
       "usage: mutants FILE [--program MODEL.pte] [--data FILE.ptd]... "
       "[--verify full|minimal] [--loader apart|buffer] [--slack BYTES] "
       "[--jobs N] [--executions N] [--methods forward|backward] [--gigabytes N] "
-      "[--content mixed|zeros|ones] [--many yes|no] [--log yes|no] < MUTATIONS\n",
+      "[--content mixed|zeros|ones|hundreds] [--many yes|no] [--log yes|no] < MUTATIONS\n",
       stderr);
   std::exit(2);
 }
@@ -886,6 +889,8 @@ int main(int argc, char** argv) {
       options.content = -1;
     } else if (word == "--content" && (value == "zeros" || value == "ones")) {
       options.content = value == "ones";
+    } else if (word == "--content" && value == "hundreds") {
+      options.content = 100;
     } else if (word == "--log" && (value == "yes" || value == "no")) {
       options.log = value == "yes";
     } else if (word == "--many" && (value == "yes" || value == "no")) {

@@ -3,6 +3,7 @@
 
 pub mod bundles;
 pub mod case;
+pub mod driver;
 pub mod execution;
 pub mod fields;
 pub mod files;
@@ -15,6 +16,9 @@ pub mod python;
 pub mod runner;
 pub mod snapshot;
 pub mod sources;
+pub mod structured;
+pub mod tree;
+pub mod tree_changes;
 pub mod xnnpack;
 
 use std::cell::RefCell;

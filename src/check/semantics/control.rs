@@ -1,6 +1,9 @@
 //! Control flow: kinds of conditions, unreachable instructions, endless loops.
 //!
-//! A condition is constant only if it is a Bool that no instruction writes.
+//! A condition is constant only if it is a Bool that no instruction writes, or that only comparisons of constants write, all with the
+//! result that it has before.
+
+use std::collections::HashMap;
 
 use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;
@@ -37,6 +40,7 @@ pub struct ControlFlow {
 impl ControlFlow {
     pub fn new(method: &MethodAnalysis<'_>) -> ControlFlow {
         let mut jumps = Vec::new();
+        let mut conditions = None;
         for (number, step) in method.steps.iter().enumerate() {
             let Instruction::JumpFalseCall { cond_value_index, destination_instruction } = step.instruction else {
                 continue;
@@ -45,7 +49,9 @@ impl ControlFlow {
             // The runtime ends the chain at a destination outside of it.
             let to = u32::try_from(*destination_instruction).ok().and_then(|to| first.checked_add(to));
             let to = to.filter(|to| *to <= end).unwrap_or(end);
-            jumps.push(Jump { step: number as u32, to, outcome: outcome(method, *cond_value_index) });
+            let conditions = conditions.get_or_insert_with(|| Conditions::new(method));
+            let outcome = conditions.outcome(*cond_value_index);
+            jumps.push(Jump { step: number as u32, to, outcome });
         }
         if jumps.is_empty() {
             return ControlFlow { jumps, always: Vec::new(), reached_backwards: Vec::new() };
@@ -102,13 +108,82 @@ impl ControlFlow {
     }
 }
 
-fn outcome(method: &MethodAnalysis<'_>, condition: i32) -> BranchOutcome {
-    let Some(value) = method.value(condition) else { return BranchOutcome::Maybe };
-    let EValue::Bool(state) = method.values()[value] else { return BranchOutcome::Maybe };
-    match method.value_accesses(value).any(|access| access.kind.may_write()) {
-        true => BranchOutcome::Maybe,
-        false if state => BranchOutcome::Never,
-        false => BranchOutcome::Always,
+/// Comparison of two numbers.
+type Comparison = fn(f64, f64) -> bool;
+
+/// Operators that compare two numbers.
+const COMPARISONS: &[(&str, Comparison)] = &[
+    ("executorch_prim::eq.Scalar", |a, b| a == b),
+    ("executorch_prim::ge.Scalar", |a, b| a >= b),
+    ("executorch_prim::gt.Scalar", |a, b| a > b),
+    ("executorch_prim::le.Scalar", |a, b| a <= b),
+    ("executorch_prim::lt.Scalar", |a, b| a < b),
+];
+
+/// Finds the outcomes of conditions.
+struct Conditions<'m, 'p> {
+    method: &'m MethodAnalysis<'p>,
+    /// By value: an instruction or the caller may write it.
+    is_written: Vec<bool>,
+    /// By value: the outcome, if it is known already, since many jumps may have the same condition.
+    outcomes: HashMap<usize, BranchOutcome>,
+}
+
+impl<'m, 'p> Conditions<'m, 'p> {
+    fn new(method: &'m MethodAnalysis<'p>) -> Conditions<'m, 'p> {
+        let mut is_written = method.is_input.clone();
+        for access in method.accesses.iter().filter(|access| access.kind.may_write()) {
+            is_written[access.value as usize] = true;
+        }
+        Conditions { method, is_written, outcomes: HashMap::new() }
+    }
+
+    fn outcome(&mut self, condition: i32) -> BranchOutcome {
+        let Some(value) = self.method.value(condition) else { return BranchOutcome::Maybe };
+        if let Some(outcome) = self.outcomes.get(&value) {
+            return *outcome;
+        }
+        let outcome = match self.method.values()[value] {
+            EValue::Bool(true) if self.is_always(value, true) => BranchOutcome::Never,
+            EValue::Bool(false) if self.is_always(value, false) => BranchOutcome::Always,
+            EValue::Bool(_)
+            | EValue::Null
+            | EValue::Int(_)
+            | EValue::Double(_)
+            | EValue::Tensor(_)
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_) => BranchOutcome::Maybe,
+        };
+        self.outcomes.insert(value, outcome);
+        outcome
+    }
+
+    /// Returns `true` if all that instructions write to a value is this state.
+    fn is_always(&self, value: usize, state: bool) -> bool {
+        let mut writes = self.method.value_accesses(value).filter(|access| access.kind.may_write());
+        writes.all(|write| self.compared(write.step) == Some(state))
+    }
+
+    /// Returns the result of a comparison of numbers that no instruction writes.
+    fn compared(&self, step: u32) -> Option<bool> {
+        let (known, args) = self.method.call(self.method.steps.get(step as usize)?)?;
+        let (_, compare) = COMPARISONS.iter().find(|(name, _)| *name == known.operator.name)?;
+        let [a, b, _] = *args else { return None };
+        Some(compare(self.number(a)?, self.number(b)?))
+    }
+
+    fn number(&self, index: i32) -> Option<f64> {
+        let value = self.method.value(index).filter(|value| !self.is_written[*value])?;
+        if let EValue::Double(double) = self.method.values()[value] {
+            return Some(double);
+        }
+        let EValue::Int(int) = self.method.values()[value] else { return None };
+        // Greater ones are not exact.
+        i32::try_from(int).ok().map(f64::from)
     }
 }
 

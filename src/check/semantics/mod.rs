@@ -1,7 +1,7 @@
 //! Control flow, initialisation, memory and unused elements of a program, as its instructions determine them (`X-`).
 //!
 //! ```text
-//! Program --method--> accesses by step and value --control--> jumps --state, initialisation, memory, sharing, unused--> findings
+//! Program --method--> accesses by step and value --control--> jumps --numbers, state, initialisation, memory, sharing, unused--> findings
 //! ```
 //!
 //! Indices out of range are skipped: they were reported by `super::fields`. No bytes of the file are read.
@@ -9,8 +9,10 @@
 pub(super) mod method;
 
 mod control;
+mod forward;
 mod initialisation;
 mod memory;
+pub(super) mod numbers;
 mod sharing;
 mod state;
 mod unused;
@@ -41,8 +43,8 @@ pub fn check(
     let states = initialisation::StateStarts::new(&methods);
     let mut unknown = reported.clone();
     for (method, uninitialised) in methods.iter().zip(&uninitialised) {
-        operators::check(method, &mut unknown, findings, locate);
         let flow = control::ControlFlow::new(method);
+        operators::check(method, &numbers::assumptions(method, &flow), &mut unknown, findings, locate);
         control::check(method, &flow, findings, locate);
         state::check(method, &flow, findings, locate);
         initialisation::check(method, &flow, uninitialised, &states, findings, locate);

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
+use super::forward::{self, Block};
 use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, kinds_of, list};
 use crate::diagnostics::clipped;
 use crate::format::ScalarType;
@@ -56,13 +57,6 @@ impl State {
     }
 }
 
-/// Steps from `first` to before `end`; only the last may be a jump.
-#[derive(Debug)]
-struct Block {
-    first: u32,
-    end: u32,
-}
-
 /// The values that are followed, and their states at the start of the method.
 struct Analysis<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
@@ -77,7 +71,7 @@ struct Analysis<'m, 'p> {
 /// Checks the kinds and the memory of values where instructions use them.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     let Some(analysis) = Analysis::new(method) else { return };
-    let blocks = blocks(flow, method.end());
+    let blocks = forward::blocks(flow, method.end());
     let entries = analysis.solve(&blocks, flow);
     let mut reporter = Reporter { reported: BTreeSet::new(), findings, locate };
     let widest = analysis.widest();
@@ -100,15 +94,6 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
             }
         }
     }
-}
-
-fn blocks(flow: &ControlFlow, end: u32) -> Vec<Block> {
-    let mut starts: Vec<u32> = flow.edges().flat_map(|(step, to, _)| [step + 1, to]).chain([0]).collect();
-    starts.sort_unstable();
-    starts.dedup();
-    starts.retain(|start| *start < end);
-    let ends = starts.iter().skip(1).copied().chain([end]);
-    starts.iter().zip(ends).map(|(first, end)| Block { first: *first, end }).collect()
 }
 
 impl<'m, 'p> Analysis<'m, 'p> {
@@ -147,32 +132,14 @@ impl<'m, 'p> Analysis<'m, 'p> {
     /// much work.
     fn solve(&self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<State>>>> {
         let mut work = MAX_WORK.saturating_add(self.method.accesses.len().saturating_mul(WORK_PER_ACCESS));
-        let edges: Vec<(u32, u32, bool)> = flow.edges().collect();
-        let block_at = |step: u32| match step == self.method.end() {
-            true => 0,
-            false => blocks.partition_point(|block| block.first < step),
-        };
-        let mut entries: Vec<Option<Vec<State>>> = vec![None; blocks.len()];
-        *entries.first_mut()? = Some(self.values.iter().map(|value| self.initial[*value as usize]).collect());
-        let mut open = BTreeSet::from([0]);
-        while let Some(index) = open.pop_first() {
-            let Some(mut state) = entries[index].clone() else { continue };
-            let block = &blocks[index];
+        let initial = self.values.iter().map(|value| self.initial[*value as usize]).collect();
+        let run = |block: &Block, state: &mut [State]| {
             let accesses: usize = (block.first..block.end).map(|step| self.method.step_accesses(step).len() + 1).sum();
             work = work.checked_sub(3 * state.len() + accesses)?;
-            for step in block.first..block.end {
-                self.run(step, &mut state);
-            }
-            let jump = edges.binary_search_by_key(&(block.end - 1), |(step, ..)| *step).ok().map(|at| edges[at]);
-            let ahead = jump.is_none_or(|(.., falls_through)| falls_through).then_some(block.end);
-            for next in ahead.into_iter().chain(jump.map(|(_, to, _)| to)) {
-                let next = block_at(next);
-                if join(&mut entries[next], &state) {
-                    open.insert(next);
-                }
-            }
-        }
-        Some(entries)
+            (block.first..block.end).for_each(|step| self.run(step, state));
+            Some(())
+        };
+        forward::solve(blocks, flow, self.method.end(), initial, run, |one, other| one.or(*other))
     }
 
     /// Returns the states of the followed values that are possible anywhere.
@@ -377,21 +344,6 @@ fn described(value: &EValue) -> String {
         }
         _ => format!("another {}", value.kind()),
     }
-}
-
-/// Adds states to those at the start of a block; returns `true` if that changes them.
-fn join(entry: &mut Option<Vec<State>>, state: &[State]) -> bool {
-    let Some(entry) = entry else {
-        *entry = Some(state.to_vec());
-        return true;
-    };
-    let mut changed = false;
-    for (entry, state) in entry.iter_mut().zip(state) {
-        let joined = entry.or(*state);
-        changed |= joined != *entry;
-        *entry = joined;
-    }
-    changed
 }
 
 /// Reports the first violation of each rule by each value.

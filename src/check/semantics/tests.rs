@@ -254,6 +254,71 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[("O-14", "instructions[2].args[1]")],
     ),
     (
+        "a divisor that a move replaces for the next execution",
+        |p| {
+            let [seven, one, zero, quotient] = [7, 1, 0, 0].map(|number| add(p, EValue::Int(number)));
+            call(p, "executorch_prim::floordiv.int", &[seven, one, quotient]);
+            instructions(p).push(Instruction::MoveCall { move_from: zero, move_to: one });
+        },
+        &[("O-14", "instructions[2].args[1]"), ("X-22", "instructions[2].args[1]")],
+    ),
+    (
+        "a divisor that is 0 in the first execution only",
+        |p| {
+            let [seven, zero, quotient, room] = [7, 0, 0, 0].map(|number| add(p, EValue::Int(number)));
+            let x = add_tensor(p, 256, 1);
+            tensor(p, x as usize).scalar_type = ScalarType::LONG;
+            p.inputs.as_mut().unwrap().push(x);
+            call(p, "executorch_prim::floordiv.int", &[seven, zero, quotient]);
+            call(p, "aten::_local_scalar_dense", &[x, room]);
+            instructions(p).push(Instruction::MoveCall { move_from: room, move_to: zero });
+        },
+        &[("O-14", "instructions[2].args[1]"), ("X-22", "instructions[2].args[1]")],
+    ),
+    (
+        "a loop whose condition is a comparison of constants",
+        |p| {
+            let [one, two] = [1, 2].map(|number| add(p, EValue::Int(number)));
+            let more = add(p, EValue::Bool(false));
+            call(p, "executorch_prim::gt.Scalar", &[one, two, more]);
+            jump(p, 3, more, 2);
+        },
+        &[("X-10", "instructions[3]")],
+    ),
+    (
+        "a softmax of none, and a product of empty vectors",
+        |p| {
+            let (zero, no) = (add(p, EValue::Int(0)), add(p, EValue::Bool(false)));
+            let (x, y) = (add_tensor(p, 256, 0), add_tensor(p, 512, 0));
+            p.inputs.as_mut().unwrap().push(x);
+            call(p, "aten::_log_softmax.out", &[x, zero, no, y, y]);
+            call(p, "aten::bmm.out", &[x, x, y, y]);
+        },
+        &[("O-14", "instructions[2].args[0]"), ("O-14", "instructions[3].args[0]")],
+    ),
+    (
+        "the greatest of none",
+        |p| {
+            let (none, no, x, y) =
+                (add(p, EValue::Null), add(p, EValue::Bool(false)), add_tensor(p, 256, 0), add_tensor(p, 512, 1));
+            *tensor(p, y as usize) =
+                Tensor { memory: Memory::At { pool: 1, offset: 512 }, ..Tensor::new(ScalarType::LONG, &[]) };
+            p.inputs.as_mut().unwrap().push(x);
+            call(p, "aten::argmax.out", &[x, none, no, y, y]);
+        },
+        &[("O-14", "instructions[2].args[0]")],
+    ),
+    (
+        "a size as a dimension",
+        |p| {
+            let (x, dim) = (add_tensor(p, 256, 4), add(p, EValue::Int(0)));
+            tensor(p, x as usize).shape_dynamism = 1;
+            p.inputs.as_mut().unwrap().push(x);
+            call(p, "aten::sym_size.int", &[x, dim, dim]);
+        },
+        &[("O-14", "instructions[2].args[1]"), ("X-22", "instructions[2].args[1]")],
+    ),
+    (
         "the size of a dimension that is not there",
         |p| {
             let (minus, room) = (add(p, EValue::Int(-1)), add(p, EValue::Int(0)));

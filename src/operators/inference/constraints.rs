@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use super::Call;
-use super::types::{Argument, IntMeta, InvalidArgument, TensorMeta};
+use super::types::{Argument, Dim, IntMeta, InvalidArgument, TensorMeta};
 use crate::format::ScalarType;
 use crate::operators::{Base, Signature};
 
@@ -202,20 +202,6 @@ pub enum Constraint {
         /// Position of the argument.
         argument: usize,
     },
-    /// A tensor that has elements, if another argument, a dimension, is None.
-    NotEmptyWithout {
-        /// Position of the argument.
-        argument: usize,
-        /// Position of the dimension.
-        dim: usize,
-    },
-    /// A tensor without empty dimensions from that on which another argument states.
-    NotEmptyFrom {
-        /// Position of the argument.
-        argument: usize,
-        /// Position of the dimension.
-        dim: usize,
-    },
     /// Ints that are dimensions of another argument, counted from the front or the end.
     Dimension {
         /// Position of the argument.
@@ -238,6 +224,28 @@ pub enum Constraint {
         argument: usize,
         /// Number of dimensions, from the last one.
         last: usize,
+    },
+    /// A tensor whose dimensions from one on are not empty.
+    NotEmptyFrom {
+        /// Position of the tensor.
+        argument: usize,
+        /// Position of the first dimension.
+        dim: usize,
+    },
+    /// A tensor that is not empty, if another argument is None.
+    NotEmptyUnless {
+        /// Position of the tensor.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+    },
+    /// A tensor whose elements along a dimension the kernel reads at the stride of that dimension, and the dimensions before and after it
+    /// as if it was contiguous: in bounds.
+    Lines {
+        /// Position of the tensor.
+        argument: usize,
+        /// Position of the dimension.
+        dim: usize,
     },
     /// An Int that is a dimension of another argument, counted from the front.
     FrontDimension {
@@ -324,10 +332,13 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::_upsample_bilinear2d_aa.out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
     ("aten::amax.out", &[not_empty(0)]),
     ("aten::amin.out", &[not_empty(0)]),
-    ("aten::argmax.out", &[Constraint::NotEmptyWithout { argument: 0, dim: 1 }]),
-    ("aten::argmin.out", &[Constraint::NotEmptyWithout { argument: 0, dim: 1 }]),
+    ("aten::argmax.out", &[Constraint::NotEmptyUnless { argument: 0, other: 1 }]),
+    ("aten::argmin.out", &[Constraint::NotEmptyUnless { argument: 0, other: 1 }]),
     ("aten::avg_pool2d.out", &[divisor(2), Constraint::Window { argument: 1 }]),
-    ("aten::bmm.out", &[same_size(1, 0, [0, 0]), same_size(1, 0, [1, 2])]),
+    (
+        "aten::bmm.out",
+        &[Constraint::Rank { argument: 0, min: 3, max: 3 }, same_size(1, 0, [0, 0]), same_size(1, 0, [1, 2])],
+    ),
     (
         "aten::convolution.out",
         &[Constraint::Rank { argument: 0, min: 3, max: 4 }, Constraint::Int { argument: 8, min: 1, max: i64::MAX }],
@@ -357,6 +368,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::split_with_sizes_copy.out", &[Constraint::OneType { argument: 3 }]),
     ("aten::sum.IntList_out", &[Constraint::Dimension { argument: 1, tensor: 0 }]),
     ("aten::sym_size.int", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
+    ("aten::topk.values", &[Constraint::Lines { argument: 0, dim: 2 }]),
     ("aten::unbind_copy.int_out", &[Constraint::OneType { argument: 2 }]),
     ("aten::upsample_bilinear2d.vec_out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
     ("executorch_prim::floordiv.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
@@ -500,6 +512,16 @@ fn size_of(call: &Call<'_>, at: usize, dim: usize) -> Option<i64> {
     tensor.sizes.get(dim).map(|dim| dim.size)
 }
 
+/// Returns a tensor, and the index of the dimension that another argument states, which counts from the end if it is negative. `None` if
+/// either is not known, or the tensor has no such dimension.
+fn dimension_of<'a>(call: &Call<'a>, argument: usize, dim: usize) -> Option<(&'a TensorMeta, usize)> {
+    let Some(Argument::Tensor(tensor)) = call.argument(argument) else { return None };
+    let at = ints_of(call, dim).next()?;
+    let at = if at < 0 { at.checked_add_unsigned(tensor.sizes.len() as u64)? } else { at };
+    let at = usize::try_from(at).ok().filter(|at| *at < tensor.sizes.len())?;
+    Some((tensor, at))
+}
+
 /// Checks the arguments of a call: those of the schema in its order, the outs included as far as they are known.
 ///
 /// # Errors
@@ -621,20 +643,6 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let is_wrong = sizes.iter().any(|size| *size != 1);
             is_wrong.then(|| (argument, format!("sizes {sizes:?}"), "one element".to_owned()))
         }
-        Constraint::NotEmptyWithout { argument, dim } => {
-            let Some(Argument::Null) = call.argument(dim) else { return None };
-            let sizes = sizes_of(call, argument)?;
-            let expected = || format!("sizes other than 0, without `{}`", call.name(dim));
-            sizes.contains(&0).then(|| (argument, format!("sizes {sizes:?}"), expected()))
-        }
-        Constraint::NotEmptyFrom { argument, dim } => {
-            let sizes = sizes_of(call, argument)?;
-            let first = ints_of(call, dim).next()?;
-            let first = if first < 0 { first.checked_add(i64::try_from(sizes.len()).ok()?)? } else { first };
-            let is_wrong = sizes.iter().skip(usize::try_from(first).ok()?).any(|size| *size == 0);
-            let expected = || format!("sizes other than 0 from dimension {first} on");
-            is_wrong.then(|| (argument, format!("sizes {sizes:?}"), expected()))
-        }
         Constraint::Dimension { argument, tensor } => {
             let rank = i64::try_from(ranks_of(call, tensor).next()?).ok()?;
             let found = ints_of(call, argument).find(|dim| !(-rank..rank).contains(dim))?;
@@ -651,6 +659,10 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let expected = || format!("{least} at least, for a result of {length}");
             (found < least).then(|| (argument, format!("size {found} of dimension {dim}"), expected()))
         }
+        Constraint::NotEmptyUnless { argument, other } => match call.argument(other)? {
+            Argument::Null => violation(not_empty(argument), call),
+            _ => None,
+        },
         Constraint::NotEmpty { argument, last } => {
             let sizes = sizes_of(call, argument)?;
             let is_empty = sizes.iter().rev().take(last).any(|size| *size == 0);
@@ -675,8 +687,28 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             };
             Some((argument, format!("a tensor of rank {found}"), expected))
         }
+        Constraint::NotEmptyFrom { argument, dim } => {
+            let (tensor, at) = dimension_of(call, argument, dim)?;
+            violation(Constraint::NotEmpty { argument, last: tensor.sizes.len() - at }, call)
+        }
+        Constraint::Lines { argument, dim } => {
+            let (tensor, at) = dimension_of(call, argument, dim)?;
+            let count = |dims: &[Dim]| dims.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size));
+            let (before, size) = (count(&tensor.sizes[..at]), tensor.sizes[at].size);
+            let (after, stride) = (count(&tensor.sizes[at + 1..]), tensor.strides()[at]);
+            let lines = (before - 1).saturating_mul(size).saturating_add(size - 1).saturating_mul(stride);
+            let last = lines.saturating_add(after - 1);
+            let is_beyond = before > 0 && size > 0 && after > 0 && last >= count(&tensor.sizes);
+            let expected = || format!("a contiguous tensor, for dimension {at}");
+            is_beyond.then(|| (argument, format!("a tensor with dim_order {:?}", tensor.dim_order), expected()))
+        }
         Constraint::FrontDimension { argument, tensor } => {
             let rank = ranks_of(call, tensor).next()? as i64;
+            if let Some(Argument::Int(IntMeta::AtMost(most))) = call.argument(argument)
+                && *most >= rank
+            {
+                return Some((argument, format!("a size of at most {most}"), format!("0 to {}", rank - 1)));
+            }
             let found = ints_of(call, argument).find(|dim| !(0..rank).contains(dim))?;
             Some((argument, format!("dimension {found}"), format!("0 to {}", rank - 1)))
         }
@@ -740,10 +772,11 @@ mod tests {
                     | Constraint::SameSize { argument, other, .. }
                     | Constraint::Groups { argument, other, .. }
                     | Constraint::Indexed { argument, indices: other }
-                    | Constraint::NotEmptyWithout { argument, dim: other }
-                    | Constraint::NotEmptyFrom { argument, dim: other }
                     | Constraint::Dimension { argument, tensor: other }
                     | Constraint::HalfSpectrum { argument, dims: other, .. }
+                    | Constraint::NotEmptyFrom { argument, dim: other }
+                    | Constraint::NotEmptyUnless { argument, other }
+                    | Constraint::Lines { argument, dim: other }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
                 assert!(positions.iter().all(|position| *position < count), "{name}");

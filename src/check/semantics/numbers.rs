@@ -1,0 +1,288 @@
+//! The Ints that a value may be at a call: a forward analysis, for the constraints of kernels (`super::super::operators`). Nothing is
+//! reported here.
+//!
+//! Ints that the file states are followed through moves, and calls of few Ints are computed. Those that depend on inputs, and those of a
+//! loop counter, are not known. Each Int that is found is that of a path, whatever its conditions will be.
+
+use std::collections::BTreeMap;
+
+use smallvec::SmallVec;
+
+use super::control::ControlFlow;
+use super::forward::{self, Block};
+use super::method::{AccessKind, KnownOperator, MethodAnalysis};
+use crate::operators::Base;
+use crate::operators::inference::{InferenceError, IntMeta, ResultMeta};
+use crate::operators::kinds::Kinds;
+use crate::program::{EValue, Instruction};
+use crate::transform::inference::Inference;
+
+/// Greatest number of stated and of computed Ints of a value.
+const MAX_INTS: usize = 4;
+
+/// Greatest number of combinations of Ints with which a call is checked.
+const MAX_COMBINATIONS: usize = 8;
+
+/// Operations on Ints that a method may take in addition to those in proportion to its accesses.
+const MAX_WORK: usize = 1 << 20;
+/// As [`MAX_WORK`]: operations for each access.
+const WORK_PER_ACCESS: usize = 64;
+
+/// Ints that a value may be.
+#[derive(Debug, Clone, PartialEq)]
+struct Ints {
+    /// Ints of the file, ascending.
+    stated: SmallVec<[i64; MAX_INTS]>,
+    /// Results of calls, ascending; none if any Int is possible, as for a loop counter.
+    computed: SmallVec<[i64; MAX_INTS]>,
+    /// What else is possible.
+    rest: Rest,
+}
+
+/// Ints of which each is possible, in ascending order of their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rest {
+    None,
+    /// A size that only execution determines.
+    AtMost(i64),
+    Any,
+}
+
+impl Ints {
+    fn none() -> Ints {
+        Ints { stated: SmallVec::new(), computed: SmallVec::new(), rest: Rest::None }
+    }
+
+    fn any() -> Ints {
+        Ints { rest: Rest::Any, ..Ints::none() }
+    }
+
+    /// Returns what the file states; a value of another kind may be any Int.
+    fn of(value: &EValue) -> Ints {
+        match value {
+            EValue::Int(int) => Ints { stated: SmallVec::from_slice(&[*int]), ..Ints::none() },
+            EValue::Null
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::Tensor(_)
+            | EValue::String(_)
+            | EValue::IntList(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_) => Ints::any(),
+        }
+    }
+
+    /// Returns the result of a call.
+    fn computed(result: IntMeta) -> Ints {
+        match result {
+            IntMeta::Exact(int) => Ints { computed: SmallVec::from_slice(&[int]), ..Ints::none() },
+            IntMeta::AtMost(most) => Ints { rest: Rest::AtMost(most), ..Ints::none() },
+            IntMeta::Unknown => Ints::any(),
+        }
+    }
+
+    /// Returns what a value may be that is one of both.
+    fn join(&self, other: &Ints) -> Ints {
+        let mut joined = self.clone();
+        let fits = add(&mut joined.stated, &other.stated) && add(&mut joined.computed, &other.computed);
+        joined.rest = if fits { self.rest.max(other.rest) } else { Rest::Any };
+        if joined.rest == Rest::Any {
+            joined.computed.clear();
+        }
+        joined
+    }
+
+    fn possibilities(&self) -> impl Iterator<Item = IntMeta> {
+        let rest = match self.rest {
+            Rest::None => None,
+            Rest::AtMost(most) => Some(IntMeta::AtMost(most)),
+            Rest::Any => Some(IntMeta::Unknown),
+        };
+        self.stated.iter().chain(&self.computed).map(|int| IntMeta::Exact(*int)).chain(rest)
+    }
+}
+
+/// Adds Ints to a list; returns `false` if it is full.
+fn add(ints: &mut SmallVec<[i64; MAX_INTS]>, more: &[i64]) -> bool {
+    more.iter().all(|int| match ints.binary_search(int) {
+        Ok(_) => true,
+        Err(at) if ints.len() < MAX_INTS => {
+            ints.insert(at, *int);
+            true
+        }
+        Err(_) => false,
+    })
+}
+
+/// Values, and the Ints that they are.
+pub type Assumption = Vec<(usize, IntMeta)>;
+
+/// By step: what the values that the instruction reads may be.
+pub type Assumptions = BTreeMap<u32, Vec<Assumption>>;
+
+/// The values that are followed.
+struct Analysis<'m, 'p> {
+    method: &'m MethodAnalysis<'p>,
+    inference: Inference,
+    /// By slot.
+    values: Vec<usize>,
+    /// By value: its index among the followed ones.
+    slots: Vec<Option<u32>>,
+}
+
+/// Returns what Ints that instructions write may be at the calls that read them; nothing if it is not known.
+pub fn assumptions(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Assumptions {
+    let mut found = Assumptions::new();
+    let Some(mut analysis) = Analysis::new(method) else { return found };
+    let blocks = forward::blocks(flow, method.end());
+    let Some(entries) = analysis.solve(&blocks, flow) else { return found };
+    for (block, entry) in blocks.iter().zip(entries) {
+        let Some(mut state) = entry else { continue };
+        for step in block.first..block.end {
+            if method.call(&method.steps[step as usize]).is_some() {
+                let mut combinations = analysis.combinations(step, &state);
+                let is_known = |(_, int): &(usize, IntMeta)| *int != IntMeta::Unknown;
+                combinations.retain(|assumption| assumption.iter().any(is_known));
+                if !combinations.is_empty() {
+                    found.insert(step, combinations);
+                }
+            }
+            analysis.run(step, &mut state);
+        }
+    }
+    found
+}
+
+impl<'m, 'p> Analysis<'m, 'p> {
+    /// Finds the values to follow; `None` if there are none, as in most methods.
+    fn new(method: &'m MethodAnalysis<'p>) -> Option<Analysis<'m, 'p>> {
+        let mut slots = vec![None; method.values().len()];
+        let mut values = Vec::new();
+        for access in &method.accesses {
+            let value = access.value as usize;
+            let is_followed =
+                access.kind.may_write() && method.kinds[value].meets(Kinds::INT) && !method.is_input[value];
+            if is_followed && slots[value].is_none() {
+                slots[value] = Some(values.len() as u32);
+                values.push(value);
+            }
+        }
+        if values.is_empty() || method.is_truncated {
+            return None;
+        }
+        let operator = |index| find(method, index).map(|known| &known.operator);
+        let inference = Inference::new(method.plan, operator);
+        Some(Analysis { method, inference, values, slots })
+    }
+
+    fn solve(&mut self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<Ints>>>> {
+        let method = self.method;
+        let mut work = MAX_WORK.saturating_add(method.accesses.len().saturating_mul(WORK_PER_ACCESS));
+        let initial = self.values.iter().map(|value| Ints::of(&method.values()[*value])).collect();
+        let run = |block: &Block, state: &mut [Ints]| {
+            let accesses: usize = (block.first..block.end).map(|step| method.step_accesses(step).len() + 1).sum();
+            work = work.checked_sub(MAX_INTS * state.len() + MAX_COMBINATIONS * accesses)?;
+            (block.first..block.end).for_each(|step| self.run(step, state));
+            Some(())
+        };
+        forward::solve(blocks, flow, method.end(), initial, run, Ints::join)
+    }
+
+    /// Returns what a value may be.
+    fn ints(&self, value: usize, state: &[Ints]) -> Ints {
+        match self.slots[value] {
+            Some(slot) => state[slot as usize].clone(),
+            None if self.method.is_input[value] => Ints::any(),
+            None => Ints::of(&self.method.values()[value]),
+        }
+    }
+
+    fn set(&self, value: usize, ints: Ints, state: &mut [Ints]) {
+        if let Some(slot) = self.slots[value] {
+            state[slot as usize] = ints;
+        }
+    }
+
+    /// Returns the combinations of what the followed values that an instruction reads may be; none if there are too many.
+    fn combinations(&self, step: u32, state: &[Ints]) -> Vec<Assumption> {
+        let mut combinations = vec![Assumption::new()];
+        let mut seen = SmallVec::<[usize; MAX_COMBINATIONS]>::new();
+        for access in self.method.step_accesses(step).iter().filter(|access| access.kind == AccessKind::Read) {
+            let value = access.value as usize;
+            let Some(slot) = self.slots[value].filter(|_| !seen.contains(&value)) else { continue };
+            let ints: SmallVec<[IntMeta; 2 * MAX_INTS + 1]> = state[slot as usize].possibilities().collect();
+            if seen.len() == MAX_COMBINATIONS || combinations.len() * ints.len() > MAX_COMBINATIONS {
+                return Vec::new();
+            }
+            seen.push(value);
+            let extended = |assumption: &Assumption| {
+                let assumption = assumption.clone();
+                ints.iter().map(move |int| [&*assumption, &[(value, *int)]].concat()).collect::<Vec<_>>()
+            };
+            combinations = combinations.iter().flat_map(extended).collect();
+        }
+        combinations
+    }
+
+    /// Applies the effect of a step to the states.
+    fn run(&mut self, step: u32, state: &mut [Ints]) {
+        let method = self.method;
+        let instruction = &method.steps[step as usize];
+        match instruction.instruction {
+            Instruction::MoveCall { move_from, move_to } => {
+                if let (Some(from), Some(to)) = (method.value(*move_from), method.value(*move_to)) {
+                    self.set(to, self.ints(from, state), state);
+                }
+            }
+            Instruction::KernelCall { .. } => match method.call(instruction) {
+                Some((known, args)) if known.operator.signature.result.is_some_and(|result| result != Base::Tensor) => {
+                    let to = args.get(known.operator.signature.args.len()).and_then(|value| method.value(*value));
+                    if let Some(to) = to.filter(|to| self.slots[*to].is_some()) {
+                        let ints = self.result(known, args, self.combinations(step, state));
+                        self.set(to, ints, state);
+                    }
+                }
+                // Outs are tensors.
+                Some(_) => {}
+                None => self.forget(step, state),
+            },
+            Instruction::DelegateCall { .. } => self.forget(step, state),
+            Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+        }
+    }
+
+    /// Returns the results of a call.
+    fn result(&mut self, known: &KnownOperator, args: &[i32], combinations: Vec<Assumption>) -> Ints {
+        let mut found = if combinations.is_empty() { Ints::any() } else { Ints::none() };
+        for assumption in combinations {
+            let values = self.method.values();
+            let result =
+                match self.inference.assuming(&assumption, |known_ints| known_ints.call(values, &known.operator, args))
+                {
+                    Ok(results) => match results[..] {
+                        [ResultMeta::Int(int)] => int,
+                        _ => IntMeta::Unknown,
+                    },
+                    // The kernel does not return.
+                    Err(InferenceError::Unsupported(_)) => continue,
+                    Err(
+                        InferenceError::Invalid(_) | InferenceError::Undetermined(_) | InferenceError::UnknownOperator,
+                    ) => IntMeta::Unknown,
+                };
+            found = found.join(&Ints::computed(result));
+        }
+        found
+    }
+
+    fn forget(&self, step: u32, state: &mut [Ints]) {
+        for access in self.method.step_accesses(step) {
+            self.set(access.value as usize, Ints::any(), state);
+        }
+    }
+}
+
+fn find<'m>(method: &'m MethodAnalysis<'_>, index: i32) -> Option<&'m KnownOperator> {
+    method.operators.get(usize::try_from(index).ok()?)?.as_deref()
+}
