@@ -1,7 +1,7 @@
 //! Control flow: kinds of conditions, unreachable instructions, endless loops.
 //!
-//! A condition is constant only if it is a Bool that no instruction writes, or that only comparisons of constants write, all with the
-//! result that it has before.
+//! A condition is constant only if it is a Bool that no instruction writes; that of a jump back also if only comparisons of constants write
+//! it, all with the result that it has before.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ impl ControlFlow {
             let to = u32::try_from(*destination_instruction).ok().and_then(|to| first.checked_add(to));
             let to = to.filter(|to| *to <= end).unwrap_or(end);
             let conditions = conditions.get_or_insert_with(|| Conditions::new(method));
-            let outcome = conditions.outcome(*cond_value_index);
+            let outcome = conditions.outcome(*cond_value_index, to <= number as u32);
             jumps.push(Jump { step: number as u32, to, outcome });
         }
         if jumps.is_empty() {
@@ -125,8 +125,8 @@ struct Conditions<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
     /// By value: an instruction or the caller may write it.
     is_written: Vec<bool>,
-    /// By value: the outcome, if it is known already, since many jumps may have the same condition.
-    outcomes: HashMap<usize, BranchOutcome>,
+    /// By value, and `true` for a jump back: the outcome, if it is known already, since many jumps may have the same condition.
+    outcomes: HashMap<(usize, bool), BranchOutcome>,
 }
 
 impl<'m, 'p> Conditions<'m, 'p> {
@@ -138,14 +138,14 @@ impl<'m, 'p> Conditions<'m, 'p> {
         Conditions { method, is_written, outcomes: HashMap::new() }
     }
 
-    fn outcome(&mut self, condition: i32) -> BranchOutcome {
+    fn outcome(&mut self, condition: i32, is_back: bool) -> BranchOutcome {
         let Some(value) = self.method.value(condition) else { return BranchOutcome::Maybe };
-        if let Some(outcome) = self.outcomes.get(&value) {
+        if let Some(outcome) = self.outcomes.get(&(value, is_back)) {
             return *outcome;
         }
         let outcome = match self.method.values()[value] {
-            EValue::Bool(true) if self.is_always(value, true) => BranchOutcome::Never,
-            EValue::Bool(false) if self.is_always(value, false) => BranchOutcome::Always,
+            EValue::Bool(true) if self.is_always(value, true, is_back) => BranchOutcome::Never,
+            EValue::Bool(false) if self.is_always(value, false, is_back) => BranchOutcome::Always,
             EValue::Bool(_)
             | EValue::Null
             | EValue::Int(_)
@@ -158,14 +158,14 @@ impl<'m, 'p> Conditions<'m, 'p> {
             | EValue::TensorList(_)
             | EValue::OptionalTensorList(_) => BranchOutcome::Maybe,
         };
-        self.outcomes.insert(value, outcome);
+        self.outcomes.insert((value, is_back), outcome);
         outcome
     }
 
-    /// Returns `true` if all that instructions write to a value is this state.
-    fn is_always(&self, value: usize, state: bool) -> bool {
+    /// Returns `true` if nothing writes a value, or if it is the condition of a jump back and comparisons write only this state.
+    fn is_always(&self, value: usize, state: bool, is_back: bool) -> bool {
         let mut writes = self.method.value_accesses(value).filter(|access| access.kind.may_write());
-        writes.all(|write| self.compared(write.step) == Some(state))
+        writes.all(|write| is_back && self.compared(write.step) == Some(state))
     }
 
     /// Returns the result of a comparison of numbers that no instruction writes.
