@@ -561,7 +561,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let t = add_tensor(p, 72, 4);
             call(p, "aten::relu.out", &[0, t, t]);
-            let (more, one) = (add(p, EValue::Bool(false)), add(p, EValue::Int(1)));
+            let (more, one) = (add(p, EValue::Bool(true)), add(p, EValue::Int(1)));
             call(p, "executorch_prim::lt.Scalar", &[one, one, more]);
             jump(p, 4, more, 1);
         },
@@ -583,7 +583,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
     (
         "a loop that does not write its condition",
         |p| {
-            let (more, one) = (add(p, EValue::Bool(false)), add(p, EValue::Int(1)));
+            let (more, one) = (add(p, EValue::Bool(true)), add(p, EValue::Int(1)));
             call(p, "executorch_prim::lt.Scalar", &[one, one, more]);
             call(p, "aten::exp.out", &[1, 2, 2]);
             jump(p, 4, more, 3);
