@@ -123,7 +123,8 @@ pub(super) fn check(values: &GraphValues, operation: Operation, t: &TableRef<'_,
         | Operation::Sin
         | Operation::Copy
         | Operation::Cos => sized.unary(node_1x1::input_id, node_1x1::output_id),
-        Operation::LeakyReLU | Operation::ELU => sized.unary(sloped::input_id, sloped::output_id),
+        Operation::LeakyReLU => sized.unary(leaky_relu::input_id, leaky_relu::output_id),
+        Operation::ELU => sized.unary(elu::input_id, elu::output_id),
         Operation::Convert => sized.conversion(),
         Operation::FullyConnected => sized.matrix(),
         Operation::BatchMatrixMultiply => sized.batch_matrix(),
