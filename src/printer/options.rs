@@ -22,6 +22,17 @@ pub enum LargeData {
     Extract(PathBuf),
 }
 
+/// Form of the payloads of delegates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PayloadForm {
+    /// As a graph, if that reproduces the payload.
+    #[default]
+    Graph,
+    /// As data.
+    Opaque,
+}
+
 /// Options of printing.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -30,6 +41,8 @@ pub struct PrintOptions {
     pub explicit: bool,
     /// Treatment of large data.
     pub large_data: LargeData,
+    /// Form of the payloads of delegates.
+    pub payload: PayloadForm,
     /// Name of the file in references to ranges of it.
     pub file: String,
 }

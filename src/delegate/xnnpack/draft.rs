@@ -281,12 +281,9 @@ impl DraftValue {
     }
 }
 
-/// Bytes of a scale in a constant: float32 for channels, bfloat16 for groups.
-pub fn scale_width(kind: QuantParams) -> u64 {
-    match kind {
-        QuantParams::PerChannelGroup => 2,
-        QuantParams::PerChannel | QuantParams::PerTensor | QuantParams::PerTokenDynamic => 4,
-    }
+/// Returns the size of a scale in a constant, in bytes.
+pub fn scale_size(kind: QuantParams) -> u64 {
+    kind.scale_type().info().map_or(1, |info| info.size)
 }
 
 /// The constants of a graph while it is completed.
@@ -595,7 +592,7 @@ impl DraftQuantization {
         let mut parts = |scales: &Scales, num_scales: Option<u32>| match scales {
             Scales::Listed(list) => (Floats(list.clone()), UInt(0), UInt(num_scales.unwrap_or(0))),
             Scales::Constant(constant) => {
-                let index = constants.add(constant, count.saturating_mul(scale_width(kind)));
+                let index = constants.add(constant, count.saturating_mul(scale_size(kind)));
                 (Floats(Vec::new()), UInt(index), UInt(num_scales.unwrap_or(count as u32)))
             }
         };

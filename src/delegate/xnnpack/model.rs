@@ -5,7 +5,6 @@
 
 use super::schema::{Operation, QuantParams};
 use crate::data::Blob;
-use crate::format::table::Union;
 
 /// Location of the constants of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,13 +119,6 @@ pub enum FieldContent {
     Floats(Vec<f32>),
     /// A vector that is absent.
     Absent,
-}
-
-impl Node {
-    /// Returns the name of a field in the schema.
-    pub fn name(&self, slot: usize) -> &'static str {
-        self.operation.table().fields.get(slot).map_or("", |field| field.name)
-    }
 }
 
 impl FieldContent {

@@ -123,6 +123,17 @@ pub const EXTERNAL_INPUT: u32 = 1;
 /// Flag of a value that is an output of the graph.
 pub const EXTERNAL_OUTPUT: u32 = 2;
 
+// Flags of operations.
+/// Filter with sizes `[inputs, outputs]`, second matrix with sizes `[columns, inner]`.
+pub const TRANSPOSED: u32 = 1;
+/// Padding computed by TensorFlow's rule.
+pub const SAME_PADDING: u32 = 4;
+/// Reduced dimensions have size 1, instead of being removed.
+pub const KEEP_DIMS: u32 = 0x40;
+
+/// Highest rank of a value in XNNPACK.
+pub const MAX_RANK: usize = 6;
+
 /// A member of the union `XNNQuantParams`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 // The names are those of the schema, without the suffix.
@@ -145,6 +156,26 @@ impl Union for QuantParams {
 
     fn tag(self) -> u8 {
         self as u8 + 1
+    }
+}
+
+impl QuantParams {
+    /// Returns what the parameters are to element types.
+    pub fn quantization(self) -> Quantization {
+        match self {
+            QuantParams::PerChannel => Quantization::Channel,
+            QuantParams::PerTensor => Quantization::Tensor,
+            QuantParams::PerTokenDynamic => Quantization::Token,
+            QuantParams::PerChannelGroup => Quantization::Group,
+        }
+    }
+
+    /// Returns the element type of scales in a constant.
+    pub fn scale_type(self) -> ScalarType {
+        match self {
+            QuantParams::PerChannelGroup => ScalarType(15),
+            QuantParams::PerChannel | QuantParams::PerTensor | QuantParams::PerTokenDynamic => ScalarType::FLOAT,
+        }
     }
 }
 
@@ -275,6 +306,9 @@ impl Operation {
     }
 }
 
+/// Field of a value that an operation may not have: its bias.
+pub const OPTIONAL_OPERAND: &str = "bias_id";
+
 /// Parameters of the quantization of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantization {
@@ -299,13 +333,15 @@ pub struct Datatype {
     pub bits: u64,
     /// Parameters that values of the type have. `None` for types that graphs do not contain: XNNPACK chooses them itself.
     pub quantization: Option<Quantization>,
+    /// Element type of the data of a constant; of bytes of two elements if they have 4 bits.
+    pub storage: ScalarType,
     /// Codes of the types of tensors that are arguments of this type; empty if no argument has it.
     pub tensors: &'static [ScalarType],
 }
 
 /// Declares the enum `XNNDatatype`, by its numbers from 0.
 macro_rules! datatypes {
-    ($( $(#[$doc:meta])* $code:ident $name:literal $bits:literal $quantization:expr, [$($tensor:literal)*]; )*) => {
+    ($( $(#[$doc:meta])* $code:ident $name:literal $bits:literal $storage:literal $quantization:expr, [$($tensor:literal)*]; )*) => {
         // The names are those of the schema; no operation takes some of them.
         #[allow(clippy::upper_case_acronyms, dead_code)]
         enum DatatypeCode { $( $code ),* }
@@ -322,6 +358,7 @@ macro_rules! datatypes {
                 name: $name,
                 bits: $bits,
                 quantization: $quantization,
+                storage: ScalarType($storage),
                 tensors: &[$( ScalarType($tensor) ),*],
             }
         ),*];
@@ -331,33 +368,62 @@ macro_rules! datatypes {
 // Indices that an operation computes as int32 are widened in place if the tensor is Long.
 datatypes! {
     /// No type.
-    INVALID "invalid" 0 None, [];
+    INVALID "invalid" 0 0 None, [];
     /// float32.
-    FP32 "fp32" 32 Some(Quantization::None), [6];
+    FP32 "fp32" 32 6 Some(Quantization::None), [6];
     /// float16.
-    FP16 "fp16" 16 Some(Quantization::None), [5];
+    FP16 "fp16" 16 5 Some(Quantization::None), [5];
     /// int8 with one scale.
-    QINT8 "qint8" 8 Some(Quantization::Tensor), [1];
+    QINT8 "qint8" 8 1 Some(Quantization::Tensor), [1];
     /// uint8 with one scale.
-    QUINT8 "quint8" 8 Some(Quantization::Tensor), [0];
+    QUINT8 "quint8" 8 0 Some(Quantization::Tensor), [0];
     /// int32 with one scale: a bias.
-    QINT32 "qint32" 32 Some(Quantization::Tensor), [3];
+    QINT32 "qint32" 32 3 Some(Quantization::Tensor), [3];
     /// int8 with a scale per channel: weights.
-    QCINT8 "qcint8" 8 Some(Quantization::Channel), [];
+    QCINT8 "qcint8" 8 1 Some(Quantization::Channel), [];
     /// int32 with a scale per channel: a bias.
-    QCINT32 "qcint32" 32 Some(Quantization::Channel), [];
+    QCINT32 "qcint32" 32 3 Some(Quantization::Channel), [];
     /// 4 bits with a scale per channel: weights.
-    QCINT4 "qcint4" 4 Some(Quantization::Channel), [];
+    QCINT4 "qcint4" 4 0 Some(Quantization::Channel), [];
     /// int8 with scales computed at run time.
-    QDINT8 "qdint8" 8 Some(Quantization::Token), [];
+    QDINT8 "qdint8" 8 1 Some(Quantization::Token), [];
     /// 4 bits with a scale per group of a channel: weights.
-    QBINT4 "qbint4" 4 Some(Quantization::Group), [];
+    QBINT4 "qbint4" 4 0 Some(Quantization::Group), [];
     /// int8, packed.
-    QPINT8 "qpint8" 8 None, [];
+    QPINT8 "qpint8" 8 1 None, [];
     /// int32.
-    INT32 "int32" 32 Some(Quantization::None), [3 4];
+    INT32 "int32" 32 3 Some(Quantization::None), [3 4];
     /// float32, packed.
-    PFP32 "pfp32" 32 None, [];
+    PFP32 "pfp32" 32 6 None, [];
     /// bfloat16.
-    BF16 "bf16" 16 Some(Quantization::None), [15];
+    BF16 "bf16" 16 15 Some(Quantization::None), [15];
+}
+
+/// Returns the name of a field of an operation in YAML: its name in the schema without `_id`, and without the number of an input that is the only one with a
+/// number.
+pub const fn field_key(table: &TableSchema, slot: usize) -> &'static str {
+    let name = table.fields[slot].name;
+    let bytes = name.as_bytes();
+    let len = bytes.len();
+    if len < 4 || bytes[len - 3] != b'_' || bytes[len - 2] != b'i' || bytes[len - 1] != b'd' {
+        return name;
+    }
+    let mut second = 0;
+    while second < table.fields.len() && !is_same(table.fields[second].name, "input2_id") {
+        second += 1;
+    }
+    match is_same(name, "input1_id") && second == table.fields.len() {
+        true => "input",
+        false => name.split_at(len - 3).0,
+    }
+}
+
+/// Compares strings at compile time.
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    one.len() == other.len() && at == one.len()
 }
