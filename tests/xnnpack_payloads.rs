@@ -8,6 +8,7 @@ use pte_emit::data::{Blob, Origin};
 use pte_emit::delegate::xnnpack::draft::Draft;
 use pte_emit::delegate::xnnpack::{self, decode, encode};
 use pte_emit::reader;
+use pte_emit::{LargeData, Options, PrintOptions, Source};
 
 mod support;
 
@@ -60,4 +61,44 @@ fn every_payload_is_reproduced() {
     });
     assert!(failures.is_empty(), "{} of {count}:\n{}", failures.len(), failures.join("\n"));
     assert!(count >= 50, "{count}");
+}
+
+/// A YAML without the sizes of what nodes write has the same payloads: they are inferred. Not those that are quantized at run time, which
+/// the exporter writes in another order.
+#[test]
+fn sizes_of_results_are_inferred() {
+    let mut stripped = 0;
+    for file in programs() {
+        let Ok(printed) = pte_emit::print(&Source::open(&file).unwrap(), Path::new("/"), &options(&file)) else {
+            continue;
+        };
+        let mut text = String::new();
+        for line in printed.text.split_inclusive('\n') {
+            let name = line.strip_prefix("            ").unwrap_or_default();
+            match line.split_once(", sizes: [") {
+                Some((before, after)) if name.starts_with(['v', 'y']) && !line.contains("qdint8") => {
+                    stripped += 1;
+                    text += before;
+                    text += after.split_once(']').unwrap().1;
+                }
+                Some(_) | None => text += line,
+            }
+        }
+        let assembled = |text: &str| {
+            let source = Source::yaml("model.yaml", text, Path::new("/"));
+            let assembly = pte_emit::assemble(&source, &Options::default());
+            let assembly = assembly.unwrap_or_else(|error| panic!("{}: {error}\n{text}", file.display()));
+            let mut bytes = Vec::new();
+            assembly.program_file().unwrap().write(&mut bytes).unwrap();
+            bytes
+        };
+        assert!(assembled(&text) == assembled(&printed.text), "{}", file.display());
+    }
+    assert!(stripped >= 100, "{stripped}");
+}
+
+fn options(file: &Path) -> PrintOptions {
+    let mut options = PrintOptions::default();
+    (options.large_data, options.file) = (LargeData::Refer, file.canonicalize().unwrap().display().to_string());
+    options
 }

@@ -130,6 +130,9 @@ impl Blob {
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             return Ok(None);
         }
+        if len == 0 {
+            return Ok(Some(Blob::bytes([])));
+        }
         Ok(Some(match &self.source {
             BlobSource::File { path, offset: start } => {
                 let Some(offset) = start.checked_add(offset) else { return Ok(None) };

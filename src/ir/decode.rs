@@ -15,7 +15,7 @@ use super::tree::{MapKey, NodeId, NodeValue, SourceNode};
 use crate::data::number::{NumericValue, nan_of, number_word};
 use crate::data::random::Distribution;
 use crate::delegate::xnnpack::draft::is_operand;
-use crate::delegate::xnnpack::{Operation, field_key};
+use crate::delegate::xnnpack::schema::{Operation, field_key};
 use crate::diagnostics::clipped;
 use crate::format::path::FieldPath;
 use crate::format::program::DEVICE_TYPE;

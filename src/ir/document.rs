@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::tree::{NodeId, SourceNode};
 use crate::data::number::NumericValue;
 use crate::data::random::Distribution;
-use crate::delegate::xnnpack::Operation;
+use crate::delegate::xnnpack::schema::Operation;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::layout::options::OptionOverrides;
@@ -375,7 +375,7 @@ pub struct ParsedGraph<'a> {
     pub outputs: Vec<Word<'a>>,
     /// Operations.
     pub nodes: Vec<ParsedNode<'a>>,
-    /// Identifier, as an index of [`IDENTIFIERS`](crate::delegate::xnnpack::IDENTIFIERS).
+    /// Identifier, as an index of [`IDENTIFIERS`](crate::delegate::xnnpack::schema::IDENTIFIERS).
     pub identifier: Option<usize>,
     /// False if the payload has no header.
     pub header: Option<bool>,
@@ -400,7 +400,7 @@ pub struct ParsedGraph<'a> {
 pub struct ParsedGraphValue<'a> {
     /// Name.
     pub name: Word<'a>,
-    /// Element type: an index of [`DATATYPES`](crate::delegate::xnnpack::DATATYPES).
+    /// Element type: an index of [`DATATYPES`](crate::delegate::xnnpack::schema::DATATYPES).
     pub datatype: Option<i16>,
     /// Sizes.
     pub sizes: Option<At<Vec<u32>>>,

@@ -139,7 +139,7 @@ macro_rules! shapes {
     (@text $key:ident $text:literal) => { $text };
 }
 
-use crate::delegate::xnnpack::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
+use crate::delegate::xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
 use crate::format::words::MEMORY_FORMATS;
 use crate::format::{Kind, TableSchema};
 use crate::layout::options::{OPTIONS, OptionSpec};
@@ -280,7 +280,7 @@ shapes! {
         nodes: List(&Form::Shape(&GRAPH_NODE)), "The operations, in order.";
         identifier: OneOf(&IDENTIFIERS), "File identifier of the graph; XN01.";
         header: Bool, "false: the payload has no header, and the graph contains the constants; true.";
-        named_keys: Bool, "false: constants have no field for a key, as before release 0.7; true.";
+        named_keys: Bool, "false: the constant that stands for none has no empty key, as before release 0.7; true.";
         version: Text, "Version of the schema; \"0\".";
         num_externs: UInt, "Number of arguments; computed.";
         input_ids: SIZES, "Ids of the inputs; computed.";
@@ -589,7 +589,7 @@ macro_rules! operation_shapes {
             static $name: Shape = Shape {
                 name: $text,
                 doc: $doc,
-                keys: &const { field_keys::<{ xnnpack::$table.fields.len() }>(&xnnpack::$table) },
+                keys: &const { field_keys::<{ schema::$table.fields.len() }>(&schema::$table) },
                 required: &[],
                 one_of: &[],
                 or: &[],
@@ -618,4 +618,20 @@ operation_shapes! {
     ELU "xnn_elu" "An exponential linear unit." = ELU: ELU;
     LEAKY_RELU "xnn_leaky_relu" "A leaky rectified linear unit." = LEAKY_RELU: LeakyReLU;
     ATTENTION "xnn_attention" "Scaled dot-product attention, which the runtime rejects." = ATTENTION: ScaledDotProductAttention;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::table::Union;
+
+    #[test]
+    fn operations_have_the_keys_of_their_tables() {
+        for operation in Operation::ALL {
+            let (shape, table) = (shape_of(*operation), operation.table());
+            let keys: Vec<&str> = shape.keys.iter().map(|key| key.name).collect();
+            let expected: Vec<&str> = (0..table.fields.len()).map(|slot| field_key(table, slot)).collect();
+            assert_eq!(keys, expected, "{}", operation.word());
+        }
+    }
 }

@@ -15,7 +15,8 @@ use crate::delegate::xnnpack::draft::{
     default_field, is_operand, scale_size,
 };
 use crate::delegate::xnnpack::model::{Container, FieldContent};
-use crate::delegate::xnnpack::{self, BACKEND, DATATYPES, MAX_RANK, QuantParams, Quantization, field_key};
+use crate::delegate::xnnpack::schema::{DATATYPES, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
+use crate::delegate::xnnpack::{self, BACKEND};
 use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
 use crate::format::table::Union;
@@ -228,7 +229,7 @@ impl NamedGraph {
         for slot in values.into_iter().chain(parameters) {
             let (field, content) = (&table.fields[slot], &node.fields[slot]);
             let is_required = is_operand(field)
-                && field.name != xnnpack::OPTIONAL_OPERAND
+                && field.name != OPTIONAL_OPERAND
                 && node.operation.operands().any(|operand| usize::from(operand.slot) == slot);
             if *content == default_field(field) && !is_required {
                 continue;

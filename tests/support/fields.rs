@@ -2,7 +2,7 @@
 //!
 //! Used in messages about mutated bytes. Panics if the file is malformed.
 
-use pte_emit::delegate::xnnpack;
+use pte_emit::delegate::xnnpack::schema as xnnpack;
 use pte_emit::format::{Kind, TableSchema, bundled_program, flat_tensor, program};
 
 /// Kind of data inside the metadata: inline payloads and constants, segments of a bundled program.

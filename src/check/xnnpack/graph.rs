@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use super::types::{OperandTypes, ROWS};
 use super::values::{EncodedOperation, GraphValue, GraphValues};
 use crate::delegate::xnnpack::draft::nbytes;
-use crate::delegate::xnnpack::*;
+use crate::delegate::xnnpack::schema::*;
+use crate::delegate::xnnpack::sizes;
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
 use crate::format::table::Union;
@@ -21,7 +22,7 @@ const GROUP: u64 = 32;
 
 /// Constant data of the graph.
 pub(super) struct GraphConstant {
-    /// Key in the named data; `None` if it is in the payload.
+    /// Key in the named data, which the runtime looks up even if it is empty; `None` if it is in the payload.
     pub key: Option<String>,
     /// Offset in the constants of the payload.
     pub offset: u64,
@@ -314,7 +315,7 @@ impl Graph {
 fn constants(t: &TableRef<'_, '_>, inside: bool) -> Result<Vec<GraphConstant>> {
     if !inside {
         let listed = t.children(graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
-            let key = t.text(constant_data_offset::named_key)?.filter(|key| !key.is_empty());
+            let key = t.text(constant_data_offset::named_key)?;
             let (offset, size) = (t.u64(constant_data_offset::offset)?, t.u64(constant_data_offset::size)?);
             Ok(GraphConstant { key, offset, size, needed: 0 })
         })?;

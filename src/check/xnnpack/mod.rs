@@ -12,8 +12,9 @@ use std::collections::HashMap;
 use super::fields::flat_tensor::ExternalKeys;
 use super::finding::{Findings, Location, Locator};
 use crate::data::{Blob, BlobId};
+use crate::delegate::xnnpack::BACKEND;
 use crate::delegate::xnnpack::header::{HEADER, Sections};
-use crate::delegate::xnnpack::{BACKEND, DATATYPES, EXTERNAL_INPUT, GRAPH, IDENTIFIERS};
+use crate::delegate::xnnpack::schema::{DATATYPES, EXTERNAL_INPUT, GRAPH, IDENTIFIERS};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::Buffer;
 use crate::program::element::{Element, Part};
@@ -151,6 +152,10 @@ impl<'p> NamedDataSizes<'p> {
                 format!("{found} in {} of constants", counted(payload.constants, "byte"))
             });
         };
+        // The one that stands for no constant has an empty key.
+        if key.is_empty() && constant.needed == 0 {
+            return None;
+        }
         let external = || self.external.entries.get(key.as_bytes()).map(|entry| entry.size);
         match self.named.get(key.as_str()).copied().or_else(external) {
             Some(size) => (size < constant.needed).then(|| format!("data `{key}` of {}", counted(size, "byte"))),

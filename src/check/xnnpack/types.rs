@@ -4,7 +4,7 @@
 //! `tests/xnnpack_mutants.rs` runs every combination in the runtime: a row that the runtime does not execute is an error of the table, and
 //! so is a combination that it executes without a row.
 
-use crate::delegate::xnnpack::*;
+use crate::delegate::xnnpack::schema::*;
 
 /// Types of operands, in the order of [`Operation::operands`].
 pub(super) enum OperandTypes {

@@ -71,12 +71,9 @@ pub fn decode(payload: &Blob) -> Result<Graph> {
 /// Reads the graph; of the constants only what it states of those after the graph.
 fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) -> Read<Graph> {
     let header = container == Container::Header;
-    let mut named_keys = 0;
     let constants = t.children(graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
-        let key = t.text(constant_data_offset::named_key)?;
-        named_keys += usize::from(key.is_some());
         Ok(Constant {
-            key: key.unwrap_or_default(),
+            key: t.text(constant_data_offset::named_key)?,
             offset: t.u64(constant_data_offset::offset)?,
             size: t.u64(constant_data_offset::size)?,
             data: Blob::bytes([]),
@@ -86,9 +83,6 @@ fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) ->
         return t.wrong(graph::constant_data, "no constants, expected at least the one that stands for none");
     }
     let constants = constants.unwrap_or_default();
-    if named_keys != 0 && named_keys != constants.len() {
-        return t.wrong(graph::constant_data, "some constants have the field named_key, others do not");
-    }
     Ok(Graph {
         container,
         identifier,
@@ -98,7 +92,6 @@ fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) ->
         num_externs: t.u32(graph::num_externs)?,
         input_ids: t.u32s(graph::input_ids)?.unwrap_or_default(),
         output_ids: t.u32s(graph::output_ids)?.unwrap_or_default(),
-        has_named_keys: named_keys != 0,
         constants,
         constants_len: 0,
         mem_buffer_sizes: t.u32s(graph::mem_buffer_sizes)?,
@@ -229,7 +222,7 @@ fn inside(t: &TableRef<'_, '_>, payload: &Blob) -> Read<Result<Vec<Constant>>> {
     let found = t.children(graph::constant_buffer, &BUFFER, |t| Ok(t.range(buffer::storage)?.unwrap_or_default()))?;
     let constants = found.unwrap_or_default().into_iter().map(|(offset, size)| {
         let data = payload.part(offset, size)?.unwrap_or_else(|| Blob::bytes([]));
-        Ok(Constant { key: String::new(), offset: 0, size, data })
+        Ok(Constant { key: None, offset: 0, size, data })
     });
     Ok(constants.collect())
 }

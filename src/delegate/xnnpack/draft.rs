@@ -36,7 +36,7 @@ pub struct Draft {
     pub identifier: &'static str,
     /// Location of the constants.
     pub container: Container,
-    /// As [`Graph::has_named_keys`].
+    /// The constant that stands for none has an empty key.
     pub has_named_keys: bool,
     /// Version of the schema, if it is not [`VERSION`].
     pub version: Option<String>,
@@ -297,11 +297,13 @@ impl Constants {
     /// Adds a constant; `size` is that of named data. Returns its index.
     fn add(&mut self, constant: &DraftConstant, size: u64) -> u32 {
         let mut added = match &constant.source {
-            ConstantSource::Key(key) => Constant { key: key.clone(), offset: u64::MAX, size, data: Blob::bytes([]) },
+            ConstantSource::Key(key) => {
+                Constant { key: Some(key.clone()), offset: u64::MAX, size, data: Blob::bytes([]) }
+            }
             ConstantSource::Data(data) => {
                 let offset = if self.container == Container::Header { self.end } else { 0 };
                 self.end = aligned(self.end.saturating_add(data.len()));
-                Constant { key: String::new(), offset, size: data.len(), data: data.clone() }
+                Constant { key: None, offset, size: data.len(), data: data.clone() }
             }
         };
         added.size = constant.size.unwrap_or(added.size);
@@ -335,7 +337,8 @@ impl Draft {
 
     /// Applies the rules. Positions of values that do not exist count as no value.
     pub fn complete(&self) -> Graph {
-        let none = Constant { key: String::new(), offset: 0, size: 0, data: Blob::bytes([]) };
+        let key = (self.has_named_keys && self.container == Container::Header).then(String::new);
+        let none = Constant { key, offset: 0, size: 0, data: Blob::bytes([]) };
         let mut constants = Constants { container: self.container, list: vec![none], end: 0 };
         let (flags, external) = self.arguments();
         let mut values = Vec::with_capacity(self.values.len());
@@ -373,7 +376,6 @@ impl Draft {
                 Container::Header => None,
                 Container::Bare => Some(sizes.collect()),
             }),
-            has_named_keys: self.has_named_keys && self.container == Container::Header,
             constants: constants.list,
             constants_len: if self.container == Container::Header { constants.end } else { 0 },
         }
@@ -468,7 +470,8 @@ impl Draft {
         let mut draft = Draft {
             identifier: graph.identifier,
             container: graph.container,
-            has_named_keys: graph.has_named_keys || graph.container == Container::Bare,
+            has_named_keys: graph.container == Container::Bare
+                || graph.constants.first().is_some_and(|none| none.key.is_some()),
             version: (graph.version != VERSION).then(|| graph.version.clone()),
             values,
             inputs: arguments(EXTERNAL_INPUT),
@@ -550,9 +553,9 @@ fn take(graph: &Graph, index: u32, next: &mut usize) -> Result<Option<DraftConst
     }
     let Some(constant) = graph.constants.get(*next) else { return Err(format!("unknown constant {index}")) };
     *next += 1;
-    let source = match constant.key.is_empty() {
-        true => ConstantSource::Data(constant.data.clone()),
-        false => ConstantSource::Key(constant.key.clone()),
+    let source = match &constant.key {
+        None => ConstantSource::Data(constant.data.clone()),
+        Some(key) => ConstantSource::Key(key.clone()),
     };
     Ok(Some(DraftConstant { source, size: None }))
 }

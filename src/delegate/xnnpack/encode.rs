@@ -79,7 +79,7 @@ impl Writer {
         let inside = graph.container == Container::Bare;
         let constants = graph.constants.iter().map(|constant| {
             let data = if inside { constant.data.len() } else { 0 };
-            data.saturating_add(128 + constant.key.len() as u64)
+            data.saturating_add(128 + constant.key.as_ref().map_or(0, String::len) as u64)
         });
         let lists = [&graph.input_ids, &graph.output_ids].map(|list| 16 + 4 * list.len() as u64);
         let sizes = graph.mem_buffer_sizes.as_ref().map_or(0, |sizes| 4 * sizes.len() as u64);
@@ -117,8 +117,7 @@ impl Writer {
         }
         if graph.container == Container::Header {
             let constants = graph.constants.iter();
-            let constants: Vec<Offset> =
-                constants.map(|constant| self.constant(constant, graph.has_named_keys)).collect();
+            let constants: Vec<Offset> = constants.map(|constant| self.constant(constant)).collect();
             slots.push((constant_data, self.vector(&constants)));
         }
         let root = self.table(&slots);
@@ -174,9 +173,9 @@ impl Writer {
         ])
     }
 
-    fn constant(&mut self, constant: &Constant, has_key: bool) -> Offset {
+    fn constant(&mut self, constant: &Constant) -> Offset {
         use super::schema::constant_data_offset::*;
-        let key = if has_key { self.text(&constant.key) } else { FieldValue::Child(None) };
+        let key = constant.key.as_ref().map_or(FieldValue::Child(None), |key| self.text(key));
         self.table(&[
             (offset, FieldValue::ULong(constant.offset)),
             (size, FieldValue::ULong(constant.size)),

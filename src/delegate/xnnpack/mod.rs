@@ -12,8 +12,6 @@ pub mod model;
 pub mod schema;
 pub mod sizes;
 
-pub use schema::*;
-
 use crate::data::Blob;
 use draft::Draft;
 
@@ -39,3 +37,6 @@ pub fn read(payload: &Blob) -> Result<Draft, String> {
         false => Err("the exporter's serializer writes this graph in another way".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests;

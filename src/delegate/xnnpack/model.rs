@@ -20,7 +20,7 @@ pub enum Container {
 pub struct Graph {
     /// Location of the constants.
     pub container: Container,
-    /// File identifier: one of [`super::IDENTIFIERS`].
+    /// File identifier: one of [`super::schema::IDENTIFIERS`].
     pub identifier: &'static str,
     /// Version of the schema.
     pub version: String,
@@ -40,15 +40,13 @@ pub struct Graph {
     pub constants_len: u64,
     /// Sizes in bytes in a field that no release reads.
     pub mem_buffer_sizes: Option<Vec<u32>>,
-    /// The constants of a payload with a header have the field `named_key`, empty for those in the payload.
-    pub has_named_keys: bool,
 }
 
 /// Constant data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constant {
-    /// Key in the named data of the program; empty if the data are in the payload.
-    pub key: String,
+    /// Key in the named data of the program. The runtime looks up any key, also an empty one: `None` if the data are in the payload.
+    pub key: Option<String>,
     /// Offset in the constants of the payload; `u64::MAX` for named data, 0 in a graph that contains the constants.
     pub offset: u64,
     /// Size in bytes that the graph states.
@@ -60,7 +58,7 @@ pub struct Constant {
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphValue {
-    /// Element type: an index of [`super::DATATYPES`].
+    /// Element type: an index of [`super::schema::DATATYPES`].
     pub datatype: i16,
     /// Number of dimensions that the graph states.
     pub num_dims: u32,
@@ -68,9 +66,9 @@ pub struct GraphValue {
     pub dims: Vec<u32>,
     /// Index of the constant; 0 for none.
     pub constant: u32,
-    /// Number of the argument of the delegate, or [`super::NO_ID`].
+    /// Number of the argument of the delegate, or [`super::schema::NO_ID`].
     pub external_id: u32,
-    /// [`super::EXTERNAL_INPUT`] and [`super::EXTERNAL_OUTPUT`].
+    /// [`super::schema::EXTERNAL_INPUT`] and [`super::schema::EXTERNAL_OUTPUT`].
     pub flags: u32,
     /// Id that nodes refer to.
     pub id: u32,
@@ -139,6 +137,6 @@ impl FieldContent {
 impl Constant {
     /// Returns `true` if the data are in the payload, and not only the mark for no constant.
     pub fn is_inside(&self) -> bool {
-        self.key.is_empty() && self.size > 0
+        self.key.as_ref().is_none_or(String::is_empty) && self.size > 0
     }
 }

@@ -7,17 +7,17 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use crate::data::Blob;
+use crate::delegate::xnnpack::BACKEND;
 use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
     is_operand, nbytes, scale_size,
 };
 use crate::delegate::xnnpack::encode;
 use crate::delegate::xnnpack::model::{Container, FieldContent};
-use crate::delegate::xnnpack::sizes::{self, SizedOperands};
-use crate::delegate::xnnpack::{
-    BACKEND, DATATYPES, Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, Operation, QuantParams, Quantization,
-    field_key,
+use crate::delegate::xnnpack::schema::{
+    DATATYPES, Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, Operation, QuantParams, Quantization, field_key,
 };
+use crate::delegate::xnnpack::sizes::{self, SizedOperands};
 use crate::diagnostics::counted;
 use crate::format::Field;
 use crate::format::table::Union;
