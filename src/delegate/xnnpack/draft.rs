@@ -438,8 +438,10 @@ impl Draft {
         for (position, value) in graph.values.iter().enumerate() {
             values.push(DraftValue::of(graph, value, &mut next).map_err(|error| format!("value {position}: {error}"))?);
         }
-        if next != graph.constants.len() {
-            return Err(format!("{} that no value uses", counted(graph.constants.len() - next, "constant")));
+        match graph.constants.len().checked_sub(next) {
+            Some(0) => {}
+            Some(unused) => return Err(format!("{} that no value uses", counted(unused, "constant"))),
+            None => return Err("no constant that stands for none".to_owned()),
         }
         let arguments = |flag: u32| {
             let with = (0..graph.values.len()).filter(|position| graph.values[*position].flags & flag != 0);
