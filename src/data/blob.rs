@@ -192,11 +192,18 @@ impl Blob {
 
     /// Returns the file that the bytes are read from, if any; the first of several.
     pub fn file(&self) -> Option<&Path> {
+        let mut first = None;
+        self.each_file(&mut |path| first = first.or(Some(path)));
+        first
+    }
+
+    /// Calls `take` with each file that the bytes are read from.
+    pub(crate) fn each_file<'b>(&'b self, take: &mut dyn FnMut(&'b Path)) {
         match &self.source {
-            BlobSource::File { path, .. } => Some(path),
-            BlobSource::Reordered { data, .. } | BlobSource::Converted { data, .. } => data.file(),
-            BlobSource::Joined(parts) => parts.iter().find_map(Blob::file),
-            BlobSource::Bytes(_) | BlobSource::Repeat(_) | BlobSource::Iota { .. } | BlobSource::Random { .. } => None,
+            BlobSource::File { path, .. } => take(path),
+            BlobSource::Reordered { data, .. } | BlobSource::Converted { data, .. } => data.each_file(take),
+            BlobSource::Joined(parts) => parts.iter().for_each(|part| part.each_file(take)),
+            BlobSource::Bytes(_) | BlobSource::Repeat(_) | BlobSource::Iota { .. } | BlobSource::Random { .. } => {}
         }
     }
 

@@ -16,6 +16,9 @@ use crate::format::{Kind, TableSchema};
 /// Largest graph that is decoded, in bytes: a graph without a header contains its constants.
 const MAX_GRAPH: u64 = 1 << 30;
 
+/// Largest number of values, of operations, and of constants: their tables may share bytes, but take memory each.
+const MAX_ITEMS: usize = 1 << 18;
+
 /// Reason why a payload is not decoded, with its position in the bytes of the payload if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError(pub String);
@@ -71,7 +74,7 @@ pub fn decode(payload: &Blob) -> Result<Graph> {
 /// Reads the graph; of the constants only what it states of those after the graph.
 fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) -> Read<Graph> {
     let header = container == Container::Header;
-    let constants = t.children(graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
+    let constants = items(t, graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
         Ok(Constant {
             key: t.text(constant_data_offset::named_key)?,
             offset: t.u64(constant_data_offset::offset)?,
@@ -87,8 +90,8 @@ fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) ->
         container,
         identifier,
         version: t.text(graph::version)?.unwrap_or_default(),
-        nodes: t.children(graph::xnodes, &NODE, |t| read_node(&t))?.unwrap_or_default(),
-        values: t.children(graph::xvalues, &VALUE, |t| read_value(&t))?.unwrap_or_default(),
+        nodes: items(t, graph::xnodes, &NODE, |t| read_node(&t))?.unwrap_or_default(),
+        values: items(t, graph::xvalues, &VALUE, |t| read_value(&t))?.unwrap_or_default(),
         num_externs: t.u32(graph::num_externs)?,
         input_ids: t.u32s(graph::input_ids)?.unwrap_or_default(),
         output_ids: t.u32s(graph::output_ids)?.unwrap_or_default(),
@@ -96,6 +99,21 @@ fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) ->
         constants_len: 0,
         mem_buffer_sizes: t.u32s(graph::mem_buffer_sizes)?,
     })
+}
+
+/// Reads the items of a vector of tables.
+fn items<'b, 'a, T>(
+    t: &TableRef<'b, 'a>,
+    slot: u16,
+    schema: &'static TableSchema,
+    read: impl FnMut(TableRef<'b, 'a>) -> Read<T>,
+) -> Read<Option<Vec<T>>> {
+    match t.tables(slot, schema)? {
+        Some(tables) if tables.len > MAX_ITEMS => {
+            t.wrong(slot, format!("{}, expected at most {MAX_ITEMS}", counted(tables.len, "item")))
+        }
+        Some(_) | None => t.children(slot, schema, read),
+    }
 }
 
 fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
@@ -219,7 +237,7 @@ fn padding(payload: &Blob, offset: u64, len: u64) -> Result<()> {
 
 /// Reads the constants that the graph contains.
 fn inside(t: &TableRef<'_, '_>, payload: &Blob) -> Read<Result<Vec<Constant>>> {
-    let found = t.children(graph::constant_buffer, &BUFFER, |t| Ok(t.range(buffer::storage)?.unwrap_or_default()))?;
+    let found = items(t, graph::constant_buffer, &BUFFER, |t| Ok(t.range(buffer::storage)?.unwrap_or_default()))?;
     let constants = found.unwrap_or_default().into_iter().map(|(offset, size)| {
         let data = payload.part(offset, size)?.unwrap_or_else(|| Blob::bytes([]));
         Ok(Constant { key: None, offset: 0, size, data })

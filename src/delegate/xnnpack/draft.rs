@@ -488,11 +488,11 @@ impl Draft {
     /// States what deviates from the rules.
     fn deviate(&mut self, graph: &Graph) -> Result<(), String> {
         let differs = |own: u32, rule: u32| (own != rule).then_some(own);
-        let mut next = 0;
+        let (mut next, mut numbered) = (0, vec![false; self.values.len()]);
         for position in self.inputs.iter().chain(&self.outputs) {
-            let id = graph.values[*position].external_id;
             // A value that is both input and output has one number.
-            if id.checked_add(1) != Some(next) {
+            if !std::mem::replace(&mut numbered[*position], true) {
+                let id = graph.values[*position].external_id;
                 self.values[*position].external_id = differs(id, next);
                 next = id.saturating_add(1);
             }

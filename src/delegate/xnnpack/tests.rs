@@ -8,7 +8,9 @@ use super::model::{Container, FieldContent};
 use super::read;
 use super::schema::*;
 use crate::data::Blob;
+use crate::format::Kind;
 use crate::format::table::Union;
+use proptest::prelude::*;
 
 fn data(bytes: &[u8]) -> Option<DraftConstant> {
     Some(DraftConstant { source: ConstantSource::Data(Blob::bytes(bytes)), size: None })
@@ -147,4 +149,82 @@ fn names_of_operations_and_of_their_fields_are_distinct() {
     }
     assert_eq!([0, 1].map(|slot| field_key(&FULLY_CONNECTED, slot)), ["input", "filter"]);
     assert_eq!([0, 1, 2].map(|slot| field_key(&NODE_2X1, slot)), ["input1", "input2", "output"]);
+}
+
+/// A value of any type, with content or without.
+fn any_value() -> impl Strategy<Value = DraftValue> {
+    let scales = prop_oneof![
+        prop::collection::vec(-1e3f32..1e3, 0..4).prop_map(Scales::Listed),
+        prop::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Scales::Constant(data(&bytes).unwrap())),
+        "[a-z]{1,4}".prop_map(|key| Scales::Constant(DraftConstant { source: ConstantSource::Key(key), size: None })),
+    ];
+    let quantization = prop_oneof![
+        (-1e3f32..1e3, any::<i32>()).prop_map(|(scale, zero_point)| DraftQuantization::Tensor { scale, zero_point }),
+        any::<i32>().prop_map(|num_nonbatch_dims| DraftQuantization::Token { num_nonbatch_dims }),
+        (any::<i8>(), scales.clone(), prop::option::of(0u32..9)).prop_map(|(dim, scales, num_scales)| {
+            DraftQuantization::Channel { channel_dim: dim.into(), scales, num_scales }
+        }),
+        (any::<i8>(), scales, prop::option::of(prop::collection::vec(any::<u16>(), 0..3))).prop_map(
+            |(size, scales, scale_bf16)| DraftQuantization::Group {
+                channel_dim: 0,
+                group_size: size.into(),
+                scales,
+                num_scales: None,
+                scale_bf16,
+            }
+        ),
+    ];
+    let constant = prop::option::of(prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| ConstantSource::Data(Blob::bytes(bytes))),
+        "[a-z]{0,4}".prop_map(ConstantSource::Key),
+    ]);
+    let dims = prop::collection::vec(0u32..5, 0..7);
+    let numbers = prop::array::uniform3(prop::option::weighted(0.1, 0u32..9));
+    (0i16..15, dims, constant, prop::option::of(quantization), numbers).prop_map(
+        |(datatype, dims, constant, quantization, [id, external_id, flags])| DraftValue {
+            constant: constant.map(|source| DraftConstant { source, size: None }),
+            quantization,
+            id,
+            external_id,
+            flags,
+            ..DraftValue::new(datatype, dims)
+        },
+    )
+}
+
+/// An operation with any fields; ids are those of the first values, or of none.
+fn any_node() -> impl Strategy<Value = DraftNode> {
+    let numbers = prop::collection::vec(any::<u8>(), 24);
+    let bounds = prop::option::of(prop::array::uniform2(-1e3f32..1e3));
+    (0..Operation::ALL.len(), numbers, bounds, prop::option::of(any::<u32>())).prop_map(
+        |(operation, numbers, output_min_max, debug_handle)| {
+            let operation = Operation::ALL[operation];
+            let fields = operation.table().fields.iter().zip(numbers).map(|(field, number)| match field.kind {
+                _ if number % 4 == 0 => default_field(field),
+                Kind::Float => DraftField::Parameter(FieldContent::Float(number.into())),
+                Kind::UInts => DraftField::Parameter(FieldContent::UInts(vec![number.into(); usize::from(number % 5)])),
+                _ => DraftField::Parameter(FieldContent::UInt(u32::from(number % 9))),
+            });
+            DraftNode { operation, fields: fields.collect(), debug_handle, output_min_max }
+        },
+    )
+}
+
+proptest! {
+    /// Graphs of all kinds of values and operations, most of which XNNPACK rejects.
+    #[test]
+    fn any_graph_is_read_as_it_was_written(
+        values in prop::collection::vec(any_value(), 0..8),
+        nodes in prop::collection::vec(any_node(), 0..8),
+        (inputs, outputs) in (0usize..4, 0usize..4),
+        named in any::<bool>(),
+    ) {
+        let count = values.len();
+        let (inputs, outputs) = ((0..inputs.min(count)).collect(), (count - outputs.min(count)..count).collect());
+        let draft = Draft { values, nodes, inputs, outputs, has_named_keys: named, ..Draft::new() };
+        let bytes = payload(&draft);
+        let found = read(&Blob::bytes(bytes.clone()));
+        prop_assert!(found.is_ok(), "{:?}", found);
+        prop_assert!(payload(&found.unwrap()) == bytes);
+    }
 }
