@@ -1204,7 +1204,7 @@ impl Decoder {
     fn single(&mut self, node: &SourceNode<'_>) -> Option<f32> {
         let number = self.float(node)?;
         if number.is_finite() && !(number as f32).is_finite() {
-            self.error(node.id, format!("{number} is out of range for float32"), "expected a smaller number");
+            self.error(node.id, format!("{number:e} is out of range for float32"), "expected a smaller number");
             return None;
         }
         Some(number as f32)

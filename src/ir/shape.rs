@@ -599,25 +599,25 @@ macro_rules! operation_shapes {
 }
 
 operation_shapes! {
-    TWO_INPUTS "xnn_two_inputs" "An operation with two inputs." = NODE_2X1:
+    TWO_INPUTS "binary_operation" "An operation with two inputs." = NODE_2X1:
         Add | Div | Minimum | Multiply | Subtract | Maximum | PReLU | BatchMatrixMultiply;
-    ONE_INPUT "xnn_one_input" "An operation with one input." = NODE_1X1:
+    ONE_INPUT "unary_operation" "An operation with one input." = NODE_1X1:
         Softmax | Sigmoid | Clamp | Floor | Convert | GlobalAvgPooling2d | SquareRoot | Ceiling | Hardswish | Negate | Square
         | Abs | ReciprocalSquareRoot | Log | Gelu | Tanh | Exp | Sin | Copy | Cos;
-    CONCATENATION "xnn_concatenation" "A concatenation." = CAT:
+    CONCATENATION "concatenation" "A concatenation." = CAT:
         Concatenate2 | Concatenate3 | Concatenate4 | Concatenate5;
-    MATRIX "xnn_fully_connected" "A matrix product: input times the transposed filter, plus bias." = FULLY_CONNECTED: FullyConnected;
-    CONVOLUTION "xnn_convolution" "A convolution of images." = CONV: Conv2d | DepthwiseConv2d | ConvTranspose2d;
-    POOL "xnn_pooling" "A pooling of images." = POOLING: AvgPooling2d | MaxPooling2d;
-    ARG_MAX_POOL "xnn_arg_max_pooling" "A maximum pooling with indices." = ARG_MAX_POOLING: ArgMaxPooling2d;
-    PERMUTATION "xnn_transpose" "A permutation of dimensions." = TRANSPOSE: StaticTranspose;
-    NEW_SHAPE "xnn_reshape" "A change of sizes." = RESHAPE: StaticReshape;
-    PART "xnn_slice" "A part of a value." = SLICE: StaticSlice;
-    RESIZE "xnn_resize" "A bilinear resize of images." = RESIZE_BILINEAR: StaticResizeBilinear2D;
-    PAD "xnn_pad" "A padding with a constant." = CONSTANT_PAD: StaticConstantPad;
-    ELU "xnn_elu" "An exponential linear unit." = ELU: ELU;
-    LEAKY_RELU "xnn_leaky_relu" "A leaky rectified linear unit." = LEAKY_RELU: LeakyReLU;
-    ATTENTION "xnn_attention" "Scaled dot-product attention, which the runtime rejects." = ATTENTION: ScaledDotProductAttention;
+    MATRIX "matrix_product" "A matrix product: input times the transposed filter, plus bias." = FULLY_CONNECTED: FullyConnected;
+    CONVOLUTION "convolution" "A convolution of images." = CONV: Conv2d | DepthwiseConv2d | ConvTranspose2d;
+    POOL "pooling" "A pooling of images." = POOLING: AvgPooling2d | MaxPooling2d;
+    ARG_MAX_POOL "index_pooling" "A maximum pooling with indices." = ARG_MAX_POOLING: ArgMaxPooling2d;
+    PERMUTATION "permutation" "A permutation of dimensions." = TRANSPOSE: StaticTranspose;
+    NEW_SHAPE "reshape" "A change of sizes." = RESHAPE: StaticReshape;
+    PART "slice" "A part of a value." = SLICE: StaticSlice;
+    RESIZE "resize" "A bilinear resize of images." = RESIZE_BILINEAR: StaticResizeBilinear2D;
+    PAD "padding" "A padding with a constant." = CONSTANT_PAD: StaticConstantPad;
+    ELU "exponential_unit" "An exponential linear unit." = ELU: ELU;
+    LEAKY_RELU "leaky_unit" "A leaky rectified linear unit." = LEAKY_RELU: LeakyReLU;
+    ATTENTION "attention" "Scaled dot-product attention, which the runtime rejects." = ATTENTION: ScaledDotProductAttention;
 }
 
 #[cfg(test)]

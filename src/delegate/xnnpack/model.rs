@@ -137,6 +137,6 @@ impl FieldContent {
 impl Constant {
     /// Returns `true` if the data are in the payload, and not only the mark for no constant.
     pub fn is_inside(&self) -> bool {
-        self.key.as_ref().is_none_or(String::is_empty) && self.size > 0
+        self.key.is_none() && self.size > 0
     }
 }

@@ -18,7 +18,7 @@ use crate::delegate::xnnpack::schema::{
     DATATYPES, Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, Operation, QuantParams, Quantization, field_key,
 };
 use crate::delegate::xnnpack::sizes::{self, SizedOperands};
-use crate::diagnostics::counted;
+use crate::diagnostics::{Severity, counted};
 use crate::format::Field;
 use crate::format::table::Union;
 use crate::ir::NodeDiagnostic;
@@ -40,7 +40,7 @@ pub(super) fn payload<'d, 'a>(graph: &'d ParsedGraph<'a>, backend: &str, finder:
     let mut resolver = GraphResolver { graph, finder, names: HashMap::new(), values: Vec::new() };
     let draft = resolver.draft();
     let encoded = encode::encode(&draft.complete());
-    let is_wrong = |d: &NodeDiagnostic| d.severity == crate::diagnostics::Severity::Error;
+    let is_wrong = |d: &NodeDiagnostic| d.severity == Severity::Error;
     if finder.diagnostics[before..].iter().any(is_wrong) {
         return None;
     }
@@ -58,8 +58,10 @@ struct OpenValue<'d> {
     has_type: bool,
     /// Sizes, once they are known.
     sizes: Option<Vec<u64>>,
-    /// An error about the value was reported.
+    /// An error about the value, or about the node that writes it, was reported.
     reported: bool,
+    /// A value of unknown sizes that the node that writes it reads.
+    after: Option<usize>,
 }
 
 struct GraphResolver<'d, 'a, 'f> {
@@ -87,8 +89,12 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         }
         let (inputs, outputs) = (self.arguments(&graph.inputs), self.arguments(&graph.outputs));
         let nodes = graph.nodes.iter().map(|node| self.node(node)).collect();
-        for position in 0..self.values.len() {
-            self.finish(position);
+        // What follows from another value is not reported beside it, unless each follows from the other.
+        let before = self.finder.diagnostics.len();
+        (0..self.values.len()).for_each(|position| self.finish(position, false));
+        let is_new = |d: &NodeDiagnostic| d.severity == Severity::Error;
+        if !self.finder.diagnostics[before..].iter().any(is_new) {
+            (0..self.values.len()).for_each(|position| self.finish(position, true));
         }
         let bare = graph.header == Some(false);
         Draft {
@@ -116,7 +122,15 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             {
                 self.names.insert(name, self.values.len());
                 let draft = DraftValue::new(0, Vec::new());
-                self.values.push(OpenValue { name, draft, id: *id, has_type: false, sizes: None, reported: false });
+                self.values.push(OpenValue {
+                    name,
+                    draft,
+                    id: *id,
+                    has_type: false,
+                    sizes: None,
+                    reported: false,
+                    after: None,
+                });
             }
         }
     }
@@ -162,7 +176,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             self.check_quantization(at, datatype, draft.quantization.as_ref(), &value.name.value);
         }
         let sizes = sizes.map(|sizes| sizes.into_iter().map(u64::from).collect());
-        OpenValue { name: &value.name.value, draft, id: at, has_type: datatype.is_some(), sizes, reported }
+        OpenValue { name: &value.name.value, draft, id: at, has_type: datatype.is_some(), sizes, reported, after: None }
     }
 
     /// Reports quantization that the element type does not have, or lacks.
@@ -349,25 +363,25 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         };
         let operation = node.operation;
         let draft = DraftNode { operation, fields, debug_handle: node.debug_handle, output_min_max };
-        if complete {
-            self.infer(node, &draft);
+        let outputs = self.outputs(&draft);
+        match complete {
+            true => self.infer(node, &draft, &outputs),
+            false => outputs.iter().for_each(|output| self.values[*output].reported = true),
         }
         draft
     }
 
+    /// Positions of the values that a node writes.
+    fn outputs(&self, node: &DraftNode) -> Vec<usize> {
+        let outputs = node.operation.operands().filter(|operand| operand.is_output);
+        outputs.filter_map(|operand| position(node, operand.slot)).collect()
+    }
+
     /// Infers element types and sizes of the outputs of a node, and compares those that are stated.
-    fn infer(&mut self, node: &'d ParsedNode<'a>, draft: &DraftNode) {
-        let position = |slot: u16| match draft.fields.get(usize::from(slot)) {
-            Some(DraftField::Value(position)) => Some(*position),
-            Some(_) | None => None,
-        };
+    fn infer(&mut self, node: &'d ParsedNode<'a>, draft: &DraftNode, outputs: &[usize]) {
         let inputs = node.operation.operands().filter(|operand| !operand.is_output);
-        let first = inputs.filter_map(|operand| position(operand.slot)).next();
-        let outputs: Vec<usize> = {
-            let outputs = node.operation.operands().filter(|operand| operand.is_output);
-            outputs.filter_map(|operand| position(operand.slot)).collect()
-        };
-        for output in &outputs {
+        let first = inputs.filter_map(|operand| position(draft, operand.slot)).next();
+        for output in outputs {
             let from = first.map(|first| &self.values[first]).filter(|first| first.has_type);
             if let Some(code) = from.map(|from| from.draft.datatype)
                 && !self.values[*output].has_type
@@ -386,8 +400,10 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let operands = DraftOperands { node: draft, values: &self.values, found: &found };
         match sizes::check(node.operation, &operands) {
             Ok(()) => {}
-            // The value with unknown sizes is reported itself.
-            Err(SizeError::Unknown) => return,
+            Err(SizeError::Unknown(input)) => {
+                outputs.iter().for_each(|output| self.values[*output].after = Some(input));
+                return;
+            }
             Err(SizeError::Wrong(slot, message)) => {
                 let at = node
                     .fields
@@ -406,7 +422,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             }
         }
         for (slot, sizes) in found.into_inner() {
-            let Some(output) = position(slot) else { continue };
+            let Some(output) = position(draft, slot) else { continue };
             match &self.values[output].sizes {
                 None => self.values[output].sizes = Some(sizes),
                 Some(stated) if *stated == sizes => {}
@@ -427,10 +443,11 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         self.values[position].name
     }
 
-    /// Takes the inferred sizes of a value, and reports what is not known.
-    fn finish(&mut self, position: usize) {
+    /// Takes the inferred sizes of a value, and reports what is not known, with `all` also what follows from other values.
+    fn finish(&mut self, position: usize, all: bool) {
         let value = &self.values[position];
-        let (at, reported, has_type) = (value.id, value.reported, value.has_type);
+        let follows = value.after.is_some_and(|input| self.values[input].sizes.is_none()) && !all;
+        let (at, reported, has_type) = (value.id, value.reported || follows, value.has_type);
         let sizes: Option<Option<Vec<u32>>> =
             value.sizes.as_ref().map(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
         match sizes {
@@ -446,6 +463,14 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             let name = self.name(position);
             self.error(at, format!("the element type of `{name}` is not known"), "add `datatype`");
         }
+    }
+}
+
+/// Returns the position of the value in a field.
+fn position(node: &DraftNode, slot: u16) -> Option<usize> {
+    match node.fields.get(usize::from(slot)) {
+        Some(DraftField::Value(position)) => Some(*position),
+        Some(DraftField::NoValue | DraftField::Id(_) | DraftField::Parameter(_) | DraftField::NumDims) | None => None,
     }
 }
 
@@ -474,8 +499,8 @@ fn keys_of(quantization: Quantization) -> &'static str {
 
 /// Error of the sizes of an operation.
 enum SizeError {
-    /// The sizes of an operand are not known.
-    Unknown,
+    /// The sizes of the value at this position are not known.
+    Unknown(usize),
     /// A field that does not fit.
     Wrong(u16, String),
 }
@@ -518,7 +543,7 @@ impl SizedOperands for DraftOperands<'_> {
         match &value.sizes {
             Some(sizes) => Ok(Some((sizes, value.draft.datatype))),
             None if self.is_output(slot) => Ok(Some((&[], value.draft.datatype))),
-            None => Err(SizeError::Unknown),
+            None => Err(SizeError::Unknown(*position)),
         }
     }
 
