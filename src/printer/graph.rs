@@ -66,8 +66,7 @@ impl PayloadGraphs {
 fn defect(draft: &Draft) -> Option<String> {
     let values = draft.values.iter().enumerate();
     let in_value = |(position, value)| Some(format!("value {position} {}", defect_of_value(value)?));
-    let absent =
-        |node: &DraftNode| node.fields.iter().any(|field| *field == DraftField::Parameter(FieldContent::Absent));
+    let absent = |node: &DraftNode| node.fields.contains(&DraftField::Parameter(FieldContent::Absent));
     values.map(in_value).find_map(|defect| defect).or_else(|| {
         let node = draft.nodes.iter().position(absent)?;
         Some(format!("node {node} lacks a list"))
