@@ -15,7 +15,7 @@ use crate::format::ScalarType;
 use crate::format::program::tensor;
 use crate::ir::document::{
     Action, At, Data, DataSource, Declaration, Declared, Delegate, ListKind, Literal, Method, MethodMemory,
-    NameOrNumber, ParsedChain, ParsedDocument, ParsedInstruction, ParsedTensor,
+    NameOrNumber, ParsedChain, ParsedDocument, ParsedInstruction, ParsedPayload, ParsedTensor,
 };
 use crate::ir::{self, NodeDiagnostic, tree::NodeId};
 use crate::operators;
@@ -520,7 +520,7 @@ impl DocumentBuilder {
                     delegates.push(Delegate {
                         name: At { id, value: name.clone() },
                         backend: backend.into(),
-                        data: data(id, payload),
+                        payload: ParsedPayload::Data(data(id, payload)),
                         compile_specs: Vec::new(),
                         inline: None,
                     });

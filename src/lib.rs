@@ -125,7 +125,7 @@ pub use pipeline::{
     CheckOptions, DEFAULT_MAX_SIZE, Document, Documents, Options, Planned, Resolved, annotate, check, documents, emit,
     json_schema, parse, plan, print, read, resolve,
 };
-pub use printer::{ExtractedFile, LargeData, PrintOptions, PrintStats, Printed};
+pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 pub use source::Source;
 
 /// Assembles a source: YAML, or a binary file that is rewritten with other options. Runs all stages from [`parse`] or [`read`] to [`emit`].

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use pte_emit::data::{Blob, Origin};
-use pte_emit::delegate::xnnpack::{self, Operation};
+use pte_emit::delegate::xnnpack::schema::{self as xnnpack, Operation};
 use pte_emit::format::Kind;
 use pte_emit::format::table::Union;
 use pte_emit::generate::random::Random;

@@ -11,6 +11,23 @@ use crate::diagnostics::is_unsafe;
 use crate::format::flatbuffer::Scalar;
 use crate::format::path::{write_decimal, write_field, write_item};
 
+/// Returns the value of a floating point number; `None` for other numbers.
+fn float_of(number: Scalar, bytes: &[u8]) -> Option<f64> {
+    match number {
+        Scalar::F32 => bytes.first_chunk().map(|bytes| f32::from_le_bytes(*bytes).into()),
+        Scalar::F64 => bytes.first_chunk().map(|bytes| f64::from_le_bytes(*bytes)),
+        Scalar::Bool
+        | Scalar::U8
+        | Scalar::I8
+        | Scalar::U16
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::U32
+        | Scalar::I64
+        | Scalar::U64 => None,
+    }
+}
+
 /// Appends the regions of a block, or of a piece of it, each preceded by a comma and a line break.
 pub fn block(map: &FileMap, number: usize, is_first: bool, regions: &[Region<'_>], out: &mut Vec<u8>) {
     let block = &map.blocks[number];
@@ -133,9 +150,8 @@ fn value(region: &Region<'_>, out: &mut Vec<u8>) {
                 if index > 0 {
                     out.push(b',');
                 }
-                let quoted = number == Scalar::F64
-                    && item.first_chunk().is_some_and(|bytes| !f64::from_le_bytes(*bytes).is_finite());
                 // JSON cannot express NaN and infinities.
+                let quoted = float_of(number, item).is_some_and(|number| !number.is_finite());
                 if quoted {
                     out.push(b'"');
                 }

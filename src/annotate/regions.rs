@@ -652,15 +652,19 @@ impl<'m> RegionBuilder<'m, '_> {
                         | Kind::UInt
                         | Kind::Long
                         | Kind::ULong
+                        | Kind::Float
                         | Kind::Double
                         | Kind::Text
                         | Kind::Table(_)
                         | Kind::Bytes
                         | Kind::AlignedBytes(_)
                         | Kind::Bools
+                        | Kind::UShorts
                         | Kind::Ints
+                        | Kind::UInts
                         | Kind::Longs
                         | Kind::ULongs
+                        | Kind::Floats
                         | Kind::Doubles
                         | Kind::Tables(_),
                         _,

@@ -355,6 +355,10 @@ pub fn scalar(number: Scalar, bytes: &[u8], out: &mut Vec<u8>) {
         Scalar::I16 => signed((unsigned as i16).into(), out),
         Scalar::I32 => signed((unsigned as i32).into(), out),
         Scalar::I64 => signed(unsigned as i64, out),
+        Scalar::F32 => {
+            // Writing to memory does not fail.
+            let _ = write!(out, "{:?}", f32::from_bits(unsigned as u32));
+        }
         Scalar::F64 => {
             // Writing to memory does not fail.
             let _ = write!(out, "{:?}", f64::from_bits(unsigned));

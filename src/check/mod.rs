@@ -265,6 +265,7 @@ fn is_converted(blob: &Blob) -> bool {
     match &blob.source {
         BlobSource::Converted { .. } => true,
         BlobSource::Reordered { data, .. } => is_converted(data),
+        BlobSource::Joined(parts) => parts.iter().any(is_converted),
         BlobSource::Bytes(_)
         | BlobSource::File { .. }
         | BlobSource::Repeat(_)

@@ -545,8 +545,9 @@ fn targets(
         OutputName::Shard(tag) => Ok(Some(sibling(Some(&default_data_file(arguments, main)?), &with_ptd(tag)))),
     };
     let targets = files.iter().map(|(name, _)| path(name)).collect::<Result<Vec<_>, Failure>>()?;
-    let sources = assembly.program.blobs.iter().filter_map(|blob| blob.file());
-    arguments.check_targets(targets.iter().filter_map(Option::as_deref), sources)?;
+    let mut sources = Vec::new();
+    assembly.program.blobs.iter().for_each(|blob| blob.each_file(&mut |path| sources.push(path)));
+    arguments.check_targets(targets.iter().filter_map(Option::as_deref), sources.into_iter())?;
     Ok(targets)
 }
 

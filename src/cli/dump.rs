@@ -10,7 +10,7 @@ use super::io::{self, STREAM};
 use super::outputs::{NewFolder, Outputs};
 use super::stdout;
 use crate::error::Error;
-use crate::printer::{ExtractedFile, LargeData, PrintOptions, PrintStats, Printed};
+use crate::printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
@@ -27,6 +27,9 @@ pub struct DumpArguments {
     /// Output folder for --data extract
     #[arg(long, value_name = "FOLDER", required_if_eq("data", "extract"))]
     folder: Option<PathBuf>,
+    /// How to print payloads of delegates
+    #[arg(long, value_enum, default_value_t)]
+    payload: PayloadMode,
     /// Print computed values, too: indices, memory offsets, operator tables, layout
     #[arg(long)]
     explicit: bool,
@@ -46,6 +49,24 @@ enum DataMode {
     Refer,
     /// As a reference to a new file for each blob
     Extract,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum PayloadMode {
+    /// As a graph, if its format is known
+    #[default]
+    Graph,
+    /// As data
+    Opaque,
+}
+
+impl From<PayloadMode> for PayloadForm {
+    fn from(mode: PayloadMode) -> PayloadForm {
+        match mode {
+            PayloadMode::Graph => PayloadForm::Graph,
+            PayloadMode::Opaque => PayloadForm::Opaque,
+        }
+    }
 }
 
 /// Runs the command.
@@ -70,7 +91,8 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     }
     let file = arguments.reference()?;
     let (large_data, _new_folder) = arguments.large_data()?;
-    let options = PrintOptions { explicit: arguments.explicit, large_data, file };
+    let payload = arguments.payload.into();
+    let options = PrintOptions { explicit: arguments.explicit, large_data, payload, file };
     let printed = crate::pipeline::print(&source, &arguments.yaml_folder(), &options)?;
     arguments.write(&printed, source.name())?;
     if arguments.stats {

@@ -1,5 +1,6 @@
 //! Data of any size: a length and a source that produces the bytes. Only data written in the YAML are held in memory.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -95,6 +96,8 @@ pub enum BlobSource {
         /// Dimensions of the result from the outermost to the innermost.
         to: Arc<[u8]>,
     },
+    /// Other blobs, one after the other; their lengths are that of the whole.
+    Joined(Arc<[Blob]>),
 }
 
 impl Blob {
@@ -107,6 +110,45 @@ impl Blob {
     pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Blob {
         let bytes = bytes.into();
         Blob::new(bytes.len() as u64, BlobSource::Bytes(bytes))
+    }
+
+    /// Joins blobs, one after the other; empty ones are left out. `None` if the length overflows.
+    pub(crate) fn joined(parts: impl IntoIterator<Item = Blob>) -> Option<Blob> {
+        let mut parts: Vec<Blob> = parts.into_iter().filter(|part| part.len > 0).collect();
+        let len = parts.iter().try_fold(0u64, |len, part| len.checked_add(part.len))?;
+        match parts.len() {
+            1 => parts.pop(),
+            _ => Some(Blob::new(len, BlobSource::Joined(parts.into()))),
+        }
+    }
+
+    /// Returns `len` bytes from `offset` on: a range of the same file, or a copy. `None` if they are not within the blob.
+    ///
+    /// # Errors
+    /// Bytes that cannot be read.
+    pub(crate) fn part(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return Ok(None);
+        }
+        if len == 0 {
+            return Ok(Some(Blob::bytes([])));
+        }
+        Ok(Some(match &self.source {
+            BlobSource::File { path, offset: start } => {
+                let Some(offset) = start.checked_add(offset) else { return Ok(None) };
+                Blob::new(len, BlobSource::File { path: path.clone(), offset })
+            }
+            BlobSource::Bytes(_)
+            | BlobSource::Repeat(_)
+            | BlobSource::Iota { .. }
+            | BlobSource::Random { .. }
+            | BlobSource::Converted { .. }
+            | BlobSource::Reordered { .. }
+            | BlobSource::Joined(_) => {
+                let Ok(len) = usize::try_from(len) else { return Ok(None) };
+                Blob::bytes(self.read_at(offset, len)?)
+            }
+        }))
     }
 
     /// Returns the length in bytes.
@@ -148,12 +190,20 @@ impl Blob {
         Blob::new(len, BlobSource::Reordered { data: Arc::new(self), element, sizes, from, to })
     }
 
-    /// Returns the file that the bytes are read from, if any.
+    /// Returns the file that the bytes are read from, if any; the first of several.
     pub fn file(&self) -> Option<&Path> {
+        let mut first = None;
+        self.each_file(&mut |path| first = first.or(Some(path)));
+        first
+    }
+
+    /// Calls `take` with each file that the bytes are read from.
+    pub(crate) fn each_file<'b>(&'b self, take: &mut dyn FnMut(&'b Path)) {
         match &self.source {
-            BlobSource::File { path, .. } => Some(path),
-            BlobSource::Reordered { data, .. } | BlobSource::Converted { data, .. } => data.file(),
-            BlobSource::Bytes(_) | BlobSource::Repeat(_) | BlobSource::Iota { .. } | BlobSource::Random { .. } => None,
+            BlobSource::File { path, .. } => take(path),
+            BlobSource::Reordered { data, .. } | BlobSource::Converted { data, .. } => data.each_file(take),
+            BlobSource::Joined(parts) => parts.iter().for_each(|part| part.each_file(take)),
+            BlobSource::Bytes(_) | BlobSource::Repeat(_) | BlobSource::Iota { .. } | BlobSource::Random { .. } => {}
         }
     }
 

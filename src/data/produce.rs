@@ -18,11 +18,31 @@ use crate::format::ScalarType;
 /// An open blob.
 pub(crate) enum Producer<'b> {
     Bytes(&'b [u8]),
-    File { file: File, path: &'b Path, offset: u64 },
+    File {
+        file: File,
+        path: &'b Path,
+        offset: u64,
+    },
     Repeat(&'b [u8]),
-    Elements { scalar_type: ScalarType, number: Box<dyn Fn(u64) -> NumericValue + Sync + 'b> },
-    Converted { data: Box<Producer<'b>>, from: ScalarType, to: ScalarType },
-    Reordered { data: Box<Producer<'b>>, element: u64, reorder: Reorder<'b> },
+    Elements {
+        scalar_type: ScalarType,
+        number: Box<dyn Fn(u64) -> NumericValue + Sync + 'b>,
+    },
+    Converted {
+        data: Box<Producer<'b>>,
+        from: ScalarType,
+        to: ScalarType,
+    },
+    Reordered {
+        data: Box<Producer<'b>>,
+        element: u64,
+        reorder: Reorder<'b>,
+    },
+    /// Blobs with the offsets of their ends. They are opened when they are read: there may be more than a process can have open.
+    Joined {
+        parts: &'b [Blob],
+        ends: Vec<u64>,
+    },
 }
 
 impl<'b> Producer<'b> {
@@ -48,6 +68,13 @@ impl<'b> Producer<'b> {
                 element: *element,
                 reorder: Reorder::new(*element, sizes, from, to),
             },
+            BlobSource::Joined(parts) => {
+                let ends = parts.iter().scan(0u64, |end, part| {
+                    *end = end.saturating_add(part.len);
+                    Some(*end)
+                });
+                Producer::Joined { parts, ends: ends.collect() }
+            }
         })
     }
 
@@ -102,6 +129,7 @@ impl<'b> Producer<'b> {
             Producer::Reordered { data, element, reorder } => whole_elements(*element, offset, out, |first, out| {
                 reorder.read(&|at, out| data.read_at(at, out), first, out)
             }),
+            Producer::Joined { parts, ends } => joined(parts, ends, offset, out),
         }
     }
 }
@@ -139,7 +167,8 @@ impl Blob {
             | BlobSource::Repeat(_)
             | BlobSource::Iota { .. }
             | BlobSource::Random { .. }
-            | BlobSource::Converted { .. } => 1 << 20,
+            | BlobSource::Converted { .. }
+            | BlobSource::Joined(_) => 1 << 20,
         }
     }
 
@@ -267,6 +296,21 @@ fn whole_elements(
     Ok(())
 }
 
+/// Fills `out` with the bytes from `offset` on of blobs that follow each other; `ends` are the offsets of their ends.
+fn joined(parts: &[Blob], ends: &[u64], mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+    let first = ends.partition_point(|end| *end <= offset);
+    for (part, end) in parts[first..].iter().zip(&ends[first..]) {
+        if out.is_empty() {
+            break;
+        }
+        let len = (end - offset).min(out.len() as u64);
+        let (bytes, rest) = out.split_at_mut(len as usize);
+        part.open()?.read_at(part.len - (end - offset), bytes)?;
+        (offset, out) = (offset + len, rest);
+    }
+    Ok(())
+}
+
 fn repeat(pattern: &[u8], offset: u64, out: &mut [u8]) {
     if let [byte] = pattern {
         return out.fill(*byte);
@@ -317,6 +361,7 @@ mod tests {
                     to,
                 },
             ),
+            Blob::joined([Blob::bytes([1]), random.clone(), Blob::bytes([]), random.clone()]).unwrap(),
             random,
         ]
     }

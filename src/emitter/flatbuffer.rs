@@ -6,65 +6,18 @@
 use std::collections::HashMap;
 use std::io;
 
-use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
+use flatbuffers::{FlatBufferBuilder, Push, WIPOffset};
 
 use super::encoding::{FieldEncoding, FieldEncodings};
 use crate::data::Blob;
 use crate::format::container::MAX_FLATBUFFER;
-use crate::format::flatbuffer::{Scalar, SlotContent};
-use crate::format::serializer::{EmptyVector, Serializer, SlotOrder, VtableSharing};
+use crate::format::flatbuffer::{Scalar, SlotContent, write};
+use crate::format::serializer::{EmptyVector, Serializer, VtableSharing};
 use crate::format::{Kind, TableSchema};
 use crate::layout::Strings;
 use crate::layout::options::MAX_FORCED_ALIGNMENT;
 
-/// Offset of a written table, string or vector.
-pub type Offset = WIPOffset<UnionWIPOffset>;
-
-/// Value of a field.
-#[derive(Clone, Copy)]
-pub enum FieldValue {
-    /// One byte: bool, `i8`, `u8`.
-    Byte(u8),
-    /// `i16`; no field of our schemas has one.
-    Short(i16),
-    /// `i32`.
-    Int(i32),
-    /// `u32`.
-    UInt(u32),
-    /// `i64`.
-    Long(i64),
-    /// `u64`.
-    ULong(u64),
-    /// `f64`.
-    Double(f64),
-    /// A child; `None` leaves the field out.
-    Child(Option<Offset>),
-}
-
-impl FieldValue {
-    /// Returns true for a scalar equal to its default, which is zero in all schemas; -0.0 equals 0.0.
-    fn is_left_out(self) -> bool {
-        match self {
-            FieldValue::Byte(b) => b == 0,
-            FieldValue::Short(n) => n == 0,
-            FieldValue::Int(n) => n == 0,
-            FieldValue::UInt(n) => n == 0,
-            FieldValue::Long(n) => n == 0,
-            FieldValue::ULong(n) => n == 0,
-            FieldValue::Double(x) => x == 0.0,
-            FieldValue::Child(child) => child.is_none(),
-        }
-    }
-
-    fn size_class(self) -> u8 {
-        match self {
-            FieldValue::Byte(_) => 1,
-            FieldValue::Short(_) => 2,
-            FieldValue::Int(_) | FieldValue::UInt(_) | FieldValue::Child(_) => 4,
-            FieldValue::Long(_) | FieldValue::ULong(_) | FieldValue::Double(_) => 8,
-        }
-    }
-}
+pub use crate::format::flatbuffer::write::{FieldValue, Offset};
 
 /// Writer of one FlatBuffer.
 pub struct Writer<'f> {
@@ -161,7 +114,7 @@ impl<'f> Writer<'f> {
             FieldEncoding::Present => match SlotContent::of(kind) {
                 SlotContent::Scalar(Scalar::Bool | Scalar::U8 | Scalar::I8) => FieldValue::Byte(0),
                 SlotContent::Scalar(Scalar::U16 | Scalar::I16) => FieldValue::Short(0),
-                SlotContent::Scalar(Scalar::U32 | Scalar::I32) => FieldValue::UInt(0),
+                SlotContent::Scalar(Scalar::U32 | Scalar::I32 | Scalar::F32) => FieldValue::UInt(0),
                 SlotContent::Scalar(Scalar::U64 | Scalar::I64) => FieldValue::ULong(0),
                 SlotContent::Scalar(Scalar::F64) => FieldValue::Double(0.0),
                 // An offset is present as absent, empty or null.
@@ -184,19 +137,7 @@ impl<'f> Writer<'f> {
         if facts.vtables == VtableSharing::SameFields {
             return self.write_sharing(slots.iter().filter(|slot| is_written(slot)));
         }
-        let start = self.builder.start_table();
-        match facts.slots {
-            SlotOrder::Ascending => {
-                slots.iter().filter(|slot| is_written(slot)).for_each(|(slot, content)| self.slot(*slot, *content));
-            }
-            SlotOrder::BySize => {
-                for class in [8, 4, 2, 1] {
-                    let of_class = slots.iter().rev().filter(|(_, content)| content.size_class() == class);
-                    of_class.filter(|slot| is_written(slot)).for_each(|(slot, content)| self.slot(*slot, *content));
-                }
-            }
-        }
-        WIPOffset::new(self.builder.end_table(start).value())
+        write::table(&mut self.builder, facts.slots, slots, is_written)
     }
 
     /// Writes a table that takes any vtable with the same offsets of fields, in ascending slot order: the crate compares the sizes of
@@ -207,7 +148,7 @@ impl<'f> Writer<'f> {
         let mut ends: Vec<u32> = Vec::new();
         for (slot, value) in slots {
             ends.resize(usize::from(*slot), 0);
-            ends.push(self.push(*value));
+            ends.push(value.push(&mut self.builder));
         }
         let table = (self.used() + 4).next_multiple_of(4);
         // The fields of all schemas take less than 64 KiB.
@@ -228,34 +169,6 @@ impl<'f> Writer<'f> {
     /// Number of bytes written; less than [`MAX_FLATBUFFER`].
     fn used(&self) -> u32 {
         self.builder.unfinished_data().len() as u32
-    }
-
-    /// Writes the value of a field and returns its offset from the end.
-    fn push(&mut self, value: FieldValue) -> u32 {
-        match value {
-            FieldValue::Byte(b) => self.builder.push(b).value(),
-            FieldValue::Short(n) => self.builder.push(n).value(),
-            FieldValue::Int(n) => self.builder.push(n).value(),
-            FieldValue::UInt(n) => self.builder.push(n).value(),
-            FieldValue::Long(n) => self.builder.push(n).value(),
-            FieldValue::ULong(n) => self.builder.push(n).value(),
-            FieldValue::Double(x) => self.builder.push(x).value(),
-            FieldValue::Child(child) => self.builder.push(child.expect("absent children are left out")).value(),
-        }
-    }
-
-    fn slot(&mut self, slot: u16, content: FieldValue) {
-        let at = 4 + 2 * slot;
-        match content {
-            FieldValue::Byte(b) => self.builder.push_slot_always(at, b),
-            FieldValue::Short(n) => self.builder.push_slot_always(at, n),
-            FieldValue::Int(n) => self.builder.push_slot_always(at, n),
-            FieldValue::UInt(n) => self.builder.push_slot_always(at, n),
-            FieldValue::Long(n) => self.builder.push_slot_always(at, n),
-            FieldValue::ULong(n) => self.builder.push_slot_always(at, n),
-            FieldValue::Double(x) => self.builder.push_slot_always(at, x),
-            FieldValue::Child(child) => self.builder.push_slot_always(at, child.expect("absent children are left out")),
-        }
     }
 
     /// Writes a string.
@@ -281,10 +194,8 @@ impl<'f> Writer<'f> {
         if !self.fits(size_of_val(items)) {
             return Writer::left_out();
         }
-        if items.is_empty() && self.serializer.facts().empty_vector == EmptyVector::LengthOnly {
-            return self.bare_length();
-        }
-        FieldValue::Child(Some(WIPOffset::new(self.builder.create_vector(items).value())))
+        let empty = self.serializer.facts().empty_vector;
+        FieldValue::Child(Some(write::vector(&mut self.builder, empty, items)))
     }
 
     /// Writes an optional vector of written tables.
@@ -299,26 +210,26 @@ impl<'f> Writer<'f> {
             return Writer::left_out();
         }
         if bytes.is_empty() && self.serializer.facts().empty_vector == EmptyVector::LengthOnly {
-            return self.bare_length();
+            return FieldValue::Child(Some(write::bare_length(&mut self.builder)));
         }
         let offset = match alignment {
-            0..=1 => self.bytes_at::<1>(bytes),
-            2 => self.bytes_at::<2>(bytes),
-            3..=4 => self.bytes_at::<4>(bytes),
-            5..=8 => self.bytes_at::<8>(bytes),
-            9..=16 => self.bytes_at::<16>(bytes),
-            17..=32 => self.bytes_at::<32>(bytes),
-            33..=64 => self.bytes_at::<64>(bytes),
-            65..=128 => self.bytes_at::<128>(bytes),
-            129..=256 => self.bytes_at::<256>(bytes),
-            257..=512 => self.bytes_at::<512>(bytes),
-            513..=1024 => self.bytes_at::<1024>(bytes),
-            1025..=2048 => self.bytes_at::<2048>(bytes),
-            2049..=4096 => self.bytes_at::<4096>(bytes),
-            4097..=8192 => self.bytes_at::<8192>(bytes),
-            8193..=16384 => self.bytes_at::<16384>(bytes),
-            16385..=32768 => self.bytes_at::<32768>(bytes),
-            _ => self.bytes_at::<65536>(bytes),
+            0..=1 => write::bytes::<1>(&mut self.builder, bytes),
+            2 => write::bytes::<2>(&mut self.builder, bytes),
+            3..=4 => write::bytes::<4>(&mut self.builder, bytes),
+            5..=8 => write::bytes::<8>(&mut self.builder, bytes),
+            9..=16 => write::bytes::<16>(&mut self.builder, bytes),
+            17..=32 => write::bytes::<32>(&mut self.builder, bytes),
+            33..=64 => write::bytes::<64>(&mut self.builder, bytes),
+            65..=128 => write::bytes::<128>(&mut self.builder, bytes),
+            129..=256 => write::bytes::<256>(&mut self.builder, bytes),
+            257..=512 => write::bytes::<512>(&mut self.builder, bytes),
+            513..=1024 => write::bytes::<1024>(&mut self.builder, bytes),
+            1025..=2048 => write::bytes::<2048>(&mut self.builder, bytes),
+            2049..=4096 => write::bytes::<4096>(&mut self.builder, bytes),
+            4097..=8192 => write::bytes::<8192>(&mut self.builder, bytes),
+            8193..=16384 => write::bytes::<16384>(&mut self.builder, bytes),
+            16385..=32768 => write::bytes::<32768>(&mut self.builder, bytes),
+            _ => write::bytes::<65536>(&mut self.builder, bytes),
         };
         FieldValue::Child(Some(offset))
     }
@@ -332,21 +243,6 @@ impl<'f> Writer<'f> {
             true => Ok(self.aligned_bytes(&blob.to_vec()?, alignment)),
             false => Ok(Writer::left_out()),
         }
-    }
-
-    fn bytes_at<const ALIGNMENT: usize>(&mut self, bytes: &[u8]) -> Offset {
-        // The crate derives the alignment of a vector from the item type. The bytes are pushed by blocks, the last one first: one by
-        // one takes twenty times as long.
-        self.builder.start_vector::<Aligned<ALIGNMENT>>(bytes.len());
-        let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-        rest.iter().rev().for_each(|byte| _ = self.builder.push(*byte));
-        blocks.iter().rev().for_each(|block| _ = self.builder.push(ByteBlock(block)));
-        WIPOffset::new(self.builder.end_vector::<Aligned<ALIGNMENT>>(bytes.len()).value())
-    }
-
-    /// Writes an empty vector as flatc does: the length only, without the alignment of items.
-    fn bare_length(&mut self) -> FieldValue {
-        FieldValue::Child(Some(WIPOffset::new(self.builder.push(0u32).value())))
     }
 
     /// Ends the buffer with its root table and the file identifier. `what` is its name in messages.
@@ -368,36 +264,6 @@ impl<'f> Writer<'f> {
 
 /// Upper bound of the bytes for alignment, vtable, length and root.
 const ROOM: u64 = 4 * MAX_FORCED_ALIGNMENT;
-
-/// Item type of one byte with an alignment. It is never pushed.
-struct Aligned<const ALIGNMENT: usize>;
-
-/// Block of bytes that is pushed at once.
-struct ByteBlock<'a>(&'a [u8; BLOCK]);
-
-const BLOCK: usize = 256;
-
-// The crate declares `Push::push` unsafe because it may be called on any `dst`; ours only copy slices of checked length.
-#[allow(unsafe_code)]
-impl<const ALIGNMENT: usize> Push for Aligned<ALIGNMENT> {
-    type Output = u8;
-    unsafe fn push(&self, _: &mut [u8], _: usize) {}
-    fn size() -> usize {
-        1
-    }
-    fn alignment() -> PushAlignment {
-        PushAlignment::new(ALIGNMENT)
-    }
-}
-
-// As above.
-#[allow(unsafe_code)]
-impl Push for ByteBlock<'_> {
-    type Output = [u8; BLOCK];
-    unsafe fn push(&self, dst: &mut [u8], _: usize) {
-        dst[..BLOCK].copy_from_slice(self.0);
-    }
-}
 
 #[cfg(test)]
 mod tests;

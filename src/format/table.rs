@@ -41,6 +41,8 @@ pub enum Kind {
     Long,
     /// `u64`.
     ULong,
+    /// `f32`.
+    Float,
     /// `f64`.
     Double,
     /// Offset to a string.
@@ -53,12 +55,18 @@ pub enum Kind {
     AlignedBytes(u32),
     /// Offset to a vector of bools.
     Bools,
+    /// Offset to a vector of `u16`.
+    UShorts,
     /// Offset to a vector of `i32`.
     Ints,
+    /// Offset to a vector of `u32`.
+    UInts,
     /// Offset to a vector of `i64`.
     Longs,
     /// Offset to a vector of `u64`.
     ULongs,
+    /// Offset to a vector of `f32`.
+    Floats,
     /// Offset to a vector of `f64`.
     Doubles,
     /// Offset to a vector of tables.

@@ -8,18 +8,21 @@ use std::collections::HashMap;
 use super::document::*;
 use super::shape::{
     self, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document,
-    field_override, frame, instruction, iota, jump_false, literal_map, memory, memory_placement, method, r#move,
-    named_data, patch, random, raw, tensor, test, test_tensor,
+    field_override, frame, graph, graph_node, graph_scales, graph_value, instruction, iota, jump_false, literal_map,
+    memory, memory_placement, method, r#move, named_data, patch, random, raw, tensor, test, test_tensor,
 };
 use super::tree::{MapKey, NodeId, NodeValue, SourceNode};
 use crate::data::number::{NumericValue, nan_of, number_word};
 use crate::data::random::Distribution;
+use crate::delegate::xnnpack::draft::is_operand;
+use crate::delegate::xnnpack::schema::{Operation, field_key};
 use crate::diagnostics::clipped;
-use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::format::program::DEVICE_TYPE;
 use crate::format::program::InstructionType;
+use crate::format::table::Union;
 use crate::format::words::MEMORY_FORMATS;
+use crate::format::{Kind, ScalarType};
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
@@ -47,7 +50,7 @@ macro_rules! ranged {
         }
     )*};
 }
-ranged! { i8 u8 i32 u32 i64 u64 }
+ranged! { i8 u8 u16 i32 u32 i64 u64 }
 
 struct Decoder {
     diagnostics: Vec<NodeDiagnostic>,
@@ -1031,12 +1034,216 @@ impl Decoder {
     fn delegate<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Delegate<'a>> {
         let mut fields = self.fields(node, &shape::DELEGATE)?;
         let backend = fields.take(delegate::backend).and_then(|node| self.text(node, "the name of a backend"));
-        let data = fields.take(delegate::data).and_then(|node| self.data(node));
+        let payload = self.payload(&mut fields);
         let specs =
             fields.take(delegate::compile_specs).map_or(Vec::new(), |node| self.list(node, "a list of {key, value}"));
         let compile_specs = specs.into_iter().filter_map(|node| self.compile_spec(node)).collect();
         let inline = fields.take(delegate::inline).and_then(|node| self.bool(node));
-        Some(Delegate { name, backend: backend?.value, data: data?, compile_specs, inline })
+        Some(Delegate { name, backend: backend?.value, payload: payload?, compile_specs, inline })
+    }
+
+    /// The payload of a delegate: one of `data` and `graph`.
+    fn payload<'a>(&mut self, fields: &mut MapFields<'a>) -> Option<ParsedPayload<'a>> {
+        let which = fields.alternatives();
+        if which.len() != 1 {
+            if !fields.has_unknown_key {
+                let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
+                let message = format!("a delegate has exactly one payload, found {found}");
+                self.error(fields.id, message, "expected `data` or `graph`");
+            }
+            return None;
+        }
+        match fields.take(delegate::graph) {
+            Some(node) => self.graph(node).map(|graph| ParsedPayload::Graph(Box::new(graph))),
+            None => fields.take(delegate::data).and_then(|node| self.data(node)).map(ParsedPayload::Data),
+        }
+    }
+
+    fn graph<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedGraph<'a>> {
+        let mut fields = self.fields(node, &shape::GRAPH)?;
+        let values =
+            fields.take(graph::values).map_or(Vec::new(), |node| self.entries(node, "a map of names to values"));
+        let nodes = fields.take(graph::nodes).map_or(Vec::new(), |node| self.list(node, "a list of operations"));
+        let mut names = |name| fields.take(name).map_or(Vec::new(), |node| self.words(node, "a list of names"));
+        let (inputs, outputs) = (names(graph::inputs), names(graph::outputs));
+        let mut bool = |name| fields.take(name).and_then(|node| self.bool(node));
+        let (header, named_keys) = (bool(graph::header), bool(graph::named_keys));
+        let id = fields.id;
+        let mut ids = |name| fields.take(name).map(|node| self.ints(node, "a non-negative integer").value);
+        Some(ParsedGraph {
+            id,
+            inputs,
+            outputs,
+            header,
+            named_keys,
+            input_ids: ids(graph::input_ids),
+            output_ids: ids(graph::output_ids),
+            mem_buffer_sizes: ids(graph::mem_buffer_sizes),
+            copy: fields.take(graph::copy).and_then(|node| self.int(&node, "a number")).unwrap_or(0),
+            identifier: self.choice(&mut fields, graph::identifier),
+            version: fields.take(graph::version).and_then(|node| self.text(node, "a version")),
+            num_externs: fields.take(graph::num_externs).and_then(|node| self.int(&node, "a number of arguments")),
+            values: values.into_iter().filter_map(|(key, node)| self.graph_value(word(key), node)).collect(),
+            nodes: nodes.into_iter().filter_map(|node| self.graph_node(node)).collect(),
+        })
+    }
+
+    fn graph_value<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<ParsedGraphValue<'a>> {
+        let mut fields = self.fields(node, &shape::GRAPH_VALUE)?;
+        let constant = self.graph_constant(&mut fields, [graph_value::data, graph_value::key, graph_value::size]);
+        let quantization = self.graph_quantization(&mut fields);
+        let mut number = |name| fields.take(name).and_then(|node| self.int(&node, "a non-negative integer"));
+        let (num_dims, value_id) = (number(graph_value::num_dims), number(graph_value::id));
+        let (external_id, flags) = (number(graph_value::external_id), number(graph_value::flags));
+        let mut datatype = |name| self.choice(&mut fields, name).map(|position| position as i16);
+        Some(ParsedGraphValue {
+            name,
+            datatype: datatype(graph_value::datatype),
+            dq_datatype: datatype(graph_value::dq_datatype),
+            sizes: fields.take(graph_value::sizes).map(|node| self.ints(node, "a size")),
+            constant,
+            quantization,
+            num_dims,
+            value_id,
+            external_id,
+            flags,
+        })
+    }
+
+    /// A constant, by the keys for data, key and size.
+    fn graph_constant<'a>(&mut self, fields: &mut MapFields<'a>, names: [&str; 3]) -> Option<ParsedConstant<'a>> {
+        let [data, key, size] = names;
+        let (data, key) = (fields.take(data), fields.take(key));
+        let size = fields.take(size).and_then(|node| Some(At { id: node.id, value: self.int(&node, "a size")? }));
+        let source = match (data, key) {
+            (Some(data), None) => ParsedConstantSource::Data(self.data(data)?),
+            (None, Some(key)) => ParsedConstantSource::Key(self.text(key, "a key")?),
+            (Some(_), Some(key)) => {
+                self.error(key.id, "a constant has either `data` or `key`", "remove one of the two");
+                return None;
+            }
+            (None, None) => {
+                if let Some(size) = size {
+                    self.error(size.id, "`size` without a constant", "expected `data` or `key` beside it");
+                }
+                return None;
+            }
+        };
+        Some(ParsedConstant { source, size: size.map(|size| size.value) })
+    }
+
+    /// The quantization of a value: of the first of the keys that begin one.
+    fn graph_quantization<'a>(&mut self, fields: &mut MapFields<'a>) -> Option<At<ParsedQuantization<'a>>> {
+        const KINDS: [&str; 3] = [graph_value::scale, graph_value::scales, graph_value::num_nonbatch_dims];
+        // Keys that belong to others.
+        const OWNED: [(&str, &str); 5] = [
+            (graph_value::zero_point, graph_value::scale),
+            (graph_value::channel_dim, graph_value::scales),
+            (graph_value::group_size, graph_value::scales),
+            (graph_value::num_scales, graph_value::scales),
+            (graph_value::scale_bf16, graph_value::group_size),
+        ];
+        let kinds = fields.which(&KINDS);
+        if let [first, second, ..] = kinds[..] {
+            let at = fields.take(second).map_or(fields.id, |node| node.id);
+            self.error(
+                at,
+                format!("a value has one quantization, found `{first}` and `{second}`"),
+                "remove one of the two",
+            );
+            return None;
+        }
+        for (name, owner) in OWNED {
+            if fields.which(&[owner]).is_empty()
+                && let Some(node) = fields.take(name)
+            {
+                self.error(node.id, format!("`{name}` without `{owner}`"), format!("expected `{owner}` beside it"));
+            }
+        }
+        let kind = *kinds.first()?;
+        let node = fields.take(kind)?;
+        let id = node.id;
+        let mut int = |name| fields.take(name).and_then(|node| self.int::<i32>(&node, "an integer"));
+        let value = match kind {
+            graph_value::scale => {
+                let zero_point = int(graph_value::zero_point).unwrap_or(0);
+                ParsedQuantization::Tensor(self.single(&node)?, zero_point)
+            }
+            graph_value::num_nonbatch_dims => ParsedQuantization::Token(self.int(&node, "a number of dimensions")?),
+            _ => {
+                let (channel_dim, group_size) =
+                    (int(graph_value::channel_dim).unwrap_or(0), int(graph_value::group_size));
+                ParsedQuantization::Channels {
+                    channel_dim,
+                    group_size,
+                    scales: self.graph_scales(node)?,
+                    num_scales: fields.take(graph_value::num_scales).and_then(|node| self.int(&node, "a number")),
+                    scale_bf16: fields
+                        .take(graph_value::scale_bf16)
+                        .map(|node| self.ints(node, "an integer of two bytes").value),
+                }
+            }
+        };
+        Some(At { id, value })
+    }
+
+    fn graph_scales<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedScales<'a>> {
+        if let NodeValue::List(items) = &node.value {
+            return Some(ParsedScales::Listed(items.iter().filter_map(|item| self.single(item)).collect()));
+        }
+        let id = node.id;
+        let mut fields = self.fields(node, &shape::GRAPH_SCALES)?;
+        let names = [graph_scales::data, graph_scales::key, graph_scales::size];
+        if fields.alternatives().is_empty() && !fields.has_unknown_key {
+            self.error(id, "scales without content", "expected a list, `data` or `key`");
+        }
+        self.graph_constant(&mut fields, names).map(ParsedScales::Constant)
+    }
+
+    /// A number as float32.
+    fn single(&mut self, node: &SourceNode<'_>) -> Option<f32> {
+        let number = self.float(node)?;
+        if number.is_finite() && !(number as f32).is_finite() {
+            self.error(node.id, format!("{number:e} is out of range for float32"), "expected a smaller number");
+            return None;
+        }
+        Some(number as f32)
+    }
+
+    fn graph_node<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedNode<'a>> {
+        let id = node.id;
+        let mut fields = self.fields(node, &shape::GRAPH_NODE)?;
+        let which = fields.alternatives();
+        let [name] = which[..] else {
+            if !fields.has_unknown_key {
+                let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
+                self.error(id, format!("a node has exactly one operation, found {found}"), "expected one operation");
+            }
+            return None;
+        };
+        let operation = Operation::ALL.iter().copied().find(|operation| operation.word() == name)?;
+        let inner = fields.take(name)?;
+        let mut single = |name| fields.take(name).and_then(|node| self.single(&node));
+        let (output_min, output_max) = (single(graph_node::output_min), single(graph_node::output_max));
+        let debug_handle = fields.take(graph_node::debug_handle).and_then(|node| self.int(&node, "a number"));
+        let mut operands = self.fields(inner, shape::shape_of(operation))?;
+        let mut found = Vec::new();
+        for (slot, field) in operation.table().fields.iter().enumerate() {
+            let Some(node) = operands.take(field_key(operation.table(), slot)) else { continue };
+            let at = node.id;
+            let value = match (field.kind, &node.value) {
+                (Kind::Float, _) => self.single(&node).map(ParsedField::Float),
+                (Kind::UInts, _) => Some(ParsedField::UInts(self.ints(node, "a non-negative integer").value)),
+                _ if !is_operand(field) => self.int(&node, "a non-negative integer").map(ParsedField::UInt),
+                (_, NodeValue::Null) => Some(ParsedField::NoValue),
+                (_, NodeValue::UInt(_) | NodeValue::Int(_)) if !self.strings.contains_key(&at) => {
+                    self.int(&node, "the id of a value").map(ParsedField::UInt)
+                }
+                _ => self.text(node, "the name of a value").map(|word| ParsedField::Value(word.value)),
+            };
+            found.extend(value.map(|value| (slot, At { id: at, value })));
+        }
+        Some(ParsedNode { id, operation, fields: found, output_min, output_max, debug_handle })
     }
 
     fn compile_spec<'a>(&mut self, node: SourceNode<'a>) -> Option<(Cow<'a, str>, Data<'a>)> {

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use super::tree::{NodeId, SourceNode};
 use crate::data::number::NumericValue;
 use crate::data::random::Distribution;
+use crate::delegate::xnnpack::schema::Operation;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::layout::options::OptionOverrides;
@@ -345,11 +346,159 @@ pub struct Delegate<'a> {
     /// Name of the backend.
     pub backend: Cow<'a, str>,
     /// Payload.
-    pub data: Data<'a>,
+    pub payload: ParsedPayload<'a>,
     /// Options.
     pub compile_specs: Vec<(Cow<'a, str>, Data<'a>)>,
     /// True if the payload is stored in the FlatBuffer.
     pub inline: Option<bool>,
+}
+
+/// Payload of a delegate, as parsed.
+#[derive(Debug)]
+pub enum ParsedPayload<'a> {
+    /// Bytes.
+    Data(Data<'a>),
+    /// A graph.
+    Graph(Box<ParsedGraph<'a>>),
+}
+
+/// Graph of an XNNPACK delegate, as parsed.
+#[derive(Debug)]
+pub struct ParsedGraph<'a> {
+    /// Node.
+    pub id: NodeId,
+    /// Values.
+    pub values: Vec<ParsedGraphValue<'a>>,
+    /// Inputs, in the order of arguments.
+    pub inputs: Vec<Word<'a>>,
+    /// Outputs, in the order of arguments.
+    pub outputs: Vec<Word<'a>>,
+    /// Operations.
+    pub nodes: Vec<ParsedNode<'a>>,
+    /// Identifier, as an index of [`IDENTIFIERS`](crate::delegate::xnnpack::schema::IDENTIFIERS).
+    pub identifier: Option<usize>,
+    /// False if the payload has no header.
+    pub header: Option<bool>,
+    /// False if constants have no field for a key.
+    pub named_keys: Option<bool>,
+    /// Version.
+    pub version: Option<Word<'a>>,
+    /// Number of arguments.
+    pub num_externs: Option<u32>,
+    /// Ids of inputs.
+    pub input_ids: Option<Vec<u32>>,
+    /// Ids of outputs.
+    pub output_ids: Option<Vec<u32>>,
+    /// Sizes of constants.
+    pub mem_buffer_sizes: Option<Vec<u32>>,
+    /// As [`Data::copy`].
+    pub copy: u32,
+}
+
+/// Value of a graph, as parsed.
+#[derive(Debug)]
+pub struct ParsedGraphValue<'a> {
+    /// Name.
+    pub name: Word<'a>,
+    /// Element type: an index of [`DATATYPES`](crate::delegate::xnnpack::schema::DATATYPES).
+    pub datatype: Option<i16>,
+    /// Sizes.
+    pub sizes: Option<At<Vec<u32>>>,
+    /// Content.
+    pub constant: Option<ParsedConstant<'a>>,
+    /// Quantization.
+    pub quantization: Option<At<ParsedQuantization<'a>>>,
+    /// Number of dimensions.
+    pub num_dims: Option<u32>,
+    /// Number of the value.
+    pub value_id: Option<u32>,
+    /// Number of the argument.
+    pub external_id: Option<u32>,
+    /// Flags.
+    pub flags: Option<u32>,
+    /// Element type of a result that is quantized at run time.
+    pub dq_datatype: Option<i16>,
+}
+
+/// Constant of a graph, as parsed.
+#[derive(Debug)]
+pub struct ParsedConstant<'a> {
+    /// Data, or a key.
+    pub source: ParsedConstantSource<'a>,
+    /// Size in bytes.
+    pub size: Option<u64>,
+}
+
+/// Source of a constant.
+#[derive(Debug)]
+pub enum ParsedConstantSource<'a> {
+    /// In the payload.
+    Data(Data<'a>),
+    /// In named data.
+    Key(Word<'a>),
+}
+
+/// Quantization of a value, as parsed.
+#[derive(Debug)]
+pub enum ParsedQuantization<'a> {
+    /// One scale and zero point.
+    Tensor(f32, i32),
+    /// Number of trailing dimensions that share a scale.
+    Token(i32),
+    /// Scales of channels, or of groups of a channel.
+    Channels {
+        /// Dimension of the channels.
+        channel_dim: i32,
+        /// Number of elements that share a scale; `None` for a whole channel.
+        group_size: Option<i32>,
+        /// Scales.
+        scales: ParsedScales<'a>,
+        /// Number of scales.
+        num_scales: Option<u32>,
+        /// Scales as bfloat16.
+        scale_bf16: Option<Vec<u16>>,
+    },
+}
+
+/// Scales, as parsed.
+#[derive(Debug)]
+pub enum ParsedScales<'a> {
+    /// In the graph.
+    Listed(Vec<f32>),
+    /// In a constant.
+    Constant(ParsedConstant<'a>),
+}
+
+/// Operation of a graph, as parsed.
+#[derive(Debug)]
+pub struct ParsedNode<'a> {
+    /// Node.
+    pub id: NodeId,
+    /// Operation.
+    pub operation: Operation,
+    /// Given fields, by slot.
+    pub fields: Vec<(usize, At<ParsedField<'a>>)>,
+    /// Bounds of the output.
+    pub output_min: Option<f32>,
+    /// Upper bound.
+    pub output_max: Option<f32>,
+    /// Number of the node in the exporter's graph.
+    pub debug_handle: Option<u32>,
+}
+
+/// Field of an operation, as parsed.
+#[derive(Debug)]
+pub enum ParsedField<'a> {
+    /// Name of a value.
+    Value(Cow<'a, str>),
+    /// No value.
+    NoValue,
+    /// Id of a value, unchecked, or a number.
+    UInt(u32),
+    /// A number.
+    Float(f32),
+    /// A list.
+    UInts(Vec<u32>),
 }
 
 /// Planned memory of a method.

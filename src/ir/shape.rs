@@ -139,7 +139,9 @@ macro_rules! shapes {
     (@text $key:ident $text:literal) => { $text };
 }
 
+use crate::delegate::xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
 use crate::format::words::MEMORY_FORMATS;
+use crate::format::{Kind, TableSchema};
 use crate::layout::options::{OPTIONS, OptionSpec};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::instruction::INSTRUCTION_KEYS;
@@ -260,15 +262,61 @@ shapes! {
         outputs: LITERALS, "Never read by the runtime.";
         stacktraces: UInt, "Number of stack traces; one for each instruction if any has one.";
     }
-    DELEGATE = delegate "A part of a method that a backend runs." required [backend data] one of [] {
+    DELEGATE = delegate "A part of a method that a backend runs." required [backend] one of [data graph] {
         backend: Text, "Name of the backend: XnnpackBackend.";
-        data: SOURCE, "The payload.";
+        data: SOURCE, "The payload, as bytes.";
+        graph: Form::Shape(&GRAPH), "The payload, as a graph: of XnnpackBackend.";
         compile_specs: List(&Form::Shape(&COMPILE_SPEC)), "Options for the backend.";
         inline: Bool, "The payload stays inside the FlatBuffer.";
     }
     COMPILE_SPEC = compile_spec "An option for a backend." required [key value] one of [] {
         key: Text, "Name.";
         value: SOURCE, "Bytes; a string is stored as its bytes.";
+    }
+    GRAPH = graph "The payload of an XnnpackBackend delegate." required [] one of [] {
+        values: Map(&Form::Shape(&GRAPH_VALUE)), "The values by name, in the order of the payload. Outputs of nodes that are not listed follow.";
+        inputs: NAMES, "The values that are inputs, in the order of the arguments of the delegate.";
+        outputs: NAMES, "The values that are outputs, in the order of the arguments, which follow those for the inputs.";
+        nodes: List(&Form::Shape(&GRAPH_NODE)), "The operations, in order.";
+        identifier: OneOf(&IDENTIFIERS), "File identifier of the graph; XN01.";
+        header: Bool, "false: the payload has no header, and the graph contains the constants; true.";
+        named_keys: Bool, "false: the constant that stands for none has no empty key, as before release 0.7; true.";
+        version: Text, "Version of the schema; \"0\".";
+        num_externs: UInt, "Number of arguments; computed.";
+        input_ids: SIZES, "Ids of the inputs; computed.";
+        output_ids: SIZES, "Ids of the outputs; computed.";
+        mem_buffer_sizes: SIZES, "Sizes of constants without a header; computed.";
+        copy: UInt, "Equal payloads share an offset in the file; those with another number have their own. 0.";
+    }
+    GRAPH_VALUE = graph_value "A value of a graph." required [] one of [] {
+        datatype: OneOf(&DATATYPE_WORDS), "Element type; of an output of a node that of the first input, if left out.";
+        sizes: SIZES, "Size of each dimension in the order of memory, so of an image batch, height, width, channels. Taken from nested data, or inferred of an output of a node, if left out.";
+        data: SOURCE, "Content of a constant, in the payload. Elements of 4 bits are given as bytes of two.";
+        key: Text, "Key of the content of a constant in the named data of the program, or of a .ptd.";
+        size: UInt, "Size of the constant in bytes; computed.";
+        scale: Number, "One scale for all elements: `PerTensorQuant`.";
+        zero_point: Int, "With scale: the number that stands for 0; 0.";
+        scales: Either(&[List(&Number), Form::Shape(&GRAPH_SCALES)]), "A scale for each channel, or with group_size for each group of a channel: `PerChannelQuant`, `PerChannelGroupQuant`.";
+        channel_dim: Int, "With scales: the dimension of the channels; 0.";
+        group_size: Int, "With scales: number of elements of a channel that share a scale.";
+        num_scales: UInt, "With scales: their number as the graph states it; computed.";
+        scale_bf16: SIZES, "With group_size: a field of older releases, as integers.";
+        num_nonbatch_dims: Int, "Number of trailing dimensions with a scale that is computed at run time: `PerTokenDynamicQuant`.";
+        num_dims: UInt, "Number of dimensions as the graph states it; computed.";
+        id: UInt, "Number of the value; its position.";
+        external_id: UInt, "Number of the argument; computed.";
+        flags: UInt, "1 for an input, 2 for an output; computed.";
+        dq_datatype: OneOf(&DATATYPE_WORDS), "Element type of a result that is quantized at run time, before release 0.4.";
+    }
+    GRAPH_SCALES = graph_scales "Scales in a constant: float32, with group_size bfloat16." required [] one of [data key] {
+        data: SOURCE, "Content, in the payload.";
+        key: Text, "Key in the named data of the program, or of a .ptd.";
+        size: UInt, "Size in bytes; computed.";
+    }
+    GRAPH_NODE_BASE = graph_node "An operation of a graph: its name, and what belongs to all of them." required [] one of [] {
+        output_min: Number, "Lower bound that the output is clamped to; -inf if only output_max is given.";
+        output_max: Number, "Upper bound; inf if only output_min is given.";
+        debug_handle: UInt, "Number of the node in the exporter's graph; 65535.";
     }
     METHOD_MEMORY = memory "Planned memory of a method." required [] one of [] {
         non_const_buffer_sizes: INTS, "Sizes of the planned buffers in bytes, the first reserved; computed. Given sizes are checked.";
@@ -435,3 +483,155 @@ static LAYOUT_KEYS: [KeySpec; OPTIONS.len()] = {
     }
     keys
 };
+
+/// Names of the element types of XNNPACK, by number.
+static DATATYPE_WORDS: [&str; DATATYPES.len()] = {
+    let mut words = [""; DATATYPES.len()];
+    let mut index = 0;
+    while index < words.len() {
+        words[index] = DATATYPES[index].name;
+        index += 1;
+    }
+    words
+};
+
+/// An operation of a graph: a key for each operation, and the keys of [`GRAPH_NODE_BASE`].
+pub static GRAPH_NODE: Shape = Shape {
+    name: "graph_node",
+    doc: GRAPH_NODE_BASE.doc,
+    keys: &GRAPH_NODE_KEYS,
+    required: &[],
+    one_of: &OPERATION_WORDS,
+    or: &[],
+};
+
+static OPERATION_WORDS: [&str; Operation::ALL.len()] = {
+    let mut words = [""; Operation::ALL.len()];
+    let mut index = 0;
+    while index < words.len() {
+        words[index] = Operation::ALL[index].word();
+        index += 1;
+    }
+    words
+};
+
+static GRAPH_NODE_KEYS: [KeySpec; Operation::ALL.len() + GRAPH_NODE_BASE.keys.len()] = {
+    let mut keys = [const { key("", Form::Null, "") }; Operation::ALL.len() + GRAPH_NODE_BASE.keys.len()];
+    let mut index = 0;
+    while index < keys.len() {
+        keys[index] = if index < Operation::ALL.len() {
+            let operation = Operation::ALL[index];
+            key(operation.word(), Form::Shape(shape_of(operation)), shape_of(operation).doc)
+        } else {
+            let base = &GRAPH_NODE_BASE.keys[index - Operation::ALL.len()];
+            key(base.name, base.form, base.doc)
+        };
+        index += 1;
+    }
+    keys
+};
+
+static OPERAND: Form = Either(&[Text, UInt, Null]);
+
+/// Names of fields of operations, and their documentation.
+const FIELD_DOCS: &[(&str, &str)] = &[
+    ("flags", "Flags of XNNPACK."),
+    ("axis", "Dimension of the concatenation."),
+    ("num_dims", "Number of dimensions; that of the list."),
+    ("perm", "For each dimension of the output that of the input."),
+    ("new_shape", "Sizes of the output; one may be 0, which is the rest."),
+    ("offsets", "First index in each dimension."),
+    ("sizes", "Size of each dimension; 0 is the rest."),
+    ("pre_paddings", "Elements in front of each dimension."),
+    ("post_paddings", "Elements behind each dimension."),
+    ("padding_value", "Value of these elements."),
+    ("alpha", "Factor of negative inputs."),
+    ("negative_slope", "Factor of negative inputs."),
+];
+
+const fn doc_of(name: &str) -> &'static str {
+    let mut index = 0;
+    while index < FIELD_DOCS.len() {
+        if same_text(FIELD_DOCS[index].0, name) {
+            return FIELD_DOCS[index].1;
+        }
+        index += 1;
+    }
+    "A number."
+}
+
+const fn field_keys<const N: usize>(table: &TableSchema) -> [KeySpec; N] {
+    let mut keys = [const { key("", Form::Null, "") }; N];
+    let mut slot = 0;
+    while slot < N {
+        let name = field_key(table, slot);
+        keys[slot] = match table.fields[slot].kind {
+            Kind::Float => key(name, Number, doc_of(name)),
+            Kind::UInts => key(name, SIZES, doc_of(name)),
+            _ if !same_text(name, table.fields[slot].name) => key(name, OPERAND, "A value; null or left out for none."),
+            _ => key(name, UInt, doc_of(name)),
+        };
+        slot += 1;
+    }
+    keys
+}
+
+macro_rules! operation_shapes {
+    ($( $name:ident $text:literal $doc:literal = $table:ident: $( $operation:ident )|*; )*) => {
+        /// Returns the keys of an operation.
+        pub const fn shape_of(operation: Operation) -> &'static Shape {
+            match operation {
+                $( $( Operation::$operation )|* => &$name, )*
+            }
+        }
+
+        $(
+            static $name: Shape = Shape {
+                name: $text,
+                doc: $doc,
+                keys: &const { field_keys::<{ schema::$table.fields.len() }>(&schema::$table) },
+                required: &[],
+                one_of: &[],
+                or: &[],
+            };
+        )*
+    };
+}
+
+operation_shapes! {
+    TWO_INPUTS "binary_operation" "An operation with two inputs." = NODE_2X1:
+        Add | Div | Minimum | Multiply | Subtract | Maximum | PReLU | BatchMatrixMultiply;
+    ONE_INPUT "unary_operation" "An operation with one input." = NODE_1X1:
+        Softmax | Sigmoid | Clamp | Floor | Convert | GlobalAvgPooling2d | SquareRoot | Ceiling | Hardswish | Negate | Square
+        | Abs | ReciprocalSquareRoot | Log | Gelu | Tanh | Exp | Sin | Copy | Cos;
+    CONCATENATION "concatenation" "A concatenation." = CAT:
+        Concatenate2 | Concatenate3 | Concatenate4 | Concatenate5;
+    MATRIX "matrix_product" "A matrix product: input times the transposed filter, plus bias." = FULLY_CONNECTED: FullyConnected;
+    CONVOLUTION "convolution" "A convolution of images." = CONV: Conv2d | DepthwiseConv2d | ConvTranspose2d;
+    POOL "pooling" "A pooling of images." = POOLING: AvgPooling2d | MaxPooling2d;
+    ARG_MAX_POOL "index_pooling" "A maximum pooling with indices." = ARG_MAX_POOLING: ArgMaxPooling2d;
+    PERMUTATION "permutation" "A permutation of dimensions." = TRANSPOSE: StaticTranspose;
+    NEW_SHAPE "reshape" "A change of sizes." = RESHAPE: StaticReshape;
+    PART "slice" "A part of a value." = SLICE: StaticSlice;
+    RESIZE "resize" "A bilinear resize of images." = RESIZE_BILINEAR: StaticResizeBilinear2D;
+    PAD "padding" "A padding with a constant." = CONSTANT_PAD: StaticConstantPad;
+    ELU "exponential_unit" "An exponential linear unit." = ELU: ELU;
+    LEAKY_RELU "leaky_unit" "A leaky rectified linear unit." = LEAKY_RELU: LeakyReLU;
+    ATTENTION "attention" "Scaled dot-product attention, which the runtime rejects." = ATTENTION: ScaledDotProductAttention;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::table::Union;
+
+    #[test]
+    fn operations_have_the_keys_of_their_tables() {
+        for operation in Operation::ALL {
+            let (shape, table) = (shape_of(*operation), operation.table());
+            let keys: Vec<&str> = shape.keys.iter().map(|key| key.name).collect();
+            let expected: Vec<&str> = (0..table.fields.len()).map(|slot| field_key(table, slot)).collect();
+            assert_eq!(keys, expected, "{}", operation.word());
+        }
+    }
+}

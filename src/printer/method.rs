@@ -7,9 +7,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use super::data::DataPrinter;
+use super::graph::PayloadGraphs;
 use super::views::{self, Uses, View};
 use super::yaml::{self, FlowMap};
 use crate::data::{BlobId, number};
+use crate::diagnostics::escaped;
 use crate::format::ScalarType;
 use crate::operators::inference::{InferenceError, TensorMeta};
 use crate::operators::{self, Arg, ArgKind, Base, Role, Signature};
@@ -96,6 +98,7 @@ pub struct MethodPrinter<'p> {
     /// The instructions of all chains.
     sequence: Vec<&'p Instruction>,
     program: &'p Program,
+    payloads: &'p PayloadGraphs,
     hints: Hints,
     /// `true` if payloads of delegates are inline by default.
     delegates_inline: bool,
@@ -125,6 +128,7 @@ impl<'p> MethodPrinter<'p> {
     /// Analyzes a method: literals, produced values, names.
     pub fn new(
         program: &'p Program,
+        payloads: &'p PayloadGraphs,
         plan: &'p ExecutionPlan,
         hints: Hints,
         delegates_inline: bool,
@@ -138,6 +142,7 @@ impl<'p> MethodPrinter<'p> {
             sequence: plan.instructions().collect(),
             program,
             hints,
+            payloads,
             delegates_inline,
             names: vec![None; count],
             inlined: vec![false; count],
@@ -841,25 +846,39 @@ impl<'p> MethodPrinter<'p> {
         for (number, delegate) in self.plan.delegates().iter().enumerate() {
             let blob = self.program.blob(delegate.processed);
             let name = format!("part{number}");
-            let _ = write!(out, "      {name}: ");
-            let mut fields = FlowMap::new(out);
-            fields.key("backend").push_str(&yaml::text(delegate.id.as_deref().unwrap_or_default()));
-            fields.key("data").push_str(&data.bytes(blob, &name)?);
-            let specs = delegate.compile_specs.as_deref().unwrap_or_default();
-            if !specs.is_empty() {
-                yaml::list(fields.key("compile_specs"), specs, |spec, out| {
-                    let key = yaml::text(spec.key.as_deref().unwrap_or_default());
-                    let value = data_encoding::HEXLOWER.encode(spec.value.as_deref().unwrap_or_default());
-                    let _ = write!(out, "{{key: {key}, value: {{hex: \"{value}\"}}}}");
-                });
+            let backend = yaml::text(delegate.id.as_deref().unwrap_or_default());
+            let graph = self.payloads.of(delegate.processed);
+            if let Some(Ok(graph)) = graph {
+                let _ = writeln!(out, "      {name}:\n        backend: {backend}\n        graph:");
+                graph.print("          ", &name, blob.copy, out, data)?;
+                self.delegate_options(delegate, "        ", "\n", out);
+                continue;
             }
-            if delegate.inline == Some(true) && !self.delegates_inline {
-                fields.key("inline").push_str("true");
+            if let Some(Err(reason)) = graph {
+                let _ = writeln!(out, "      # The payload of {name} is not printed as a graph: {}.", escaped(reason));
             }
-            fields.end();
-            out.push('\n');
+            let _ = write!(out, "      {name}: {{backend: {backend}, data: {}", data.bytes(blob, &name)?);
+            self.delegate_options(delegate, ", ", "", out);
+            out.push_str("}\n");
         }
         Ok(())
+    }
+
+    /// Appends options and location of a delegate, each between these texts.
+    fn delegate_options(&self, delegate: &BackendDelegate, before: &str, after: &str, out: &mut String) {
+        let specs = delegate.compile_specs.as_deref().unwrap_or_default();
+        if !specs.is_empty() {
+            let _ = write!(out, "{before}compile_specs: ");
+            yaml::list(out, specs, |spec, out| {
+                let key = yaml::text(spec.key.as_deref().unwrap_or_default());
+                let value = data_encoding::HEXLOWER.encode(spec.value.as_deref().unwrap_or_default());
+                let _ = write!(out, "{{key: {key}, value: {{hex: \"{value}\"}}}}");
+            });
+            out.push_str(after);
+        }
+        if delegate.inline == Some(true) && !self.delegates_inline {
+            let _ = write!(out, "{before}inline: true{after}");
+        }
     }
 
     fn container_meta(&self, out: &mut String) {

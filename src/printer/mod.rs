@@ -5,6 +5,7 @@
 
 mod data;
 mod extracted;
+mod graph;
 mod layout;
 mod method;
 mod nearest;
@@ -23,10 +24,11 @@ use std::path::Path;
 use data::DataPrinter;
 pub use extracted::ExtractedFile;
 use extracted::ExtractedFiles;
+use graph::PayloadGraphs;
 pub use method::PrintStats;
 use method::{Hints, MethodPrinter};
 use options::Printer;
-pub use options::{Assembler, LargeData, PrintOptions};
+pub use options::{Assembler, LargeData, PayloadForm, PrintOptions};
 use overrides::OverrideSearch;
 use yaml::FlowMap;
 
@@ -157,12 +159,16 @@ fn print_with_tests(
     let tests = bundle.as_ref().map_or(&[][..], |bundle| bundle.tests);
     let placement = recover::layout::placement(&mut found)?;
     let inline = placement.as_ref().is_some_and(RecoveredPlacement::inline_delegates);
+    let payloads = match options.payload {
+        PayloadForm::Graph => PayloadGraphs::decode(&found.program, origin.len()?),
+        PayloadForm::Opaque => PayloadGraphs::default(),
+    };
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
     // Emitting the program to recover its layout takes as long as printing it.
     let (recovered, mut methods, body) = std::thread::scope(|scope| {
         let found = &found;
         let recovered = scope.spawn(|| placement.map_or(Ok(None), |placement| placement.layout(found)));
-        let methods = printers(&found.program, inline, &hints);
+        let methods = printers(&found.program, &payloads, inline, &hints);
         let body = print_body(&found.program, &methods, tests, printer);
         Ok::<_, io::Error>((workers::join(recovered)?, methods, body?))
     })?;
@@ -182,7 +188,9 @@ fn print_with_tests(
             let candidates = [layout.clone(), LayoutConfig { header: layout.header, ..LayoutConfig::default() }];
             // Prefer few patches.
             for most in [overrides::FEW, overrides::MANY] {
-                if let Some(text) = overridden_program(origin, &found.program, body, &candidates, most, printer)? {
+                if let Some(text) =
+                    overridden_program(origin, &found.program, &payloads, body, &candidates, most, printer)?
+                {
                     return Ok::<_, io::Error>(Printed::exact(text));
                 }
             }
@@ -210,7 +218,7 @@ fn print_with_tests(
             Err(_) => {
                 // The YAML has an error although the runtime may accept the file: state everything.
                 hints.iter_mut().for_each(|hint| hint.everything = true);
-                methods = printers(&found.program, inline, &hints);
+                methods = printers(&found.program, &payloads, inline, &hints);
                 text = print_body(&found.program, &methods, tests, printer)? + &suffix;
                 continue;
             }
@@ -227,7 +235,7 @@ fn print_with_tests(
             let differs = differs.or_else(|| bundle.as_ref().and_then(|bundle| bundle.difference(&assembly)));
             return Ok(with_stats(finish(text, differs)?, &methods));
         }
-        methods = printers(&found.program, inline, &hints);
+        methods = printers(&found.program, &payloads, inline, &hints);
         text = print_body(&found.program, &methods, tests, printer)? + &suffix;
     }
     Ok(with_stats(finish(text, Some("no hints reproduce the methods".into()))?, &methods))
@@ -237,6 +245,7 @@ fn print_with_tests(
 fn overridden_program(
     origin: &Origin,
     program: &Program,
+    payloads: &PayloadGraphs,
     body: &str,
     layouts: &[LayoutConfig],
     most: usize,
@@ -263,7 +272,7 @@ fn overridden_program(
     let nearest = nearest::program(program);
     for hints in [Hints::default(), Hints { everything: true, ..Hints::default() }] {
         let hints = vec![hints; nearest.plans().len()];
-        let body = print_body(&nearest, &printers(&nearest, false, &hints), &[], printer)?;
+        let body = print_body(&nearest, &printers(&nearest, payloads, false, &hints), &[], printer)?;
         if let Some(text) = overridden(&body)? {
             return Ok(Some(text));
         }
@@ -286,9 +295,14 @@ fn finish(text: String, difference: Option<String>) -> Printed {
 }
 
 /// Returns the printers of all methods.
-fn printers<'p>(program: &'p Program, delegates_inline: bool, hints: &[Hints]) -> Vec<MethodPrinter<'p>> {
+fn printers<'p>(
+    program: &'p Program,
+    payloads: &'p PayloadGraphs,
+    delegates_inline: bool,
+    hints: &[Hints],
+) -> Vec<MethodPrinter<'p>> {
     let plans = program.plans().iter().zip(hints);
-    plans.map(|(plan, hints)| MethodPrinter::new(program, plan, hints.clone(), delegates_inline)).collect()
+    plans.map(|(plan, hints)| MethodPrinter::new(program, payloads, plan, hints.clone(), delegates_inline)).collect()
 }
 
 /// Prints methods, tests and named data.

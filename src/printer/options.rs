@@ -22,6 +22,33 @@ pub enum LargeData {
     Extract(PathBuf),
 }
 
+/// Form of the payloads of delegates.
+///
+/// ```
+/// use pte_emit::{Options, PayloadForm, PrintOptions, Source, assemble, print};
+///
+/// let graph = "{values: {x: {datatype: fp32, sizes: [1]}}, inputs: [x], outputs: [y], nodes: [{abs: {input: x, output: y}}]}";
+/// let yaml = format!("methods: {{f: {{delegates: {{d: {{backend: XnnpackBackend, graph: {graph}}}}}}}}}");
+/// let assembly = assemble(&Source::yaml("f.yaml", &yaml, "."), &Options::default())?;
+/// let mut bytes = Vec::new();
+/// assembly.program_file().unwrap().write(&mut bytes)?;
+///
+/// let (file, mut options) = (Source::binary("f.pte", &bytes), PrintOptions::default());
+/// assert!(print(&file, ".".as_ref(), &options)?.text.contains("{abs: {input: x, output: y}}"));
+/// options.payload = PayloadForm::Opaque;
+/// assert!(print(&file, ".".as_ref(), &options)?.text.contains("data: {hex: "));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PayloadForm {
+    /// As a graph, if that reproduces the payload.
+    #[default]
+    Graph,
+    /// As data.
+    Opaque,
+}
+
 /// Options of printing.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -30,6 +57,8 @@ pub struct PrintOptions {
     pub explicit: bool,
     /// Treatment of large data.
     pub large_data: LargeData,
+    /// Form of the payloads of delegates.
+    pub payload: PayloadForm,
     /// Name of the file in references to ranges of it.
     pub file: String,
 }

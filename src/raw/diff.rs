@@ -218,8 +218,9 @@ fn value_of(number: Scalar, bytes: &[u8]) -> OverrideValue {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
     match number {
-        Scalar::F64 => {
-            let x = f64::from_le_bytes(wide);
+        Scalar::F32 | Scalar::F64 => {
+            let single = f64::from(f32::from_bits(u64::from_le_bytes(wide) as u32));
+            let x = if number == Scalar::F32 { single } else { f64::from_le_bytes(wide) };
             // YAML has no notation for the payload of a NaN.
             if x.is_nan() { OverrideValue::Bytes(bytes.to_vec()) } else { OverrideValue::Float(x) }
         }

@@ -235,7 +235,7 @@ fn patch(pending: &PendingOverride<'_>, walker: &Walker<'_>, header: &[u8]) -> R
 
 /// Returns the message that a number or an integer is not a text.
 fn not_a_text(text: &str, number: Scalar) -> String {
-    let kind = if number == Scalar::F64 { "a number" } else { "an integer" };
+    let kind = if matches!(number, Scalar::F32 | Scalar::F64) { "a number" } else { "an integer" };
     let size = counted(number.size() as u64, "byte");
     format!("the field is {kind} of {size}, found the text `{}`", clipped(text))
 }
@@ -263,8 +263,10 @@ fn length(walker: &Walker<'_>, at: usize) -> usize {
 fn encoded(value: &OverrideValue, number: Scalar) -> Result<Vec<u8>, String> {
     let size = number.size();
     match (value, number) {
+        (OverrideValue::Float(x), Scalar::F32) => Ok((*x as f32).to_le_bytes().to_vec()),
         (OverrideValue::Float(x), Scalar::F64) => Ok(x.to_le_bytes().to_vec()),
         (OverrideValue::Float(_), _) => Err("the field is an integer".into()),
+        (OverrideValue::Integer(n), Scalar::F32) => Ok((*n as f32).to_le_bytes().to_vec()),
         (OverrideValue::Integer(n), Scalar::F64) => Ok((*n as f64).to_le_bytes().to_vec()),
         (OverrideValue::Integer(n), _) => {
             let bits = 8 * size as u32;

@@ -50,7 +50,8 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                 | BlobSource::Iota { .. }
                 | BlobSource::Random { .. }
                 | BlobSource::Converted { .. }
-                | BlobSource::Reordered { .. } => (number, program.blobs.len() as u64, u64::MAX),
+                | BlobSource::Reordered { .. }
+                | BlobSource::Joined(_) => (number, program.blobs.len() as u64, u64::MAX),
             };
             let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
             let found = FileEntry { data: blob, tensor_layout: entry.tensor_layout, file: number };

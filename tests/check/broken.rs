@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pte_emit::delegate::xnnpack;
+use pte_emit::delegate::xnnpack::schema as xnnpack;
 use pte_emit::format::program;
 
 use crate::support::patch::Patch;

@@ -2,7 +2,7 @@
 //!
 //! Used in messages about mutated bytes. Panics if the file is malformed.
 
-use pte_emit::delegate::xnnpack;
+use pte_emit::delegate::xnnpack::schema as xnnpack;
 use pte_emit::format::{Kind, TableSchema, bundled_program, flat_tensor, program};
 
 /// Kind of data inside the metadata: inline payloads and constants, segments of a bundled program.
@@ -133,10 +133,11 @@ impl Walk<'_> {
         let item = match kind {
             Kind::Bool | Kind::Byte | Kind::Enum(_) | Kind::UnionTag => return self.mark(at, 1, name, path),
             Kind::Short => return self.mark(at, 2, name, path),
-            Kind::Int | Kind::UInt => return self.mark(at, 4, name, path),
+            Kind::Int | Kind::UInt | Kind::Float => return self.mark(at, 4, name, path),
             Kind::Long | Kind::ULong | Kind::Double => return self.mark(at, 8, name, path),
             Kind::Text | Kind::Bytes | Kind::AlignedBytes(_) | Kind::Bools => 1,
-            Kind::Ints | Kind::Tables(_) => 4,
+            Kind::UShorts => 2,
+            Kind::Ints | Kind::UInts | Kind::Floats | Kind::Tables(_) => 4,
             Kind::Longs | Kind::ULongs | Kind::Doubles => 8,
             Kind::Table(_) | Kind::Union(_) => 0,
         };

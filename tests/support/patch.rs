@@ -58,7 +58,7 @@ impl Patch {
                 Some(index) => {
                     let width = match field.kind {
                         Kind::Longs | Kind::ULongs | Kind::Doubles => 8,
-                        Kind::Ints | Kind::Tables(_) => 4,
+                        Kind::Ints | Kind::UInts | Kind::Floats | Kind::Tables(_) => 4,
                         _ => 1,
                     };
                     self.follow(field.at) + 4 + width * index

@@ -178,7 +178,7 @@ fn read_table(bytes: &[u8], at: usize, schema: &'static TableSchema) -> Tree {
                 let item = |index: usize| read_table(bytes, follow(bytes, from + 4 * index), schema);
                 Item::Tables((0..count).map(item).collect())
             }
-            Kind::Ints => {
+            Kind::Ints | Kind::UInts | Kind::Floats => {
                 let items = vector(4).2.chunks(4).map(|word| number(word, 0, 4) as u32).collect();
                 Item::Ints(items)
             }

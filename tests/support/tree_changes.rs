@@ -181,7 +181,7 @@ pub fn change_field(
     }
     if matches!(item, Item::Absent) {
         *item = match field.kind {
-            Kind::Ints => Item::Ints(Vec::new()),
+            Kind::Ints | Kind::UInts | Kind::Floats => Item::Ints(Vec::new()),
             Kind::Longs | Kind::ULongs | Kind::Doubles => Item::Longs(Vec::new()),
             Kind::Text => Item::Text(b"x".to_vec()),
             Kind::Table(schema) => Item::Table(Tree::new(schema)),

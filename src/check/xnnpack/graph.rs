@@ -5,10 +5,11 @@
 
 use std::collections::HashSet;
 
-use super::sizes;
 use super::types::{OperandTypes, ROWS};
-use super::values::{GraphValue, GraphValues, MAX_RANK, count};
-use crate::delegate::xnnpack::*;
+use super::values::{EncodedOperation, GraphValue, GraphValues};
+use crate::delegate::xnnpack::draft::nbytes;
+use crate::delegate::xnnpack::schema::*;
+use crate::delegate::xnnpack::sizes;
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
 use crate::format::table::Union;
@@ -19,13 +20,9 @@ const MAX_VALUE: u64 = 1 << 32;
 /// Number of elements that groups of quantized weights are a multiple of.
 const GROUP: u64 = 32;
 
-/// Flags of a value: external input, external output.
-pub(super) const INPUT: u32 = 1;
-const OUTPUT: u32 = 2;
-
 /// Constant data of the graph.
 pub(super) struct GraphConstant {
-    /// Key in the named data; `None` if it is in the payload.
+    /// Key in the named data, which the runtime looks up even if it is empty; `None` if it is in the payload.
     pub key: Option<String>,
     /// Offset in the constants of the payload.
     pub offset: u64,
@@ -92,8 +89,8 @@ impl Graph {
             return t.wrong(value::xvalue_union, "tensor_value is missing");
         };
         // The backend uses the length of `dims`, not `num_dims`.
-        let sizes: Vec<i32> = tensor.i32s(tensor_value::dims)?.unwrap_or_default();
-        let dims: Vec<u64> = sizes.iter().map(|size| u64::from(*size as u32)).collect();
+        let sizes: Vec<u32> = tensor.u32s(tensor_value::dims)?.unwrap_or_default();
+        let dims: Vec<u64> = sizes.into_iter().map(u64::from).collect();
         if dims.len() > MAX_RANK {
             return tensor.wrong(tensor_value::dims, format!("{} dimensions, expected at most {MAX_RANK}", dims.len()));
         }
@@ -106,7 +103,10 @@ impl Graph {
         let constant = tensor.u32(tensor_value::constant_buffer_idx)? != 0;
         let external = tensor.u32(tensor_value::external_id)?;
         let flags = tensor.u32(tensor_value::flags)?;
-        if (flags != 0) != (external != NO_ID) || flags & !(INPUT | OUTPUT) != 0 || (constant && flags != 0) {
+        if (flags != 0) != (external != NO_ID)
+            || flags & !(EXTERNAL_INPUT | EXTERNAL_OUTPUT) != 0
+            || (constant && flags != 0)
+        {
             let message = format!("flags {flags} contradict external_id {external}");
             return tensor.wrong(tensor_value::flags, message);
         }
@@ -221,7 +221,7 @@ impl Graph {
         let [scale, buffer, count] = slots;
         let inside = t.u32(buffer)? == 0;
         let found = if inside {
-            t.i32s(scale)?.map_or(0, |scales: Vec<i32>| scales.len() as u64)
+            t.f32s(scale)?.map_or(0, |scales: Vec<f32>| scales.len() as u64)
         } else {
             u64::from(t.u32(count)?)
         };
@@ -234,9 +234,8 @@ impl Graph {
 
     /// Checks that the lists of inputs and outputs agree with the flags of the values.
     fn check_inputs_and_outputs(&self, t: &TableRef<'_, '_>) -> Result<()> {
-        for (slot, flag) in [(graph::input_ids, INPUT), (graph::output_ids, OUTPUT)] {
-            let ids: Vec<i32> = t.i32s(slot)?.unwrap_or_default();
-            let listed: HashSet<u32> = ids.iter().map(|id| *id as u32).collect();
+        for (slot, flag) in [(graph::input_ids, EXTERNAL_INPUT), (graph::output_ids, EXTERNAL_OUTPUT)] {
+            let listed: HashSet<u32> = t.u32s(slot)?.unwrap_or_default();
             let flagged: HashSet<u32> =
                 self.values.by_id.iter().filter(|(_, value)| value.flags & flag != 0).map(|(id, _)| *id).collect();
             if let Some(id) = listed.symmetric_difference(&flagged).min() {
@@ -253,12 +252,12 @@ impl Graph {
         for Operand { slot, is_output, .. } in operation.operands() {
             let id = member.u32(slot)?;
             match self.values.by_id.get(&id) {
-                Some(value) if is_output && (value.constant || value.flags & INPUT != 0 || value.written) => {
+                Some(value) if is_output && (value.constant || value.flags & EXTERNAL_INPUT != 0 || value.written) => {
                     let message = format!("output {id} is a constant, an input, or the output of an earlier operation");
                     return member.wrong(slot, message);
                 }
                 Some(_) if is_output => {}
-                Some(value) if value.constant || value.flags & INPUT != 0 || value.written => {}
+                Some(value) if value.constant || value.flags & EXTERNAL_INPUT != 0 || value.written => {}
                 Some(_) => return member.wrong(slot, format!("value {id} is used before it is written")),
                 None if id == NO_ID && slot_is_optional(operation, slot) => {}
                 None => return member.wrong(slot, format!("unknown value {id}")),
@@ -267,7 +266,7 @@ impl Graph {
         self.rule = "D-16";
         self.check_types(operation, &member)?;
         self.rule = "D-17";
-        sizes::check(&self.values, operation, &member)?;
+        sizes::check(operation, &EncodedOperation { values: &self.values, t: &member })?;
         self.rule = "D-12";
         for operand in operation.operands().filter(|operand| operand.is_output) {
             let id = member.u32(operand.slot)?;
@@ -316,7 +315,7 @@ impl Graph {
 fn constants(t: &TableRef<'_, '_>, inside: bool) -> Result<Vec<GraphConstant>> {
     if !inside {
         let listed = t.children(graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
-            let key = t.text(constant_data_offset::named_key)?.filter(|key| !key.is_empty());
+            let key = t.text(constant_data_offset::named_key)?;
             let (offset, size) = (t.u64(constant_data_offset::offset)?, t.u64(constant_data_offset::size)?);
             Ok(GraphConstant { key, offset, size, needed: 0 })
         })?;
@@ -338,10 +337,4 @@ fn slot_is_optional(operation: Operation, slot: u16) -> bool {
 /// Returns a type of the table.
 fn datatype(code: i16) -> Option<&'static Datatype> {
     DATATYPES.get(usize::try_from(code).ok()?)
-}
-
-/// Returns the size of a value in bytes; `None` beyond `u64`. Rows of 4-bit elements end at a byte.
-fn nbytes(dims: &[u64], bits: u64) -> Option<u64> {
-    let Some((last, rows)) = dims.split_last() else { return Some(bits.div_ceil(8)) };
-    count(rows)?.checked_mul(last.checked_mul(bits)?.div_ceil(8))
 }

@@ -4,7 +4,6 @@
 //! `.ptd`. Only header and graph are read. Operations that XNNPACK itself rejects, and unreadable data, are not reported.
 
 mod graph;
-mod sizes;
 mod types;
 mod values;
 
@@ -13,15 +12,14 @@ use std::collections::HashMap;
 use super::fields::flat_tensor::ExternalKeys;
 use super::finding::{Findings, Location, Locator};
 use crate::data::{Blob, BlobId};
-use crate::delegate::xnnpack::{DATATYPES, GRAPH, IDENTIFIERS};
+use crate::delegate::xnnpack::BACKEND;
+use crate::delegate::xnnpack::header::{HEADER, Sections};
+use crate::delegate::xnnpack::schema::{DATATYPES, EXTERNAL_INPUT, GRAPH, IDENTIFIERS};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::Buffer;
 use crate::program::element::{Element, Part};
 use crate::program::{EValue, ExecutionPlan, Instruction, Program, Tensor};
-use graph::{ExternalValue, Graph, GraphConstant, GraphDefect, INPUT};
-
-/// Name of the backend.
-const BACKEND: &str = "XnnpackBackend";
+use graph::{ExternalValue, Graph, GraphConstant, GraphDefect};
 
 /// Largest graph that is read, in bytes: a graph without a header contains its constants.
 const MAX_GRAPH: u64 = 64 << 20;
@@ -108,35 +106,16 @@ impl Payload {
     /// # Errors
     /// Description of a malformed payload, for a finding.
     fn read(blob: &Blob) -> std::result::Result<Option<Payload>, String> {
-        let Ok(head) = blob.read_at(0, blob.len.min(30) as usize) else { return Ok(None) };
-        let word = |at: usize| {
-            head.get(at..at + 4).map(|word| u64::from(u32::from_le_bytes(word.try_into().unwrap_or_default())))
-        };
-        let header = head.get(4..8) == Some(b"XH00");
-        if head.len() < 30 {
-            return Err(format!("a payload of {}, smaller than its header", counted(head.len(), "byte")));
-        }
-        let (Some(start), Some(size), Some(data), Some(low), Some(high)) =
-            (word(10), word(14), word(18), word(22), word(26))
-        else {
-            return Ok(None);
-        };
-        let (start, size, constants) = if header { (start, size, low | high << 32) } else { (0, blob.len, 0) };
-        if start + size > blob.len || (header && data.checked_add(constants).is_none_or(|end| end > blob.len)) {
-            let parts = format!(
-                "a graph at {start}..{} and {} of constants at {data}",
-                start + size,
-                counted(constants, "byte")
-            );
-            return Err(format!("a payload of {}, with {parts}", counted(blob.len, "byte")));
-        }
+        let Ok(head) = blob.read_at(0, blob.len.min(HEADER as u64) as usize) else { return Ok(None) };
+        let Sections { graph: (start, size), constants } = Sections::read(&head, blob.len)?;
         if size > MAX_GRAPH {
             return Ok(None);
         }
         let Ok(graph) = blob.read_at(start, size as usize) else { return Ok(None) };
         let identifier = IDENTIFIERS.into_iter().find(|identifier| graph.get(4..8) == Some(identifier.as_bytes()));
         let identifier = identifier.ok_or_else(|| "a payload without an XNNPACK identifier".to_owned())?;
-        Ok(Some(Payload { graph, identifier, constants, inside: !header }))
+        let inside = constants.is_none();
+        Ok(Some(Payload { graph, identifier, constants: constants.map_or(0, |(_, size)| size), inside }))
     }
 
     fn graph(&self) -> std::result::Result<Graph, GraphDefect> {
@@ -173,6 +152,10 @@ impl<'p> NamedDataSizes<'p> {
                 format!("{found} in {} of constants", counted(payload.constants, "byte"))
             });
         };
+        // The one that stands for no constant has an empty key.
+        if key.is_empty() && constant.needed == 0 {
+            return None;
+        }
         let external = || self.external.entries.get(key.as_bytes()).map(|entry| entry.size);
         match self.named.get(key.as_str()).copied().or_else(external) {
             Some(size) => (size < constant.needed).then(|| format!("data `{key}` of {}", counted(size, "byte"))),
@@ -229,7 +212,9 @@ impl<'p> DelegateCalls<'p> {
                     Some(EValue::Tensor(tensor)) if !types.contains(&tensor.scalar_type) => {
                         format!("a tensor of {}", tensor.scalar_type)
                     }
-                    Some(EValue::Tensor(tensor)) if external.flags & INPUT != 0 && !has_sizes(tensor, external) => {
+                    Some(EValue::Tensor(tensor))
+                        if external.flags & EXTERNAL_INPUT != 0 && !has_sizes(tensor, external) =>
+                    {
                         let found = format!("a tensor of sizes {:?}", tensor.sizes.as_deref().unwrap_or_default());
                         report(Part::Arg(chain, step, id as usize), found, format!("sizes {:?}", external.dims));
                         continue;

@@ -4,7 +4,7 @@
 //! `tests/xnnpack_mutants.rs` runs every combination in the runtime: a row that the runtime does not execute is an error of the table, and
 //! so is a combination that it executes without a row.
 
-use crate::delegate::xnnpack::*;
+use crate::delegate::xnnpack::schema::*;
 
 /// Types of operands, in the order of [`Operation::operands`].
 pub(super) enum OperandTypes {
@@ -24,17 +24,11 @@ pub(super) struct OperationRow {
     pub flags: u32,
 }
 
-/// Filter with sizes `[inputs, outputs]`, second matrix with sizes `[columns, inner]`.
-pub(super) const TRANSPOSED: u32 = 1;
-/// Padding computed by TensorFlow's rule.
-pub(super) const SAME_PADDING: u32 = 4;
 /// Positions of pixels by TensorFlow's rules.
 const LEGACY: u32 = 4;
 const ALIGN_CORNERS: u32 = 8;
 /// Tables of pointers are allocated for each run.
 const TRANSIENT: u32 = 0x20;
-/// Reduced dimensions have size 1, instead of being removed.
-pub(super) const KEEP_DIMS: u32 = 0x40;
 /// Constants of float32 are packed as float16.
 const FLOAT_WEIGHTS: u32 = 8;
 const FLOAT_BIASES: u32 = 0x80;

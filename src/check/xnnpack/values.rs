@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::flatbuffer::read::{Result, TableRef};
-
-/// Highest rank of a value in XNNPACK.
-pub(super) const MAX_RANK: usize = 6;
+use crate::delegate::xnnpack::sizes::SizedOperands;
+use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
 
 /// A value of the graph.
 pub(super) struct GraphValue {
@@ -28,17 +26,39 @@ impl GraphValues {
     pub fn get(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<Option<&GraphValue>> {
         Ok(self.by_id.get(&t.u32(slot)?))
     }
-
-    /// Returns the value whose id is in a field.
-    ///
-    /// # Errors
-    /// If there is no such value.
-    pub fn required(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<&GraphValue> {
-        self.get(t, slot)?.map_or_else(|| t.wrong(slot, "the value is missing"), Ok)
-    }
 }
 
-/// Returns the number of elements; `None` beyond `u64`.
-pub(super) fn count(dims: &[u64]) -> Option<u64> {
-    dims.iter().try_fold(1u64, |count, size| count.checked_mul(*size))
+/// An operation of a FlatBuffer: the sizes of its outputs are compared.
+pub(super) struct EncodedOperation<'g, 't, 'b, 'a> {
+    pub values: &'g GraphValues,
+    pub t: &'t TableRef<'b, 'a>,
+}
+
+impl SizedOperands for EncodedOperation<'_, '_, '_, '_> {
+    type Error = Box<ReadError>;
+
+    fn number(&self, slot: u16) -> Result<u32> {
+        self.t.u32(slot)
+    }
+
+    fn list(&self, slot: u16) -> Result<Vec<u64>> {
+        let items: Vec<u32> = self.t.u32s(slot)?.unwrap_or_default();
+        Ok(items.into_iter().map(u64::from).collect())
+    }
+
+    fn value(&self, slot: u16) -> Result<Option<(&[u64], i16)>> {
+        Ok(self.values.get(self.t, slot)?.map(|value| (&*value.dims, value.datatype)))
+    }
+
+    fn output(&self, slot: u16, sizes: &[u64]) -> Result<()> {
+        match self.values.get(self.t, slot)? {
+            Some(value) if value.dims == sizes => Ok(()),
+            Some(value) => self.t.wrong(slot, format!("a value of sizes {:?}, expected {sizes:?}", value.dims)),
+            None => self.t.wrong(slot, "the value is missing"),
+        }
+    }
+
+    fn wrong<T>(&self, slot: u16, message: String) -> Result<T> {
+        self.t.wrong(slot, message)
+    }
 }

@@ -1,5 +1,5 @@
 //! Access to the bytes of a FlatBuffer by the slot tables: [`read`] fails on malformed bytes, [`view`] accesses single fields,
-//! [`verify`] reports every defect, [`walk`] lists every object.
+//! [`verify`] reports every defect, [`walk`] lists every object; [`write`] has the parts of writers.
 //!
 //! An offset of zero and one that points outside the bytes count as absent; only [`verify`] reports them. No input is trusted, no
 //! access panics, and work is proportional to the size of the file: the [`Budget`] stops tables that share the same bytes many times.
@@ -8,6 +8,7 @@ pub mod read;
 pub mod verify;
 pub mod view;
 pub mod walk;
+pub mod write;
 
 use std::cell::Cell;
 
@@ -137,6 +138,8 @@ pub enum Scalar {
     I64,
     /// `u64`
     U64,
+    /// `f32`
+    F32,
     /// `f64`
     F64,
 }
@@ -147,7 +150,7 @@ impl Scalar {
         match self {
             Scalar::Bool | Scalar::U8 | Scalar::I8 => 1,
             Scalar::U16 | Scalar::I16 => 2,
-            Scalar::I32 | Scalar::U32 => 4,
+            Scalar::I32 | Scalar::U32 | Scalar::F32 => 4,
             Scalar::I64 | Scalar::U64 | Scalar::F64 => 8,
         }
     }
@@ -164,6 +167,7 @@ impl Scalar {
             Scalar::U32 => "u32",
             Scalar::I64 => "i64",
             Scalar::U64 => "u64",
+            Scalar::F32 => "f32",
             Scalar::F64 => "f64",
         }
     }
@@ -209,6 +213,7 @@ impl SlotContent {
             Kind::UInt => SlotContent::Scalar(Scalar::U32),
             Kind::Long => SlotContent::Scalar(Scalar::I64),
             Kind::ULong => SlotContent::Scalar(Scalar::U64),
+            Kind::Float => SlotContent::Scalar(Scalar::F32),
             Kind::Double => SlotContent::Scalar(Scalar::F64),
             Kind::Union(members) => SlotContent::Union(members),
             Kind::Text => SlotContent::Object(Text),
@@ -216,9 +221,12 @@ impl SlotContent {
             Kind::Tables(table) => SlotContent::Object(Tables(table)),
             Kind::Bytes | Kind::AlignedBytes(_) => SlotContent::Object(Scalars(Scalar::U8)),
             Kind::Bools => SlotContent::Object(Scalars(Scalar::Bool)),
+            Kind::UShorts => SlotContent::Object(Scalars(Scalar::U16)),
             Kind::Ints => SlotContent::Object(Scalars(Scalar::I32)),
+            Kind::UInts => SlotContent::Object(Scalars(Scalar::U32)),
             Kind::Longs => SlotContent::Object(Scalars(Scalar::I64)),
             Kind::ULongs => SlotContent::Object(Scalars(Scalar::U64)),
+            Kind::Floats => SlotContent::Object(Scalars(Scalar::F32)),
             Kind::Doubles => SlotContent::Object(Scalars(Scalar::F64)),
         }
     }

@@ -282,17 +282,25 @@ impl<'b, 'a> TableRef<'b, 'a> {
         i64 i64,
         /// A `u64`; 0 if absent.
         u64 u64,
+        /// An `f32`; 0 if absent.
+        f32 f32,
         /// An `f64`; 0 if absent.
         f64 f64
     }
 
     vectors! {
+        /// A vector of `u16`.
+        u16s u16,
         /// A vector of `i32`.
         i32s i32,
+        /// A vector of `u32`.
+        u32s u32,
         /// A vector of `i64`.
         i64s i64,
         /// A vector of `u64`.
         u64s u64,
+        /// A vector of `f32`.
+        f32s f32,
         /// A vector of `f64`.
         f64s f64,
         /// A vector of bytes.

@@ -170,6 +170,7 @@ impl Verifier<'_, '_> {
                 | Kind::UInt
                 | Kind::Long
                 | Kind::ULong
+                | Kind::Float
                 | Kind::Double => {}
                 // A union with an unknown tag is not followed: FlatBuffers' verifier does not either.
                 Kind::Union(members) => {
@@ -190,9 +191,12 @@ impl Verifier<'_, '_> {
                 | Kind::Bytes
                 | Kind::AlignedBytes(_)
                 | Kind::Bools
+                | Kind::UShorts
                 | Kind::Ints
+                | Kind::UInts
                 | Kind::Longs
                 | Kind::ULongs
+                | Kind::Floats
                 | Kind::Doubles
                 | Kind::Tables(_) => self.vector(position, field.kind, &path.field(field.name)),
             }
@@ -247,7 +251,15 @@ impl Verifier<'_, '_> {
                     }
                 }
             }
-            Kind::Bytes | Kind::AlignedBytes(_) | Kind::Ints | Kind::Longs | Kind::ULongs | Kind::Doubles => {}
+            Kind::Bytes
+            | Kind::AlignedBytes(_)
+            | Kind::UShorts
+            | Kind::Ints
+            | Kind::UInts
+            | Kind::Longs
+            | Kind::ULongs
+            | Kind::Floats
+            | Kind::Doubles => {}
             // Not vectors; `table` handles them.
             Kind::Bool
             | Kind::Byte
@@ -259,6 +271,7 @@ impl Verifier<'_, '_> {
             | Kind::UInt
             | Kind::Long
             | Kind::ULong
+            | Kind::Float
             | Kind::Double
             | Kind::Table(_) => {}
         }

@@ -4,6 +4,7 @@
 //! No byte offsets are assigned here, and no tensor data are read.
 
 mod calls;
+mod graph;
 mod implied;
 mod infer;
 mod instructions;

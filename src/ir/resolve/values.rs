@@ -2,13 +2,13 @@
 //!
 //! Offsets of planned memory are assigned later, by [`crate::layout::memory`].
 
-use super::bytes_disagree;
 use super::method::{DeclarationState, MethodResolver, NumberedValue};
+use super::{bytes_disagree, graph};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{self, DataRequest};
-use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement, Word};
+use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, Word};
 use crate::layout::memory::MAX_POOLS;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{
@@ -32,10 +32,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) });
                 }
             }
-            if let Some(found) = self.finder.find(&delegate.data, DataRequest::Bytes) {
+            let payload = match &delegate.payload {
+                ParsedPayload::Data(data) => self.finder.find(data, DataRequest::Bytes).map(|found| found.blob),
+                ParsedPayload::Graph(graph) => graph::payload(graph, &delegate.backend, self.finder),
+            };
+            if let Some(payload) = payload {
                 delegates.push(BackendDelegate {
                     id: Some(delegate.backend.to_string()),
-                    processed: self.program.add_blob(found.blob),
+                    processed: self.program.add_blob(payload),
                     inline: delegate.inline,
                     compile_specs: Some(specs),
                 });

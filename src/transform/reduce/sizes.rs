@@ -230,7 +230,7 @@ fn cut(blob: &Blob, len: u64) -> Blob {
         }
         BlobSource::File { .. } | BlobSource::Iota { .. } | BlobSource::Random { .. } => len <= blob.len(),
         BlobSource::Repeat(_) => true,
-        BlobSource::Converted { .. } | BlobSource::Reordered { .. } => false,
+        BlobSource::Converted { .. } | BlobSource::Reordered { .. } | BlobSource::Joined(_) => false,
     };
     if is_prefix { Blob { len, ..blob.clone() } } else { zeros_of(len, blob.copy) }
 }

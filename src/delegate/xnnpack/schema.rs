@@ -1,9 +1,11 @@
 //! Schema of the graph in the payload of an XNNPACK delegate. Identifier `XN00` or `XN01`; the two differ in the meaning of constant
 //! indices, not in their slots.
 //!
-//! Floats are declared as `UInt`: their values are not used.
+//! Nothing is read or written here.
 
-use crate::format::Kind::{self, AlignedBytes, Int, Ints, Short, Table, Tables, Text, UInt, ULong, UnionTag};
+use crate::format::Kind::{
+    self, AlignedBytes, Float, Floats, Int, Short, Table, Tables, Text, UInt, UInts, ULong, UShorts, UnionTag,
+};
 use crate::format::table::{Union, tables};
 use crate::format::{ScalarType, TableSchema};
 
@@ -16,8 +18,8 @@ pub const NO_ID: u32 = u32::MAX;
 tables! {
     /// Root table.
     GRAPH = graph XNNGraph {
-        version: Text, xnodes: Tables(&NODE), xvalues: Tables(&VALUE), num_externs: UInt, input_ids: Ints, output_ids: Ints,
-        constant_buffer: Tables(&BUFFER), mem_buffer_sizes: Ints, constant_data: Tables(&CONSTANT_DATA_OFFSET),
+        version: Text, xnodes: Tables(&NODE), xvalues: Tables(&VALUE), num_externs: UInt, input_ids: UInts, output_ids: UInts,
+        constant_buffer: Tables(&BUFFER), mem_buffer_sizes: UInts, constant_data: Tables(&CONSTANT_DATA_OFFSET),
     }
     /// Bytes of a constant inside the graph.
     BUFFER = buffer Buffer { storage: AlignedBytes(16) }
@@ -27,7 +29,7 @@ tables! {
     VALUE = value XValue { xvalue_union_type: UnionTag, xvalue_union: Kind::Union(VALUES) }
     /// A tensor.
     TENSOR_VALUE = tensor_value XNNTensorValue {
-        datatype: Short, num_dims: UInt, dims: Ints, constant_buffer_idx: UInt, external_id: UInt, flags: UInt, id_out: UInt,
+        datatype: Short, num_dims: UInt, dims: UInts, constant_buffer_idx: UInt, external_id: UInt, flags: UInt, id_out: UInt,
         dq_datatype: Short,
     }
     /// A quantized tensor.
@@ -36,22 +38,22 @@ tables! {
     }
     /// Quantization with a scale per channel.
     PER_CHANNEL_QUANT = per_channel_quant PerChannelQuant {
-        scale: Ints, channel_dim: Int, scale_buffer_idx: UInt, num_scales: UInt,
+        scale: Floats, channel_dim: Int, scale_buffer_idx: UInt, num_scales: UInt,
     }
     /// Quantization with one scale.
-    PER_TENSOR_QUANT = per_tensor_quant PerTensorQuant { scale: UInt, zero_point: Int }
+    PER_TENSOR_QUANT = per_tensor_quant PerTensorQuant { scale: Float, zero_point: Int }
     /// Quantization with scales that are computed at run time.
     PER_TOKEN_DYNAMIC_QUANT = per_token_dynamic_quant PerTokenDynamicQuant { num_nonbatch_dims: Int }
     /// Quantization with a scale per group of a channel.
     PER_CHANNEL_GROUP_QUANT = per_channel_group_quant PerChannelGroupQuant {
-        scale: Ints, channel_dim: Int, group_size: Int, scale_bf16: Ints, scale_buffer_idx: UInt, num_scales: UInt,
+        scale: Floats, channel_dim: Int, group_size: Int, scale_bf16: UShorts, scale_buffer_idx: UInt, num_scales: UInt,
     }
     /// An operation.
     NODE = node XNode {
         xnode_union_type: UnionTag, xnode_union: Kind::Union(NODES), debug_handle: UInt, output_min_max: Table(&OUTPUT_MIN_MAX),
     }
     /// Bounds that an output is clamped to.
-    OUTPUT_MIN_MAX = output_min_max OutputMinMax { output_min: UInt, output_max: UInt }
+    OUTPUT_MIN_MAX = output_min_max OutputMinMax { output_min: Float, output_max: Float }
     /// An operation with two inputs.
     NODE_2X1 = node_2x1 XNNNode2x1 { input1_id: UInt, input2_id: UInt, output_id: UInt, flags: UInt }
     /// An operation with one input.
@@ -85,15 +87,15 @@ tables! {
     }
     /// A permutation of dimensions.
     TRANSPOSE = transpose XNNStaticTranspose {
-        num_dims: UInt, perm: Ints, input_id: UInt, output_id: UInt, flags: UInt,
+        num_dims: UInt, perm: UInts, input_id: UInt, output_id: UInt, flags: UInt,
     }
     /// A change of shape.
     RESHAPE = reshape XNNStaticReshape {
-        num_dims: UInt, new_shape: Ints, input_id: UInt, output_id: UInt, flags: UInt,
+        num_dims: UInt, new_shape: UInts, input_id: UInt, output_id: UInt, flags: UInt,
     }
     /// A slice.
     SLICE = slice XNNStaticSlice {
-        num_dims: UInt, offsets: Ints, sizes: Ints, input_id: UInt, output_id: UInt, flags: UInt,
+        num_dims: UInt, offsets: UInts, sizes: UInts, input_id: UInt, output_id: UInt, flags: UInt,
     }
     /// A bilinear resize.
     RESIZE_BILINEAR = resize_bilinear XNNStaticResizeBilinear2D {
@@ -101,10 +103,12 @@ tables! {
     }
     /// A padding with a constant.
     CONSTANT_PAD = constant_pad XNNStaticConstantPad {
-        pre_paddings: Ints, post_paddings: Ints, padding_value: UInt, input_id: UInt, output_id: UInt, flags: UInt,
+        pre_paddings: UInts, post_paddings: UInts, padding_value: Float, input_id: UInt, output_id: UInt, flags: UInt,
     }
-    /// ELU or leaky ReLU.
-    SLOPED = sloped XNNELU { alpha: UInt, input_id: UInt, output_id: UInt, flags: UInt }
+    /// ELU.
+    ELU = elu XNNELU { alpha: Float, input_id: UInt, output_id: UInt, flags: UInt }
+    /// Leaky ReLU.
+    LEAKY_RELU = leaky_relu XNNLeakyReLU { negative_slope: Float, input_id: UInt, output_id: UInt, flags: UInt }
     /// Scaled dot-product attention.
     ATTENTION = attention XNNScaledDotProductAttention {
         query_id: UInt, key_id: UInt, value_id: UInt, scale_id: UInt, mask_id: UInt, output_id: UInt, flags: UInt,
@@ -114,13 +118,73 @@ tables! {
 /// Members of the union `XValueUnion`, from tag 1.
 pub static VALUES: &[&TableSchema] = &[&TENSOR_VALUE, &QUANTIZED_TENSOR_VALUE];
 
+/// Flag of a value that is an input of the graph.
+pub const EXTERNAL_INPUT: u32 = 1;
+/// Flag of a value that is an output of the graph.
+pub const EXTERNAL_OUTPUT: u32 = 2;
+
+// Flags of operations.
+/// Filter with sizes `[inputs, outputs]`, second matrix with sizes `[columns, inner]`.
+pub const TRANSPOSED: u32 = 1;
+/// Padding computed by TensorFlow's rule.
+pub const SAME_PADDING: u32 = 4;
+/// Reduced dimensions have size 1, instead of being removed.
+pub const KEEP_DIMS: u32 = 0x40;
+
+/// Highest rank of a value in XNNPACK.
+pub const MAX_RANK: usize = 6;
+
+/// A member of the union `XNNQuantParams`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// The names are those of the schema, without the suffix.
+#[allow(missing_docs)]
+pub enum QuantParams {
+    PerChannel,
+    PerTensor,
+    PerTokenDynamic,
+    PerChannelGroup,
+}
+
+impl Union for QuantParams {
+    const MEMBERS: &'static [&'static TableSchema] =
+        &[&PER_CHANNEL_QUANT, &PER_TENSOR_QUANT, &PER_TOKEN_DYNAMIC_QUANT, &PER_CHANNEL_GROUP_QUANT];
+
+    fn of_tag(tag: u8) -> Option<QuantParams> {
+        use QuantParams::*;
+        [PerChannel, PerTensor, PerTokenDynamic, PerChannelGroup].get(usize::from(tag).checked_sub(1)?).copied()
+    }
+
+    fn tag(self) -> u8 {
+        self as u8 + 1
+    }
+}
+
+impl QuantParams {
+    /// Returns what the parameters are to element types.
+    pub fn quantization(self) -> Quantization {
+        match self {
+            QuantParams::PerChannel => Quantization::Channel,
+            QuantParams::PerTensor => Quantization::Tensor,
+            QuantParams::PerTokenDynamic => Quantization::Token,
+            QuantParams::PerChannelGroup => Quantization::Group,
+        }
+    }
+
+    /// Returns the element type of scales in a constant.
+    pub fn scale_type(self) -> ScalarType {
+        match self {
+            QuantParams::PerChannelGroup => ScalarType(15),
+            QuantParams::PerChannel | QuantParams::PerTensor | QuantParams::PerTokenDynamic => ScalarType::FLOAT,
+        }
+    }
+}
+
 /// Members of the union `XNNQuantParams`, from tag 1.
-pub static QUANT_PARAMS: &[&TableSchema] =
-    &[&PER_CHANNEL_QUANT, &PER_TENSOR_QUANT, &PER_TOKEN_DYNAMIC_QUANT, &PER_CHANNEL_GROUP_QUANT];
+pub static QUANT_PARAMS: &[&TableSchema] = QuantParams::MEMBERS;
 
 /// Declares the members of the union `XNodeUnion`, from tag 1.
 macro_rules! operations {
-    ($( $name:ident: $table:ident, )*) => {
+    ($( $name:ident $word:literal: $table:ident, )*) => {
         /// An operation: a member of the union `XNodeUnion`, without the prefix `XNN`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         // The names are those of the schema.
@@ -132,6 +196,13 @@ macro_rules! operations {
         impl Operation {
             /// All operations, in the order of their tags.
             pub const ALL: &'static [Operation] = &[$( Operation::$name ),*];
+
+            /// Name of the operation in snake case.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $( Operation::$name => $word ),*
+                }
+            }
         }
 
         impl Union for Operation {
@@ -149,53 +220,53 @@ macro_rules! operations {
 }
 
 operations! {
-    Add: NODE_2X1,
-    FullyConnected: FULLY_CONNECTED,
-    Softmax: NODE_1X1,
-    Sigmoid: NODE_1X1,
-    StaticTranspose: TRANSPOSE,
-    Clamp: NODE_1X1,
-    Conv2d: CONV,
-    Div: NODE_2X1,
-    StaticResizeBilinear2D: RESIZE_BILINEAR,
-    StaticConstantPad: CONSTANT_PAD,
-    AvgPooling2d: POOLING,
-    Minimum: NODE_2X1,
-    DepthwiseConv2d: CONV,
-    MaxPooling2d: POOLING,
-    Multiply: NODE_2X1,
-    Subtract: NODE_2X1,
-    Floor: NODE_1X1,
-    Convert: NODE_1X1,
-    GlobalAvgPooling2d: NODE_1X1,
-    StaticReshape: RESHAPE,
-    ArgMaxPooling2d: ARG_MAX_POOLING,
-    SquareRoot: NODE_1X1,
-    Ceiling: NODE_1X1,
-    Hardswish: NODE_1X1,
-    LeakyReLU: SLOPED,
-    Maximum: NODE_2X1,
-    Negate: NODE_1X1,
-    Square: NODE_1X1,
-    ELU: SLOPED,
-    Abs: NODE_1X1,
-    PReLU: NODE_2X1,
-    Concatenate2: CAT,
-    Concatenate3: CAT,
-    Concatenate4: CAT,
-    StaticSlice: SLICE,
-    ScaledDotProductAttention: ATTENTION,
-    BatchMatrixMultiply: NODE_2X1,
-    Concatenate5: CAT,
-    ConvTranspose2d: CONV,
-    ReciprocalSquareRoot: NODE_1X1,
-    Log: NODE_1X1,
-    Gelu: NODE_1X1,
-    Tanh: NODE_1X1,
-    Exp: NODE_1X1,
-    Sin: NODE_1X1,
-    Copy: NODE_1X1,
-    Cos: NODE_1X1,
+    Add "add": NODE_2X1,
+    FullyConnected "fully_connected": FULLY_CONNECTED,
+    Softmax "softmax": NODE_1X1,
+    Sigmoid "sigmoid": NODE_1X1,
+    StaticTranspose "static_transpose": TRANSPOSE,
+    Clamp "clamp": NODE_1X1,
+    Conv2d "conv2d": CONV,
+    Div "div": NODE_2X1,
+    StaticResizeBilinear2D "static_resize_bilinear2d": RESIZE_BILINEAR,
+    StaticConstantPad "static_constant_pad": CONSTANT_PAD,
+    AvgPooling2d "avg_pooling2d": POOLING,
+    Minimum "minimum": NODE_2X1,
+    DepthwiseConv2d "depthwise_conv2d": CONV,
+    MaxPooling2d "max_pooling2d": POOLING,
+    Multiply "multiply": NODE_2X1,
+    Subtract "subtract": NODE_2X1,
+    Floor "floor": NODE_1X1,
+    Convert "convert": NODE_1X1,
+    GlobalAvgPooling2d "global_avg_pooling2d": NODE_1X1,
+    StaticReshape "static_reshape": RESHAPE,
+    ArgMaxPooling2d "arg_max_pooling2d": ARG_MAX_POOLING,
+    SquareRoot "square_root": NODE_1X1,
+    Ceiling "ceiling": NODE_1X1,
+    Hardswish "hardswish": NODE_1X1,
+    LeakyReLU "leaky_relu": LEAKY_RELU,
+    Maximum "maximum": NODE_2X1,
+    Negate "negate": NODE_1X1,
+    Square "square": NODE_1X1,
+    ELU "elu": ELU,
+    Abs "abs": NODE_1X1,
+    PReLU "prelu": NODE_2X1,
+    Concatenate2 "concatenate2": CAT,
+    Concatenate3 "concatenate3": CAT,
+    Concatenate4 "concatenate4": CAT,
+    StaticSlice "static_slice": SLICE,
+    ScaledDotProductAttention "scaled_dot_product_attention": ATTENTION,
+    BatchMatrixMultiply "batch_matrix_multiply": NODE_2X1,
+    Concatenate5 "concatenate5": CAT,
+    ConvTranspose2d "conv_transpose2d": CONV,
+    ReciprocalSquareRoot "reciprocal_square_root": NODE_1X1,
+    Log "log": NODE_1X1,
+    Gelu "gelu": NODE_1X1,
+    Tanh "tanh": NODE_1X1,
+    Exp "exp": NODE_1X1,
+    Sin "sin": NODE_1X1,
+    Copy "copy": NODE_1X1,
+    Cos "cos": NODE_1X1,
 }
 
 /// Members of the union `XNodeUnion`, from tag 1.
@@ -235,6 +306,9 @@ impl Operation {
     }
 }
 
+/// Field of a value that an operation may not have: its bias.
+pub const OPTIONAL_OPERAND: &str = "bias_id";
+
 /// Parameters of the quantization of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantization {
@@ -259,13 +333,15 @@ pub struct Datatype {
     pub bits: u64,
     /// Parameters that values of the type have. `None` for types that graphs do not contain: XNNPACK chooses them itself.
     pub quantization: Option<Quantization>,
+    /// Element type of the data of a constant; of bytes of two elements if they have 4 bits.
+    pub storage: ScalarType,
     /// Codes of the types of tensors that are arguments of this type; empty if no argument has it.
     pub tensors: &'static [ScalarType],
 }
 
 /// Declares the enum `XNNDatatype`, by its numbers from 0.
 macro_rules! datatypes {
-    ($( $(#[$doc:meta])* $code:ident $name:literal $bits:literal $quantization:expr, [$($tensor:literal)*]; )*) => {
+    ($( $(#[$doc:meta])* $code:ident $name:literal $bits:literal $storage:literal $quantization:expr, [$($tensor:literal)*]; )*) => {
         // The names are those of the schema; no operation takes some of them.
         #[allow(clippy::upper_case_acronyms, dead_code)]
         enum DatatypeCode { $( $code ),* }
@@ -282,6 +358,7 @@ macro_rules! datatypes {
                 name: $name,
                 bits: $bits,
                 quantization: $quantization,
+                storage: ScalarType($storage),
                 tensors: &[$( ScalarType($tensor) ),*],
             }
         ),*];
@@ -291,33 +368,62 @@ macro_rules! datatypes {
 // Indices that an operation computes as int32 are widened in place if the tensor is Long.
 datatypes! {
     /// No type.
-    INVALID "invalid" 0 None, [];
+    INVALID "invalid" 0 0 None, [];
     /// float32.
-    FP32 "fp32" 32 Some(Quantization::None), [6];
+    FP32 "fp32" 32 6 Some(Quantization::None), [6];
     /// float16.
-    FP16 "fp16" 16 Some(Quantization::None), [5];
+    FP16 "fp16" 16 5 Some(Quantization::None), [5];
     /// int8 with one scale.
-    QINT8 "qint8" 8 Some(Quantization::Tensor), [1];
+    QINT8 "qint8" 8 1 Some(Quantization::Tensor), [1];
     /// uint8 with one scale.
-    QUINT8 "quint8" 8 Some(Quantization::Tensor), [0];
+    QUINT8 "quint8" 8 0 Some(Quantization::Tensor), [0];
     /// int32 with one scale: a bias.
-    QINT32 "qint32" 32 Some(Quantization::Tensor), [3];
+    QINT32 "qint32" 32 3 Some(Quantization::Tensor), [3];
     /// int8 with a scale per channel: weights.
-    QCINT8 "qcint8" 8 Some(Quantization::Channel), [];
+    QCINT8 "qcint8" 8 1 Some(Quantization::Channel), [];
     /// int32 with a scale per channel: a bias.
-    QCINT32 "qcint32" 32 Some(Quantization::Channel), [];
+    QCINT32 "qcint32" 32 3 Some(Quantization::Channel), [];
     /// 4 bits with a scale per channel: weights.
-    QCINT4 "qcint4" 4 Some(Quantization::Channel), [];
+    QCINT4 "qcint4" 4 0 Some(Quantization::Channel), [];
     /// int8 with scales computed at run time.
-    QDINT8 "qdint8" 8 Some(Quantization::Token), [];
+    QDINT8 "qdint8" 8 1 Some(Quantization::Token), [];
     /// 4 bits with a scale per group of a channel: weights.
-    QBINT4 "qbint4" 4 Some(Quantization::Group), [];
+    QBINT4 "qbint4" 4 0 Some(Quantization::Group), [];
     /// int8, packed.
-    QPINT8 "qpint8" 8 None, [];
+    QPINT8 "qpint8" 8 1 None, [];
     /// int32.
-    INT32 "int32" 32 Some(Quantization::None), [3 4];
+    INT32 "int32" 32 3 Some(Quantization::None), [3 4];
     /// float32, packed.
-    PFP32 "pfp32" 32 None, [];
+    PFP32 "pfp32" 32 6 None, [];
     /// bfloat16.
-    BF16 "bf16" 16 Some(Quantization::None), [15];
+    BF16 "bf16" 16 15 Some(Quantization::None), [15];
+}
+
+/// Returns the name of a field of an operation in YAML: its name in the schema without `_id`, and without the number of an input that is the only one with a
+/// number.
+pub const fn field_key(table: &TableSchema, slot: usize) -> &'static str {
+    let name = table.fields[slot].name;
+    let bytes = name.as_bytes();
+    let len = bytes.len();
+    if len < 4 || bytes[len - 3] != b'_' || bytes[len - 2] != b'i' || bytes[len - 1] != b'd' {
+        return name;
+    }
+    let mut second = 0;
+    while second < table.fields.len() && !is_same(table.fields[second].name, "input2_id") {
+        second += 1;
+    }
+    match is_same(name, "input1_id") && second == table.fields.len() {
+        true => "input",
+        false => name.split_at(len - 3).0,
+    }
+}
+
+/// Compares strings at compile time.
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    one.len() == other.len() && at == one.len()
 }

@@ -1,11 +1,47 @@
 //! Sizes that XNNPACK operations write, from those that they read and their parameters. XNNPACK computes them itself, and reads as many
 //! weights, and as many elements of later operations, as the parameters say; a graph whose values have other sizes is malformed.
+//!
+//! The rules read operations through [`SizedOperands`]: those of a FlatBuffer, which are compared, and those of YAML, which are inferred.
 
-use super::types::{KEEP_DIMS, SAME_PADDING, TRANSPOSED};
-use super::values::{GraphValues, MAX_RANK, count};
-use crate::delegate::xnnpack::*;
+use super::draft::count;
+use super::schema::*;
 use crate::diagnostics::counted;
-use crate::format::flatbuffer::read::{Result, TableRef};
+
+/// Operands and parameters of one operation.
+pub trait SizedOperands {
+    /// Error of a malformed operation.
+    type Error;
+
+    /// Returns a parameter.
+    ///
+    /// # Errors
+    /// A field that cannot be read.
+    fn number(&self, slot: u16) -> Result<u32, Self::Error>;
+
+    /// Returns the items of a list.
+    ///
+    /// # Errors
+    /// A field that cannot be read.
+    fn list(&self, slot: u16) -> Result<Vec<u64>, Self::Error>;
+
+    /// Returns sizes and element type of a value; `None` if it is absent. The sizes of an output may be unknown.
+    ///
+    /// # Errors
+    /// A field that cannot be read, a value whose sizes are unknown.
+    fn value(&self, slot: u16) -> Result<Option<(&[u64], i16)>, Self::Error>;
+
+    /// Takes the sizes of an output.
+    ///
+    /// # Errors
+    /// An output with other sizes.
+    fn output(&self, slot: u16, sizes: &[u64]) -> Result<(), Self::Error>;
+
+    /// Returns an error at a field.
+    ///
+    /// # Errors
+    /// Always.
+    fn wrong<T>(&self, slot: u16, message: String) -> Result<T, Self::Error>;
+}
 
 /// Most pixels that the windows over one image cover in total: the runtime allocates a pointer for each.
 const MAX_COVERED: u64 = 1 << 28;
@@ -85,18 +121,17 @@ impl Window {
 }
 
 /// An operation whose sizes are checked.
-struct SizedOperation<'g, 't, 'b, 'a> {
-    values: &'g GraphValues,
+struct SizedOperation<'t, T> {
     operation: Operation,
-    t: &'t TableRef<'b, 'a>,
+    t: &'t T,
 }
 
-/// Checks the sizes of the operands of an operation.
+/// Checks the sizes of the inputs of an operation, and passes those of its outputs to [`SizedOperands::output`].
 ///
 /// # Errors
 /// The first operand or parameter that does not fit.
-pub(super) fn check(values: &GraphValues, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
-    let sized = SizedOperation { values, operation, t };
+pub fn check<T: SizedOperands>(operation: Operation, t: &T) -> Result<(), T::Error> {
+    let sized = SizedOperation { operation, t };
     match operation {
         Operation::Add
         | Operation::Div
@@ -123,7 +158,8 @@ pub(super) fn check(values: &GraphValues, operation: Operation, t: &TableRef<'_,
         | Operation::Sin
         | Operation::Copy
         | Operation::Cos => sized.unary(node_1x1::input_id, node_1x1::output_id),
-        Operation::LeakyReLU | Operation::ELU => sized.unary(sloped::input_id, sloped::output_id),
+        Operation::LeakyReLU => sized.unary(leaky_relu::input_id, leaky_relu::output_id),
+        Operation::ELU => sized.unary(elu::input_id, elu::output_id),
         Operation::Convert => sized.conversion(),
         Operation::FullyConnected => sized.matrix(),
         Operation::BatchMatrixMultiply => sized.batch_matrix(),
@@ -144,22 +180,29 @@ pub(super) fn check(values: &GraphValues, operation: Operation, t: &TableRef<'_,
     }
 }
 
-impl<'g> SizedOperation<'g, '_, '_, '_> {
-    fn field(&self, slot: u16) -> Result<u64> {
-        self.t.u32(slot).map(u64::from)
+impl<'t, T: SizedOperands> SizedOperation<'t, T> {
+    fn field(&self, slot: u16) -> Result<u64, T::Error> {
+        self.t.number(slot).map(u64::from)
     }
 
-    fn list(&self, slot: u16) -> Result<Vec<u64>> {
-        let items: Vec<i32> = self.t.i32s(slot)?.unwrap_or_default();
-        Ok(items.into_iter().map(|item| u64::from(item as u32)).collect())
+    fn list(&self, slot: u16) -> Result<Vec<u64>, T::Error> {
+        self.t.list(slot)
     }
 
-    fn dims(&self, slot: u16) -> Result<&'g [u64]> {
-        self.values.required(self.t, slot).map(|value| &*value.dims)
+    /// Returns sizes and element type of an operand.
+    fn required(&self, slot: u16) -> Result<(&'t [u64], i16), T::Error> {
+        match self.t.value(slot)? {
+            Some(value) => Ok(value),
+            None => self.t.wrong(slot, "the value is missing".to_owned()),
+        }
+    }
+
+    fn dims(&self, slot: u16) -> Result<&'t [u64], T::Error> {
+        self.required(slot).map(|(dims, _)| dims)
     }
 
     /// Returns the dimensions of an operand of rank 4: batch, height, width, channels.
-    fn image(&self, slot: u16) -> Result<[u64; 4]> {
+    fn image(&self, slot: u16) -> Result<[u64; 4], T::Error> {
         let dims = self.dims(slot)?;
         match <[u64; 4]>::try_from(dims) {
             Ok(dims) => Ok(dims),
@@ -168,7 +211,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
     }
 
     /// Compares the dimensions of an operand.
-    fn expect(&self, slot: u16, expected: &[u64]) -> Result<()> {
+    fn expect(&self, slot: u16, expected: &[u64]) -> Result<(), T::Error> {
         let found = self.dims(slot)?;
         if found == expected {
             return Ok(());
@@ -176,30 +219,30 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         self.t.wrong(slot, format!("a value of sizes {found:?}, expected {expected:?}"))
     }
 
-    fn unary(&self, input: u16, output: u16) -> Result<()> {
-        self.expect(output, self.dims(input)?)
+    fn unary(&self, input: u16, output: u16) -> Result<(), T::Error> {
+        self.t.output(output, self.dims(input)?)
     }
 
-    fn conversion(&self) -> Result<()> {
+    fn conversion(&self) -> Result<(), T::Error> {
         use node_1x1::*;
-        let (from, to) = (self.dims(input_id)?, self.values.required(self.t, output_id)?);
+        let (from, (to, datatype)) = (self.dims(input_id)?, self.required(output_id)?);
         // The exporter writes the sizes of an input that it quantizes for a convolution in torch's order.
-        if to.datatype == QDINT8 && to.dims.len() == 4 && *to.dims == to_torch(from) {
+        if datatype == QDINT8 && to.len() == 4 && *to == to_torch(from) {
             return Ok(());
         }
-        self.expect(output_id, from)
+        self.t.output(output_id, from)
     }
 
-    fn binary(&self) -> Result<()> {
+    fn binary(&self) -> Result<(), T::Error> {
         use node_2x1::*;
         let (one, other) = (self.dims(input1_id)?, self.dims(input2_id)?);
         match broadcast(one, other) {
-            Some(expected) => self.expect(output_id, &expected),
+            Some(expected) => self.t.output(output_id, &expected),
             None => self.t.wrong(input2_id, format!("sizes {other:?} do not broadcast with {one:?}")),
         }
     }
 
-    fn matrix(&self) -> Result<()> {
+    fn matrix(&self) -> Result<(), T::Error> {
         use fully_connected::*;
         let (input, filter) = (self.dims(input1_id)?, self.dims(filter_id)?);
         let (outputs, inputs) = match *filter {
@@ -217,10 +260,10 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
             return self.t.wrong(filter_id, format!("a filter for {inputs} inputs, of an input of sizes {input:?}"));
         };
         self.bias(bias_id, outputs)?;
-        self.expect(output_id, &[batch, &[outputs]].concat())
+        self.t.output(output_id, &[batch, &[outputs]].concat())
     }
 
-    fn batch_matrix(&self) -> Result<()> {
+    fn batch_matrix(&self) -> Result<(), T::Error> {
         use node_2x1::*;
         let (one, other) = (self.dims(input1_id)?, self.dims(input2_id)?);
         let transposed = self.field(flags)? & u64::from(TRANSPOSED) != 0;
@@ -233,25 +276,25 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
             _ => None,
         };
         match expected {
-            Some(expected) => self.expect(output_id, &expected),
+            Some(expected) => self.t.output(output_id, &expected),
             None => self.t.wrong(input2_id, format!("matrices of sizes {one:?} and {other:?}")),
         }
     }
 
-    fn bias(&self, slot: u16, outputs: u64) -> Result<()> {
-        match self.values.get(self.t, slot)? {
-            Some(bias) if count(&bias.dims) != Some(outputs) => {
-                self.t.wrong(slot, format!("a bias of sizes {:?}, expected {}", bias.dims, counted(outputs, "element")))
+    fn bias(&self, slot: u16, outputs: u64) -> Result<(), T::Error> {
+        match self.t.value(slot)? {
+            Some((dims, _)) if count(dims) != Some(outputs) => {
+                self.t.wrong(slot, format!("a bias of sizes {dims:?}, expected {}", counted(outputs, "element")))
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    fn convolution(&self) -> Result<()> {
+    fn convolution(&self) -> Result<(), T::Error> {
         use conv::*;
         for slot in [group_input_channels, group_output_channels, groups] {
             if self.field(slot)? == 0 {
-                return self.t.wrong(slot, "0, expected at least 1");
+                return self.t.wrong(slot, "0, expected at least 1".to_owned());
             }
         }
         let [rows, columns] = [self.window(&CONV_WINDOW[0])?, self.window(&CONV_WINDOW[1])?];
@@ -270,7 +313,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         self.bias(bias_id, outputs)?;
         let [batch, a, b, c] = self.image(input1_id)?;
         // The exporter writes the sizes of a dynamically quantized input in torch's order.
-        let torch = self.values.required(self.t, input1_id)?.datatype == QDINT8 && c != inputs;
+        let torch = self.required(input1_id)?.1 == QDINT8 && c != inputs;
         let [height, width, channels] = if torch { [b, c, a] } else { [a, b, c] };
         if channels != inputs {
             return self.t.wrong(input1_id, format!("{}, expected {inputs}", counted(channels, "channel")));
@@ -286,32 +329,32 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
             (self.windows(height, &rows, same)?, self.windows(width, &columns, same)?)
         };
         self.covered(&rows, &columns, height, width)?;
-        self.expect(output_id, &[batch, height, width, outputs])
+        self.t.output(output_id, &[batch, height, width, outputs])
     }
 
-    fn pooling(&self) -> Result<()> {
+    fn pooling(&self) -> Result<(), T::Error> {
         use pooling::*;
         let [rows, columns] = [self.window(&POOLING_WINDOW[0])?, self.window(&POOLING_WINDOW[1])?];
         let [batch, height, width, channels] = self.image(input_id)?;
         let same = self.field(flags)? & u64::from(SAME_PADDING) != 0;
         let (height, width) = (self.windows(height, &rows, same)?, self.windows(width, &columns, same)?);
         self.covered(&rows, &columns, height, width)?;
-        self.expect(output_id, &[batch, height, width, channels])
+        self.t.output(output_id, &[batch, height, width, channels])
     }
 
-    fn arg_max_pooling(&self) -> Result<()> {
+    fn arg_max_pooling(&self) -> Result<(), T::Error> {
         use arg_max_pooling::*;
         let [rows, columns] = [self.window(&ARG_MAX_WINDOW[0])?, self.window(&ARG_MAX_WINDOW[1])?];
         let [batch, height, width, channels] = self.image(input_id)?;
         let same = self.field(flags)? & u64::from(SAME_PADDING) != 0;
         let (height, width) = (self.windows(height, &rows, same)?, self.windows(width, &columns, same)?);
         self.covered(&rows, &columns, height, width)?;
-        self.expect(output_value_id, &[batch, height, width, channels])?;
-        self.expect(output_index_id, &[batch, height, width, channels])
+        self.t.output(output_value_id, &[batch, height, width, channels])?;
+        self.t.output(output_index_id, &[batch, height, width, channels])
     }
 
     /// Reads one dimension of a window.
-    fn window(&self, slots: &WindowSlots) -> Result<Window> {
+    fn window(&self, slots: &WindowSlots) -> Result<Window, T::Error> {
         let kernel = self.field(slots.kernel)?;
         let optional = |slot: Option<u16>, default: u64| slot.map_or(Ok(default), |slot| self.field(slot));
         let window = Window {
@@ -327,13 +370,13 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         };
         let named = [(Some(slots.kernel), kernel), (slots.stride, window.stride), (slots.dilation, window.dilation)];
         match named.into_iter().find_map(|(slot, value)| slot.filter(|_| value == 0)) {
-            Some(slot) => self.t.wrong(slot, "0, expected at least 1"),
+            Some(slot) => self.t.wrong(slot, "0, expected at least 1".to_owned()),
             None => Ok(window),
         }
     }
 
     /// Returns the number of windows in one dimension of an input.
-    fn windows(&self, size: u64, window: &Window, same: bool) -> Result<u64> {
+    fn windows(&self, size: u64, window: &Window, same: bool) -> Result<u64, T::Error> {
         if same {
             return Ok(size.div_ceil(window.stride));
         }
@@ -348,7 +391,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
     }
 
     /// Returns the size that a deconvolution computes in one dimension.
-    fn widened(&self, size: u64, window: &Window, slot: u16, adjustment: u64) -> Result<u64> {
+    fn widened(&self, size: u64, window: &Window, slot: u16, adjustment: u64) -> Result<u64, T::Error> {
         if adjustment >= window.stride.max(window.dilation) {
             return self.t.wrong(slot, format!("{adjustment}, expected less than the stride {}", window.stride));
         }
@@ -361,7 +404,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
     }
 
     /// Checks the number of pixels that all windows cover.
-    fn covered(&self, rows: &Window, columns: &Window, height: u64, width: u64) -> Result<()> {
+    fn covered(&self, rows: &Window, columns: &Window, height: u64, width: u64) -> Result<(), T::Error> {
         match count(&[rows.kernel, columns.kernel, height, width]) {
             Some(covered) if covered <= MAX_COVERED => Ok(()),
             _ => {
@@ -371,16 +414,16 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         }
     }
 
-    fn global_pooling(&self) -> Result<()> {
+    fn global_pooling(&self) -> Result<(), T::Error> {
         use node_1x1::*;
         let [batch, _, _, channels] = self.image(input_id)?;
         match self.field(flags)? & u64::from(KEEP_DIMS) != 0 {
-            true => self.expect(output_id, &[batch, 1, 1, channels]),
-            false => self.expect(output_id, &[batch, channels]),
+            true => self.t.output(output_id, &[batch, 1, 1, channels]),
+            false => self.t.output(output_id, &[batch, channels]),
         }
     }
 
-    fn resize(&self) -> Result<()> {
+    fn resize(&self) -> Result<(), T::Error> {
         use resize_bilinear::*;
         for slot in [new_height, new_width] {
             let size = self.field(slot)?;
@@ -390,23 +433,23 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         }
         let [batch, height, width, channels] = self.image(input_id)?;
         if height == 0 || width == 0 {
-            return self.t.wrong(input_id, "an image without pixels");
+            return self.t.wrong(input_id, "an image without pixels".to_owned());
         }
-        self.expect(output_id, &[batch, self.field(new_height)?, self.field(new_width)?, channels])
+        self.t.output(output_id, &[batch, self.field(new_height)?, self.field(new_width)?, channels])
     }
 
-    fn transpose(&self) -> Result<()> {
+    fn transpose(&self) -> Result<(), T::Error> {
         use transpose::*;
         let (from, order) = (self.dims(input_id)?, self.list(perm)?);
         let moved: Option<Vec<u64>> = order.iter().map(|dim| from.get(*dim as usize).copied()).collect();
         let distinct = (0..from.len() as u64).all(|dim| order.contains(&dim));
         match moved {
-            Some(moved) if distinct && moved.len() == from.len() => self.expect(output_id, &moved),
+            Some(moved) if distinct && moved.len() == from.len() => self.t.output(output_id, &moved),
             _ => self.t.wrong(perm, format!("{order:?}, expected a permutation of 0 to {}", from.len())),
         }
     }
 
-    fn reshape(&self) -> Result<()> {
+    fn reshape(&self) -> Result<(), T::Error> {
         use reshape::*;
         let (from, mut shape) = (self.dims(input_id)?, self.list(new_shape)?);
         // One size may be 0, which is the rest.
@@ -418,10 +461,10 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         if shape.len() > MAX_RANK || count(from) != count(&shape) {
             return self.t.wrong(new_shape, format!("{shape:?}, for an input of sizes {from:?}"));
         }
-        self.expect(output_id, &shape)
+        self.t.output(output_id, &shape)
     }
 
-    fn slice(&self) -> Result<()> {
+    fn slice(&self) -> Result<(), T::Error> {
         use slice::*;
         let (from, starts, lengths) = (self.dims(input_id)?, self.list(offsets)?, self.list(sizes)?);
         let part = |((from, start), length): ((&u64, &u64), &u64)| {
@@ -432,26 +475,26 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
         let expected: Option<Vec<u64>> = from.iter().zip(&starts).zip(&lengths).map(part).collect();
         match expected {
             Some(expected) if starts.len() == from.len() && lengths.len() == from.len() => {
-                self.expect(output_id, &expected)
+                self.t.output(output_id, &expected)
             }
             _ => self.t.wrong(sizes, format!("{lengths:?} from {starts:?}, of an input of sizes {from:?}")),
         }
     }
 
-    fn pad(&self) -> Result<()> {
+    fn pad(&self) -> Result<(), T::Error> {
         use constant_pad::*;
         let (from, before, after) = (self.dims(input_id)?, self.list(pre_paddings)?, self.list(post_paddings)?);
         if before.len() != from.len() || after.len() != from.len() {
             return self.t.wrong(pre_paddings, format!("expected {}", counted(from.len(), "item")));
         }
         let expected: Vec<u64> = from.iter().zip(before).zip(after).map(|((size, a), b)| size + a + b).collect();
-        self.expect(output_id, &expected)
+        self.t.output(output_id, &expected)
     }
 
-    fn concatenation(&self) -> Result<()> {
+    fn concatenation(&self) -> Result<(), T::Error> {
         use cat::*;
         let mut expected = self.dims(input1_id)?.to_vec();
-        let found = self.t.u32(axis)? as i32;
+        let found = self.t.number(axis)? as i32;
         // A negative one counts from the end.
         let at = usize::try_from(i64::from(found) + if found < 0 { expected.len() as i64 } else { 0 });
         let Some(at) = at.ok().filter(|at| *at < expected.len()) else {
@@ -466,7 +509,7 @@ impl<'g> SizedOperation<'g, '_, '_, '_> {
             }
             expected[at] += dims[at];
         }
-        self.expect(output_id, &expected)
+        self.t.output(output_id, &expected)
     }
 }
 

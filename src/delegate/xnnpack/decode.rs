@@ -1,0 +1,246 @@
+//! Bytes of a payload -> [`Graph`]. No byte is trusted: work and memory are proportional to the size of the payload.
+//!
+//! Only what [`super::encode`] can write again is accepted; whether XNNPACK takes the graph is not checked.
+
+use std::{fmt, io};
+
+use super::header::{ALIGNMENT, HEADER, Sections};
+use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
+use super::schema::*;
+use crate::data::Blob;
+use crate::diagnostics::counted;
+use crate::format::flatbuffer::read::{Buffer, ReadError, TableRef};
+use crate::format::table::Union;
+use crate::format::{Kind, TableSchema};
+
+/// Largest graph that is decoded, in bytes: a graph without a header contains its constants.
+const MAX_GRAPH: u64 = 1 << 30;
+
+/// Largest number of values, of operations, and of constants: their tables may share bytes, but take memory each.
+const MAX_ITEMS: usize = 1 << 18;
+
+/// Reason why a payload is not decoded, with its position in the bytes of the payload if it has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodeError(pub String);
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<io::Error> for DecodeError {
+    fn from(error: io::Error) -> DecodeError {
+        DecodeError(format!("the payload cannot be read: {error}"))
+    }
+}
+
+type Result<T> = std::result::Result<T, DecodeError>;
+type Read<T> = std::result::Result<T, Box<ReadError>>;
+
+fn fail<T>(message: impl Into<String>) -> Result<T> {
+    Err(DecodeError(message.into()))
+}
+
+/// Decodes a payload.
+///
+/// # Errors
+/// A payload that is malformed, cannot be read, or has content that [`super::encode::encode`] does not write.
+pub fn decode(payload: &Blob) -> Result<Graph> {
+    let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
+    let sections = Sections::read(&head, payload.len()).map_err(DecodeError)?;
+    let (start, size) = sections.graph;
+    if size > MAX_GRAPH {
+        return fail(format!("a graph of {}, expected at most {MAX_GRAPH}", counted(size, "byte")));
+    }
+    let bytes = payload.read_at(start, size as usize)?;
+    let identifier = IDENTIFIERS.into_iter().find(|identifier| bytes.get(4..8) == Some(identifier.as_bytes()));
+    let Some(identifier) = identifier else { return fail("no XNNPACK identifier (XN00, XN01)") };
+    let at = |mut error: Box<ReadError>| {
+        error.offset = error.offset.saturating_add(start);
+        DecodeError(error.to_string())
+    };
+    let buffer = Buffer::new(&bytes);
+    let root = buffer.root(identifier, &GRAPH).map_err(at)?;
+    let container = if sections.constants.is_some() { Container::Header } else { Container::Bare };
+    let mut graph = read(&root, container, identifier).map_err(at)?;
+    match sections.constants {
+        Some((data, len)) => after_graph(&mut graph, payload, data, len)?,
+        None => graph.constants = inside(&root, payload).map_err(at)??,
+    }
+    Ok(graph)
+}
+
+/// Reads the graph; of the constants only what it states of those after the graph.
+fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) -> Read<Graph> {
+    let header = container == Container::Header;
+    let constants = items(t, graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
+        Ok(Constant {
+            key: t.text(constant_data_offset::named_key)?,
+            offset: t.u64(constant_data_offset::offset)?,
+            size: t.u64(constant_data_offset::size)?,
+            data: Blob::bytes([]),
+        })
+    })?;
+    if header && constants.as_ref().is_none_or(Vec::is_empty) {
+        return t.wrong(graph::constant_data, "no constants, expected at least the one that stands for none");
+    }
+    let constants = constants.unwrap_or_default();
+    Ok(Graph {
+        container,
+        identifier,
+        version: t.text(graph::version)?.unwrap_or_default(),
+        nodes: items(t, graph::xnodes, &NODE, |t| read_node(&t))?.unwrap_or_default(),
+        values: items(t, graph::xvalues, &VALUE, |t| read_value(&t))?.unwrap_or_default(),
+        num_externs: t.u32(graph::num_externs)?,
+        input_ids: t.u32s(graph::input_ids)?.unwrap_or_default(),
+        output_ids: t.u32s(graph::output_ids)?.unwrap_or_default(),
+        constants,
+        constants_len: 0,
+        mem_buffer_sizes: t.u32s(graph::mem_buffer_sizes)?,
+    })
+}
+
+/// Reads the items of a vector of tables.
+fn items<'b, 'a, T>(
+    t: &TableRef<'b, 'a>,
+    slot: u16,
+    schema: &'static TableSchema,
+    read: impl FnMut(TableRef<'b, 'a>) -> Read<T>,
+) -> Read<Option<Vec<T>>> {
+    match t.tables(slot, schema)? {
+        Some(tables) if tables.len > MAX_ITEMS => {
+            t.wrong(slot, format!("{}, expected at most {MAX_ITEMS}", counted(tables.len, "item")))
+        }
+        Some(_) | None => t.children(slot, schema, read),
+    }
+}
+
+fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
+    let (tag, member) = t.tagged(value::xvalue_union_type, value::xvalue_union, VALUES, "kind of value")?;
+    let Some(member) = member else { return t.wrong(value::xvalue_union, "xvalue_union is missing") };
+    let (tensor, quantization) = match tag {
+        1 => (Some(member), None),
+        _ => {
+            use quantized_tensor_value::*;
+            let (kind, params) = member.member::<QuantParams>(quant_params_type, quant_params, "quantization")?;
+            let Some(params) = params else { return member.wrong(quant_params, "quant_params are missing") };
+            let fields = contents(&params, kind.table())?;
+            (member.child(tensor_value, &TENSOR_VALUE)?, Some(QuantParamsValue { kind, fields }))
+        }
+    };
+    let Some(tensor) = tensor else { return t.wrong(value::xvalue_union, "tensor_value is missing") };
+    let datatype = tensor.i16(tensor_value::datatype)?;
+    if usize::try_from(datatype).is_err() || datatype as usize >= DATATYPES.len() {
+        return tensor.wrong(tensor_value::datatype, format!("unknown datatype {datatype}"));
+    }
+    Ok(GraphValue {
+        datatype,
+        num_dims: tensor.u32(tensor_value::num_dims)?,
+        dims: tensor.u32s(tensor_value::dims)?.unwrap_or_default(),
+        constant: tensor.u32(tensor_value::constant_buffer_idx)?,
+        external_id: tensor.u32(tensor_value::external_id)?,
+        flags: tensor.u32(tensor_value::flags)?,
+        id: tensor.u32(tensor_value::id_out)?,
+        dq_datatype: tensor.i16(tensor_value::dq_datatype)?,
+        quantization,
+    })
+}
+
+fn read_node(t: &TableRef<'_, '_>) -> Read<Node> {
+    let (operation, member) = t.member::<Operation>(node::xnode_union_type, node::xnode_union, "operation")?;
+    let Some(member) = member else { return t.wrong(node::xnode_union, "xnode_union is missing") };
+    let bounds = t.child(node::output_min_max, &OUTPUT_MIN_MAX)?;
+    let output_min_max = match bounds {
+        Some(t) => Some([t.f32(output_min_max::output_min)?, t.f32(output_min_max::output_max)?]),
+        None => None,
+    };
+    let fields = contents(&member, operation.table())?;
+    Ok(Node { operation, fields, debug_handle: t.u32(node::debug_handle)?, output_min_max })
+}
+
+/// Reads the fields of a table of numbers and vectors.
+fn contents(t: &TableRef<'_, '_>, schema: &'static TableSchema) -> Read<Vec<FieldContent>> {
+    let mut contents = Vec::with_capacity(schema.fields.len());
+    for (slot, field) in (0..).zip(schema.fields) {
+        contents.push(match field.kind {
+            Kind::UInt => FieldContent::UInt(t.u32(slot)?),
+            Kind::Int => FieldContent::Int(t.i32(slot)?),
+            Kind::Float => FieldContent::Float(t.f32(slot)?),
+            Kind::UInts => t.u32s(slot)?.map_or(FieldContent::Absent, FieldContent::UInts),
+            Kind::UShorts => t.u16s(slot)?.map_or(FieldContent::Absent, FieldContent::UShorts),
+            Kind::Floats => t.f32s(slot)?.map_or(FieldContent::Absent, FieldContent::Floats),
+            // No operation and no quantization has such fields.
+            Kind::Bool
+            | Kind::Byte
+            | Kind::Enum(_)
+            | Kind::UnionTag
+            | Kind::Union(_)
+            | Kind::Short
+            | Kind::Long
+            | Kind::ULong
+            | Kind::Double
+            | Kind::Text
+            | Kind::Table(_)
+            | Kind::Bytes
+            | Kind::AlignedBytes(_)
+            | Kind::Bools
+            | Kind::Ints
+            | Kind::Longs
+            | Kind::ULongs
+            | Kind::Doubles
+            | Kind::Tables(_) => return t.wrong(slot, "unknown kind of field"),
+        });
+    }
+    Ok(contents)
+}
+
+/// Takes the constants that follow the graph, `len` bytes from `data` on. They must follow each other, with zeros between them, so that
+/// no byte is taken twice and none is lost.
+fn after_graph(graph: &mut Graph, payload: &Blob, data: u64, len: u64) -> Result<()> {
+    let mut order: Vec<usize> =
+        (0..graph.constants.len()).filter(|index| graph.constants[*index].is_inside()).collect();
+    order.sort_by_key(|index| graph.constants[*index].offset);
+    let mut end = 0;
+    for index in order {
+        let Constant { offset, size, .. } = graph.constants[index];
+        let Some(next) = offset.checked_add(size).filter(|next| *next <= len) else {
+            let found = format!("constant {index} of {} at offset {offset}", counted(size, "byte"));
+            return fail(format!("{found}, outside of {} of constants", counted(len, "byte")));
+        };
+        if offset < end {
+            return fail(format!("constant {index} at offset {offset} overlaps another, which ends at {end}"));
+        }
+        padding(payload, data + end, offset - end)?;
+        let part = payload.part(data + offset, size)?;
+        graph.constants[index].data = part.unwrap_or_else(|| Blob::bytes([]));
+        end = next;
+    }
+    padding(payload, data + end, len - end)?;
+    // The bytes between header, graph and constants.
+    let (start, size) = Sections::arranged(0, 0).map_or((0, 0), |sections| sections.graph);
+    padding(payload, HEADER as u64, (start + size).saturating_sub(HEADER as u64))?;
+    graph.constants_len = len;
+    Ok(())
+}
+
+/// Checks that `len` bytes from `offset` on are zeros between constants.
+fn padding(payload: &Blob, offset: u64, len: u64) -> Result<()> {
+    if len >= ALIGNMENT {
+        return fail(format!("{} between constants at byte {offset:#x} that no constant has", counted(len, "byte")));
+    }
+    match payload.read_at(offset, len as usize)?.iter().all(|byte| *byte == 0) {
+        true => Ok(()),
+        false => fail(format!("padding at byte {offset:#x} that is not zero")),
+    }
+}
+
+/// Reads the constants that the graph contains.
+fn inside(t: &TableRef<'_, '_>, payload: &Blob) -> Read<Result<Vec<Constant>>> {
+    let found = items(t, graph::constant_buffer, &BUFFER, |t| Ok(t.range(buffer::storage)?.unwrap_or_default()))?;
+    let constants = found.unwrap_or_default().into_iter().map(|(offset, size)| {
+        let data = payload.part(offset, size)?.unwrap_or_else(|| Blob::bytes([]));
+        Ok(Constant { key: None, offset: 0, size, data })
+    });
+    Ok(constants.collect())
+}

@@ -1,0 +1,89 @@
+//! The header of a payload: where its graph and its constants are. The graph is not read here.
+
+use crate::diagnostics::counted;
+
+/// Bytes 4..8 of a payload with a header.
+pub const MAGIC: &[u8; 4] = b"XH00";
+
+/// Size of the header in bytes, without padding.
+pub const HEADER: usize = 30;
+
+/// Graph and constants begin at multiples of this, in bytes, and so does each constant.
+pub const ALIGNMENT: u64 = 16;
+
+/// Parts of a payload, in bytes from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sections {
+    /// Offset and size of the graph.
+    pub graph: (u64, u64),
+    /// Offset and size of the constants; `None` without a header: they are in the graph.
+    pub constants: Option<(u64, u64)>,
+}
+
+impl Sections {
+    /// Reads the header of a payload of `len` bytes from its first [`HEADER`] bytes, or fewer if it is shorter.
+    ///
+    /// # Errors
+    /// Description of a payload that is too short for its header, its graph or its constants.
+    pub fn read(head: &[u8], len: u64) -> Result<Sections, String> {
+        let word = |at: usize| head.get(at..)?.first_chunk().map(|word| u64::from(u32::from_le_bytes(*word)));
+        let (Some(start), Some(size), Some(data), Some(low), Some(high)) =
+            (word(10), word(14), word(18), word(22), word(26))
+        else {
+            return Err(format!("a payload of {}, smaller than its header", counted(head.len(), "byte")));
+        };
+        if head.get(4..8) != Some(MAGIC) {
+            return Ok(Sections { graph: (0, len), constants: None });
+        }
+        let constants = low | high << 32;
+        if start + size > len || data.checked_add(constants).is_none_or(|end| end > len) {
+            let end = start + size;
+            let parts = format!("a graph at {start}..{end} and {} of constants at {data}", counted(constants, "byte"));
+            return Err(format!("a payload of {}, with {parts}", counted(len, "byte")));
+        }
+        Ok(Sections { graph: (start, size), constants: Some((data, constants)) })
+    }
+
+    /// Returns the sections of a payload with a header, as the exporter arranges them. `None` if an offset or a size does not fit the header.
+    pub fn arranged(graph: u64, constants: u64) -> Option<Sections> {
+        let start = (HEADER as u64).next_multiple_of(ALIGNMENT);
+        let data = start.checked_add(graph.checked_next_multiple_of(ALIGNMENT)?)?;
+        let is_small = u32::try_from(graph).is_ok() && u32::try_from(data).is_ok();
+        is_small.then_some(Sections { graph: (start, graph), constants: Some((data, constants)) })
+    }
+
+    /// Returns the header of the payload; empty without a header.
+    pub fn header(&self) -> Vec<u8> {
+        let Some((data, constants)) = self.constants else { return Vec::new() };
+        let mut header = vec![0; 4];
+        header.extend_from_slice(MAGIC);
+        header.extend_from_slice(&(HEADER as u16).to_le_bytes());
+        for word in [self.graph.0, self.graph.1, data] {
+            header.extend_from_slice(&(word as u32).to_le_bytes());
+        }
+        header.extend_from_slice(&constants.to_le_bytes());
+        header
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_read_as_it_was_written() {
+        let sections = Sections::arranged(100, 7).unwrap();
+        assert_eq!(sections, Sections { graph: (32, 100), constants: Some((144, 7)) });
+        let header = sections.header();
+        assert_eq!(header.len(), HEADER);
+        assert_eq!(Sections::read(&header, 151), Ok(sections));
+        assert!(Sections::read(&header, 150).is_err_and(|error| error.contains("7 bytes of constants at 144")));
+        assert!(Sections::read(&header[..29], 151).is_err());
+        assert_eq!(Sections::arranged(u64::MAX, 0), None);
+    }
+
+    #[test]
+    fn a_payload_without_a_header_is_the_graph() {
+        assert_eq!(Sections::read(&[1; 30], 99), Ok(Sections { graph: (0, 99), constants: None }));
+    }
+}

@@ -1,0 +1,42 @@
+//! Payloads of XNNPACK delegates: a header, a graph (a FlatBuffer) and constants.
+//!
+//! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert from and to bytes.
+//! [`draft`] is a graph without what follows from rules. [`sizes`] has the sizes that
+//! operations write. Nothing here depends on a program or on YAML.
+
+pub mod decode;
+pub mod draft;
+pub mod encode;
+pub mod header;
+pub mod model;
+pub mod schema;
+pub mod sizes;
+
+use crate::data::Blob;
+use draft::Draft;
+
+/// Name of the backend in a program.
+pub const BACKEND: &str = "XnnpackBackend";
+
+/// Returns the draft of a payload that reproduces it byte for byte.
+///
+/// # Errors
+/// Description of what a draft does not express.
+pub fn read(payload: &Blob) -> Result<Draft, String> {
+    let graph = decode::decode(payload).map_err(|error| error.to_string())?;
+    let draft = Draft::of(&graph)?;
+    let encoded = encode::encode(&graph).map_err(|error| error.to_string())?;
+    // Constants after the graph are taken as they are, and so is what is between them: only zeros.
+    let head = encoded.len().saturating_sub(graph.constants_len);
+    let is_same = encoded.len() == payload.len() && payload.len() >= head && {
+        let bytes = |blob: &Blob| blob.read_at(0, head as usize).map_err(|error| error.to_string());
+        bytes(&encoded)? == bytes(payload)?
+    };
+    match is_same {
+        true => Ok(draft),
+        false => Err("the exporter's serializer writes this graph in another way".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

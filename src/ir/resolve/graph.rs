@@ -1,0 +1,558 @@
+//! ParsedGraph -> payload of an XNNPACK delegate: names become ids, data become constants, and sizes that are left out are inferred.
+//!
+//! Ids, offsets and indices follow from the rules of [`crate::delegate::xnnpack::draft`]; whether the runtime takes the graph is up to
+//! `check`.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use crate::data::Blob;
+use crate::delegate::xnnpack::BACKEND;
+use crate::delegate::xnnpack::draft::{
+    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
+    is_operand, nbytes, scale_size,
+};
+use crate::delegate::xnnpack::encode;
+use crate::delegate::xnnpack::model::{Container, FieldContent};
+use crate::delegate::xnnpack::schema::{
+    DATATYPES, Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, Operation, QuantParams, Quantization, field_key,
+};
+use crate::delegate::xnnpack::sizes::{self, SizedOperands};
+use crate::diagnostics::{Severity, counted};
+use crate::format::Field;
+use crate::format::table::Union;
+use crate::ir::NodeDiagnostic;
+use crate::ir::data::{DataRequest, Finder};
+use crate::ir::document::{
+    At, ParsedConstant, ParsedConstantSource, ParsedField, ParsedGraph, ParsedGraphValue, ParsedNode,
+    ParsedQuantization, ParsedScales, Word,
+};
+use crate::ir::tree::NodeId;
+
+/// Returns the payload of a graph; `None` with errors in [`Finder::diagnostics`].
+pub(super) fn payload<'d, 'a>(graph: &'d ParsedGraph<'a>, backend: &str, finder: &mut Finder<'d, 'a>) -> Option<Blob> {
+    if backend != BACKEND {
+        let wrong = NodeDiagnostic::error(graph.id, format!("the backend `{backend}` has no graphs"));
+        finder.diagnostics.push(wrong.label(format!("expected `data`, or the backend {BACKEND}")));
+        return None;
+    }
+    let before = finder.diagnostics.len();
+    let mut resolver = GraphResolver { graph, finder, names: HashMap::new(), values: Vec::new() };
+    let draft = resolver.draft();
+    let encoded = encode::encode(&draft.complete());
+    let is_wrong = |d: &NodeDiagnostic| d.severity == Severity::Error;
+    if finder.diagnostics[before..].iter().any(is_wrong) {
+        return None;
+    }
+    let encoded = encoded.map(|blob| Blob { copy: graph.copy, ..blob });
+    encoded.map_err(|error| finder.diagnostics.push(NodeDiagnostic::error(graph.id, error.to_string()))).ok()
+}
+
+/// A value while the nodes are resolved.
+struct OpenValue<'d> {
+    name: &'d str,
+    draft: DraftValue,
+    /// Place of the name.
+    id: NodeId,
+    /// False until an element type is stated or inferred.
+    has_type: bool,
+    /// Sizes, once they are known.
+    sizes: Option<Vec<u64>>,
+    /// An error about the value, or about the node that writes it, was reported.
+    reported: bool,
+    /// A value of unknown sizes that the node that writes it reads.
+    after: Option<usize>,
+}
+
+struct GraphResolver<'d, 'a, 'f> {
+    graph: &'d ParsedGraph<'a>,
+    finder: &'f mut Finder<'d, 'a>,
+    /// Positions of values by name.
+    names: HashMap<&'d str, usize>,
+    values: Vec<OpenValue<'d>>,
+}
+
+impl<'d, 'a> GraphResolver<'d, 'a, '_> {
+    fn error(&mut self, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
+        self.finder.diagnostics.push(NodeDiagnostic::error(at, message).label(label));
+    }
+
+    fn draft(&mut self) -> Draft {
+        let graph = self.graph;
+        for value in &graph.values {
+            self.names.insert(&value.name.value, self.values.len());
+            let open = self.value(value);
+            self.values.push(open);
+        }
+        for node in &graph.nodes {
+            self.declare_outputs(node);
+        }
+        let (inputs, outputs) = (self.arguments(&graph.inputs), self.arguments(&graph.outputs));
+        let nodes = graph.nodes.iter().map(|node| self.node(node)).collect();
+        // What follows from another value is not reported beside it, unless each follows from the other.
+        let before = self.finder.diagnostics.len();
+        (0..self.values.len()).for_each(|position| self.finish(position, false));
+        let is_new = |d: &NodeDiagnostic| d.severity == Severity::Error;
+        if !self.finder.diagnostics[before..].iter().any(is_new) {
+            (0..self.values.len()).for_each(|position| self.finish(position, true));
+        }
+        let bare = graph.header == Some(false);
+        Draft {
+            identifier: graph.identifier.map_or(Draft::new().identifier, |index| IDENTIFIERS[index]),
+            container: if bare { Container::Bare } else { Container::Header },
+            has_named_keys: graph.named_keys.unwrap_or(true),
+            version: graph.version.as_ref().map(|version| version.value.clone().into_owned()),
+            values: self.values.iter().map(|value| value.draft.clone()).collect(),
+            inputs,
+            outputs,
+            nodes,
+            num_externs: graph.num_externs,
+            input_ids: graph.input_ids.clone(),
+            output_ids: graph.output_ids.clone(),
+            mem_buffer_sizes: graph.mem_buffer_sizes.clone(),
+        }
+    }
+
+    /// Declares the outputs of a node that are not under `values`.
+    fn declare_outputs(&mut self, node: &'d ParsedNode<'a>) {
+        for operand in node.operation.operands().filter(|operand| operand.is_output) {
+            let given = node.fields.iter().find(|(slot, _)| *slot == usize::from(operand.slot));
+            if let Some((_, At { id, value: ParsedField::Value(name) })) = given
+                && !self.names.contains_key(&**name)
+            {
+                self.names.insert(name, self.values.len());
+                let draft = DraftValue::new(0, Vec::new());
+                self.values.push(OpenValue {
+                    name,
+                    draft,
+                    id: *id,
+                    has_type: false,
+                    sizes: None,
+                    reported: false,
+                    after: None,
+                });
+            }
+        }
+    }
+
+    fn value(&mut self, value: &'d ParsedGraphValue<'a>) -> OpenValue<'d> {
+        let mut draft = DraftValue {
+            num_dims: value.num_dims,
+            id: value.value_id,
+            external_id: value.external_id,
+            flags: value.flags,
+            dq_datatype: value.dq_datatype.unwrap_or(0),
+            ..DraftValue::new(value.datatype.unwrap_or(0), Vec::new())
+        };
+        let datatype = value.datatype.and_then(datatype);
+        let at = value.name.id;
+        let mut reported = false;
+        if let Some(sizes) = &value.sizes {
+            draft.dims.clone_from(&sizes.value);
+            if sizes.value.len() > MAX_RANK {
+                let message = format!("{} exceed the maximum of XNNPACK", counted(sizes.value.len(), "dimension"));
+                self.error(sizes.id, message, format!("expected {MAX_RANK} at most"));
+                reported = true;
+            }
+        }
+        let mut sizes = value.sizes.as_ref().map(|sizes| sizes.value.clone());
+        if let (Some(constant), Some(datatype)) = (&value.constant, datatype) {
+            match self.constant(constant, datatype, value.sizes.as_ref()) {
+                Some((constant, found)) => {
+                    draft.constant = Some(constant);
+                    sizes = sizes.or(found);
+                }
+                None => reported = true,
+            }
+        }
+        draft.dims = sizes.clone().unwrap_or_default();
+        if let Some(quantization) = &value.quantization {
+            draft.quantization = self.quantization(&draft, quantization);
+            reported |= draft.quantization.is_none();
+        }
+        if let Some(datatype) = datatype
+            && !reported
+        {
+            self.check_quantization(at, datatype, draft.quantization.as_ref(), &value.name.value);
+        }
+        let sizes = sizes.map(|sizes| sizes.into_iter().map(u64::from).collect());
+        OpenValue { name: &value.name.value, draft, id: at, has_type: datatype.is_some(), sizes, reported, after: None }
+    }
+
+    /// Reports quantization that the element type does not have, or lacks.
+    fn check_quantization(&mut self, at: NodeId, found: &Datatype, given: Option<&DraftQuantization>, name: &str) {
+        let kind = given.map_or(Quantization::None, |given| given.kind().quantization());
+        let Some(expected) = found.quantization.filter(|expected| *expected != kind) else { return };
+        let (keys, what) = (keys_of(expected), keys_of(kind));
+        let message = format!("`{name}` is {} with {what}", found.name);
+        self.error(at, message, format!("expected {keys}"));
+    }
+
+    /// Resolves the content of a value; returns it with the sizes of nested data.
+    fn constant(
+        &mut self,
+        constant: &'d ParsedConstant<'a>,
+        datatype: &Datatype,
+        sizes: Option<&At<Vec<u32>>>,
+    ) -> Option<(DraftConstant, Option<Vec<u32>>)> {
+        let data = match &constant.source {
+            ParsedConstantSource::Key(key) => {
+                let source = ConstantSource::Key(key.value.clone().into_owned());
+                return Some((DraftConstant { source, size: constant.size }, None));
+            }
+            ParsedConstantSource::Data(data) => data,
+        };
+        // Elements of 4 bits are in bytes of two.
+        let packed = datatype.bits == 4;
+        let stored = match sizes {
+            Some(sizes) => {
+                let mut stored = Vec::with_capacity(sizes.value.len());
+                for (position, size) in sizes.value.iter().enumerate() {
+                    let is_last = position + 1 == sizes.value.len();
+                    let size = if packed && is_last { size.div_ceil(2) } else { *size };
+                    let Ok(size) = i32::try_from(size) else {
+                        self.error(sizes.id, format!("size {size} of a constant"), "expected less than 2 Gi elements");
+                        return None;
+                    };
+                    stored.push(size);
+                }
+                Some(stored)
+            }
+            None => None,
+        };
+        let found = self.finder.find(data, DataRequest::Tensor(datatype.storage, stored.as_deref(), None))?;
+        let own = found.sizes.and_then(|sizes| {
+            let mut sizes: Vec<u32> = sizes.into_iter().map(|size| u32::try_from(size).ok()).collect::<Option<_>>()?;
+            sizes.iter_mut().rev().take(1).filter(|_| packed).for_each(|size| *size = size.saturating_mul(2));
+            Some(sizes)
+        });
+        let Some(dims) = sizes.map(|sizes| &sizes.value).or(own.as_ref()) else {
+            self.error(data.id, "the sizes of the constant are not known", "add `sizes` to the value");
+            return None;
+        };
+        let wide: Vec<u64> = dims.iter().map(|size| u64::from(*size)).collect();
+        let expected = nbytes(&wide, datatype.bits);
+        if expected != Some(found.blob.len()) {
+            let expected = expected.map_or("more bytes than can be counted".to_owned(), |n| counted(n, "byte"));
+            let len = counted(found.blob.len(), "byte");
+            let message = format!("the data have {len}, {} {dims:?} has {expected}", datatype.name);
+            self.error(data.id, message, format!("expected {expected}"));
+            return None;
+        }
+        Some((DraftConstant { source: ConstantSource::Data(found.blob), size: constant.size }, own))
+    }
+
+    fn quantization(&mut self, value: &DraftValue, given: &'d At<ParsedQuantization<'a>>) -> Option<DraftQuantization> {
+        Some(match &given.value {
+            ParsedQuantization::Tensor(scale, zero_point) => {
+                DraftQuantization::Tensor { scale: *scale, zero_point: *zero_point }
+            }
+            ParsedQuantization::Token(dims) => DraftQuantization::Token { num_nonbatch_dims: *dims },
+            ParsedQuantization::Channels { channel_dim, group_size, scales, num_scales, scale_bf16 } => {
+                let (channel_dim, num_scales) = (*channel_dim, *num_scales);
+                let none = Scales::Listed(Vec::new());
+                let mut found = match group_size {
+                    None => DraftQuantization::Channel { channel_dim, scales: none, num_scales },
+                    Some(group_size) => DraftQuantization::Group {
+                        channel_dim,
+                        group_size: *group_size,
+                        scales: none,
+                        num_scales,
+                        scale_bf16: scale_bf16.clone(),
+                    },
+                };
+                let count = DraftValue { quantization: Some(found.clone()), ..value.clone() }.scales();
+                let resolved = self.scales(given.id, scales, count, found.kind())?;
+                if let DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. } = &mut found
+                {
+                    *scales = resolved;
+                }
+                found
+            }
+        })
+    }
+
+    /// Resolves `count` scales.
+    fn scales(&mut self, at: NodeId, given: &'d ParsedScales<'a>, count: u64, kind: QuantParams) -> Option<Scales> {
+        let constant = match given {
+            ParsedScales::Listed(list) if list.len() as u64 == count => return Some(Scales::Listed(list.clone())),
+            ParsedScales::Listed(list) => {
+                let found = counted(list.len(), "scale");
+                self.error(at, format!("{found}, the sizes need {count}"), format!("expected {count}"));
+                return None;
+            }
+            ParsedScales::Constant(constant) => constant,
+        };
+        let source = match &constant.source {
+            ParsedConstantSource::Key(key) => ConstantSource::Key(key.value.clone().into_owned()),
+            ParsedConstantSource::Data(data) => {
+                let sizes = [i32::try_from(count).unwrap_or(i32::MAX)];
+                let scalar_type = kind.scale_type();
+                let found = self.finder.find(data, DataRequest::Tensor(scalar_type, Some(&sizes), None))?;
+                let expected = count.saturating_mul(scale_size(kind));
+                if found.blob.len() != expected {
+                    let len = counted(found.blob.len(), "byte");
+                    let message =
+                        format!("the scales have {len}, {} of {scalar_type} have {expected}", counted(count, "scale"));
+                    self.error(data.id, message, format!("expected {}", counted(expected, "byte")));
+                    return None;
+                }
+                ConstantSource::Data(found.blob)
+            }
+        };
+        Some(Scales::Constant(DraftConstant { source, size: constant.size }))
+    }
+
+    /// Positions of inputs or outputs.
+    fn arguments(&mut self, words: &'d [Word<'a>]) -> Vec<usize> {
+        let mut seen = HashSet::new();
+        let mut positions = Vec::with_capacity(words.len());
+        for word in words {
+            let Some(position) = self.find(&word.value, word.id) else { continue };
+            if !seen.insert(position) {
+                self.error(word.id, format!("`{}` is listed twice", word.value), "expected each value once");
+            }
+            positions.push(position);
+        }
+        positions
+    }
+
+    fn find(&mut self, name: &str, at: NodeId) -> Option<usize> {
+        if let Some(position) = self.names.get(name) {
+            return Some(*position);
+        }
+        let unknown = NodeDiagnostic::error(at, format!("unknown value `{name}` in the graph"));
+        let unknown = unknown.label("expected a name under `values`, or an output of a node");
+        let diagnostic = unknown.suggest_among(self.finder.diagnostics.len(), name, self.names.keys().copied());
+        self.finder.diagnostics.push(diagnostic);
+        None
+    }
+
+    fn node(&mut self, node: &'d ParsedNode<'a>) -> DraftNode {
+        let table = node.operation.table();
+        let mut fields: Vec<DraftField> = table.fields.iter().map(default_field).collect();
+        let mut complete = true;
+        for (slot, field) in &node.fields {
+            let (slot, at) = (*slot, field.id);
+            fields[slot] = match &field.value {
+                ParsedField::Value(name) => match self.find(name, at) {
+                    Some(position) => DraftField::Value(position),
+                    None => {
+                        complete = false;
+                        continue;
+                    }
+                },
+                ParsedField::NoValue => DraftField::NoValue,
+                ParsedField::UInt(number) => number_field(&table.fields[slot], *number),
+                ParsedField::Float(number) => DraftField::Parameter(FieldContent::Float(*number)),
+                ParsedField::UInts(items) => DraftField::Parameter(FieldContent::UInts(items.clone())),
+            };
+        }
+        for operand in node.operation.operands() {
+            let slot = usize::from(operand.slot);
+            if operand.name != OPTIONAL_OPERAND && !node.fields.iter().any(|(given, _)| *given == slot) {
+                let key = field_key(table, slot);
+                let message = format!("{} needs `{key}`", node.operation.word());
+                self.error(node.id, message, format!("`{key}` is missing"));
+                complete = false;
+            }
+        }
+        let output_min_max = match (node.output_min, node.output_max) {
+            (None, None) => None,
+            (min, max) => Some([min.unwrap_or(f32::NEG_INFINITY), max.unwrap_or(f32::INFINITY)]),
+        };
+        let operation = node.operation;
+        let draft = DraftNode { operation, fields, debug_handle: node.debug_handle, output_min_max };
+        let outputs = self.outputs(&draft);
+        match complete {
+            true => self.infer(node, &draft, &outputs),
+            false => outputs.iter().for_each(|output| self.values[*output].reported = true),
+        }
+        draft
+    }
+
+    /// Positions of the values that a node writes.
+    fn outputs(&self, node: &DraftNode) -> Vec<usize> {
+        let outputs = node.operation.operands().filter(|operand| operand.is_output);
+        outputs.filter_map(|operand| position(node, operand.slot)).collect()
+    }
+
+    /// Infers element types and sizes of the outputs of a node, and compares those that are stated.
+    fn infer(&mut self, node: &'d ParsedNode<'a>, draft: &DraftNode, outputs: &[usize]) {
+        let inputs = node.operation.operands().filter(|operand| !operand.is_output);
+        let first = inputs.filter_map(|operand| position(draft, operand.slot)).next();
+        for output in outputs {
+            let from = first.map(|first| &self.values[first]).filter(|first| first.has_type);
+            if let Some(code) = from.map(|from| from.draft.datatype)
+                && !self.values[*output].has_type
+            {
+                let value = &mut self.values[*output];
+                (value.draft.datatype, value.has_type) = (code, true);
+                if let Some(datatype) = datatype(code) {
+                    let (at, given) = (value.id, value.draft.quantization.clone());
+                    let name = self.name(*output);
+                    self.check_quantization(at, datatype, given.as_ref(), name);
+                }
+            }
+        }
+        let is_open = outputs.iter().any(|output| self.values[*output].sizes.is_none());
+        let found = RefCell::new(Vec::new());
+        let operands = DraftOperands { node: draft, values: &self.values, found: &found };
+        match sizes::check(node.operation, &operands) {
+            Ok(()) => {}
+            Err(SizeError::Unknown(input)) => {
+                outputs.iter().for_each(|output| self.values[*output].after = Some(input));
+                return;
+            }
+            Err(SizeError::Wrong(slot, message)) => {
+                let at = node
+                    .fields
+                    .iter()
+                    .find(|(given, _)| *given == usize::from(slot))
+                    .map_or(node.id, |(_, field)| field.id);
+                let message = format!("{}: {message}", node.operation.word());
+                // Stated sizes are kept: files that are malformed on purpose have such graphs.
+                let diagnostic = match is_open {
+                    true => NodeDiagnostic::error(at, message).label("its outputs have no sizes"),
+                    false => NodeDiagnostic::warning(at, message).label("the sizes do not agree"),
+                };
+                self.finder.diagnostics.push(diagnostic);
+                outputs.iter().for_each(|output| self.values[*output].reported = true);
+                return;
+            }
+        }
+        for (slot, sizes) in found.into_inner() {
+            let Some(output) = position(draft, slot) else { continue };
+            match &self.values[output].sizes {
+                None => self.values[output].sizes = Some(sizes),
+                Some(stated) if *stated == sizes => {}
+                Some(stated) => {
+                    let message = format!(
+                        "`{}` has sizes {stated:?}, {} writes {sizes:?}",
+                        self.name(output),
+                        node.operation.word()
+                    );
+                    let warning = NodeDiagnostic::warning(self.values[output].id, message);
+                    self.finder.diagnostics.push(warning.label(format!("expected {sizes:?}")));
+                }
+            }
+        }
+    }
+
+    fn name(&self, position: usize) -> &'d str {
+        self.values[position].name
+    }
+
+    /// Takes the inferred sizes of a value, and reports what is not known, with `all` also what follows from other values.
+    fn finish(&mut self, position: usize, all: bool) {
+        let value = &self.values[position];
+        let follows = value.after.is_some_and(|input| self.values[input].sizes.is_none()) && !all;
+        let (at, reported, has_type) = (value.id, value.reported || follows, value.has_type);
+        let sizes: Option<Option<Vec<u32>>> =
+            value.sizes.as_ref().map(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
+        match sizes {
+            Some(Some(sizes)) => self.values[position].draft.dims = sizes,
+            _ if reported => {}
+            Some(None) => self.error(at, "a size that exceeds 32 bits", "expected smaller sizes"),
+            None => {
+                let name = self.name(position);
+                self.error(at, format!("the sizes of `{name}` are not known"), "add `sizes`");
+            }
+        }
+        if !has_type && !reported {
+            let name = self.name(position);
+            self.error(at, format!("the element type of `{name}` is not known"), "add `datatype`");
+        }
+    }
+}
+
+/// Returns the position of the value in a field.
+fn position(node: &DraftNode, slot: u16) -> Option<usize> {
+    match node.fields.get(usize::from(slot)) {
+        Some(DraftField::Value(position)) => Some(*position),
+        Some(DraftField::NoValue | DraftField::Id(_) | DraftField::Parameter(_) | DraftField::NumDims) | None => None,
+    }
+}
+
+/// Returns the content of a field that is given as a number.
+fn number_field(field: &Field, number: u32) -> DraftField {
+    match is_operand(field) {
+        true => DraftField::Id(number),
+        false => DraftField::Parameter(FieldContent::UInt(number)),
+    }
+}
+
+fn datatype(code: i16) -> Option<&'static Datatype> {
+    DATATYPES.get(usize::try_from(code).ok()?)
+}
+
+/// Returns the keys that give a value this quantization.
+fn keys_of(quantization: Quantization) -> &'static str {
+    match quantization {
+        Quantization::None => "no quantization",
+        Quantization::Tensor => "`scale` and `zero_point`",
+        Quantization::Channel => "`scales` and `channel_dim`",
+        Quantization::Token => "`num_nonbatch_dims`",
+        Quantization::Group => "`scales` and `group_size`",
+    }
+}
+
+/// Error of the sizes of an operation.
+enum SizeError {
+    /// The sizes of the value at this position are not known.
+    Unknown(usize),
+    /// A field that does not fit.
+    Wrong(u16, String),
+}
+
+/// An operation of a draft: the sizes of its outputs are collected.
+struct DraftOperands<'r> {
+    node: &'r DraftNode,
+    values: &'r [OpenValue<'r>],
+    found: &'r RefCell<Vec<(u16, Vec<u64>)>>,
+}
+
+impl DraftOperands<'_> {
+    fn is_output(&self, slot: u16) -> bool {
+        Operation::operands(self.node.operation).any(|operand| operand.slot == slot && operand.is_output)
+    }
+}
+
+impl SizedOperands for DraftOperands<'_> {
+    type Error = SizeError;
+
+    fn number(&self, slot: u16) -> Result<u32, SizeError> {
+        match self.node.fields.get(usize::from(slot)) {
+            Some(DraftField::Parameter(content)) => Ok(content.uint()),
+            Some(DraftField::Value(_) | DraftField::NoValue | DraftField::Id(_) | DraftField::NumDims) | None => Ok(0),
+        }
+    }
+
+    fn list(&self, slot: u16) -> Result<Vec<u64>, SizeError> {
+        match self.node.fields.get(usize::from(slot)) {
+            Some(DraftField::Parameter(FieldContent::UInts(items))) => {
+                Ok(items.iter().map(|item| u64::from(*item)).collect())
+            }
+            Some(_) | None => Ok(Vec::new()),
+        }
+    }
+
+    fn value(&self, slot: u16) -> Result<Option<(&[u64], i16)>, SizeError> {
+        let Some(DraftField::Value(position)) = self.node.fields.get(usize::from(slot)) else { return Ok(None) };
+        let value = &self.values[*position];
+        match &value.sizes {
+            Some(sizes) => Ok(Some((sizes, value.draft.datatype))),
+            None if self.is_output(slot) => Ok(Some((&[], value.draft.datatype))),
+            None => Err(SizeError::Unknown(*position)),
+        }
+    }
+
+    fn output(&self, slot: u16, sizes: &[u64]) -> Result<(), SizeError> {
+        self.found.borrow_mut().push((slot, sizes.to_vec()));
+        Ok(())
+    }
+
+    fn wrong<T>(&self, slot: u16, message: String) -> Result<T, SizeError> {
+        Err(SizeError::Wrong(slot, message))
+    }
+}

@@ -1,0 +1,362 @@
+//! Prints payloads of delegates as graphs, if that reproduces them byte for byte; the others stay opaque, with a reason.
+//!
+//! Payloads are decoded once, before anything is printed.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::io;
+
+use super::data::DataPrinter;
+use super::yaml::{self, FlowMap};
+use crate::data::BlobId;
+use crate::data::number::{self, NumericValue};
+use crate::delegate::xnnpack::draft::{
+    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
+    default_field, is_operand, scale_size,
+};
+use crate::delegate::xnnpack::model::{Container, FieldContent};
+use crate::delegate::xnnpack::schema::{DATATYPES, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
+use crate::delegate::xnnpack::{self, BACKEND};
+use crate::format::ScalarType;
+use crate::format::scalar_type::{Encoding, FloatFormat};
+use crate::format::table::Union;
+use crate::program::{Program, Tensor};
+
+/// Graphs of the payloads of a program, or the reasons why they stay opaque.
+#[derive(Debug, Default)]
+pub struct PayloadGraphs {
+    graphs: HashMap<BlobId, Result<NamedGraph, String>>,
+}
+
+/// A graph with names of its values.
+#[derive(Debug)]
+pub struct NamedGraph {
+    draft: Draft,
+    names: Vec<String>,
+}
+
+impl PayloadGraphs {
+    /// Decodes the XNNPACK payloads of a program in a file of `len` bytes.
+    pub fn decode(program: &Program, len: u64) -> PayloadGraphs {
+        let mut graphs = HashMap::new();
+        let mut left = len;
+        let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
+        for delegate in delegates.filter(|delegate| delegate.id.as_deref() == Some(BACKEND)) {
+            graphs.entry(delegate.processed).or_insert_with(|| {
+                let payload = program.blob(delegate.processed);
+                // Overlapping payloads would be decoded as often as there are delegates.
+                left = left.checked_sub(payload.len).ok_or("it overlaps other payloads")?;
+                let draft = xnnpack::read(payload)?;
+                match defect(&draft) {
+                    Some(defect) => Err(defect),
+                    None => Ok(NamedGraph { names: names(&draft), draft }),
+                }
+            });
+        }
+        PayloadGraphs { graphs }
+    }
+
+    /// Returns the graph of a payload, or the reason why it has none; `None` for a payload that is not one of XNNPACK.
+    pub fn of(&self, payload: BlobId) -> Option<Result<&NamedGraph, &str>> {
+        Some(self.graphs.get(&payload)?.as_ref().map_err(String::as_str))
+    }
+}
+
+/// Returns the first part of a graph that YAML does not express.
+fn defect(draft: &Draft) -> Option<String> {
+    let values = draft.values.iter().enumerate();
+    let in_value = |(position, value)| Some(format!("value {position} {}", defect_of_value(value)?));
+    let absent = |node: &DraftNode| node.fields.contains(&DraftField::Parameter(FieldContent::Absent));
+    values.map(in_value).find_map(|defect| defect).or_else(|| {
+        let node = draft.nodes.iter().position(absent)?;
+        Some(format!("node {node} lacks a list"))
+    })
+}
+
+fn defect_of_value(value: &DraftValue) -> Option<String> {
+    let Some(datatype) = DATATYPES.get(value.datatype as usize) else { return Some("has no known type".into()) };
+    if value.dims.len() > MAX_RANK {
+        return Some(format!("has {} dimensions", value.dims.len()));
+    }
+    let kind = value.quantization.as_ref().map(DraftQuantization::kind);
+    if datatype.quantization.is_some_and(|expected| expected != quantization_of(kind)) {
+        return Some(format!("of type {} has another quantization", datatype.name));
+    }
+    if let Some(DraftConstant { source: ConstantSource::Data(data), .. }) = &value.constant
+        && (data.len() != value.nbytes() || value.dims.iter().any(|size| i32::try_from(*size).is_err()))
+    {
+        return Some(format!("has {} bytes of data, its sizes need {}", data.len(), value.nbytes()));
+    }
+    if let Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) =
+        &value.quantization
+    {
+        let (count, width) = (value.scales(), kind.map_or(0, scale_size));
+        let fits = match scales {
+            Scales::Listed(list) => list.len() as u64 == count,
+            Scales::Constant(DraftConstant { source: ConstantSource::Data(data), .. }) => {
+                data.len() == count.saturating_mul(width)
+            }
+            Scales::Constant(DraftConstant { source: ConstantSource::Key(_), .. }) => true,
+        };
+        return (!fits).then(|| format!("needs {count} scales, it has another number"));
+    }
+    None
+}
+
+fn quantization_of(kind: Option<QuantParams>) -> Quantization {
+    kind.map_or(Quantization::None, QuantParams::quantization)
+}
+
+/// Names the values by what they are: `x` for inputs, `y` for outputs, constants by the field of the first node that reads them, and `v` for
+/// the rest; with their positions if there are several.
+fn names(draft: &Draft) -> Vec<String> {
+    let mut stems: Vec<Option<&str>> = vec![None; draft.values.len()];
+    for node in &draft.nodes {
+        let table = node.operation.table();
+        for (slot, field) in node.fields.iter().enumerate() {
+            if let DraftField::Value(position) = field
+                && draft.values[*position].constant.is_some()
+            {
+                stems[*position].get_or_insert(match field_key(table, slot) {
+                    key @ ("filter" | "bias") => key,
+                    _ => "constant",
+                });
+            }
+        }
+    }
+    let mut alone: Vec<bool> = vec![false; draft.values.len()];
+    for (list, stem) in [(&draft.outputs, "y"), (&draft.inputs, "x")] {
+        for position in list {
+            stems[*position] = Some(stem);
+            alone[*position] = list.len() == 1;
+        }
+    }
+    let named = stems.iter().zip(alone).enumerate();
+    named
+        .map(|(position, (stem, alone))| match stem {
+            Some(stem) if alone => (*stem).to_owned(),
+            stem => format!("{}{position}", stem.unwrap_or("v")),
+        })
+        .collect()
+}
+
+/// Appends a number as float32, with as few digits as it needs.
+fn single(number: &f32, out: &mut String) {
+    let wide = f64::from(*number);
+    let text = number::element(NumericValue::Float(wide), Encoding::Float(FloatFormat::Binary32));
+    let same = number::number_of(&text).is_some_and(|read| (read.to_f64() as f32).to_bits() == number.to_bits());
+    match same {
+        true => out.push_str(&text),
+        false => number::double(&wide, out),
+    }
+}
+
+impl NamedGraph {
+    /// Appends the graph as a block, each line after `indent`. `name` is the base of names of extracted files, `copy` the number of a payload
+    /// that is stored by itself.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn print(
+        &self,
+        indent: &str,
+        name: &str,
+        copy: u32,
+        out: &mut String,
+        data: &mut DataPrinter<'_>,
+    ) -> io::Result<()> {
+        let Draft { identifier, container, has_named_keys, version, values, inputs, outputs, nodes, .. } = &self.draft;
+        if !values.is_empty() {
+            let _ = writeln!(out, "{indent}values:");
+        }
+        for (value, own) in values.iter().zip(&self.names) {
+            let _ = write!(out, "{indent}  {}: ", yaml::text(own));
+            print_value(value, &format!("{name}_{own}"), out, data)?;
+            out.push('\n');
+        }
+        for (key, list) in [("inputs", inputs), ("outputs", outputs)] {
+            if !list.is_empty() {
+                let _ = write!(out, "{indent}{key}: ");
+                yaml::list(out, list, |position, out| out.push_str(&yaml::text(&self.names[*position])));
+                out.push('\n');
+            }
+        }
+        let mut line = |key: &str, text: String| _ = writeln!(out, "{indent}{key}: {text}");
+        if *identifier != IDENTIFIER {
+            line("identifier", (*identifier).to_owned());
+        }
+        if *container == Container::Bare {
+            line("header", "false".into());
+        }
+        if !*has_named_keys {
+            line("named_keys", "false".into());
+        }
+        if let Some(version) = version {
+            line("version", yaml::quoted(version));
+        }
+        if copy != 0 {
+            line("copy", copy.to_string());
+        }
+        if let Some(number) = self.draft.num_externs {
+            line("num_externs", number.to_string());
+        }
+        let Draft { input_ids, output_ids, mem_buffer_sizes, .. } = &self.draft;
+        for (key, ids) in [("input_ids", input_ids), ("output_ids", output_ids), ("mem_buffer_sizes", mem_buffer_sizes)]
+        {
+            if let Some(ids) = ids {
+                line(key, format!("{ids:?}"));
+            }
+        }
+        if !nodes.is_empty() {
+            let _ = writeln!(out, "{indent}nodes:");
+        }
+        for node in nodes {
+            let _ = write!(out, "{indent}  - ");
+            self.print_node(node, out);
+            out.push('\n');
+        }
+        Ok(())
+    }
+
+    fn print_node(&self, node: &DraftNode, out: &mut String) {
+        let table = node.operation.table();
+        let mut map = FlowMap::new(out);
+        let mut fields = FlowMap::new(map.key(node.operation.word()));
+        // Values come first.
+        let (values, parameters): (Vec<usize>, Vec<usize>) =
+            (0..table.fields.len().min(node.fields.len())).partition(|slot| is_operand(&table.fields[*slot]));
+        for slot in values.into_iter().chain(parameters) {
+            let (field, content) = (&table.fields[slot], &node.fields[slot]);
+            let is_required = is_operand(field)
+                && field.name != OPTIONAL_OPERAND
+                && node.operation.operands().any(|operand| usize::from(operand.slot) == slot);
+            if *content == default_field(field) && !is_required {
+                continue;
+            }
+            let out = fields.key(field_key(table, slot));
+            match content {
+                DraftField::Value(position) => out.push_str(&yaml::text(&self.names[*position])),
+                DraftField::Id(id) => yaml::number(id, out),
+                // The number of dimensions is left out where the rule holds.
+                DraftField::NoValue | DraftField::NumDims => out.push_str("null"),
+                DraftField::Parameter(content) => print_content(content, out),
+            }
+        }
+        fields.end();
+        if let Some([min, max]) = &node.output_min_max {
+            single(min, map.key("output_min"));
+            single(max, map.key("output_max"));
+        }
+        if let Some(number) = node.debug_handle {
+            yaml::number(number, map.key("debug_handle"));
+        }
+        map.end();
+    }
+}
+
+fn print_content(content: &FieldContent, out: &mut String) {
+    match content {
+        FieldContent::UInt(number) => yaml::number(number, out),
+        FieldContent::Int(number) => yaml::number(number, out),
+        FieldContent::Float(number) => single(number, out),
+        FieldContent::UInts(items) => yaml::list(out, items, yaml::number),
+        FieldContent::UShorts(items) => yaml::list(out, items, yaml::number),
+        FieldContent::Floats(items) => yaml::list(out, items, single),
+        FieldContent::Absent => out.push_str("[]"),
+    }
+}
+
+/// Appends a value. `name` is the base of names of extracted files.
+///
+/// # Errors
+/// Data that cannot be read.
+fn print_value(value: &DraftValue, name: &str, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
+    let mut fields = FlowMap::new(out);
+    let datatype = |code: i16| DATATYPES.get(code as usize).unwrap_or(&DATATYPES[0]);
+    let found = datatype(value.datatype);
+    fields.key("datatype").push_str(found.name);
+    yaml::list(fields.key("sizes"), &value.dims, yaml::number);
+    match &value.quantization {
+        None => {}
+        Some(DraftQuantization::Tensor { scale, zero_point }) => {
+            single(scale, fields.key("scale"));
+            if *zero_point != 0 {
+                yaml::number(zero_point, fields.key("zero_point"));
+            }
+        }
+        Some(DraftQuantization::Token { num_nonbatch_dims }) => {
+            yaml::number(num_nonbatch_dims, fields.key("num_nonbatch_dims"));
+        }
+        Some(
+            quantization @ (DraftQuantization::Channel { channel_dim, scales, num_scales }
+            | DraftQuantization::Group { channel_dim, scales, num_scales, .. }),
+        ) => {
+            if *channel_dim != 0 {
+                yaml::number(channel_dim, fields.key("channel_dim"));
+            }
+            if let DraftQuantization::Group { group_size, scale_bf16, .. } = quantization {
+                yaml::number(group_size, fields.key("group_size"));
+                if let Some(items) = scale_bf16 {
+                    yaml::list(fields.key("scale_bf16"), items, yaml::number);
+                }
+            }
+            match scales {
+                Scales::Listed(list) => yaml::list(fields.key("scales"), list, single),
+                Scales::Constant(constant) => {
+                    let scalar_type = quantization.kind().scale_type();
+                    let mut inner = FlowMap::new(fields.key("scales"));
+                    let count = i32::try_from(value.scales()).unwrap_or(i32::MAX);
+                    print_constant(constant, scalar_type, &[count], &format!("{name}_scales"), &mut inner, data)?;
+                    inner.end();
+                }
+            }
+            if let Some(number) = num_scales {
+                yaml::number(number, fields.key("num_scales"));
+            }
+        }
+    }
+    if let Some(constant) = &value.constant {
+        let mut sizes: Vec<i32> = value.dims.iter().map(|size| i32::try_from(*size).unwrap_or(i32::MAX)).collect();
+        if found.bits == 4 {
+            sizes.iter_mut().rev().take(1).for_each(|size| *size = (*size).saturating_add(1) / 2);
+        }
+        print_constant(constant, found.storage, &sizes, name, &mut fields, data)?;
+    }
+    let numbers =
+        [("num_dims", value.num_dims), ("id", value.id), ("external_id", value.external_id), ("flags", value.flags)];
+    for (key, number) in numbers {
+        if let Some(number) = number {
+            yaml::number(number, fields.key(key));
+        }
+    }
+    if value.dq_datatype != 0 {
+        fields.key("dq_datatype").push_str(datatype(value.dq_datatype).name);
+    }
+    fields.end();
+    Ok(())
+}
+
+/// Appends the keys of a constant of these elements.
+///
+/// # Errors
+/// Data that cannot be read.
+fn print_constant(
+    constant: &DraftConstant,
+    scalar_type: ScalarType,
+    sizes: &[i32],
+    name: &str,
+    fields: &mut FlowMap<'_>,
+    data: &mut DataPrinter<'_>,
+) -> io::Result<()> {
+    match &constant.source {
+        ConstantSource::Data(blob) => {
+            let text = data.tensor(blob, &Tensor::new(scalar_type, sizes), name)?;
+            fields.key("data").push_str(&text);
+        }
+        ConstantSource::Key(key) => fields.key("key").push_str(&yaml::text(key)),
+    }
+    if let Some(size) = constant.size {
+        yaml::number(size, fields.key("size"));
+    }
+    Ok(())
+}
