@@ -17,9 +17,9 @@ use crate::operators::inference::{InferenceError, TensorMeta};
 use crate::operators::{self, Arg, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
-    BranchStep, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference, Instruction,
-    InstructionField, Memory, MemoryPlanner, OperandAccess, Program, StackFrame, Tensor, TensorData, contiguous,
-    merged,
+    BackendDelegate, BranchStep, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference,
+    Instruction, InstructionField, Memory, MemoryPlanner, OperandAccess, Program, StackFrame, Tensor, TensorData,
+    contiguous, merged,
 };
 use crate::transform::inference::{self, Inference};
 
