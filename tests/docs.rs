@@ -62,7 +62,7 @@ fn every_yaml_block_assembles() {
             count += 1;
         }
     }
-    assert_eq!(count, 20);
+    assert_eq!(count, 18);
 }
 
 /// Runs the blocks in sequence in a folder with the examples, with the built binary for `pte-emit` and `cargo run --release --`.
