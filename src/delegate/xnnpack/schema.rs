@@ -137,7 +137,7 @@ pub const MAX_RANK: usize = 6;
 /// A member of the union `XNNQuantParams`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 // The names are those of the schema, without the suffix.
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::enum_variant_names)]
 pub enum QuantParams {
     PerChannel,
     PerTensor,
