@@ -197,6 +197,15 @@ pub enum Constraint {
         /// Position of the list.
         indices: usize,
     },
+    /// Sizes of the gradient of a bias, if a mask asks for it: one, the channels of the gradient of the result.
+    BiasSizes {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the gradient of the result.
+        gradient: usize,
+        /// Position of the mask, whose third item is that of the bias.
+        mask: usize,
+    },
     /// A tensor of one element.
     OneElement {
         /// Position of the argument.
@@ -343,7 +352,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
         "aten::convolution.out",
         &[Constraint::Rank { argument: 0, min: 3, max: 4 }, Constraint::Int { argument: 8, min: 1, max: i64::MAX }],
     ),
-    ("aten::convolution_backward.out", &[divisor(9)]),
+    ("aten::convolution_backward.out", &[divisor(9), Constraint::BiasSizes { argument: 3, gradient: 0, mask: 10 }]),
     ("aten::div.Scalar_mode_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
     ("aten::div.out", &COMPLEX_DIVISION),
     ("aten::div.out_mode", &COMPLEX_DIVISION),
@@ -638,6 +647,15 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let expected = || format!("rank {} at least, since dimension {dim} is indexed", dim + 1);
             (rank <= dim).then(|| (argument, found(), expected()))
         }
+        Constraint::BiasSizes { argument, gradient, mask } => {
+            let (Argument::Ints(_), Argument::Bools(mask)) = (call.argument(argument)?, call.argument(mask)?) else {
+                return None;
+            };
+            let (sizes, channels) = (ints_of(call, argument).collect::<Vec<_>>(), size_of(call, gradient, 1)?);
+            let is_wrong = mask.get(2) == Some(&true) && sizes != [channels];
+            let expected = || format!("[{channels}], the channels of `{}`", call.name(gradient));
+            is_wrong.then(|| (argument, format!("{sizes:?}"), expected()))
+        }
         Constraint::OneElement { argument } => {
             let sizes = sizes_of(call, argument)?;
             let is_wrong = sizes.iter().any(|size| *size != 1);
@@ -772,6 +790,7 @@ mod tests {
                     | Constraint::SameSize { argument, other, .. }
                     | Constraint::Groups { argument, other, .. }
                     | Constraint::Indexed { argument, indices: other }
+                    | Constraint::BiasSizes { argument, gradient: other, .. }
                     | Constraint::Dimension { argument, tensor: other }
                     | Constraint::HalfSpectrum { argument, dims: other, .. }
                     | Constraint::NotEmptyFrom { argument, dim: other }

@@ -39,9 +39,6 @@ pub(super) fn convolution_backward(call: &Call<'_>) -> Inferred {
         Some(sizes) => sizes.into_iter().map(|int| dim_of_int(call, 3, int)).collect::<Result<Vec<_>>>()?,
         None => vec![channels],
     };
-    if mask.get(2) != Some(&false) && !matches!(bias[..], [size] if agree(size, channels).is_some()) {
-        return call.invalid(3, sizes_text(&bias), format!("{}, the channels of the result", sizes_text(&[channels])));
-    }
     let like =
         |tensor: &TensorMeta| window.in_backend_format(input, weight, tensor.sizes.clone(), gradient.scalar_type);
     let gradients = [like(input), like(weight), TensorMeta::contiguous(gradient.scalar_type, bias)];
