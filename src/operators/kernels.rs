@@ -38,10 +38,14 @@ const ABORTING: &[&str] = &[
 
 /// Operators that abort if their arguments do not fit each other or their outs, also if there is nothing to compute.
 const THOROUGH: &[&str] = &[
+    "aten::_fft_c2r.out",
     "aten::native_group_norm.out",
+    "aten::scatter.value_out",
     "aten::split_with_sizes_copy.out",
+    "aten::squeeze_copy.dims_out",
     "aten::unbind_copy.int_out",
     "aten::unfold_copy.out",
+    "aten::view_copy.out",
     "quantized_decomposed::add.out",
     "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
     "quantized_decomposed::embedding_2bit.dtype_out",

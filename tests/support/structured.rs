@@ -30,6 +30,10 @@ const REFUSED: usize = 6;
 /// Accepted mutants that may crash, in 100,000.
 const ALLOWED: usize = 1;
 
+/// Accepted mutants that may crash besides, if the seed is new: a few can be unknown so far, which is no fault of the change that is
+/// tested; more are one. They are printed.
+const ALLOWED_NEW: usize = 2;
+
 /// A valid file with a way to change it.
 pub trait Subject: Sync {
     fn name(&self) -> &str;
@@ -209,8 +213,9 @@ impl Run {
         let found = sum.into_inner().unwrap();
         println!("{}", found.report());
         let shown = &found.crashes[..found.crashes.len().min(100)];
+        let new = if self.variable("SEED").is_some() { ALLOWED_NEW } else { 0 };
         assert!(
-            found.crashes.len() <= found.accepted * ALLOWED / 100_000,
+            found.crashes.len() <= new + found.accepted * ALLOWED / 100_000,
             "{} crash:\n{}",
             found.crashes.len(),
             shown.join("\n")

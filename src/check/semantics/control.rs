@@ -1,7 +1,7 @@
 //! Control flow: kinds of conditions, unreachable instructions, endless loops.
 //!
-//! A condition is constant only if it is a Bool that no instruction writes; that of a jump back also if only comparisons of constants write
-//! it, all with the result that it has before.
+//! A condition is constant only if it is a Bool that no instruction writes, or a tensor in the file; that of a jump back also if only
+//! comparisons of constants write it, all with the result that it has before.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,10 @@ use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;
 use crate::format::ScalarType;
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, Instruction};
+use crate::program::{EValue, Instruction, Memory, Tensor, TensorData};
+
+/// Largest constant that is read as a condition, in bytes.
+const MAX_CONDITION: u64 = 1 << 16;
 
 /// Outcome of the condition of a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,23 +146,37 @@ impl<'m, 'p> Conditions<'m, 'p> {
         if let Some(outcome) = self.outcomes.get(&(value, is_back)) {
             return *outcome;
         }
-        let outcome = match self.method.values()[value] {
-            EValue::Bool(true) if self.is_always(value, true, is_back) => BranchOutcome::Never,
-            EValue::Bool(false) if self.is_always(value, false, is_back) => BranchOutcome::Always,
-            EValue::Bool(_)
-            | EValue::Null
+        let state = match &self.method.values()[value] {
+            EValue::Bool(state) => Some(*state),
+            EValue::Tensor(tensor) => self.all(tensor),
+            EValue::Null
             | EValue::Int(_)
             | EValue::Double(_)
-            | EValue::Tensor(_)
             | EValue::String(_)
             | EValue::IntList(_)
             | EValue::DoubleList(_)
             | EValue::BoolList(_)
             | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => BranchOutcome::Maybe,
+            | EValue::OptionalTensorList(_) => None,
+        };
+        let outcome = match state.filter(|state| self.is_always(value, *state, is_back)) {
+            Some(true) => BranchOutcome::Never,
+            Some(false) => BranchOutcome::Always,
+            None => BranchOutcome::Maybe,
         };
         self.outcomes.insert((value, is_back), outcome);
         outcome
+    }
+
+    /// Returns whether all elements of a small constant of bool are true, as the runtime reads a condition.
+    fn all(&self, tensor: &Tensor) -> Option<bool> {
+        let TensorData::Blob(data) = tensor.data else { return None };
+        let blob = self.method.program.blob(data);
+        if tensor.scalar_type != ScalarType::BOOL || tensor.memory != Memory::None || blob.len > MAX_CONDITION {
+            return None;
+        }
+        let count = usize::try_from(tensor.nbytes()?).ok()?;
+        Some(blob.read_at(0, blob.len as usize).ok()?.get(..count)?.iter().all(|byte| *byte != 0))
     }
 
     /// Returns `true` if nothing writes a value, or if it is the condition of a jump back and comparisons write only this state.

@@ -144,6 +144,20 @@ pub enum Constraint {
         /// Position of the other argument.
         other: usize,
     },
+    /// A tensor of complex numbers of the same sizes as another argument.
+    ComplexSizes {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+    },
+    /// A tensor with as many dimensions as another argument, or more.
+    RankOf {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+    },
     /// An Int that is greater than another Int by a number in a range.
     Above {
         /// Position of the argument.
@@ -272,8 +286,10 @@ const fn divisor(argument: usize) -> Constraint {
 /// Types of complex numbers: codes 8 to 10.
 const COMPLEX: TypeSet = TypeSet(0b111 << 8);
 
-/// Both operands of a division are complex, of the same type, or neither is: the kernel reads both as one type.
-const COMPLEX_DIVISION: [Constraint; 2] = [
+/// Both operands of a division are complex, of the same type and sizes, or neither is: the kernel reads both as one type, element by
+/// element.
+const COMPLEX_DIVISION: [Constraint; 3] = [
+    Constraint::ComplexSizes { argument: 1, other: 0 },
     Constraint::SameType { argument: 1, other: 0, when: COMPLEX },
     Constraint::SameType { argument: 0, other: 1, when: COMPLEX },
 ];
@@ -317,6 +333,16 @@ const fn embedding(out: usize, packed: i64) -> [Constraint; 7] {
     ]
 }
 
+/// An embedding whose kernel reads scales, zero points and out as one type.
+const fn one_type_embedding(packed: i64) -> [Constraint; 8] {
+    let [weight, scales, rows, groups, zero_points, range, types] = embedding(6, packed);
+    let scale_types = Constraint::SameType { argument: 1, other: 6, when: TypeSet(u64::MAX) };
+    [weight, scales, rows, groups, zero_points, range, types, scale_types]
+}
+
+/// The index of a scatter, which has the dimensions of the tensor.
+const INDEX_RANK: Constraint = Constraint::RankOf { argument: 2, other: 0 };
+
 /// A tensor with rows.
 const ROWS: Constraint = Constraint::Rank { argument: 0, min: 1, max: usize::MAX };
 
@@ -357,6 +383,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::div.out", &COMPLEX_DIVISION),
     ("aten::div.out_mode", &COMPLEX_DIVISION),
     ("aten::gelu.out", &[Constraint::Text { argument: 1, texts: &["none", "tanh"] }]),
+    ("aten::grid_sampler_2d.out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
     ("aten::index.Tensor_out", &[same_type(2)]),
     ("aten::index_put_", &[Constraint::Indexed { argument: 2, indices: 1 }]),
     ("aten::masked_select.out", &[same_type(2), Constraint::Rank { argument: 2, min: 1, max: 1 }]),
@@ -374,12 +401,17 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::pixel_shuffle.out", &[FACTOR]),
     ("aten::pixel_unshuffle.out", &[FACTOR]),
     ("aten::remainder.Scalar_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
+    ("aten::scatter.src_out", &[INDEX_RANK]),
+    ("aten::scatter.value_out", &[INDEX_RANK]),
+    ("aten::scatter_add.out", &[INDEX_RANK]),
     ("aten::split_with_sizes_copy.out", &[Constraint::OneType { argument: 3 }]),
     ("aten::sum.IntList_out", &[Constraint::Dimension { argument: 1, tensor: 0 }]),
     ("aten::sym_size.int", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
     ("aten::topk.values", &[Constraint::Lines { argument: 0, dim: 2 }]),
     ("aten::unbind_copy.int_out", &[Constraint::OneType { argument: 2 }]),
+    ("aten::unfold_copy.out", &[ROWS]),
     ("aten::upsample_bilinear2d.vec_out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
+    ("aten::upsample_nearest2d.vec_out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
     ("executorch_prim::floordiv.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
     ("executorch_prim::floordiv.int", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
     ("executorch_prim::mod.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
@@ -417,11 +449,12 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ),
     ("quantized_decomposed::dequantize_per_token.out", &[ROWS]),
     ("quantized_decomposed::embedding_2bit.dtype_out", &embedding(7, 4)),
-    ("quantized_decomposed::embedding_2bit.out", &embedding(6, 4)),
+    ("quantized_decomposed::embedding_2bit.out", &one_type_embedding(4)),
     ("quantized_decomposed::embedding_4bit.dtype_out", &embedding(7, 2)),
-    ("quantized_decomposed::embedding_4bit.out", &embedding(6, 2)),
+    ("quantized_decomposed::embedding_4bit.out", &one_type_embedding(2)),
     ("quantized_decomposed::embedding_byte.dtype_out", &embedding(7, 1)),
-    ("quantized_decomposed::embedding_byte.out", &embedding(6, 1)),
+    ("quantized_decomposed::embedding_byte.out", &one_type_embedding(1)),
+    ("quantized_decomposed::mixed_linear.out", &[not_empty(2)]),
     ("quantized_decomposed::quantize_per_token.out", &[ROWS]),
 ];
 
@@ -607,6 +640,15 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let found = ints_of(call, argument).find(|int| *int < least)?;
             Some((argument, found.to_string(), format!("at least {least}, the value of `{}`", call.name(other))))
         }
+        Constraint::ComplexSizes { argument, other } => {
+            types_of(call, argument).find(|found| COMPLEX.contains(*found))?;
+            violation(Constraint::SameSizes { argument, other }, call)
+        }
+        Constraint::RankOf { argument, other } => {
+            let (found, with) = (sizes_of(call, argument)?.len(), sizes_of(call, other)?.len());
+            let expected = || format!("rank {with} at least, that of `{}`", call.name(other));
+            (found < with).then(|| (argument, format!("a tensor of rank {found}"), expected()))
+        }
         Constraint::Above { argument, other, max } => {
             let below = ints_of(call, other).next()?;
             let is_above = |int: i64| int > below && int.abs_diff(below) <= max.unsigned_abs();
@@ -786,6 +828,8 @@ mod tests {
                     | Constraint::Quotient { argument, other }
                     | Constraint::SameSizes { argument, other }
                     | Constraint::AtLeast { argument, other }
+                    | Constraint::ComplexSizes { argument, other }
+                    | Constraint::RankOf { argument, other }
                     | Constraint::Above { argument, other, .. }
                     | Constraint::SameSize { argument, other, .. }
                     | Constraint::Groups { argument, other, .. }
