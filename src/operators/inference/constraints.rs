@@ -4,6 +4,7 @@
 //! Two tables, both with a row per operator: `types.table` (element types, measured in the runtime by tests/kernel_types.rs, which writes
 //! it) and [`VALUES`] (all others). A constraint about an argument that is None, missing or not known holds.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -211,6 +212,13 @@ pub enum Constraint {
         /// Position of the list.
         indices: usize,
     },
+    /// Optional tensors that select along no more dimensions than another argument has: masks along all of theirs, indices along one.
+    Selects {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the tensor.
+        tensor: usize,
+    },
     /// Sizes of the gradient of a bias, if a mask asks for it: one, the channels of the gradient of the result.
     BiasSizes {
         /// Position of the argument.
@@ -340,6 +348,12 @@ const fn one_type_embedding(packed: i64) -> [Constraint; 8] {
     [weight, scales, rows, groups, zero_points, range, types, scale_types]
 }
 
+/// Types of masks among indices: uint8 and bool.
+const MASKS: TypeSet = TypeSet(1 | 1 << 11);
+
+/// Indices that fit the tensor.
+const SELECTS: Constraint = Constraint::Selects { argument: 1, tensor: 0 };
+
 /// The index of a scatter, which has the dimensions of the tensor.
 const INDEX_RANK: Constraint = Constraint::RankOf { argument: 2, other: 0 };
 
@@ -384,8 +398,9 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::div.out_mode", &COMPLEX_DIVISION),
     ("aten::gelu.out", &[Constraint::Text { argument: 1, texts: &["none", "tanh"] }]),
     ("aten::grid_sampler_2d.out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
-    ("aten::index.Tensor_out", &[same_type(2)]),
-    ("aten::index_put_", &[Constraint::Indexed { argument: 2, indices: 1 }]),
+    ("aten::index.Tensor_out", &[same_type(2), SELECTS]),
+    ("aten::index_put.out", &[SELECTS]),
+    ("aten::index_put_", &[Constraint::Indexed { argument: 2, indices: 1 }, SELECTS]),
     ("aten::masked_select.out", &[same_type(2), Constraint::Rank { argument: 2, min: 1, max: 1 }]),
     ("aten::max_pool2d_with_indices.out", &[divisor(2), Constraint::Window { argument: 1 }]),
     (
@@ -689,6 +704,16 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let expected = || format!("rank {} at least, since dimension {dim} is indexed", dim + 1);
             (rank <= dim).then(|| (argument, found(), expected()))
         }
+        Constraint::Selects { argument, tensor } => {
+            let Some(Argument::Tensors(items)) = call.argument(argument) else { return None };
+            let dimensions = |item: &Option<Cow<'_, TensorMeta>>| match item {
+                Some(mask) if MASKS.contains(mask.scalar_type) => mask.sizes.len(),
+                Some(_) | None => 1,
+            };
+            let (found, rank) = (items.iter().map(dimensions).sum::<usize>(), ranks_of(call, tensor).next()?);
+            let expected = || format!("{rank} at most, those of `{}`", call.name(tensor));
+            (found > rank).then(|| (argument, format!("indices of {found} dimensions"), expected()))
+        }
         Constraint::BiasSizes { argument, gradient, mask } => {
             let (Argument::Ints(_), Argument::Bools(mask)) = (call.argument(argument)?, call.argument(mask)?) else {
                 return None;
@@ -835,6 +860,7 @@ mod tests {
                     | Constraint::Groups { argument, other, .. }
                     | Constraint::Indexed { argument, indices: other }
                     | Constraint::BiasSizes { argument, gradient: other, .. }
+                    | Constraint::Selects { argument, tensor: other }
                     | Constraint::Dimension { argument, tensor: other }
                     | Constraint::HalfSpectrum { argument, dims: other, .. }
                     | Constraint::NotEmptyFrom { argument, dim: other }
