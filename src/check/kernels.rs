@@ -14,6 +14,7 @@ use crate::program::{EValue, Memory, Tensor, TensorData};
 /// Largest constant that is read, in bytes.
 const MAX_CONSTANT: u64 = 1 << 16;
 
+const INT8: ScalarType = ScalarType(1);
 const INT: ScalarType = ScalarType(3);
 const HALF: ScalarType = ScalarType(5);
 const DOUBLE: ScalarType = ScalarType(7);
@@ -225,6 +226,7 @@ fn check_quantization(
         findings.add("O-8", || (locate(&call.method.arg(call.step, position)), found, expected));
     };
     let dtype = quantization.range + 2;
+    let lenient = quantization.channels != Channels::One && !quantization.quantizes;
     let out = if quantization.quantizes { dtype + 1 } else { dtype + 2 };
     let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
     let (small, real, small_at, real_at) =
@@ -244,6 +246,13 @@ fn check_quantization(
         && let Some(code) = call.int(dtype + 1).filter(|code| *code != i64::from(real.scalar_type.0))
     {
         report(dtype + 1, format!("out_dtype {code}"), format!("{}, the type of the out", real.scalar_type.0));
+    }
+    // The kernel for int8 writes float32 then, whatever the out is.
+    if let (true, Some((_, EValue::Null))) = (lenient, call.argument(dtype + 1))
+        && small.scalar_type == INT8
+        && real.scalar_type != ScalarType::FLOAT
+    {
+        report(out, format!("a tensor of {}", real.scalar_type), "float32, without an out_dtype".into());
     }
     let (least, most) = (call.int(quantization.range), call.int(quantization.range + 1));
     if let (true, Some((low, high))) = (quantization.quantizes, bounds) {
@@ -296,7 +305,6 @@ fn check_quantization(
     if !quantization.tensors {
         return;
     }
-    let lenient = quantization.channels != Channels::One && !quantization.quantizes;
     if let (true, Some(least), Some(most)) = (lenient, least, most)
         && let Some(wrong) =
             call.constant_ints(2).and_then(|zeros| zeros.iter().copied().find(|zero| !(least..=most).contains(zero)))
