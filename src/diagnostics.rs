@@ -41,6 +41,11 @@ pub struct Diagnostic<P = Span> {
 }
 
 impl<P> Diagnostic<P> {
+    /// Returns `true` for an error.
+    pub(crate) fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
     /// Error about the source as a whole.
     pub(crate) fn whole(message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic {

@@ -26,7 +26,7 @@ use pte_emit::{LargeData, Options, PrintOptions, Source};
 
 mod support;
 
-use support::driver::{Driver, crashed};
+use support::driver::{Driver, allowed_crashes, crashed};
 
 /// Number of accepted calls of each operator: of a sample, and of the whole run.
 const SAMPLE: usize = 30;
@@ -34,13 +34,6 @@ const ALL: usize = 2000;
 
 /// Number of calls that one process of the driver runs.
 const BATCH: usize = 400;
-
-/// Accepted calls for each one that may crash, in the whole run.
-const ACCEPTED_PER_CRASH: usize = 100_000;
-
-/// Calls that may crash besides, if the seed is new: a few can be unknown so far, which is no fault of the change that is tested; more are
-/// one. They are printed.
-const ALLOWED_NEW: usize = 2;
 
 /// Calls that are generated for each one that is accepted, at most.
 const MOST_PER_ACCEPTED: usize = 12;
@@ -411,11 +404,6 @@ fn report(results: &BTreeMap<&'static str, Tally>, lists: Option<&Path>) {
     }
     assert!(all.failures.is_empty(), "{} failures:\n{}", all.failures.len(), all.failures.join("\n"));
     let shown: Vec<&str> = crashes.lines().take(LISTED).collect();
-    let new = if std::env::var_os("PTE_EMIT_CALLS_SEED").is_some() { ALLOWED_NEW } else { 0 };
-    assert!(
-        all.crash_count <= new + all.accepted / ACCEPTED_PER_CRASH,
-        "{} accepted calls crash the runtime:\n{}",
-        all.crash_count,
-        shown.join("\n")
-    );
+    let allowed = allowed_crashes(all.accepted, std::env::var_os("PTE_EMIT_CALLS_SEED").is_some());
+    assert!(all.crash_count <= allowed, "{} accepted calls crash the runtime:\n{}", all.crash_count, shown.join("\n"));
 }

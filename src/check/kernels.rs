@@ -9,10 +9,7 @@ use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::operators::inference::IntMeta;
 use crate::operators::kernels::{Channels, Quantization, Selected};
-use crate::program::{EValue, Memory, Tensor, TensorData};
-
-/// Largest constant that is read, in bytes.
-const MAX_CONSTANT: u64 = 1 << 16;
+use crate::program::{EValue, Tensor};
 
 const INT8: ScalarType = ScalarType(1);
 const INT: ScalarType = ScalarType(3);
@@ -104,9 +101,13 @@ fn check_indices(
 /// Checks that the elements of a constant of float32 are numbers.
 fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Findings, locate: &Locator<'_>) {
     let Some(tensor) = call.tensor(position).filter(|tensor| tensor.scalar_type == ScalarType::FLOAT) else { return };
-    let Some(bytes) = call.constant(tensor) else { return };
-    let (elements, _) = bytes.as_chunks();
-    if elements.iter().any(|element| f32::from_le_bytes(*element).is_nan()) {
+    let Some(data) = call.method.small_constant(tensor) else { return };
+    let has_nan = || {
+        let bytes = call.method.read_constant(data).unwrap_or_default();
+        bytes.as_chunks().0.iter().any(|element| f32::from_le_bytes(*element).is_nan())
+    };
+    // Many calls may share a constant.
+    if *call.method.constants_with_nan.borrow_mut().entry(data).or_insert_with(has_nan) {
         findings.add("O-14", || {
             let name = &call.known.operator.signature.args[position].name;
             let found = format!("NaN in the constant for argument `{name}` of {}", call.known.operator.name);
@@ -148,11 +149,11 @@ impl<'p> KernelCall<'_, 'p> {
     /// Returns the elements of a small constant tensor of int32 or int64, if they can be read.
     fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
         let tensor = self.tensor(position)?;
-        let TensorData::Blob(data) = tensor.data else { return None };
+        let data = self.method.small_constant(tensor)?;
         // Many calls may share a constant.
         let mut cache = self.method.constant_ints.borrow_mut();
         let read = || {
-            let bytes = self.constant(tensor)?;
+            let bytes = self.method.read_constant(data)?;
             match tensor.scalar_type {
                 ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
                 INT => Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect()),
@@ -160,16 +161,6 @@ impl<'p> KernelCall<'_, 'p> {
             }
         };
         cache.entry((data, tensor.scalar_type.0)).or_insert_with(read).clone()
-    }
-
-    /// Returns the bytes of a small constant, if they can be read.
-    fn constant(&self, tensor: &Tensor) -> Option<Vec<u8>> {
-        let TensorData::Blob(data) = tensor.data else { return None };
-        let blob = self.method.program.blob(data);
-        if tensor.memory != Memory::None || blob.len > MAX_CONSTANT {
-            return None;
-        }
-        blob.read_at(0, blob.len as usize).ok()
     }
 
     fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {

@@ -24,8 +24,7 @@ const IGNORED: &[(&str, &[usize])] = &[
 /// Operators whose kernels write to their outs without comparing the sizes.
 const UNSIZED: &[&str] = &["aten::view_as_real_copy.out", "quantized_decomposed::choose_qparams.Tensor_out"];
 
-/// Operators that abort, where others fail, if their outs are too small for results of the greatest sizes of their arguments. They are in
-/// [`THOROUGH`], too.
+/// Operators that abort, where others fail, if their outs are too small for results of the greatest sizes of their arguments.
 const ABORTING: &[&str] = &[
     "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
     "quantized_decomposed::embedding_2bit.dtype_out",
@@ -36,7 +35,7 @@ const ABORTING: &[&str] = &[
     "quantized_decomposed::embedding_byte.out",
 ];
 
-/// Operators that abort if their arguments do not fit each other or their outs, also if there is nothing to compute.
+/// Operators that abort if their arguments do not fit each other or their outs, also if there is nothing to compute; [`ABORTING`] ones do, too.
 const THOROUGH: &[&str] = &[
     "aten::_fft_c2r.out",
     "aten::native_group_norm.out",
@@ -47,13 +46,6 @@ const THOROUGH: &[&str] = &[
     "aten::unfold_copy.out",
     "aten::view_copy.out",
     "quantized_decomposed::add.out",
-    "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
-    "quantized_decomposed::embedding_2bit.dtype_out",
-    "quantized_decomposed::embedding_2bit.out",
-    "quantized_decomposed::embedding_4bit.dtype_out",
-    "quantized_decomposed::embedding_4bit.out",
-    "quantized_decomposed::embedding_byte.dtype_out",
-    "quantized_decomposed::embedding_byte.out",
 ];
 
 /// Quantizing and dequantizing operators, and the positions of their arguments.
@@ -172,7 +164,7 @@ impl KernelConstraints {
             out_mask: rows(OUT_MASKS, name).next(),
             is_unsized: UNSIZED.contains(&name),
             aborts: ABORTING.contains(&name),
-            is_thorough: THOROUGH.contains(&name),
+            is_thorough: THOROUGH.contains(&name) || ABORTING.contains(&name),
             ignored: rows(IGNORED, name).next().unwrap_or_default(),
             range: match name {
                 "aten::arange.out" => Some([None, Some(0), None, Some(1)]),

@@ -15,7 +15,9 @@ use crate::delegate::xnnpack::draft::{
     default_field, is_operand, scale_size,
 };
 use crate::delegate::xnnpack::model::{Container, FieldContent};
-use crate::delegate::xnnpack::schema::{DATATYPES, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
+use crate::delegate::xnnpack::schema::{
+    DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
+};
 use crate::delegate::xnnpack::{self, BACKEND};
 use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
@@ -74,7 +76,7 @@ fn defect(draft: &Draft) -> Option<String> {
 }
 
 fn defect_of_value(value: &DraftValue) -> Option<String> {
-    let Some(datatype) = DATATYPES.get(value.datatype as usize) else { return Some("has no known type".into()) };
+    let Some(datatype) = Datatype::of(value.datatype) else { return Some("has no known type".into()) };
     if value.dims.len() > MAX_RANK {
         return Some(format!("has {} dimensions", value.dims.len()));
     }
@@ -272,7 +274,7 @@ fn print_content(content: &FieldContent, out: &mut String) {
 /// Data that cannot be read.
 fn print_value(value: &DraftValue, name: &str, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
     let mut fields = FlowMap::new(out);
-    let datatype = |code: i16| DATATYPES.get(code as usize).unwrap_or(&DATATYPES[0]);
+    let datatype = |code: i16| Datatype::of(code).unwrap_or(&DATATYPES[0]);
     let found = datatype(value.datatype);
     fields.key("datatype").push_str(found.name);
     yaml::list(fields.key("sizes"), &value.dims, yaml::number);
@@ -316,10 +318,8 @@ fn print_value(value: &DraftValue, name: &str, out: &mut String, data: &mut Data
         }
     }
     if let Some(constant) = &value.constant {
-        let mut sizes: Vec<i32> = value.dims.iter().map(|size| i32::try_from(*size).unwrap_or(i32::MAX)).collect();
-        if found.bits == 4 {
-            sizes.iter_mut().rev().take(1).for_each(|size| *size = (*size).saturating_add(1) / 2);
-        }
+        // Sizes that do not fit are a defect.
+        let sizes = found.stored_sizes(&value.dims).unwrap_or_default();
         print_constant(constant, found.storage, &sizes, name, &mut fields, data)?;
     }
     let numbers =

@@ -8,6 +8,18 @@ use std::process::{Command, Stdio};
 
 use super::runner;
 
+/// Accepted files for each one that may crash the runtime.
+const ACCEPTED_PER_CRASH: usize = 100_000;
+
+/// Files that may crash besides, if the seed is new: a few can be unknown so far, which is no fault of the change that is tested; more are
+/// one. They are printed.
+const ALLOWED_NEW: usize = 2;
+
+/// Number of accepted files that may crash the runtime.
+pub fn allowed_crashes(accepted: usize, is_new_seed: bool) -> usize {
+    accepted / ACCEPTED_PER_CRASH + if is_new_seed { ALLOWED_NEW } else { 0 }
+}
+
 /// The driver.
 pub struct Driver(PathBuf);
 

@@ -15,7 +15,7 @@ use pte_emit::check::{self, DataFile, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
 use pte_emit::generate::random::Random;
 
-use super::driver::{Driver, crashed};
+use super::driver::{Driver, allowed_crashes, crashed};
 use super::{files_below, root};
 
 /// Largest file that is mutated, in bytes: it is written for each mutant.
@@ -26,13 +26,6 @@ const PROGRESS: usize = 10_000;
 
 /// A refused mutant in this many is run.
 const REFUSED: usize = 6;
-
-/// Accepted mutants that may crash, in 100,000.
-const ALLOWED: usize = 1;
-
-/// Accepted mutants that may crash besides, if the seed is new: a few can be unknown so far, which is no fault of the change that is
-/// tested; more are one. They are printed.
-const ALLOWED_NEW: usize = 2;
 
 /// A valid file with a way to change it.
 pub trait Subject: Sync {
@@ -213,9 +206,8 @@ impl Run {
         let found = sum.into_inner().unwrap();
         println!("{}", found.report());
         let shown = &found.crashes[..found.crashes.len().min(100)];
-        let new = if self.variable("SEED").is_some() { ALLOWED_NEW } else { 0 };
         assert!(
-            found.crashes.len() <= new + found.accepted * ALLOWED / 100_000,
+            found.crashes.len() <= allowed_crashes(found.accepted, self.variable("SEED").is_some()),
             "{} crash:\n{}",
             found.crashes.len(),
             shown.join("\n")

@@ -7,12 +7,10 @@ use std::collections::HashMap;
 
 use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;
+use crate::data::BlobId;
 use crate::format::ScalarType;
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, Instruction, Memory, Tensor, TensorData};
-
-/// Largest constant that is read as a condition, in bytes.
-const MAX_CONDITION: u64 = 1 << 16;
+use crate::program::{EValue, Instruction, Tensor};
 
 /// Outcome of the condition of a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +128,8 @@ struct Conditions<'m, 'p> {
     is_written: Vec<bool>,
     /// By value, and `true` for a jump back: the outcome, if it is known already, since many jumps may have the same condition.
     outcomes: HashMap<(usize, bool), BranchOutcome>,
+    /// By data and number of elements: whether all are true, if the constant can be read.
+    constants: HashMap<(BlobId, usize), Option<bool>>,
 }
 
 impl<'m, 'p> Conditions<'m, 'p> {
@@ -138,7 +138,7 @@ impl<'m, 'p> Conditions<'m, 'p> {
         for access in method.accesses.iter().filter(|access| access.kind.may_write()) {
             is_written[access.value as usize] = true;
         }
-        Conditions { method, is_written, outcomes: HashMap::new() }
+        Conditions { method, is_written, outcomes: HashMap::new(), constants: HashMap::new() }
     }
 
     fn outcome(&mut self, condition: i32, is_back: bool) -> BranchOutcome {
@@ -169,14 +169,14 @@ impl<'m, 'p> Conditions<'m, 'p> {
     }
 
     /// Returns whether all elements of a small constant of bool are true, as the runtime reads a condition.
-    fn all(&self, tensor: &Tensor) -> Option<bool> {
-        let TensorData::Blob(data) = tensor.data else { return None };
-        let blob = self.method.program.blob(data);
-        if tensor.scalar_type != ScalarType::BOOL || tensor.memory != Memory::None || blob.len > MAX_CONDITION {
-            return None;
-        }
+    fn all(&mut self, tensor: &Tensor) -> Option<bool> {
+        let data = self.method.small_constant(tensor).filter(|_| tensor.scalar_type == ScalarType::BOOL)?;
         let count = usize::try_from(tensor.nbytes()?).ok()?;
-        Some(blob.read_at(0, blob.len as usize).ok()?.get(..count)?.iter().all(|byte| *byte != 0))
+        // Many values may share a constant.
+        *self
+            .constants
+            .entry((data, count))
+            .or_insert_with(|| Some(self.method.read_constant(data)?.get(..count)?.iter().all(|byte| *byte != 0)))
     }
 
     /// Returns `true` if nothing writes a value, or if it is the condition of a jump back and comparisons write only this state.

@@ -13,8 +13,11 @@ use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
 use crate::operators::{Base, OperatorSet, Role};
 use crate::program::OperandAccess;
 use crate::program::element::{Element, Part};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, TensorData};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData};
 use crate::transform::inference::InferredOperator;
+
+/// Largest constant that is read, in bytes.
+const MAX_CONSTANT: u64 = 1 << 16;
 
 /// Bound on the accesses that are searched for the next read of a value.
 const MAX_SEARCHED: usize = 64;
@@ -173,9 +176,23 @@ pub struct MethodAnalysis<'p> {
     pub is_truncated: bool,
     /// Constants that were read, by data and element type.
     pub constant_ints: RefCell<HashMap<(BlobId, i8), Option<ConstantInts>>>,
+    /// Constants of float32 that were read, and whether they have an element that is NaN.
+    pub constants_with_nan: RefCell<HashMap<BlobId, bool>>,
 }
 
 impl<'p> MethodAnalysis<'p> {
+    /// Returns the data of a constant that is small enough to be read; `None` for other tensors.
+    pub fn small_constant(&self, tensor: &Tensor) -> Option<BlobId> {
+        let TensorData::Blob(data) = tensor.data else { return None };
+        (tensor.memory == Memory::None && self.program.blob(data).len <= MAX_CONSTANT).then_some(data)
+    }
+
+    /// Returns the bytes of a constant that [`MethodAnalysis::small_constant`] returned, if they can be read.
+    pub fn read_constant(&self, data: BlobId) -> Option<Vec<u8>> {
+        let blob = self.program.blob(data);
+        blob.read_at(0, usize::try_from(blob.len).ok()?).ok()
+    }
+
     /// Collects the accesses of a method. `None` if it has more than 2^32 instructions or values.
     pub fn new(program: &'p Program, index: usize, set: &OperatorSet) -> Option<MethodAnalysis<'p>> {
         let plan = program.plans().get(index)?;
@@ -217,6 +234,7 @@ impl<'p> MethodAnalysis<'p> {
             is_input,
             is_truncated: false,
             constant_ints: RefCell::default(),
+            constants_with_nan: RefCell::default(),
         };
         for value in values {
             method.kinds.push(kinds_of(value));

@@ -10,7 +10,7 @@ use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, PoolRange
 use crate::operators::sharing;
 use crate::program::{EValue, Memory, Tensor, TensorData};
 
-/// Memory that is told apart: a pool, or that of a tensor outside of all pools.
+/// Memory that does not overlap others: a pool, or that of a tensor outside of all pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Region {
     Pool(u32),

@@ -95,7 +95,7 @@ impl Graph {
             return tensor.wrong(tensor_value::dims, format!("{} dimensions, expected at most {MAX_RANK}", dims.len()));
         }
         let code = tensor.i16(tensor_value::datatype)?;
-        let Some(datatype) = datatype(code).filter(|datatype| datatype.quantization.is_some()) else {
+        let Some(datatype) = Datatype::of(code).filter(|datatype| datatype.quantization.is_some()) else {
             return tensor.wrong(tensor_value::datatype, format!("unknown datatype {code}"));
         };
         let bytes = nbytes(&dims, datatype.bits);
@@ -297,7 +297,7 @@ impl Graph {
         if !supported {
             let found = found
                 .iter()
-                .filter_map(|(operand, found)| Some(format!("{} {}", operand.name, datatype((*found)?)?.name)));
+                .filter_map(|(operand, found)| Some(format!("{} {}", operand.name, Datatype::of((*found)?)?.name)));
             let found: Vec<String> = found.collect();
             return t.wrong(first.slot, format!("{operation:?} of {}", found.join(", ")));
         }
@@ -331,10 +331,5 @@ fn constants(t: &TableRef<'_, '_>, inside: bool) -> Result<Vec<GraphConstant>> {
 
 /// Returns `true` if an operand may be absent: a bias.
 fn slot_is_optional(operation: Operation, slot: u16) -> bool {
-    operation.table().fields[usize::from(slot)].name == "bias_id"
-}
-
-/// Returns a type of the table.
-fn datatype(code: i16) -> Option<&'static Datatype> {
-    DATATYPES.get(usize::try_from(code).ok()?)
+    operation.table().fields[usize::from(slot)].name == OPTIONAL_OPERAND
 }

@@ -14,7 +14,7 @@ use super::finding::{Findings, Location, Locator};
 use crate::data::{Blob, BlobId};
 use crate::delegate::xnnpack::BACKEND;
 use crate::delegate::xnnpack::header::{HEADER, Sections};
-use crate::delegate::xnnpack::schema::{DATATYPES, EXTERNAL_INPUT, GRAPH, IDENTIFIERS};
+use crate::delegate::xnnpack::schema::{Datatype, EXTERNAL_INPUT, GRAPH, IDENTIFIERS};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::Buffer;
 use crate::program::element::{Element, Part};
@@ -207,7 +207,7 @@ impl<'p> DelegateCalls<'p> {
                     break;
                 };
                 let value = usize::try_from(*arg).ok().and_then(|value| self.plan.values().get(value));
-                let types = DATATYPES.get(external.datatype as usize).map_or(&[][..], |datatype| datatype.tensors);
+                let types = Datatype::of(external.datatype).map_or(&[][..], |datatype| datatype.tensors);
                 let found = match value {
                     Some(EValue::Tensor(tensor)) if !types.contains(&tensor.scalar_type) => {
                         format!("a tensor of {}", tensor.scalar_type)

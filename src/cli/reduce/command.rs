@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_path_is_one_word() {
-        for path in ["/tmp/a.pte", "a b'c$(d).pte", "é;.pte"] {
+        for path in ["a/b.pte", "a b'c$(d).pte", "é;.pte"] {
             assert_eq!(
                 outcome("for word in {}; do printf '%s\n' \"$word\"; done | { read a; ! read b; }", path),
                 Some(Outcome::Status(0))

@@ -131,7 +131,7 @@ fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
     };
     let Some(tensor) = tensor else { return t.wrong(value::xvalue_union, "tensor_value is missing") };
     let datatype = tensor.i16(tensor_value::datatype)?;
-    if usize::try_from(datatype).is_err() || datatype as usize >= DATATYPES.len() {
+    if Datatype::of(datatype).is_none() {
         return tensor.wrong(tensor_value::datatype, format!("unknown datatype {datatype}"));
     }
     Ok(GraphValue {

@@ -261,8 +261,7 @@ impl DraftValue {
 
     /// Number of bytes of the value; 0 if it overflows.
     pub fn nbytes(&self) -> u64 {
-        let bits =
-            usize::try_from(self.datatype).ok().and_then(|code| DATATYPES.get(code)).map_or(0, |found| found.bits);
+        let bits = Datatype::of(self.datatype).map_or(0, |found| found.bits);
         nbytes(&self.sizes(), bits).unwrap_or(0)
     }
 

@@ -339,6 +339,26 @@ pub struct Datatype {
     pub tensors: &'static [ScalarType],
 }
 
+impl Datatype {
+    /// Returns the element type with a number of the schema; `None` if there is none.
+    pub fn of(code: i16) -> Option<&'static Datatype> {
+        DATATYPES.get(usize::try_from(code).ok()?)
+    }
+
+    /// Returns the sizes of a constant as it is stored: of bytes, if two elements are in each.
+    ///
+    /// # Errors
+    /// The first size that exceeds `i32`.
+    pub fn stored_sizes(&self, dims: &[u32]) -> Result<Vec<i32>, u32> {
+        let last = dims.len().saturating_sub(1);
+        let stored = |(position, size): (usize, &u32)| {
+            let size = if self.bits == 4 && position == last { size.div_ceil(2) } else { *size };
+            i32::try_from(size).map_err(|_| size)
+        };
+        dims.iter().enumerate().map(stored).collect()
+    }
+}
+
 /// Declares the enum `XNNDatatype`, by its numbers from 0.
 macro_rules! datatypes {
     ($( $(#[$doc:meta])* $code:ident $name:literal $bits:literal $storage:literal $quantization:expr, [$($tensor:literal)*]; )*) => {

@@ -15,10 +15,10 @@ use crate::delegate::xnnpack::draft::{
 use crate::delegate::xnnpack::encode;
 use crate::delegate::xnnpack::model::{Container, FieldContent};
 use crate::delegate::xnnpack::schema::{
-    DATATYPES, Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, Operation, QuantParams, Quantization, field_key,
+    Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, Operation, QuantParams, Quantization, field_key,
 };
 use crate::delegate::xnnpack::sizes::{self, SizedOperands};
-use crate::diagnostics::{Severity, counted};
+use crate::diagnostics::counted;
 use crate::format::Field;
 use crate::format::table::Union;
 use crate::ir::NodeDiagnostic;
@@ -40,8 +40,7 @@ pub(super) fn payload<'d, 'a>(graph: &'d ParsedGraph<'a>, backend: &str, finder:
     let mut resolver = GraphResolver { graph, finder, names: HashMap::new(), values: Vec::new() };
     let draft = resolver.draft();
     let encoded = encode::encode(&draft.complete());
-    let is_wrong = |d: &NodeDiagnostic| d.severity == Severity::Error;
-    if finder.diagnostics[before..].iter().any(is_wrong) {
+    if finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
         return None;
     }
     let encoded = encoded.map(|blob| Blob { copy: graph.copy, ..blob });
@@ -92,8 +91,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         // What follows from another value is not reported beside it, unless each follows from the other.
         let before = self.finder.diagnostics.len();
         (0..self.values.len()).for_each(|position| self.finish(position, false));
-        let is_new = |d: &NodeDiagnostic| d.severity == Severity::Error;
-        if !self.finder.diagnostics[before..].iter().any(is_new) {
+        if !self.finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
             (0..self.values.len()).for_each(|position| self.finish(position, true));
         }
         let bare = graph.header == Some(false);
@@ -144,7 +142,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             dq_datatype: value.dq_datatype.unwrap_or(0),
             ..DraftValue::new(value.datatype.unwrap_or(0), Vec::new())
         };
-        let datatype = value.datatype.and_then(datatype);
+        let datatype = value.datatype.and_then(Datatype::of);
         let at = value.name.id;
         let mut reported = false;
         if let Some(sizes) = &value.sizes {
@@ -204,19 +202,11 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         };
         // Elements of 4 bits are in bytes of two.
         let packed = datatype.bits == 4;
-        let stored = match sizes {
-            Some(sizes) => {
-                let mut stored = Vec::with_capacity(sizes.value.len());
-                for (position, size) in sizes.value.iter().enumerate() {
-                    let is_last = position + 1 == sizes.value.len();
-                    let size = if packed && is_last { size.div_ceil(2) } else { *size };
-                    let Ok(size) = i32::try_from(size) else {
-                        self.error(sizes.id, format!("size {size} of a constant"), "expected less than 2 Gi elements");
-                        return None;
-                    };
-                    stored.push(size);
-                }
-                Some(stored)
+        let stored = match sizes.map(|sizes| datatype.stored_sizes(&sizes.value).map_err(|size| (sizes.id, size))) {
+            Some(Ok(stored)) => Some(stored),
+            Some(Err((at, size))) => {
+                self.error(at, format!("size {size} of a constant"), "expected less than 2 Gi elements");
+                return None;
             }
             None => None,
         };
@@ -388,7 +378,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             {
                 let value = &mut self.values[*output];
                 (value.draft.datatype, value.has_type) = (code, true);
-                if let Some(datatype) = datatype(code) {
+                if let Some(datatype) = Datatype::of(code) {
                     let (at, given) = (value.id, value.draft.quantization.clone());
                     let name = self.name(*output);
                     self.check_quantization(at, datatype, given.as_ref(), name);
@@ -480,10 +470,6 @@ fn number_field(field: &Field, number: u32) -> DraftField {
         true => DraftField::Id(number),
         false => DraftField::Parameter(FieldContent::UInt(number)),
     }
-}
-
-fn datatype(code: i16) -> Option<&'static Datatype> {
-    DATATYPES.get(usize::try_from(code).ok()?)
 }
 
 /// Returns the keys that give a value this quantization.

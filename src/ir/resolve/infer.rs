@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::method::MethodResolver;
-use crate::diagnostics::{Severity, counted};
+use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
@@ -20,7 +20,7 @@ use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Infers the properties of the results of all instructions.
     pub(super) fn infer(&mut self, plan: &mut ExecutionPlan) {
-        if self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        if self.diagnostics.iter().any(NodeDiagnostic::is_error) {
             return;
         }
         let numbers = self.declared.iter().enumerate();

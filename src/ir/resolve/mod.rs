@@ -103,7 +103,7 @@ pub fn resolve<'a>(
         diagnostics.push(NodeDiagnostic::error(at, "nothing to emit").label("expected blobs, or `methods`"));
     }
     diagnostics.append(&mut finder.diagnostics);
-    if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+    if diagnostics.iter().any(NodeDiagnostic::is_error) {
         diagnostics.append(&mut gaps);
         // In source order, independent of the stage that reported them.
         diagnostics.sort_by_key(|d| d.at);

@@ -1,8 +1,8 @@
 //! What the kernels of the default runtime need of the arguments of one call, beyond their kinds and what the rules of inference check:
 //! the process aborts, or the call fails, otherwise. Facts of ExecuTorch 1.5.1 as tables; not the sizes and types of results.
 //!
-//! Two tables, both with a row per operator: `types.table` (element types, measured in the runtime by tests/kernel_types.rs, which writes
-//! it) and [`VALUES`] (all others). A constraint about an argument that is None, missing or not known holds.
+//! Two tables, both with a row per operator: `types.table` (element types, measured in the runtime by tests/inference/types.rs, which
+//! writes it) and [`VALUES`] (all others, and types that such calls do not show). A constraint about an argument that is None, missing or not known holds.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -291,6 +291,15 @@ const fn divisor(argument: usize) -> Constraint {
     Constraint::Divisor { argument }
 }
 
+/// All element types.
+const ANY: TypeSet = TypeSet(u64::MAX);
+
+/// int64.
+const INT64: TypeSet = TypeSet(1 << 4);
+
+/// Types of masks among indices: uint8 and bool.
+const MASKS: TypeSet = TypeSet(1 | 1 << 11);
+
 /// Types of complex numbers: codes 8 to 10.
 const COMPLEX: TypeSet = TypeSet(0b111 << 8);
 
@@ -314,21 +323,24 @@ const fn not_empty(argument: usize) -> Constraint {
     Constraint::NotEmpty { argument, last: usize::MAX }
 }
 
+/// The last dimensions of the first argument are not empty.
+const fn not_empty_last(last: usize) -> Constraint {
+    Constraint::NotEmpty { argument: 0, last }
+}
+
 /// Greatest number of elements of a window of pooling: of a picture of 4096 by 4096.
 const MAX_WINDOW: i64 = 1 << 24;
 
-/// The element type of the first argument.
-const fn same_type(argument: usize) -> Constraint {
-    Constraint::SameType { argument, other: 0, when: TypeSet(u64::MAX) }
+/// The element type of another argument.
+const fn same_type(argument: usize, other: usize) -> Constraint {
+    Constraint::SameType { argument, other, when: ANY }
 }
-
-const INT64: TypeSet = TypeSet(1 << 4);
 
 /// Factor of the sizes of two dimensions; its square is an Int.
 const FACTOR: Constraint = Constraint::Int { argument: 1, min: 1, max: i32::MAX as i64 };
 
-/// An embedding of quantized rows: weight, scales, zero points, quant_min and quant_max, and an out at a position; so many weights are
-/// packed in an element.
+/// An embedding with quantized weights, of which `packed` are in an element. The arguments are weight, scales, zero points, quant_min and
+/// quant_max; the out is at the position `out`.
 const fn embedding(out: usize, packed: i64) -> [Constraint; 7] {
     [
         Constraint::Rank { argument: 0, min: 2, max: 2 },
@@ -337,19 +349,15 @@ const fn embedding(out: usize, packed: i64) -> [Constraint; 7] {
         Constraint::Groups { argument: 1, other: 0, packed },
         Constraint::SameSizes { argument: 2, other: 1 },
         Constraint::AtLeast { argument: 4, other: 3 },
-        Constraint::SameType { argument: 2, other: out, when: TypeSet(u64::MAX) },
+        same_type(2, out),
     ]
 }
 
 /// An embedding whose kernel reads scales, zero points and out as one type.
 const fn one_type_embedding(packed: i64) -> [Constraint; 8] {
     let [weight, scales, rows, groups, zero_points, range, types] = embedding(6, packed);
-    let scale_types = Constraint::SameType { argument: 1, other: 6, when: TypeSet(u64::MAX) };
-    [weight, scales, rows, groups, zero_points, range, types, scale_types]
+    [weight, scales, rows, groups, zero_points, range, types, same_type(1, 6)]
 }
-
-/// Types of masks among indices: uint8 and bool.
-const MASKS: TypeSet = TypeSet(1 | 1 << 11);
 
 /// Indices that fit the tensor.
 const SELECTS: Constraint = Constraint::Selects { argument: 1, tensor: 0 };
@@ -378,7 +386,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
         &[Constraint::Bool { argument: 2, value: false }, Constraint::NotEmptyFrom { argument: 0, dim: 1 }],
     ),
     ("aten::_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
-    ("aten::_upsample_bilinear2d_aa.out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
+    ("aten::_upsample_bilinear2d_aa.out", &[not_empty_last(2)]),
     ("aten::amax.out", &[not_empty(0)]),
     ("aten::amin.out", &[not_empty(0)]),
     ("aten::argmax.out", &[Constraint::NotEmptyUnless { argument: 0, other: 1 }]),
@@ -397,11 +405,11 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::div.out", &COMPLEX_DIVISION),
     ("aten::div.out_mode", &COMPLEX_DIVISION),
     ("aten::gelu.out", &[Constraint::Text { argument: 1, texts: &["none", "tanh"] }]),
-    ("aten::grid_sampler_2d.out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
-    ("aten::index.Tensor_out", &[same_type(2), SELECTS]),
+    ("aten::grid_sampler_2d.out", &[not_empty_last(2)]),
+    ("aten::index.Tensor_out", &[same_type(2, 0), SELECTS]),
     ("aten::index_put.out", &[SELECTS]),
     ("aten::index_put_", &[Constraint::Indexed { argument: 2, indices: 1 }, SELECTS]),
-    ("aten::masked_select.out", &[same_type(2), Constraint::Rank { argument: 2, min: 1, max: 1 }]),
+    ("aten::masked_select.out", &[same_type(2, 0), Constraint::Rank { argument: 2, min: 1, max: 1 }]),
     ("aten::max_pool2d_with_indices.out", &[divisor(2), Constraint::Window { argument: 1 }]),
     (
         "aten::max_pool2d_with_indices_backward.grad_input",
@@ -416,9 +424,9 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::pixel_shuffle.out", &[FACTOR]),
     ("aten::pixel_unshuffle.out", &[FACTOR]),
     ("aten::remainder.Scalar_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
-    ("aten::replication_pad1d.out", &[Constraint::NotEmpty { argument: 0, last: 1 }]),
-    ("aten::replication_pad2d.out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
-    ("aten::replication_pad3d.out", &[Constraint::NotEmpty { argument: 0, last: 3 }]),
+    ("aten::replication_pad1d.out", &[not_empty_last(1)]),
+    ("aten::replication_pad2d.out", &[not_empty_last(2)]),
+    ("aten::replication_pad3d.out", &[not_empty_last(3)]),
     ("aten::scatter.src_out", &[INDEX_RANK]),
     ("aten::scatter.value_out", &[INDEX_RANK]),
     ("aten::scatter_add.out", &[INDEX_RANK]),
@@ -428,9 +436,9 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::topk.values", &[Constraint::Lines { argument: 0, dim: 2 }]),
     ("aten::unbind_copy.int_out", &[Constraint::OneType { argument: 2 }]),
     ("aten::unfold_copy.out", &[ROWS]),
-    ("aten::upsample_bilinear2d.vec_out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
-    ("aten::upsample_nearest2d.vec_out", &[Constraint::NotEmpty { argument: 0, last: 2 }]),
-    ("aten::var_mean.correction_out", &[Constraint::SameType { argument: 5, other: 4, when: TypeSet(u64::MAX) }]),
+    ("aten::upsample_bilinear2d.vec_out", &[not_empty_last(2)]),
+    ("aten::upsample_nearest2d.vec_out", &[not_empty_last(2)]),
+    ("aten::var_mean.correction_out", &[same_type(5, 4)]),
     ("executorch_prim::floordiv.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
     ("executorch_prim::floordiv.int", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
     ("executorch_prim::mod.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
@@ -462,10 +470,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
             Constraint::OneElement { argument: 6 },
         ],
     ),
-    (
-        "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
-        &[ROWS, Constraint::NotEmpty { argument: 0, last: 1 }],
-    ),
+    ("quantized_decomposed::choose_qparams_per_token_asymmetric.out", &[ROWS, not_empty_last(1)]),
     ("quantized_decomposed::dequantize_per_token.out", &[ROWS]),
     ("quantized_decomposed::embedding_2bit.dtype_out", &embedding(7, 4)),
     ("quantized_decomposed::embedding_2bit.out", &one_type_embedding(4)),
@@ -527,15 +532,23 @@ fn set(text: &str) -> Option<TypeSet> {
 
 /// Returns the element types of an argument; none if it is not known.
 fn types_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = ScalarType> {
-    let (one, items) = match call.argument(at) {
-        Some(Argument::Tensor(tensor)) => (Some(tensor.scalar_type), &[][..]),
-        Some(Argument::Tensors(items)) => (None, &items[..]),
+    let stated = match call.argument(at) {
         Some(Argument::Int(IntMeta::Exact(int))) if call.base(at) == Some(Base::Dtype) => {
-            (i8::try_from(*int).ok().map(ScalarType), &[][..])
+            i8::try_from(*int).ok().map(ScalarType)
         }
+        Some(_) | None => None,
+    };
+    stated.into_iter().chain(tensors_of(call, at).map(|tensor| tensor.scalar_type))
+}
+
+/// Returns the tensors of an argument: itself, or the items of the list.
+fn tensors_of<'a>(call: &Call<'a>, at: usize) -> impl Iterator<Item = &'a TensorMeta> {
+    let (one, items) = match call.argument(at) {
+        Some(Argument::Tensor(tensor)) => (Some(&**tensor), &[][..]),
+        Some(Argument::Tensors(items)) => (None, &items[..]),
         Some(_) | None => (None, &[][..]),
     };
-    one.into_iter().chain(items.iter().flatten().map(|tensor| tensor.scalar_type))
+    one.into_iter().chain(items.iter().flatten().map(|tensor| &**tensor))
 }
 
 /// Returns the Ints of an argument that are known.
@@ -553,12 +566,7 @@ fn ints_of<'a>(call: &Call<'a>, at: usize) -> impl Iterator<Item = i64> {
 
 /// Returns the numbers of dimensions of the tensors of an argument.
 fn ranks_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = usize> {
-    let (one, items) = match call.argument(at) {
-        Some(Argument::Tensor(tensor)) => (Some(tensor.sizes.len()), &[][..]),
-        Some(Argument::Tensors(items)) => (None, &items[..]),
-        Some(_) | None => (None, &[][..]),
-    };
-    one.into_iter().chain(items.iter().flatten().map(|tensor| tensor.sizes.len()))
+    tensors_of(call, at).map(|tensor| tensor.sizes.len())
 }
 
 /// Returns the sizes of a tensor, at most.
@@ -664,7 +672,7 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             violation(Constraint::SameSizes { argument, other }, call)
         }
         Constraint::RankOf { argument, other } => {
-            let (found, with) = (sizes_of(call, argument)?.len(), sizes_of(call, other)?.len());
+            let (found, with) = (ranks_of(call, argument).next()?, ranks_of(call, other).next()?);
             let expected = || format!("rank {with} at least, that of `{}`", call.name(other));
             (found < with).then(|| (argument, format!("a tensor of rank {found}"), expected()))
         }
@@ -806,6 +814,7 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{i, list, t, tensors};
     use super::*;
     use crate::operators;
 
@@ -873,6 +882,130 @@ mod tests {
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
                 assert!(positions.iter().all(|position| *position < count), "{name}");
+            }
+        }
+    }
+
+    /// A call, and what it violates: the argument, and a part of what is expected; none if it violates nothing.
+    type Case = (&'static str, Vec<Argument<'static>>, Option<(usize, &'static str)>);
+
+    #[test]
+    fn calls_violate_constraints() {
+        let none = || Argument::Null;
+        let quantized = |scales: &str, zero_points: &str, range: [i64; 2], out: &str| {
+            let weight = t("uint8 3 4");
+            vec![weight, t(scales), t(zero_points), i(range[0]), i(range[1]), t("int64 2"), t(out)]
+        };
+        let add = |a: &str, b: &str, max: i64| {
+            let float = || Argument::Double(1.0);
+            let (range, out) = ([i(0), i(0), i(255)], [i(0), i(0), i(max), t("uint8 2")]);
+            let [zero, min, most] = range;
+            let mut args = vec![t(a), float(), zero.clone(), min.clone(), most.clone(), t(b), float(), zero, min, most];
+            args.push(float());
+            args.extend(out);
+            args
+        };
+        let parameters = |range: [i64; 2], scale: &str| {
+            let (low, high) = (i(range[0]), i(range[1]));
+            vec![t("float32 2"), low, high, Argument::Double(0.0), i(1), t(scale), t("int64 1")]
+        };
+        let backward = |bias: &[i64], mask: &'static [bool]| {
+            let (one, zero) = (|| list(&[1, 1]), || list(&[0, 0]));
+            let operands = [t("float32 1 4 3 3"), t("float32 1 4 3 3"), t("float32 4 4 1 1")];
+            let window = [list(bias), one(), zero(), one(), Argument::Bool(false), zero(), i(1), Argument::Bools(mask)];
+            operands.into_iter().chain(window).collect::<Vec<_>>()
+        };
+        let no = Argument::Bool(false);
+        let cases: Vec<Case> = vec![
+            ("aten::_fft_c2r.out", vec![t("complex64 2 9"), list(&[1]), i(0), i(16)], None),
+            ("aten::_fft_c2r.out", vec![t("complex64 2 8"), list(&[1]), i(0), i(16)], Some((0, "9 at least"))),
+            ("aten::_log_softmax.out", vec![t("float32 0 8"), i(1), no.clone()], None),
+            ("aten::_log_softmax.out", vec![t("float32 0 8"), i(-2), no.clone()], Some((0, "other than 0"))),
+            ("aten::argmax.out", vec![t("float32 0 8"), i(1), no.clone()], None),
+            ("aten::argmax.out", vec![t("float32 0 8"), none(), no.clone()], Some((0, "other than 0"))),
+            ("aten::avg_pool2d.out", vec![t("float32 1 1 9 9"), list(&[4096, 4096]), list(&[1, 1])], None),
+            ("aten::avg_pool2d.out", vec![t("float32 1 1 9 9"), list(&[4096, 4097])], Some((1, "at most 16777216"))),
+            ("aten::bmm.out", vec![t("float32 5 2 8"), t("float32 5 8 2")], None),
+            ("aten::bmm.out", vec![t("float32 5 2 8"), t("float32 5 2 8")], Some((1, "8, the size of dimension 2"))),
+            ("aten::bmm.out", vec![t("float32 5 2 8"), t("float32 4 8 2")], Some((1, "5, the size of dimension 0"))),
+            ("aten::convolution_backward.out", backward(&[4], &[true, true, true]), None),
+            ("aten::convolution_backward.out", backward(&[0], &[true, true, false]), None),
+            ("aten::convolution_backward.out", backward(&[0], &[true, true, true]), Some((3, "[4], the channels"))),
+            ("aten::div.out", vec![t("complex64 2"), t("complex64 2")], None),
+            ("aten::div.out", vec![t("complex64 2"), t("complex64 1")], Some((1, "[2], the sizes"))),
+            ("aten::div.out", vec![t("float32 2"), t("complex64 2")], Some((0, "complex64"))),
+            ("aten::index_put_", vec![t("float32 3 4"), tensors(&["int64 2"]), t("float32 2 4")], None),
+            ("aten::index_put_", vec![t("float32 3 4"), tensors(&["int64 2"]), t("float32")], Some((2, "rank 1"))),
+            (
+                "aten::index_put.out",
+                vec![t("float32 3"), tensors(&["bool 3 1"]), t("float32 1")],
+                Some((1, "1 at most")),
+            ),
+            ("aten::native_group_norm.out", vec![t("float32 2 8 5"), t("float32")], Some((1, "rank 1"))),
+            ("aten::scatter.value_out", vec![t("float32"), i(0), t("int64 1"), i(1)], None),
+            ("aten::scatter.value_out", vec![t("float32 2"), i(0), t("int64"), i(1)], Some((2, "rank 1 at least"))),
+            (
+                "aten::split_with_sizes_copy.out",
+                vec![t("float32 3"), list(&[1, 2]), i(0), tensors(&["int8 1", "int8 2"])],
+                None,
+            ),
+            (
+                "aten::split_with_sizes_copy.out",
+                vec![t("float32 3"), list(&[1, 2]), i(0), tensors(&["int8 1", "float32 2"])],
+                Some((3, "int8, the type of the first one")),
+            ),
+            ("aten::sum.IntList_out", vec![t("float32"), list(&[])], None),
+            ("aten::sum.IntList_out", vec![t("float32"), list(&[-1])], Some((1, "none, since"))),
+            ("quantized_decomposed::add.out", add("uint8 2", "uint8 2", 255), None),
+            ("quantized_decomposed::add.out", add("uint8 2", "uint8 2", 256), Some((13, "0 to 255"))),
+            ("quantized_decomposed::add.out", add("uint8 2", "uint8 1", 255), Some((5, "[2], the sizes"))),
+            ("quantized_decomposed::choose_qparams.Tensor_out", parameters([0, 255], "float64 1 1"), None),
+            ("quantized_decomposed::choose_qparams.Tensor_out", parameters([0, 0], "float64 1"), Some((2, "above 0"))),
+            (
+                "quantized_decomposed::choose_qparams.Tensor_out",
+                parameters([0, 1], "float64 2"),
+                Some((5, "one element")),
+            ),
+            (
+                "quantized_decomposed::embedding_4bit.out",
+                quantized("float32 3 2", "float32 3 2", [0, 1], "float32 2 8"),
+                None,
+            ),
+            (
+                "quantized_decomposed::embedding_4bit.out",
+                quantized("float32 3 3", "float32 3 3", [0, 1], "float32 2 8"),
+                Some((1, "a divisor of 8")),
+            ),
+            (
+                "quantized_decomposed::embedding_4bit.out",
+                quantized("float32 2 2", "float32 2 2", [0, 1], "float32 2 8"),
+                Some((1, "3, the size of dimension 0")),
+            ),
+            (
+                "quantized_decomposed::embedding_4bit.out",
+                quantized("float32 3 2", "float32 3 1", [0, 1], "float32 2 8"),
+                Some((2, "[3, 2], the sizes")),
+            ),
+            (
+                "quantized_decomposed::embedding_4bit.out",
+                quantized("float16 3 2", "float32 3 2", [0, 1], "float32 2 8"),
+                Some((1, "float32, the type of `out`")),
+            ),
+            (
+                "quantized_decomposed::embedding_4bit.out",
+                quantized("float32 3 2", "float32 3 2", [1, 0], "float32 2 8"),
+                Some((4, "at least 1")),
+            ),
+        ];
+        for (name, args, expected) in cases {
+            let signature = signature(name);
+            let found = check(&constraints(name, &signature), &Call::new(&signature, &args));
+            match (found, expected) {
+                (Ok(()), None) => {}
+                (Err(found), Some((argument, part))) => {
+                    assert!(found.argument == argument && found.expected.contains(part), "{name}: {found:?}");
+                }
+                (found, expected) => panic!("{name}: {found:?}, expected {expected:?}"),
             }
         }
     }
