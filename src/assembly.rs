@@ -63,7 +63,6 @@ pub struct Assembly {
     /// Names of unknown operators that [`Assembly::warnings`] reports.
     pub(crate) reported_operators: BTreeSet<String>,
     /// The names of the values in the source, by method.
-    #[cfg(feature = "cli")]
     pub(crate) value_names: Vec<Vec<Option<String>>>,
     program_file: Option<EmittedFile>,
     data_files: Vec<EmittedFile>,
@@ -261,7 +260,6 @@ pub fn emit(
         warnings: Report::default(),
         pruned: Vec::new(),
         reported_operators: BTreeSet::new(),
-        #[cfg(feature = "cli")]
         value_names: Vec::new(),
         program_file,
         data_files,
@@ -298,7 +296,6 @@ impl Assembly {
     }
 
     /// Returns the name of a value of a method in the source.
-    #[cfg(feature = "cli")]
     pub(crate) fn value_name(&self, method: usize, value: usize) -> Option<&str> {
         self.value_names.get(method)?.get(value)?.as_deref()
     }

@@ -36,6 +36,7 @@
 
 mod builder;
 mod error;
+mod inspection;
 mod pipeline;
 mod source;
 
@@ -51,7 +52,7 @@ macro_rules! internal_modules {
 }
 
 internal_modules! {
-    annotate assembly check data delegate diagnostics emitter format ir layout operators printer raw reader recover transform
+    annotate assembly check data delegate diagnostics emitter format inspect ir layout operators printer raw reader recover transform
 }
 
 // Never compiled: rustfmt finds the files of a module by its declaration, but not within a macro.
@@ -71,6 +72,8 @@ mod diagnostics;
 mod emitter;
 #[cfg(any())]
 mod format;
+#[cfg(any())]
+mod inspect;
 #[cfg(any())]
 mod ir;
 #[cfg(any())]
@@ -113,6 +116,11 @@ pub use diagnostics::{Diagnostic, Report, Severity};
 pub use emitter::safetensors::Safetensors;
 pub use error::Error;
 pub use format::{ScalarType, ScalarTypeInfo};
+pub use inspect::allocator::Abi;
+pub use inspect::size::Dimension as SizeDimension;
+pub use inspection::{
+    FileSize, InspectOptions, Inspection, MemoryOptions, ProgramMemory, SizeOptions, inspect, memory, size,
+};
 pub use layout::options::OptionOverrides as LayoutOptions;
 pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, MemoryPlan, Piece as SegmentPiece, Plan, Segment, Shards, Storage,

@@ -473,10 +473,7 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     messages.sort_by_key(|message| message.at);
     assembly.warnings = resolved.source.report_nodes(messages);
     assembly.name = resolved.name;
-    #[cfg(feature = "cli")]
-    {
-        assembly.value_names = resolved.origins.into_names();
-    }
+    assembly.value_names = resolved.origins.into_names();
     assembly.pruned = pruned;
     assembly.reported_operators = resolved.reported_operators;
     Ok(assembly)

@@ -95,7 +95,7 @@ fn every_command_runs() {
             count += 1;
         }
     }
-    assert_eq!(count, 18);
+    assert_eq!(count, 19);
     assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
 }
 
@@ -280,6 +280,38 @@ fn the_table_of_libraries_is_up_to_date() {
         return std::fs::write(path, updated).unwrap();
     }
     assert_eq!(text, updated, "`BLESS=1 cargo test` updates the table");
+}
+
+/// Outputs in docs/inspect.md: of the command in the comment in front of each, in a folder with `model.pte` from examples/linear.yaml.
+#[test]
+fn the_outputs_of_commands_are_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&root().join("examples"), &folder.path().join("examples"));
+    let run = |arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        let output = command.args(arguments.split(' ')).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run("examples/linear.yaml -o model.pte");
+    let path = root().join("docs/inspect.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut updated = String::new();
+    let mut rest = &*text;
+    let mut count = 0;
+    while let Some((before, after)) = rest.split_once("<!-- ") {
+        let (arguments, after) = after.split_once(" -->\n```text\n").expect("a block follows");
+        let (_, after) = after.split_once("```\n").expect("the block ends");
+        updated += &format!("{before}<!-- {arguments} -->\n```text\n{}```\n", run(arguments));
+        rest = after;
+        count += 1;
+    }
+    updated += rest;
+    assert_eq!(count, 3);
+    if std::env::var_os("BLESS").is_some() {
+        return std::fs::write(path, updated).unwrap();
+    }
+    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the outputs");
 }
 
 #[test]

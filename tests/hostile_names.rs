@@ -77,6 +77,14 @@ fn no_command_prints_them() {
     let hostile_output = format!("z{}.onnx", HOSTILE.replace('/', ""));
     let commands: &[&[&str]] = &[
         &["check", &hostile_file],
+        &["inspect", &hostile_file],
+        &["inspect", "--json", &hostile_source],
+        &["inspect", "m.ptd"],
+        &["size", "-d", "segment,method,kind,tensor", &hostile_file],
+        &["size", "--csv", "-d", "tensor", "m.ptd"],
+        &["size", "--json", "-d", "tensor", &hostile_source],
+        &["memory", &hostile_file],
+        &["memory", "--json", &hostile_source],
         &["check", &hostile_source],
         &[&hostile_source, "-o", "of_source.pte", "--external-data"],
         &[&hostile_file, "-o", "of_file.pte"],

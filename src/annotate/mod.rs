@@ -8,6 +8,7 @@
 //! [`crate::check`] validates files against the rules of the runtime.
 
 mod json;
+pub mod leaves;
 mod map;
 mod part;
 mod path;

@@ -89,7 +89,9 @@ pub struct DataRange {
     pub kind: RangeKind,
     /// First bytes.
     pub bytes: Vec<u8>,
-    /// Owner and content.
+    /// First owner; empty without one.
+    pub owner: String,
+    /// Owners and content.
     pub description: String,
     /// Defect of the range.
     pub defect: Option<String>,
@@ -222,7 +224,7 @@ fn pieces(
             RangeKind::Unreachable
         };
         let bytes = source.read(from, to.min(from.saturating_add(SHOWN as u64)))?;
-        Ok(DataRange { at: from, end: to, kind, bytes, description: String::new(), defect: None })
+        Ok(DataRange { at: from, end: to, kind, bytes, owner: String::new(), description: String::new(), defect: None })
     };
     // Indices of nonempty ranges, to find the owner of a byte.
     let mut owners: Vec<usize> = Vec::new();
@@ -259,7 +261,8 @@ fn pieces(
             owners.push(pieces.len());
         }
         let bytes = shown.get((owned - from) as usize..).unwrap_or_default().to_vec();
-        pieces.push(DataRange { at: owned, end: to.max(owned), kind: RangeKind::Data, bytes, description, defect });
+        let (end, owner) = (to.max(owned), claim.owner.clone());
+        pieces.push(DataRange { at: owned, end, kind: RangeKind::Data, bytes, owner, description, defect });
         cursor = cursor.max(to);
     }
     if cursor < end {

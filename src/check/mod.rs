@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::{fmt, io, thread};
 
 pub use finding::{Finding, Findings, Location};
+pub use releases::needed_release;
 pub use rules::{Profile, Rule, RuleSeverity};
 
 use crate::assembly::{Assembly, OutputFile};

@@ -17,6 +17,12 @@ const FEATURES: &[(&str, &str, Find)] = &[
     ("an initial state of a tensor", "0.4", |program| tensor(program, has_state)),
 ];
 
+/// Returns the release that a program needs and its newest feature, which needs it.
+pub fn needed_release(program: &Program) -> Option<(&'static str, &'static str)> {
+    let newest = FEATURES.iter().find(|(.., find)| find(program).is_some());
+    newest.map(|(feature, release, _)| (*release, *feature))
+}
+
 /// Reports the newest feature of a program.
 pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     for (feature, release, find) in FEATURES {

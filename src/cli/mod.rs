@@ -9,13 +9,16 @@ mod dump;
 mod exit;
 mod formats;
 mod generate;
+mod inspect;
 mod interrupt;
 mod io;
+mod memory;
 mod ops;
 pub mod outputs;
 mod reduce;
 pub mod render;
 mod schema;
+mod size;
 mod source_names;
 mod stdout;
 mod summary;
@@ -37,6 +40,9 @@ Examples:
   pte-emit dump model.pte                             a program as YAML
   pte-emit check model.pte --with model.ptd           validate a program before it is loaded
   pte-emit annotate model.pte | less                  explain every byte of a file
+  pte-emit inspect model.pte                          what is in a file
+  pte-emit memory model.pte                           how much RAM its methods need, and when
+  pte-emit size model.pte -d segment,tensor           where the bytes of a file are
   pte-emit ops add.out                                the operators whose names contain add.out
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
@@ -74,6 +80,12 @@ enum Command {
     Check(check::CheckArguments),
     /// Explain every byte of a .pte, .ptd or .bpte.
     Annotate(annotate::AnnotateArguments),
+    /// Print what files contain: inputs, outputs, operators, delegates, constants, memory.
+    Inspect(inspect::InspectArguments),
+    /// Print the memory that a program needs: planned memory over time, and the method allocator of the runtime.
+    Memory(memory::MemoryArguments),
+    /// Print where the bytes of a file are, as a tree.
+    Size(size::SizeArguments),
     /// List the known operators, or print their arguments, results and an instruction that calls them.
     Ops(ops::OpsArguments),
     /// Write random programs, for tests of a runtime.
@@ -124,6 +136,9 @@ pub fn main() -> ExitCode {
         Some(Command::Dump(arguments)) => dump::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
+        Some(Command::Inspect(arguments)) => inspect::run(&arguments),
+        Some(Command::Memory(arguments)) => memory::run(&arguments),
+        Some(Command::Size(arguments)) => size::run(&arguments),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),

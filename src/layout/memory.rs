@@ -76,6 +76,19 @@ pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<Layou
     planning.finish()
 }
 
+/// Returns the first and the last time at which each value of a method is alive: 0 is before the instructions, instruction `i` is
+/// at `i + 1`, and the outputs are read after the last one. `requested` has the memory request of each value, in place of that
+/// of the method if its offsets are explicit.
+pub fn value_lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Vec<(u32, u32)> {
+    let lifetimes = lifetimes(plan, &MethodOperators::new(plan), requested);
+    (0..plan.values().len()).map(|value| lifetimes.of(value)).collect()
+}
+
+/// Returns the memory request of each value of a method.
+pub fn value_requests(plan: &ExecutionPlan) -> Vec<Memory> {
+    requests(plan, &MethodOperators::new(plan))
+}
+
 /// Returns the memory request of each value; [`Memory::None`] unless it is a tensor. The result of an operator that returns the memory of an
 /// argument is a view of it, unless its memory is explicit.
 fn requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {

@@ -19,7 +19,7 @@ use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
     BackendDelegate, BranchStep, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference,
     Instruction, InstructionField, Memory, MemoryPlanner, OperandAccess, Program, StackFrame, Tensor, TensorData,
-    contiguous, merged,
+    contiguous, device_name, merged,
 };
 use crate::transform::inference::{self, Inference};
 
@@ -90,6 +90,15 @@ impl std::ops::AddAssign for PrintStats {
         self.places += other.places;
         self.stacks += other.stacks;
     }
+}
+
+/// What the YAML of a method would say of its values.
+#[derive(Debug, Clone, Default)]
+pub struct MethodValues {
+    /// Name of each value; `None` for a literal that is printed at its use.
+    pub names: Vec<Option<String>>,
+    /// Memory of each value as a request to the planner: what keeps its content is persistent, and views name their base.
+    pub memory: Vec<Memory>,
 }
 
 /// Printer of a method.
@@ -181,6 +190,23 @@ impl<'p> MethodPrinter<'p> {
         }
         printer.find_names();
         printer
+    }
+
+    /// Returns the names of the values and their memory as YAML states it.
+    pub(super) fn values(&self) -> MethodValues {
+        let memory = |(index, value): (usize, &EValue)| match (self.views[index], value.as_tensor().map(|t| t.memory)) {
+            (Some(View { base, .. }), _) => Memory::View { base: base as u32 },
+            (None, Some(Memory::At { pool, .. })) => {
+                let persistent = !self.uses.is_input[index] && !self.uses.produced[index];
+                Memory::Auto { pool: Some(pool), persistent }
+            }
+            (None, Some(other)) => other,
+            (None, None) => Memory::None,
+        };
+        MethodValues {
+            names: self.names.iter().map(|name| name.as_deref().map(str::to_owned)).collect(),
+            memory: self.plan.values().iter().enumerate().map(memory).collect(),
+        }
     }
 
     fn instructions(&self) -> impl Iterator<Item = &'p Instruction> + use<'p> {
@@ -1467,10 +1493,8 @@ fn fallback(value: &EValue) -> &'static str {
 }
 
 fn device(device_type: i8, device_index: i8) -> String {
-    let name = crate::format::program::DEVICE_TYPE
-        .name_of(device_type)
-        .map_or_else(|| device_type.to_string(), str::to_lowercase);
-    if device_index == 0 { name } else { format!("\"{name}:{device_index}\"") }
+    let name = device_name(device_type, device_index);
+    if device_index == 0 { name } else { format!("\"{name}\"") }
 }
 
 fn frame(frame: &StackFrame, out: &mut String) {

@@ -25,8 +25,8 @@ use data::DataPrinter;
 pub use extracted::ExtractedFile;
 use extracted::ExtractedFiles;
 use graph::PayloadGraphs;
-pub use method::PrintStats;
 use method::{Hints, MethodPrinter};
+pub use method::{MethodValues, PrintStats};
 use options::Printer;
 pub use options::{Assembler, LargeData, PayloadForm, PrintOptions};
 use overrides::OverrideSearch;
@@ -89,6 +89,13 @@ pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: 
     }?;
     printed.files = extracted.into_inner().used_by(&printed.text);
     Ok(printed)
+}
+
+/// Returns what the YAML of each method of a program that is read from a file would say of its values.
+pub fn values(program: &Program) -> Vec<MethodValues> {
+    let payloads = PayloadGraphs::default();
+    let values = |plan| MethodPrinter::new(program, &payloads, plan, Hints::default(), false).values();
+    program.plans().iter().map(values).collect()
 }
 
 /// Prints a `.pte`.

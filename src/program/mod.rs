@@ -39,7 +39,7 @@ use std::borrow::Cow;
 
 use crate::data::{Blob, BlobId};
 use crate::format::ScalarType;
-use crate::format::program::KernelType;
+use crate::format::program::{DEVICE_TYPE, KernelType};
 use crate::format::table::Union;
 pub(crate) use instruction::{BranchStep, merged};
 pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
@@ -546,6 +546,12 @@ pub enum Memory {
         /// Offset in the pool in bytes.
         offset: u64,
     },
+}
+
+/// Returns the name of a device as YAML states it: `cpu`, `cuda:1`; an unknown type is its number.
+pub(crate) fn device_name(device_type: i8, device_index: i8) -> String {
+    let name = DEVICE_TYPE.name_of(device_type).map_or_else(|| device_type.to_string(), str::to_lowercase);
+    if device_index == 0 { name } else { format!("{name}:{device_index}") }
 }
 
 /// Optional properties of a tensor (table `ExtraTensorInfo`).

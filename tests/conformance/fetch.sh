@@ -107,5 +107,6 @@ build() {
 
 build runner
 build mutants
+build memory
 
 echo "$dir/runner"

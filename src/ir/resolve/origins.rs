@@ -85,7 +85,6 @@ impl Origins<'_> {
     }
 
     /// Names of the values of all methods.
-    #[cfg(feature = "cli")]
     pub fn into_names(self) -> Vec<Vec<Option<String>>> {
         let owned = |(_, name): (NodeId, Option<Cow<'_, str>>)| name.map(Cow::into_owned);
         self.methods.into_iter().map(|method| method.values.into_iter().map(owned).collect()).collect()

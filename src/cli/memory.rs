@@ -1,0 +1,150 @@
+//! `pte-emit memory FILE`: the memory that the methods of a program need.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::exit::{Exit, Failure};
+use super::io::{self, Definitions};
+use super::stdout;
+use crate::diagnostics::{counted, escaped, escaped_json};
+use crate::inspect::allocator::Abi;
+use crate::inspect::memory::{MethodReport, PlannedTensor, Pool};
+use crate::inspection::{MemoryOptions, ProgramMemory};
+
+/// Arguments of `memory`.
+#[derive(Debug, Args)]
+pub struct MemoryArguments {
+    /// A .pte, .bpte or YAML; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Print one JSON document (docs/inspect.md)
+    #[arg(long)]
+    json: bool,
+    /// Build of the runtime, for the method allocator
+    #[arg(long, value_enum, value_name = "ABI", default_value = "64")]
+    abi: AbiName,
+    /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates
+    #[arg(long)]
+    external: bool,
+    /// Number of tensors to list of those that are alive at the peak of a pool
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    limit: usize,
+    /// Define the value of ${NAME} in the input
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
+    definitions: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AbiName {
+    /// 64-bit x86 and Arm
+    #[value(name = "64")]
+    Bits64,
+    /// 32-bit Arm
+    Arm32,
+}
+
+/// Columns of a timeline.
+const TIMELINE: usize = 64;
+
+/// Bars of a timeline, from the lowest.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Runs the command.
+///
+/// # Errors
+/// An input that cannot be read, or has no program; output that cannot be written.
+pub fn run(arguments: &MemoryArguments) -> Result<Exit, Failure> {
+    let abi = match arguments.abi {
+        AbiName::Bits64 => Abi::Bits64,
+        AbiName::Arm32 => Abi::Arm32,
+    };
+    let options = MemoryOptions { abi, external: arguments.external };
+    let definitions = Definitions::new(&arguments.definitions);
+    let mut out = String::new();
+    for source in definitions.documents(io::open(&arguments.input)?)? {
+        let memory = crate::memory(&source, &options)?;
+        match arguments.json {
+            true => out += &escaped_json(&memory.json()),
+            false => write_text(&source.label(), &memory, arguments, &mut out),
+        }
+    }
+    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok)
+}
+
+fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, out: &mut String) {
+    for method in &memory.data().methods {
+        let _ = writeln!(out, "{}: method {}", escaped(name), escaped(&method.name));
+        let planned = counted(method.planned(), "byte");
+        let _ = writeln!(out, "  planned memory: {planned} in {}", counted(method.pools.len(), "pool"));
+        for pool in &method.pools {
+            write_pool(method, pool, arguments.limit, out);
+        }
+        write_allocator(method, arguments.abi, out);
+    }
+}
+
+fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String) {
+    let Pool { number, device, bytes, unshared, .. } = pool;
+    let _ = writeln!(out, "  pool {number} ({device}): {}, {unshared} without sharing", counted(*bytes, "byte"));
+    if pool.tensors.is_empty() {
+        return;
+    }
+    let event = escaped(&method.event(pool.peak)).into_owned();
+    let _ = writeln!(out, "    peak: {} alive at once, the lower bound: {event}", counted(pool.lower_bound(), "byte"));
+    let _ = writeln!(out, "    {}", timeline(&pool.timeline, *bytes));
+    let mut alive: Vec<&PlannedTensor> = pool.alive(pool.peak).filter(|tensor| tensor.bytes > 0).collect();
+    alive.sort_by_key(|tensor| (std::cmp::Reverse(tensor.bytes), tensor.offset));
+    let width = alive.first().map_or(0, |tensor| tensor.bytes.to_string().len());
+    for tensor in alive.iter().take(limit) {
+        let PlannedTensor { name, shape, offset, bytes, .. } = tensor;
+        let _ = writeln!(out, "    {bytes:>width$}  {}: {shape} at {offset}", escaped(name));
+    }
+    if let Some(more) = alive.len().checked_sub(limit).filter(|more| *more > 0) {
+        let _ = writeln!(out, "    {:>width$}  and {}", "", counted(more, "smaller tensor"));
+    }
+}
+
+fn write_allocator(method: &MethodReport, abi: AbiName, out: &mut String) {
+    let abi = match abi {
+        AbiName::Bits64 => "64-bit",
+        AbiName::Arm32 => "32-bit Arm",
+    };
+    let memory = &method.allocator;
+    let least = if memory.is_lower_bound { "at least " } else { "" };
+    let _ = writeln!(
+        out,
+        "  method allocator ({abi}): {least}{}, {least}{} without a temporary allocator",
+        counted(memory.bytes, "byte"),
+        memory.without_temporary
+    );
+    if !method.unknown_backends.is_empty() {
+        let backends: Vec<_> = method.unknown_backends.iter().map(|backend| escaped(backend)).collect();
+        let _ = writeln!(out, "    it is not known how much these backends take: {}", backends.join(", "));
+    }
+}
+
+/// Draws bytes over time, the largest of each column, in relation to the size of the pool.
+fn timeline(bytes: &[u64], full: u64) -> String {
+    let columns = bytes.len().min(TIMELINE);
+    let column = |number: usize| {
+        let (start, end) = (number * bytes.len() / columns, (number + 1) * bytes.len() / columns);
+        let most = bytes[start..end].iter().copied().max().unwrap_or(0);
+        let level = u128::from(most) * BARS.len() as u128 / u128::from(full.max(1));
+        BARS[(level as usize).min(BARS.len() - 1)]
+    };
+    (0..columns).map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timelines_show_the_largest_of_each_column() {
+        assert_eq!(timeline(&[0, 50, 100], 100), "▁▅█");
+        let long: Vec<u64> = (0..640).map(|time| u64::from(time == 15) * 8).collect();
+        assert_eq!(timeline(&long, 8), format!("▁█{}", "▁".repeat(62)));
+    }
+}

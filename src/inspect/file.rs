@@ -1,0 +1,194 @@
+//! Facts of a file that its metadata state: header, serializer, segments. Not what its program contains.
+
+use serde_json::{Value, json};
+
+use crate::diagnostics::clipped;
+use crate::format::container::Container;
+use crate::format::flatbuffer::view::Table;
+use crate::format::program::{
+    backend_delegate, backend_delegate_data_reference, data_segment, execution_plan, named_data, program,
+    subsegment_offsets,
+};
+use crate::format::{Format, flat_tensor as ptd};
+
+/// Facts of a file.
+#[derive(Debug)]
+pub struct FileFacts {
+    /// Format.
+    pub container: &'static Container,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// The extended header, if there is one.
+    pub header: Option<HeaderFacts>,
+    /// What wrote the FlatBuffer, by the order of the fields of its root table.
+    pub serializer: Option<Writer>,
+    /// Segments in the order of the file.
+    pub segments: Vec<SegmentFacts>,
+}
+
+/// An extended header.
+#[derive(Debug)]
+pub struct HeaderFacts {
+    /// Magic bytes.
+    pub magic: &'static str,
+    /// Length that it states, in bytes.
+    pub length: u32,
+    /// Name and value of each field within that length.
+    pub fields: Vec<(&'static str, u64)>,
+}
+
+/// Generation of the serializer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// Python's object API.
+    ObjectApi,
+    /// flatc from JSON.
+    Flatc,
+}
+
+/// A segment.
+#[derive(Debug)]
+pub struct SegmentFacts {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// What is in it; empty if nothing refers to it.
+    pub roles: Vec<String>,
+}
+
+/// Bound on what refers to segments, in relation to the size of the metadata: references may repeat.
+const REFERENCE: usize = 16;
+
+impl FileFacts {
+    /// Reads the facts from the metadata of a file of `bytes` bytes.
+    pub fn new(container: &'static Container, metadata: &[u8], bytes: u64) -> FileFacts {
+        let header = container.header.filter(|header| header.is_in(metadata)).map(|header| {
+            let length = crate::format::container::ExtendedHeader::stated_length(metadata).unwrap_or(0);
+            let is_stated = |index: usize| 8 + 8 * (index as u32 + 1) <= length;
+            let fields = header.fields.iter().enumerate().filter(|(index, _)| is_stated(*index));
+            let fields = fields.filter_map(|(_, name)| Some((*name, header.get(metadata, name)?))).collect();
+            HeaderFacts { magic: std::str::from_utf8(header.magic).unwrap_or(""), length, fields }
+        });
+        let root = Table::root(metadata);
+        FileFacts {
+            container,
+            bytes,
+            header,
+            serializer: root.as_ref().and_then(|root| writer(container, root)),
+            segments: root.map_or_else(Vec::new, |root| segments(container.format, &root, metadata.len() / REFERENCE)),
+        }
+    }
+
+    /// Size in bytes of the header and the FlatBuffer: up to the first segment, or of all the file.
+    pub fn metadata_bytes(&self) -> u64 {
+        let data = self.segments.iter().map(|segment| segment.bytes).fold(0, u64::saturating_add);
+        self.bytes.saturating_sub(data)
+    }
+
+    /// The document's part about the file.
+    pub fn json(&self) -> Value {
+        let header = self.header.as_ref().map(|header| {
+            let mut object = json!({"magic": header.magic, "length": header.length});
+            for (name, value) in &header.fields {
+                object[*name] = (*value).into();
+            }
+            object
+        });
+        let segment = |segment: &SegmentFacts| json!({"bytes": segment.bytes, "content": segment.roles});
+        json!({
+            "format": self.container.extension,
+            "bytes": self.bytes,
+            "metadata_bytes": self.metadata_bytes(),
+            "serializer": self.serializer.map(Writer::name),
+            "header": header,
+            "segments": self.segments.iter().map(segment).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Writer {
+    /// Name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Writer::ObjectApi => "object-api",
+            Writer::Flatc => "flatc",
+        }
+    }
+}
+
+/// Returns what wrote a root table. Python's object API writes the fields in the order of their slots, each in front of the one
+/// before; flatc begins with the last slot (docs/format.md, "FlatBuffer write order"). Fields of the same size decide.
+fn writer(container: &Container, root: &Table<'_>) -> Option<Writer> {
+    let slots = container.root.fields.len() as u16;
+    // All fields but the version are offsets, and a default version is absent.
+    let offsets: Vec<usize> = (0..slots).filter_map(|slot| root.offset(slot).filter(|_| slot > 0)).collect();
+    let pairs = || offsets.iter().zip(offsets.iter().skip(1));
+    match offsets.len() {
+        0 | 1 => None,
+        _ if pairs().all(|(before, after)| after < before) => Some(Writer::ObjectApi),
+        _ if pairs().all(|(before, after)| after > before) => Some(Writer::Flatc),
+        _ => None,
+    }
+}
+
+fn segments(format: Format, root: &Table<'_>, mut left: usize) -> Vec<SegmentFacts> {
+    let slot = match format {
+        Format::Program => program::segments,
+        Format::FlatTensor => ptd::flat_tensor::segments,
+        Format::BundledProgram | Format::Safetensors => return Vec::new(),
+    };
+    let sizes = root.tables(slot).into_iter().flat_map(|list| list.iter().take(left).collect::<Vec<_>>());
+    let mut segments: Vec<SegmentFacts> =
+        sizes.map(|table| SegmentFacts { bytes: table.u64(data_segment::size), roles: Vec::new() }).collect();
+    let mut add = |segment: u64, role: String| {
+        left = left.saturating_sub(1);
+        let segment = usize::try_from(segment).ok().and_then(|index| segments.get_mut(index));
+        if let Some(segment) = segment.filter(|segment| left > 0 && !segment.roles.contains(&role)) {
+            // Many keys of one segment.
+            if segment.roles.len() < 8 {
+                segment.roles.push(role);
+            }
+        }
+        left > 0
+    };
+    if let Format::FlatTensor = format {
+        for entry in root.tables(ptd::flat_tensor::named_data).iter().flat_map(|entries| entries.iter()) {
+            let key = text(&entry, ptd::named_data::key);
+            if !add(entry.u32(ptd::named_data::segment_index).into(), key) {
+                break;
+            }
+        }
+        return segments;
+    }
+    if let Some(list) = root.child(program::constant_segment)
+        && list.u64s(subsegment_offsets::offsets).is_some_and(|offsets| offsets.len() > 0)
+    {
+        add(list.u32(subsegment_offsets::segment_index).into(), "constants".to_owned());
+    }
+    for list in root.tables(program::mutable_data_segments).iter().flat_map(|lists| lists.iter()) {
+        if !add(list.u32(subsegment_offsets::segment_index).into(), "mutable state".to_owned()) {
+            break;
+        }
+    }
+    for plan in root.tables(program::execution_plan).iter().flat_map(|plans| plans.iter()) {
+        for delegate in plan.tables(execution_plan::delegates).iter().flat_map(|delegates| delegates.iter()) {
+            let Some(processed) = delegate.child(backend_delegate::processed) else { continue };
+            let index = u64::from(processed.u32(backend_delegate_data_reference::index));
+            let id = text(&delegate, backend_delegate::id);
+            if processed.i8(backend_delegate_data_reference::location) == 1 && !add(index, format!("payload of {id}")) {
+                return segments;
+            }
+        }
+    }
+    for entry in root.tables(program::named_data).iter().flat_map(|entries| entries.iter()) {
+        let key = text(&entry, named_data::key);
+        if !add(entry.u32(named_data::segment_index).into(), format!("named data {key:?}")) {
+            break;
+        }
+    }
+    segments
+}
+
+fn text(table: &Table<'_>, slot: u16) -> String {
+    let text = table.text(slot).unwrap_or_default();
+    clipped(&String::from_utf8_lossy(&text[..text.len().min(256)]))
+}

@@ -1,0 +1,256 @@
+//! The memory that a program needs: its planned memory over time, and what loading takes from the method allocator. Plans
+//! nothing; [`crate::layout`] does.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Subject;
+use super::allocator::{Abi, MethodMemory, method_memory};
+use super::sweep::{Use, used_bytes};
+use crate::layout::MemoryPlan;
+use crate::layout::memory::value_lifetimes;
+use crate::program::{ExecutionPlan, Instruction, Memory, device_name};
+
+/// Version of the JSON.
+const VERSION: u32 = 1;
+
+/// Memory of a program, by method.
+#[derive(Debug)]
+pub struct MethodMemories {
+    /// In the order of the program.
+    pub methods: Vec<MethodReport>,
+    /// Binary interface that the sizes of the method allocator are for.
+    pub abi: Abi,
+}
+
+/// Memory of a method.
+#[derive(Debug)]
+pub struct MethodReport {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// Operator of each instruction, or what else it does.
+    pub instructions: Vec<String>,
+    /// Pools from 1, without those that are empty.
+    pub pools: Vec<Pool>,
+    /// What loading takes from the method allocator.
+    pub allocator: MethodMemory,
+    /// Backends whose part of the method allocator is not known.
+    pub unknown_backends: Vec<String>,
+}
+
+/// A pool of planned memory (an item of `non_const_buffer_sizes`).
+#[derive(Debug)]
+pub struct Pool {
+    /// `memory_id`, from 1.
+    pub number: usize,
+    /// Device, such as `cpu`.
+    pub device: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Total size in bytes of its tensors: what the pool would need without sharing.
+    pub unshared: u64,
+    /// Bytes of tensors alive at each time: before the instructions, at each one, and when the outputs are read.
+    pub timeline: Vec<u64>,
+    /// First time at which most bytes are alive.
+    pub peak: usize,
+    /// Tensors, by offset.
+    pub tensors: Vec<PlannedTensor>,
+}
+
+/// A tensor in planned memory, without views of others.
+#[derive(Debug, Clone)]
+pub struct PlannedTensor {
+    /// Index of the value.
+    pub value: usize,
+    /// Name in the YAML.
+    pub name: String,
+    /// Element type and sizes: `float32 [2, 3]`.
+    pub shape: String,
+    /// Offset in the pool in bytes.
+    pub offset: u64,
+    /// Size in bytes; of a dynamic tensor, the upper bound.
+    pub bytes: u64,
+    /// First and last time at which it is alive.
+    pub times: (u32, u32),
+}
+
+impl MethodMemories {
+    /// Computes the memory of all methods. `external` is true if the program is loaded with `.ptd` files.
+    pub fn new(subject: &Subject<'_>, external: bool, abi: Abi) -> MethodMemories {
+        let plans = subject.program.plans();
+        let is_external = |plan: &ExecutionPlan| plan.tensors().any(|(_, tensor)| tensor.is_external());
+        let external = external || plans.iter().any(is_external);
+        let methods = plans.iter().enumerate();
+        let methods = methods.map(|(method, plan)| MethodReport::new(subject, method, plan, external, abi));
+        MethodMemories { methods: methods.collect(), abi }
+    }
+
+    /// The document of `memory --json`.
+    pub fn json(&self) -> Value {
+        let abi = match self.abi {
+            Abi::Bits64 => "64",
+            Abi::Arm32 => "arm32",
+        };
+        let methods: Vec<Value> = self.methods.iter().map(MethodReport::json).collect();
+        json!({"version": VERSION, "abi": abi, "methods": methods})
+    }
+}
+
+impl MethodReport {
+    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, external: bool, abi: Abi) -> MethodReport {
+        let delegates = plan.delegates().iter().filter_map(|delegate| delegate.id.clone());
+        let mut unknown_backends: Vec<String> =
+            delegates.filter(|id| id != crate::delegate::xnnpack::BACKEND).collect();
+        unknown_backends.sort_unstable();
+        unknown_backends.dedup();
+        MethodReport {
+            name: plan.name.clone().unwrap_or_default(),
+            instructions: plan.instructions().map(|instruction| label(plan, instruction)).collect(),
+            pools: pools(subject, method, plan),
+            allocator: method_memory(subject.program, plan, external, abi),
+            unknown_backends,
+        }
+    }
+
+    /// Size of all pools in bytes.
+    pub fn planned(&self) -> u64 {
+        self.pools.iter().map(|pool| pool.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// What happens at a time of the timeline.
+    pub fn event(&self, time: usize) -> String {
+        match time.checked_sub(1).map(|index| (index, self.instructions.get(index))) {
+            None => "the inputs are set".to_owned(),
+            Some((index, Some(label))) => format!("instruction {index}, {label}"),
+            Some((_, None)) => "the outputs are read".to_owned(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let MethodMemory { bytes, without_temporary, is_lower_bound } = self.allocator;
+        let pools: Vec<Value> = self.pools.iter().map(|pool| pool.json(self)).collect();
+        json!({
+            "name": self.name,
+            "planned": self.planned(),
+            "pools": pools,
+            "instructions": self.instructions,
+            "method_allocator": {
+                "bytes": bytes,
+                "without_temporary_allocator": without_temporary,
+                "at_least": is_lower_bound,
+                "unknown_backends": self.unknown_backends,
+            },
+        })
+    }
+}
+
+impl Pool {
+    /// Most bytes that are alive at once: no plan needs less.
+    pub fn lower_bound(&self) -> u64 {
+        self.timeline[self.peak]
+    }
+
+    /// Tensors that are alive at a time.
+    pub fn alive(&self, time: usize) -> impl Iterator<Item = &PlannedTensor> {
+        self.tensors.iter().filter(move |tensor| (tensor.times.0 as usize..=tensor.times.1 as usize).contains(&time))
+    }
+
+    fn json(&self, method: &MethodReport) -> Value {
+        json!({
+            "pool": self.number,
+            "device": self.device,
+            "bytes": self.bytes,
+            "unshared": self.unshared,
+            "lower_bound": self.lower_bound(),
+            "peak": {"time": self.peak, "event": method.event(self.peak)},
+            "timeline": self.timeline,
+            "tensors": self.tensors.iter().map(PlannedTensor::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl PlannedTensor {
+    fn json(&self) -> Value {
+        json!({
+            "value": self.value,
+            "name": self.name,
+            "type": self.shape,
+            "offset": self.offset,
+            "bytes": self.bytes,
+            "alive": [self.times.0, self.times.1],
+        })
+    }
+}
+
+/// Returns what an instruction does: its operator, or its kind.
+pub fn label(plan: &ExecutionPlan, instruction: &Instruction) -> String {
+    match instruction {
+        Instruction::KernelCall { op_index, .. } => {
+            let operators = plan.operators.as_deref().unwrap_or_default();
+            let operator = usize::try_from(*op_index).ok().and_then(|index| operators.get(index));
+            operator.and_then(|operator| operator.full_name()).unwrap_or_else(|| "an unknown operator".to_owned())
+        }
+        Instruction::DelegateCall { delegate_index, .. } => {
+            let delegate = usize::try_from(*delegate_index).ok().and_then(|index| plan.delegates().get(index));
+            delegate.and_then(|delegate| delegate.id.clone()).unwrap_or_else(|| "an unknown delegate".to_owned())
+        }
+        Instruction::MoveCall { .. } => "move".to_owned(),
+        Instruction::JumpFalseCall { .. } => "jump".to_owned(),
+        Instruction::FreeCall { .. } => "free".to_owned(),
+    }
+}
+
+fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool> {
+    let empty = MemoryPlan::default();
+    let memory = subject.memory.get(method).unwrap_or(&empty);
+    let requested = subject.values.get(method).map_or(&[][..], |values| &values.memory);
+    let times = value_lifetimes(plan, requested);
+    let end = plan.instructions().count() as u32 + 1;
+    let mut tensors: BTreeMap<usize, Vec<PlannedTensor>> = BTreeMap::new();
+    for (value, tensor) in plan.tensors() {
+        let Some(Some((pool, offset))) = memory.places.get(value) else { continue };
+        if matches!(requested.get(value), Some(Memory::View { .. })) {
+            continue;
+        }
+        let bytes = tensor.nbytes().unwrap_or(0);
+        tensors.entry(*pool as usize).or_default().push(PlannedTensor {
+            value,
+            name: subject.value_name(method, value),
+            shape: super::shape(tensor),
+            offset: *offset,
+            bytes,
+            times: times[value],
+        });
+    }
+    let device = |number: usize| {
+        let devices = memory.devices.as_deref().unwrap_or_default();
+        let device =
+            devices.iter().find(|device| usize::try_from(device.buffer_idx).is_ok_and(|index| index == number));
+        device.map_or_else(|| device_name(0, 0), |device| device_name(device.device_type, device.device_index))
+    };
+    let pool = |(number, size): (usize, &i64)| {
+        let mut tensors = tensors.remove(&number).unwrap_or_default();
+        let bytes = u64::try_from(*size).unwrap_or(0);
+        if bytes == 0 && tensors.is_empty() {
+            return None;
+        }
+        tensors.sort_by_key(|tensor| (tensor.offset, tensor.value));
+        let used = |tensor: &PlannedTensor| Use {
+            bytes: tensor.offset..tensor.offset.saturating_add(tensor.bytes),
+            times: tensor.times,
+        };
+        let timeline = used_bytes(&tensors.iter().map(used).collect::<Vec<_>>(), end);
+        let most = timeline.iter().copied().max().unwrap_or(0);
+        Some(Pool {
+            number,
+            device: device(number),
+            bytes,
+            unshared: tensors.iter().map(|tensor| tensor.bytes).fold(0, u64::saturating_add),
+            peak: timeline.iter().position(|bytes| *bytes == most).unwrap_or(0),
+            timeline,
+            tensors,
+        })
+    };
+    memory.sizes.iter().enumerate().skip(1).filter_map(pool).collect()
+}

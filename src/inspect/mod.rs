@@ -1,0 +1,61 @@
+//! What a program contains, as plain data: its memory, its bytes, its contents. Reads metadata only, and draws nothing: the
+//! command line prints the data, and each has a JSON form.
+
+pub mod allocator;
+pub mod file;
+pub mod memory;
+pub mod size;
+pub mod summary;
+mod sweep;
+
+use std::collections::HashMap;
+
+use crate::data::BlobId;
+use crate::layout::MemoryPlan;
+use crate::printer::MethodValues;
+use crate::program::element::{Element, Part};
+use crate::program::{Program, Tensor};
+
+/// A program with its planned memory: read from a file, or planned from YAML.
+pub struct Subject<'p> {
+    /// Program.
+    pub program: &'p Program,
+    /// Planned memory by method.
+    pub memory: &'p [MemoryPlan],
+    /// By blob: the first one with the same bytes, if equal data are shared when the program is emitted; empty for one that is read from a file.
+    pub same: Vec<BlobId>,
+    /// Names of the values, and their memory as YAML states it, by method.
+    pub values: Vec<MethodValues>,
+}
+
+impl Subject<'_> {
+    /// Name of a value, or its index if it has none.
+    fn value_name(&self, method: usize, value: usize) -> String {
+        let name = self.values.get(method).and_then(|values| values.names.get(value)?.clone());
+        name.unwrap_or_else(|| format!("values[{value}]"))
+    }
+}
+
+impl Subject<'_> {
+    /// Returns the paths of all values with their names: `methods.forward.values[2] (linear_weight)` by `methods.forward.values[2]`.
+    /// `prefix` is in front of each path.
+    pub fn named_paths(&self, prefix: &str) -> HashMap<String, String> {
+        let mut paths = HashMap::new();
+        for (method, values) in self.values.iter().enumerate() {
+            for (value, name) in values.names.iter().enumerate() {
+                let Some(name) = name else { continue };
+                let path = format!("{prefix}{}", Element::Method(method, Part::Value(value)).path(self.program));
+                let named = format!("{path} ({name})");
+                paths.insert(path, named);
+            }
+        }
+        paths
+    }
+}
+
+/// Element type and sizes of a tensor: `float32 [2, 3]`; dimensions of a dynamic one are upper bounds.
+fn shape(tensor: &Tensor) -> String {
+    let sizes: Vec<String> = tensor.sizes.iter().flat_map(|sizes| sizes.iter()).map(ToString::to_string).collect();
+    let bound = if tensor.shape_dynamism == 0 { "" } else { "<=" };
+    format!("{} {bound}[{}]", tensor.scalar_type, sizes.join(", "))
+}

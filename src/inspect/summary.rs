@@ -1,0 +1,423 @@
+//! What a program contains, in one screen: methods with inputs, outputs, state and operators; delegates; constants; what is shared.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::allocator::{Abi, method_memory};
+use super::memory::label;
+use super::{Subject, shape};
+use crate::data::{Blob, BlobId, dedup};
+use crate::delegate::xnnpack;
+use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftQuantization};
+use crate::delegate::xnnpack::schema::Datatype;
+use crate::format::ScalarType;
+use crate::program::element::{Element, Part};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData};
+
+/// Data of equal size are read and compared up to this total size in bytes; [`Comparison::All`] has no limit.
+const MAX_COMPARED: u64 = 16 << 20;
+
+/// XNNPACK payloads are decoded up to this size of all of them, in bytes.
+const MAX_PAYLOADS: u64 = 64 << 20;
+
+/// How much data are read to find equal ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// Up to 16 MiB.
+    Little,
+    /// All.
+    All,
+}
+
+/// What a program contains.
+#[derive(Debug)]
+pub struct Contents {
+    /// Methods with instructions, in the order of the program.
+    pub methods: Vec<Method>,
+    /// Methods without instructions and inputs: the name and its values.
+    pub constant_methods: Vec<(String, Vec<String>)>,
+    /// Constants of tensors by element type, the largest first.
+    pub constants: Vec<Constants>,
+    /// Key and size in bytes of the named data.
+    pub named_data: Vec<(String, u64)>,
+    /// Keys that the runtime looks up in `.ptd` files, in order.
+    pub required_keys: Vec<String>,
+    /// Release that a runtime needs, and the newest feature that needs it.
+    pub needs: Option<(&'static str, &'static str)>,
+    /// Bytes that sharing equal data saves.
+    pub shared: u64,
+    /// Bytes of data that are stored more than once; `None` if they were not compared.
+    pub duplicated: Option<u64>,
+}
+
+/// Constants of an element type.
+#[derive(Debug)]
+pub struct Constants {
+    /// Element type.
+    pub scalar_type: ScalarType,
+    /// Number of tensors.
+    pub tensors: usize,
+    /// Size of their data in bytes; shared data count once.
+    pub bytes: u64,
+}
+
+/// A method.
+#[derive(Debug)]
+pub struct Method {
+    /// Name.
+    pub name: String,
+    /// Name, and type or value of each input.
+    pub inputs: Vec<(String, String)>,
+    /// Name, and type or value of each output.
+    pub outputs: Vec<(String, String)>,
+    /// Name and type of each tensor that keeps its content, and size of its initial data in bytes.
+    pub state: Vec<(String, String, Option<u64>)>,
+    /// Number of values.
+    pub values: usize,
+    /// Number of instructions.
+    pub instructions: usize,
+    /// Operators with the number of their calls, the most frequent first.
+    pub operators: Vec<(String, usize)>,
+    /// Operators that are called between the first call of a delegate and the last one.
+    pub between: Vec<(String, usize)>,
+    /// Delegates.
+    pub delegates: Vec<Delegate>,
+    /// Planned memory in bytes, of all pools.
+    pub planned: u64,
+    /// What loading takes from the method allocator in bytes, and whether it is a lower bound.
+    pub allocator: (u64, bool),
+}
+
+/// A delegate.
+#[derive(Debug)]
+pub struct Delegate {
+    /// Backend.
+    pub backend: String,
+    /// Size of the payload in bytes.
+    pub bytes: u64,
+    /// Number of calls.
+    pub calls: usize,
+    /// Types of its inputs and outputs, with their quantization; `None` if the payload is not decoded.
+    pub interface: Option<(Vec<String>, Vec<String>)>,
+}
+
+impl Contents {
+    /// Reads the contents of a program.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<Contents> {
+        let program = subject.program;
+        let stored = Stored { program, same: &subject.same };
+        let graphs = graphs(program);
+        let mut methods = Vec::new();
+        let mut constant_methods = Vec::new();
+        for (index, plan) in program.plans().iter().enumerate() {
+            let has_inputs = plan.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
+            match plan.instructions().next().is_none() && !has_inputs {
+                true => constant_methods.push((name(plan), outputs(plan))),
+                false => methods.push(Method::new(subject, index, plan, &graphs)),
+            }
+        }
+        Ok(Contents {
+            methods,
+            constant_methods,
+            constants: stored.constants(),
+            named_data: program
+                .named_data
+                .iter()
+                .flatten()
+                .map(|entry| (entry.key.clone(), program.blob(entry.data).len()))
+                .collect(),
+            required_keys: required_keys(program, &graphs),
+            needs: crate::check::needed_release(program),
+            shared: stored.shared(),
+            duplicated: stored.duplicated(compare)?,
+        })
+    }
+
+    /// The document's part about the program.
+    pub fn json(&self) -> Value {
+        let constants =
+            |row: &Constants| json!({"type": row.scalar_type.to_string(), "tensors": row.tensors, "bytes": row.bytes});
+        json!({
+            "methods": self.methods.iter().map(Method::json).collect::<Vec<_>>(),
+            "constant_methods": object(self.constant_methods.iter().map(|(name, values)| (name, json!(values)))),
+            "constants": self.constants.iter().map(constants).collect::<Vec<_>>(),
+            "named_data": object(self.named_data.iter().map(|(key, bytes)| (key, json!(bytes)))),
+            "required_keys": self.required_keys,
+            "needs": self.needs.map(|(release, feature)| json!({"release": release, "feature": feature})),
+            "shared_bytes": self.shared,
+            "duplicated_bytes": self.duplicated,
+        })
+    }
+}
+
+fn object<'n>(entries: impl Iterator<Item = (&'n String, Value)>) -> Value {
+    entries.map(|(name, value)| (name.clone(), value)).collect::<serde_json::Map<_, _>>().into()
+}
+
+impl Method {
+    fn new(subject: &Subject<'_>, index: usize, plan: &ExecutionPlan, graphs: &HashMap<BlobId, Draft>) -> Method {
+        let program = subject.program;
+        let described = |value: &i32| {
+            let name = usize::try_from(*value).map_or_else(|_| String::new(), |value| subject.value_name(index, value));
+            (name, plan.value(*value).map_or_else(String::new, describe))
+        };
+        let memory = subject.memory.get(index);
+        let persistent = subject.values.get(index).map_or(&[][..], |values| &values.memory);
+        let is_state = |value: usize| matches!(persistent.get(value), Some(Memory::Auto { persistent: true, .. }));
+        let state = plan.tensors().filter(|(value, tensor)| {
+            is_state(*value) || tensor.memory != Memory::None && tensor.data != TensorData::None
+        });
+        let state = state.map(|(value, tensor)| {
+            let initial = match tensor.data {
+                TensorData::Blob(blob) => Some(program.blob(blob).len()),
+                TensorData::None | TensorData::Elsewhere(_) => None,
+            };
+            (subject.value_name(index, value), shape(tensor), initial)
+        });
+        let allocator =
+            method_memory(program, plan, plan.tensors().any(|(_, tensor)| tensor.is_external()), Abi::Bits64);
+        let mut calls = vec![0; plan.delegates().len()];
+        let mut kernels = Vec::new();
+        let mut first_and_last: Option<(usize, usize)> = None;
+        for (number, instruction) in plan.instructions().enumerate() {
+            match instruction {
+                Instruction::KernelCall { .. } => kernels.push((number, label(plan, instruction))),
+                Instruction::DelegateCall { delegate_index, .. } => {
+                    first_and_last = Some((first_and_last.map_or(number, |(first, _)| first), number));
+                    if let Some(calls) = usize::try_from(*delegate_index).ok().and_then(|index| calls.get_mut(index)) {
+                        *calls += 1;
+                    }
+                }
+                Instruction::JumpFalseCall { .. } | Instruction::MoveCall { .. } | Instruction::FreeCall { .. } => {}
+            }
+        }
+        let is_between = |number: usize| first_and_last.is_some_and(|(first, last)| (first..last).contains(&number));
+        let delegates = plan.delegates().iter().zip(calls).map(|(delegate, calls)| Delegate {
+            backend: delegate.id.clone().unwrap_or_default(),
+            bytes: program.blob(delegate.processed).len(),
+            calls,
+            interface: graphs.get(&delegate.processed).map(interface),
+        });
+        Method {
+            name: name(plan),
+            inputs: plan.inputs.iter().flatten().map(described).collect(),
+            outputs: plan.outputs.iter().flatten().map(described).collect(),
+            state: state.collect(),
+            values: plan.values().len(),
+            instructions: plan.instructions().count(),
+            between: counts(kernels.iter().filter(|(number, _)| is_between(*number)).map(|(_, operator)| operator)),
+            operators: counts(kernels.iter().map(|(_, operator)| operator)),
+            delegates: delegates.collect(),
+            planned: memory.map_or(0, |memory| memory.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum()),
+            allocator: (allocator.bytes, allocator.is_lower_bound),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let values = |list: &[(String, String)]| -> Vec<Value> {
+            list.iter().map(|(name, kind)| json!({"name": name, "type": kind})).collect()
+        };
+        let state: Vec<Value> = self
+            .state
+            .iter()
+            .map(|(name, kind, initial)| json!({"name": name, "type": kind, "initial_bytes": initial}))
+            .collect();
+        json!({
+            "name": self.name,
+            "inputs": values(&self.inputs),
+            "outputs": values(&self.outputs),
+            "state": state,
+            "values": self.values,
+            "instructions": self.instructions,
+            "operators": object(self.operators.iter().map(|(name, count)| (name, json!(count)))),
+            "operators_between_delegates": object(self.between.iter().map(|(name, count)| (name, json!(count)))),
+            "delegates": self.delegates.iter().map(Delegate::json).collect::<Vec<_>>(),
+            "planned_bytes": self.planned,
+            "method_allocator": {"bytes": self.allocator.0, "at_least": self.allocator.1},
+        })
+    }
+}
+
+impl Delegate {
+    fn json(&self) -> Value {
+        let mut delegate = json!({"backend": self.backend, "bytes": self.bytes, "calls": self.calls});
+        if let Some((inputs, outputs)) = &self.interface {
+            delegate["inputs"] = json!(inputs);
+            delegate["outputs"] = json!(outputs);
+        }
+        delegate
+    }
+}
+
+fn name(plan: &ExecutionPlan) -> String {
+    plan.name.clone().unwrap_or_default()
+}
+
+/// Counts equal names, the most frequent first.
+fn counts<'n>(names: impl Iterator<Item = &'n String>) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    let mut counts: Vec<(String, usize)> = counts.into_iter().map(|(name, count)| (name.clone(), count)).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}
+
+/// Type of a tensor, or the value of a literal.
+fn describe(value: &EValue) -> String {
+    match value {
+        EValue::Tensor(tensor) => shape(tensor),
+        EValue::Null => "null".to_owned(),
+        EValue::Int(int) => int.to_string(),
+        EValue::Bool(value) => value.to_string(),
+        EValue::Double(value) => format!("{value:?}"),
+        EValue::String(text) => format!("{:?}", text.as_deref().unwrap_or_default()),
+        EValue::IntList(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_) => value.kind().to_owned(),
+    }
+}
+
+/// Values of the outputs of a method without instructions.
+fn outputs(plan: &ExecutionPlan) -> Vec<String> {
+    let outputs = plan.outputs.iter().flatten().filter_map(|output| plan.value(*output));
+    outputs.map(describe).collect()
+}
+
+/// Decodes the XNNPACK payloads of a program, each once.
+fn graphs(program: &Program) -> HashMap<BlobId, Draft> {
+    let mut left = MAX_PAYLOADS;
+    let mut seen = BTreeSet::new();
+    let mut graphs = HashMap::new();
+    let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
+    for delegate in delegates.filter(|delegate| delegate.id.as_deref() == Some(xnnpack::BACKEND)) {
+        let payload = program.blob(delegate.processed);
+        if seen.insert(delegate.processed)
+            && let Some(rest) = left.checked_sub(payload.len())
+        {
+            left = rest;
+            graphs.extend(xnnpack::read(payload).ok().map(|draft| (delegate.processed, draft)));
+        }
+    }
+    graphs
+}
+
+/// Types of the inputs and outputs of a graph.
+fn interface(draft: &Draft) -> (Vec<String>, Vec<String>) {
+    let describe = |value: &usize| {
+        let Some(value) = draft.values.get(*value) else { return String::new() };
+        let name = Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name);
+        let sizes: Vec<String> = value.dims.iter().map(u32::to_string).collect();
+        let quantization = match &value.quantization {
+            Some(DraftQuantization::Tensor { scale, zero_point }) => {
+                format!(" scale {scale} zero_point {zero_point}")
+            }
+            Some(_) => " quantized".to_owned(),
+            None => String::new(),
+        };
+        format!("{name} [{}]{quantization}", sizes.join(", "))
+    };
+    (draft.inputs.iter().map(describe).collect(), draft.outputs.iter().map(describe).collect())
+}
+
+/// Keys of tensors in a `.ptd`, and of constants of XNNPACK graphs that the program does not have.
+fn required_keys(program: &Program, graphs: &HashMap<BlobId, Draft>) -> Vec<String> {
+    let tensors = program.plans().iter().flat_map(ExecutionPlan::tensors).filter(|(_, tensor)| tensor.is_external());
+    let mut keys: BTreeSet<String> =
+        tensors.filter_map(|(_, tensor)| tensor.extra_tensor_info.as_ref()?.fully_qualified_name.clone()).collect();
+    let own: BTreeSet<&str> = program.named_data.iter().flatten().map(|entry| entry.key.as_str()).collect();
+    for value in graphs.values().flat_map(|draft| &draft.values) {
+        if let Some(ConstantSource::Key(key)) = value.constant.as_ref().map(|constant| &constant.source)
+            && !own.contains(key.as_str())
+        {
+            keys.insert(key.clone());
+        }
+    }
+    keys.into_iter().collect()
+}
+
+/// The data of a program as its file stores them.
+struct Stored<'p> {
+    program: &'p Program,
+    /// By blob: the first one with the same bytes, which is stored; empty if all are.
+    same: &'p [BlobId],
+}
+
+impl<'p> Stored<'p> {
+    fn first(&self, blob: BlobId) -> BlobId {
+        self.same.get(blob.0 as usize).copied().unwrap_or(blob)
+    }
+
+    /// References to data in the file of the program, not in a `.ptd`.
+    fn references(&self) -> impl Iterator<Item = BlobId> {
+        let program = self.program;
+        let is_external = |element: Element| match element {
+            Element::Method(method, Part::Value(value)) => {
+                let value = program.plans().get(method).and_then(|plan| plan.values().get(value));
+                value.and_then(EValue::as_tensor).is_some_and(Tensor::is_external)
+            }
+            Element::ExternalData(_) => true,
+            Element::Program | Element::Header | Element::NamedData(_) | Element::Method(..) => false,
+        };
+        program.blob_references().filter(move |(element, _)| !is_external(*element)).map(|(_, blob)| self.first(blob))
+    }
+
+    /// Constants of tensors without planned memory, by element type.
+    fn constants(&self) -> Vec<Constants> {
+        let mut rows: BTreeMap<i8, (usize, u64)> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
+        for (_, tensor) in tensors.filter(|(_, tensor)| !tensor.is_external()) {
+            if let (TensorData::Blob(blob), Memory::None) = (&tensor.data, tensor.memory) {
+                let (count, bytes) = rows.entry(tensor.scalar_type.0).or_default();
+                *count += 1;
+                if seen.insert(self.first(*blob)) {
+                    *bytes += self.program.blob(*blob).len();
+                }
+            }
+        }
+        let row = |(code, (tensors, bytes))| Constants { scalar_type: ScalarType(code), tensors, bytes };
+        let mut rows: Vec<Constants> = rows.into_iter().map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
+        rows
+    }
+
+    /// Bytes that would be stored in addition if nothing was shared.
+    fn shared(&self) -> u64 {
+        let mut seen = BTreeSet::new();
+        let again = self.references().filter(|blob| !seen.insert(*blob));
+        again.map(|blob| self.program.blob(blob).len()).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of data that are equal to others.
+    fn duplicated(&self, compare: Comparison) -> io::Result<Option<u64>> {
+        let program = self.program;
+        let used: BTreeSet<BlobId> = self.references().collect();
+        let mut sizes: HashMap<u64, usize> = HashMap::new();
+        for blob in &used {
+            *sizes.entry(program.blob(*blob).len()).or_default() += 1;
+        }
+        let blobs = used.iter().map(|blob| program.blob(*blob));
+        let candidates = blobs.filter(|blob| !blob.is_empty() && sizes[&blob.len()] > 1);
+        // Data that YAML stores apart are equal, too.
+        let candidates: Vec<Blob> = candidates.map(|blob| Blob { copy: 0, ..blob.clone() }).collect();
+        if compare == Comparison::Little {
+            // Those that a few samples do not tell apart.
+            let alike = dedup::alike(&candidates)?;
+            let again = alike.iter().enumerate().filter(|(index, first)| first.0 as usize != *index);
+            let total = again.map(|(index, _)| candidates[index].len().saturating_mul(2)).fold(0, u64::saturating_add);
+            if total > MAX_COMPARED {
+                return Ok(None);
+            }
+        }
+        let same = dedup::find(&candidates).map_err(|(_, error)| error)?;
+        let again = same.iter().enumerate().filter(|(index, first)| first.0 as usize != *index);
+        Ok(Some(again.map(|(index, _)| candidates[index].len()).sum()))
+    }
+}

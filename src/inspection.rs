@@ -1,0 +1,400 @@
+//! Questions about a source, answered as plain data: how much memory a program needs. Binary files and YAML alike; YAML is
+//! assembled first. The computation is in [`crate::inspect`].
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+
+use crate::annotate;
+use crate::assembly::{Assembly, OutputFile};
+use crate::data::{Origin, dedup};
+use crate::error::Error;
+use crate::format::container::Container;
+use crate::format::{Format, container};
+use crate::inspect::allocator::Abi;
+use crate::inspect::file::FileFacts;
+use crate::inspect::size::{self as sizes, Dimension};
+use crate::inspect::summary::{Comparison, Contents};
+use crate::inspect::{Subject, memory as planned};
+use crate::layout::MemoryPlan;
+use crate::layout::memory::value_requests;
+use crate::pipeline::Options;
+use crate::printer::{self, MethodValues};
+use crate::program::Program;
+use crate::reader;
+use crate::reader::flat_tensor::FlatTensorEntry;
+use crate::source::{Source, SourceContent};
+
+/// Options of [`memory`](crate::memory()).
+///
+/// ```
+/// use pte_emit::{Abi, MemoryOptions, Source, memory};
+///
+/// let add = Source::open("examples/add.yaml".as_ref())?;
+/// let mut options = MemoryOptions::default();
+/// options.abi = Abi::Arm32;
+/// assert!(memory(&add, &options)?.json().contains(r#""abi": "arm32""#));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct MemoryOptions {
+    /// Binary interface of the runtime's build.
+    pub abi: Abi,
+    /// The program is loaded with `.ptd` files; one that refers to tensors in them always is.
+    pub external: bool,
+}
+
+/// Memory that a program needs: the result of [`memory`](crate::memory()).
+pub struct ProgramMemory(planned::MethodMemories);
+
+impl ProgramMemory {
+    /// The data.
+    #[cfg(feature = "cli")]
+    pub(crate) fn data(&self) -> &planned::MethodMemories {
+        &self.0
+    }
+
+    /// Returns the memory as JSON, as `pte-emit memory --json` prints it (docs/inspect.md).
+    pub fn json(&self) -> String {
+        format!("{:#}\n", self.0.json())
+    }
+}
+
+impl fmt::Debug for ProgramMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ProgramMemory").field(&self.0).finish()
+    }
+}
+
+/// Computes the memory that the methods of a program need: planned memory over time, and what loading takes from the method
+/// allocator of the runtime.
+///
+/// ```
+/// use pte_emit::{MemoryOptions, Source, memory};
+///
+/// let needed = memory(&Source::open("examples/add.yaml".as_ref())?, &MemoryOptions::default())?;
+/// let json: serde_json::Value = serde_json::from_str(&needed.json()).unwrap();
+/// assert_eq!(json["methods"][0]["planned"], 48);
+/// assert_eq!(json["methods"][0]["method_allocator"]["bytes"], 384);
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+///
+/// # Errors
+/// A file that cannot be read or is malformed; a file without a program; invalid YAML.
+pub fn memory(source: &Source<'_>, options: &MemoryOptions) -> Result<ProgramMemory, Error> {
+    let subject = Inspected::open(source)?;
+    Ok(ProgramMemory(planned::MethodMemories::new(&subject.view(), options.external, options.abi)))
+}
+
+/// Options of [`size`](crate::size()).
+///
+/// ```
+/// use pte_emit::{SizeDimension, SizeOptions};
+///
+/// assert_eq!(SizeOptions::default().dimensions, [SizeDimension::Segment, SizeDimension::Kind]);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SizeOptions {
+    /// Levels of the tree, the first one below the root.
+    pub dimensions: Vec<Dimension>,
+}
+
+impl Default for SizeOptions {
+    fn default() -> SizeOptions {
+        SizeOptions { dimensions: vec![Dimension::Segment, Dimension::Kind] }
+    }
+}
+
+/// Where the bytes of a file are: a result of [`size`](crate::size()).
+pub struct FileSize(sizes::SizeTree);
+
+impl FileSize {
+    /// The data.
+    #[cfg(feature = "cli")]
+    pub(crate) fn data(&self) -> &sizes::SizeTree {
+        &self.0
+    }
+
+    /// Size of the file in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.0.root.bytes
+    }
+
+    /// Returns the tree as JSON, as `pte-emit size --json` prints it (docs/inspect.md).
+    pub fn json(&self) -> String {
+        format!("{:#}\n", self.0.json())
+    }
+}
+
+impl fmt::Debug for FileSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FileSize").field(&self.0).finish()
+    }
+}
+
+/// Measures where the bytes of a file are, also of a malformed one. Each byte belongs to one leaf of the tree. Of YAML, measures
+/// the files that it assembles to, which are in memory then, each with its name: that of the source with another extension.
+///
+/// ```
+/// use pte_emit::{SizeOptions, Source, size};
+///
+/// let files = size(&Source::open("examples/add.yaml".as_ref())?, &SizeOptions::default())?;
+/// let (name, add) = &files[0];
+/// assert!(name.ends_with("add.pte"));
+/// let json: serde_json::Value = serde_json::from_str(&add.json()).unwrap();
+/// assert_eq!(json["bytes"], add.bytes());
+/// assert_eq!(json["children"][0]["name"], "FlatBuffer");
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+///
+/// # Errors
+/// A file that cannot be read or is of an unknown format; invalid YAML.
+pub fn size(source: &Source<'_>, options: &SizeOptions) -> Result<Vec<(String, FileSize)>, Error> {
+    let name = source.label();
+    let failed = |error: std::io::Error| Error::io(&name, "", &error);
+    let measure = |origin: &Origin, format: Format, names: &HashMap<String, String>| {
+        sizes::SizeTree::new(origin, format, &options.dimensions, names).map(FileSize).map_err(failed)
+    };
+    let is_named = options.dimensions.contains(&Dimension::Tensor);
+    match source.content() {
+        SourceContent::Binary(origin) => {
+            let (head, len) = (origin.head(container::HEAD).map_err(failed)?, origin.len().map_err(failed)?);
+            let format = annotate::format(&head, len, Some(Path::new(source.name())));
+            let format = format.ok_or_else(|| Error::input(&name, "expected a .pte, .ptd or .bpte file"))?;
+            let prefix = if let Format::BundledProgram = format { "program." } else { "" };
+            // A malformed file and a .ptd have no names.
+            let program = Some(source).filter(|_| is_named).and_then(|source| Inspected::open(source).ok());
+            let names = program.map_or_else(HashMap::new, |program| program.view().named_paths(prefix));
+            Ok(vec![(name.clone(), measure(origin, format, &names)?)])
+        }
+        SourceContent::Text(_) => {
+            let inspected = Inspected::Assembled(Box::new(crate::assemble(source, &Options::default())?));
+            let names = if is_named { inspected.view().named_paths("") } else { HashMap::new() };
+            let stem = Path::new(source.name()).with_extension("");
+            let files = inspected.files().into_iter().map(|(tag, container, file)| {
+                let bytes = file.to_vec().map_err(failed)?;
+                let stem = tag.map_or_else(|| stem.clone(), |tag| stem.with_file_name(tag));
+                let name = stem.with_extension(container.extension).display().to_string();
+                Ok((name, measure(&Origin::Bytes(bytes.into()), container.format, &names)?))
+            });
+            files.collect()
+        }
+    }
+}
+
+/// Options of [`inspect`](crate::inspect()).
+///
+/// ```
+/// assert!(!pte_emit::InspectOptions::default().data);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct InspectOptions {
+    /// Compare all data, to find those that are stored twice; by default at most 16 MiB.
+    pub data: bool,
+}
+
+/// What a file contains: a result of [`inspect`](crate::inspect()).
+pub struct Inspection {
+    facts: FileFacts,
+    contents: Option<Contents>,
+    keys: Vec<FlatTensorEntry>,
+    tests: Vec<(String, usize)>,
+}
+
+impl Inspection {
+    /// Facts of the file.
+    #[cfg(feature = "cli")]
+    pub(crate) fn facts(&self) -> &FileFacts {
+        &self.facts
+    }
+
+    /// Contents of the program; `None` for a `.ptd`.
+    #[cfg(feature = "cli")]
+    pub(crate) fn contents(&self) -> Option<&Contents> {
+        self.contents.as_ref()
+    }
+
+    /// Entries of a `.ptd`.
+    #[cfg(feature = "cli")]
+    pub(crate) fn keys(&self) -> &[FlatTensorEntry] {
+        &self.keys
+    }
+
+    /// Methods with the number of their test cases, of a `.bpte`.
+    #[cfg(feature = "cli")]
+    pub(crate) fn tests(&self) -> &[(String, usize)] {
+        &self.tests
+    }
+
+    fn value(&self, name: &str) -> serde_json::Value {
+        let mut document = serde_json::json!({"version": INSPECT_VERSION, "file": name});
+        let parts = [Some(self.facts.json()), self.contents.as_ref().map(Contents::json)];
+        for part in parts.into_iter().flatten() {
+            let serde_json::Value::Object(part) = part else { continue };
+            part.into_iter().for_each(|(key, value)| document[key] = value);
+        }
+        let key = |entry: &FlatTensorEntry| {
+            let layout = entry.tensor_layout.as_ref();
+            serde_json::json!({
+                "key": entry.key,
+                "bytes": entry.data.len(),
+                "type": layout.map(|layout| layout.scalar_type.to_string()),
+                "sizes": layout.map(|layout| &layout.sizes),
+            })
+        };
+        if self.facts.container.format == Format::FlatTensor {
+            document["keys"] = self.keys.iter().map(key).collect();
+        }
+        if self.facts.container.format == Format::BundledProgram {
+            let tests = self.tests.iter().map(|(method, cases)| serde_json::json!({"method": method, "cases": cases}));
+            document["tests"] = tests.collect();
+        }
+        document
+    }
+
+    /// Returns the contents as JSON, as `pte-emit inspect --json` prints them (docs/inspect.md). `name` is the name of the file in it.
+    pub fn json(&self, name: &str) -> String {
+        format!("{:#}\n", self.value(name))
+    }
+}
+
+impl fmt::Debug for Inspection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inspection").field("facts", &self.facts).finish_non_exhaustive()
+    }
+}
+
+/// Version of the JSON of [`Inspection::json`].
+const INSPECT_VERSION: u32 = 1;
+
+/// Reads what a file contains: its header and segments, the methods of its program with inputs, outputs, operators, delegates and
+/// memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`. Reads metadata, and data only as far as
+/// [`InspectOptions::data`] says. Of YAML, reads the files that it assembles to, each with its name.
+///
+/// ```
+/// use pte_emit::{InspectOptions, Source, inspect};
+///
+/// let files = inspect(&Source::open("examples/add.yaml".as_ref())?, &InspectOptions::default())?;
+/// let (name, add) = &files[0];
+/// let json: serde_json::Value = serde_json::from_str(&add.json(name)).unwrap();
+/// assert_eq!(json["methods"][0]["operators"]["aten::add.out"], 1);
+/// assert_eq!(json["methods"][0]["inputs"][0]["type"], "float32 [2, 2]");
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+///
+/// # Errors
+/// A file that cannot be read or is malformed; invalid YAML.
+pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(String, Inspection)>, Error> {
+    let name = source.label();
+    let failed = |error: std::io::Error| Error::io(&name, "", &error);
+    let compare = if options.data { Comparison::All } else { Comparison::Little };
+    let SourceContent::Binary(origin) = source.content() else {
+        let inspected = Inspected::Assembled(Box::new(crate::assemble(source, &Options::default())?));
+        let stem = Path::new(source.name()).with_extension("");
+        let files = inspected.files().into_iter().map(|(tag, container, file)| {
+            let metadata = file.metadata();
+            let facts = FileFacts::new(container, &metadata, file.size().unwrap_or(u64::MAX));
+            let (mut contents, mut keys) = (None, Vec::new());
+            match container.format {
+                Format::FlatTensor => {
+                    keys = reader::flat_tensor::read(&Origin::Bytes(file.to_vec().map_err(failed)?.into()))
+                        .map_err(failed)?
+                }
+                Format::Program | Format::BundledProgram | Format::Safetensors => {
+                    contents = Some(Contents::new(&inspected.view(), compare).map_err(failed)?);
+                }
+            }
+            let stem = tag.map_or_else(|| stem.clone(), |tag| stem.with_file_name(tag));
+            let name = stem.with_extension(container.extension).display().to_string();
+            Ok((name, Inspection { facts, contents, keys, tests: Vec::new() }))
+        });
+        return files.collect();
+    };
+    let len = origin.len().map_err(failed)?;
+    let head = origin.head(container::HEAD).map_err(failed)?;
+    let format = annotate::format(&head, len, Some(Path::new(source.name())));
+    let container = format.and_then(Format::container);
+    let container = container.ok_or_else(|| Error::input(&name, "expected a .pte, .ptd or .bpte file"))?;
+    let metadata =
+        origin.head(container.format.metadata_len(&head, len).min(container::MAX_FLATBUFFER)).map_err(failed)?;
+    let facts = FileFacts::new(container, &metadata, len);
+    let (mut contents, mut keys, mut tests) = (None, Vec::new(), Vec::new());
+    if container.format == Format::FlatTensor {
+        keys = reader::flat_tensor::read(origin).map_err(failed)?;
+    } else {
+        contents = Some(Contents::new(&Inspected::open(source)?.view(), compare).map_err(failed)?);
+    }
+    if container.format == Format::BundledProgram {
+        let bundled = reader::bundled_program::read(origin).map_err(failed)?;
+        tests = bundled.tests.into_iter().map(|tests| (tests.method, tests.cases.len())).collect();
+    }
+    Ok(vec![(name.clone(), Inspection { facts, contents, keys, tests })])
+}
+
+/// A program to inspect.
+enum Inspected {
+    /// Read from a file.
+    File { program: Program, memory: Vec<MemoryPlan> },
+    /// Assembled from YAML.
+    Assembled(Box<Assembly>),
+}
+
+impl Inspected {
+    fn open(source: &Source<'_>) -> Result<Inspected, Error> {
+        match source.content() {
+            SourceContent::Text(_) => {
+                let assembly = crate::assemble(source, &Options::default())?;
+                Ok(Inspected::Assembled(Box::new(assembly)))
+            }
+            SourceContent::Binary(origin) => {
+                let failed = |error| Error::io(source.name(), "", &error);
+                let program = read(origin).map_err(failed)?;
+                let memory = program.plans().iter().map(MemoryPlan::stated).collect();
+                Ok(Inspected::File { program, memory })
+            }
+        }
+    }
+
+    /// The files that are assembled: tag, format and file.
+    fn files(&self) -> Vec<(Option<&str>, &'static Container, OutputFile<'_>)> {
+        let Inspected::Assembled(assembly) = self else { return Vec::new() };
+        let program = assembly.program_file().map(|file| (None, &container::PROGRAM, file));
+        let data = assembly.data_files().map(|(tag, file)| (tag, &container::FLAT_TENSOR, file));
+        program.into_iter().chain(data).collect()
+    }
+
+    fn view(&self) -> Subject<'_> {
+        match self {
+            Inspected::File { program, memory } => {
+                Subject { program, memory, same: Vec::new(), values: printer::values(program) }
+            }
+            Inspected::Assembled(assembly) => {
+                let values = assembly.program().plans().iter().enumerate().map(|(method, plan)| MethodValues {
+                    names: (0..plan.values().len())
+                        .map(|value| assembly.value_name(method, value).map(str::to_owned))
+                        .collect(),
+                    memory: value_requests(plan),
+                });
+                let same = dedup::find(&assembly.program().blobs).unwrap_or_default();
+                Subject { program: assembly.program(), memory: &assembly.plan().memory, same, values: values.collect() }
+            }
+        }
+    }
+}
+
+/// Reads the metadata of a `.pte`, or of the program of a `.bpte`.
+fn read(origin: &Origin) -> std::io::Result<Program> {
+    match origin.format()? {
+        Some(Format::BundledProgram) => {
+            let bundled = reader::bundled_program::read(origin)?;
+            Ok(reader::program::read(&bundled.program_origin()?)?.program)
+        }
+        Some(Format::FlatTensor | Format::Safetensors) => {
+            Err(std::io::Error::other("expected a program: a .pte or .bpte file, or YAML with methods"))
+        }
+        Some(Format::Program) | None => Ok(reader::program::read(origin)?.program),
+    }
+}

@@ -1,0 +1,166 @@
+//! `inspect` and `size` against the files: every byte has one owner, the JSON has the documented schema, equal questions have equal
+//! answers for YAML and for the file that it assembles to.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use pte_emit::{InspectOptions, MemoryOptions, SizeDimension, SizeOptions, Source, inspect, memory, size};
+use serde_json::Value;
+
+/// All files of the repository with one of the extensions.
+fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extensions.iter().any(|other| extension == *other)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sizes(source: &Source<'_>, dimensions: &[SizeDimension]) -> Option<Vec<(String, Value)>> {
+    let mut options = SizeOptions::default();
+    options.dimensions = dimensions.to_vec();
+    let files = size(source, &options).ok()?;
+    Some(files.into_iter().map(|(name, file)| (name, serde_json::from_str(&file.json()).unwrap())).collect())
+}
+
+/// Every node is the sum of its children.
+fn assert_sums(node: &Value, name: &str) {
+    let Some(children) = node["children"].as_array().filter(|children| !children.is_empty()) else { return };
+    let sum: u64 = children.iter().map(|child| child["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(node["bytes"], sum, "{name}: {}", node["name"]);
+    children.iter().for_each(|child| assert_sums(child, name));
+}
+
+const ALL: &[SizeDimension] =
+    &[SizeDimension::Segment, SizeDimension::Method, SizeDimension::Kind, SizeDimension::Tensor];
+
+#[test]
+fn every_byte_of_the_references_has_one_owner() {
+    let paths = files(Path::new("tests/golden"), &["pte", "ptd", "bpte"]);
+    assert!(paths.len() > 150, "{} files", paths.len());
+    for path in paths {
+        let name = path.display().to_string();
+        let len = std::fs::metadata(&path).unwrap().len();
+        let source = Source::open(&path).unwrap();
+        let measured = sizes(&source, ALL).unwrap_or_else(|| panic!("{name} is measured"));
+        assert_eq!(measured[0].1["bytes"], len, "{name}");
+        assert_sums(&measured[0].1, &name);
+        let alone = sizes(&source, &[SizeDimension::Tensor]).unwrap();
+        assert_eq!(alone[0].1["bytes"], len, "{name}");
+        assert_sums(&alone[0].1, &name);
+    }
+}
+
+/// Malformed files, too: whatever their offsets say.
+#[test]
+fn every_byte_of_malformed_files_has_one_owner() {
+    let mut measured = 0;
+    for path in files(Path::new("examples"), &["yaml"]) {
+        let Ok(source) = Source::open(&path) else { continue };
+        let Ok(assembly) = pte_emit::assemble(&source, &pte_emit::Options::default()) else { continue };
+        for (extension, bytes) in support::sources::files(&assembly) {
+            let name = format!("{}.{extension}", path.display());
+            let Some(files) = sizes(&Source::binary(name.clone(), &bytes), ALL) else { continue };
+            assert_eq!(files[0].1["bytes"], bytes.len(), "{name}");
+            assert_sums(&files[0].1, &name);
+            measured += 1;
+        }
+    }
+    assert!(measured > 300, "{measured} files");
+}
+
+/// The documents of all three commands have the schema of docs/inspect.schema.json.
+#[test]
+fn the_json_has_the_schema() {
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string("docs/inspect.schema.json").unwrap()).unwrap();
+    let validator = |part: &str| {
+        let mut schema = schema.clone();
+        schema["anyOf"] = serde_json::json!([{"$ref": format!("#/$defs/{part}")}]);
+        jsonschema::validator_for(&schema).unwrap()
+    };
+    let [inspection, tree, needed] = ["inspect", "size", "memory"].map(validator);
+    let check = |validator: &jsonschema::Validator, document: &Value, name: &str| {
+        let errors: Vec<String> =
+            validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{name}: {}", errors.join("\n"));
+    };
+    let mut checked = 0;
+    for path in files(Path::new("tests/golden/upstream"), &["pte", "ptd", "bpte"]) {
+        let name = path.display().to_string();
+        let source = Source::open(&path).unwrap();
+        let Ok(documents) = inspect(&source, &InspectOptions::default()) else { continue };
+        for (name, document) in documents {
+            check(&inspection, &serde_json::from_str(&document.json(&name)).unwrap(), &name);
+        }
+        sizes(&source, ALL).into_iter().flatten().for_each(|(name, document)| check(&tree, &document, &name));
+        if let Ok(memory) = memory(&source, &MemoryOptions::default()) {
+            check(&needed, &serde_json::from_str(&memory.json()).unwrap(), &name);
+        }
+        checked += 1;
+    }
+    assert!(checked > 100, "{checked} files");
+    // A schema that accepts anything would not fail above.
+    assert!(!inspection.is_valid(&serde_json::json!({"version": 1})));
+    assert!(!tree.is_valid(&serde_json::json!({"version": 1, "dimensions": [], "bytes": -1, "children": []})));
+    assert!(!needed.is_valid(&serde_json::json!({"version": 2, "abi": "64", "methods": []})));
+}
+
+/// YAML and the file that it assembles to have the same contents.
+#[test]
+fn yaml_is_inspected_as_its_files() {
+    let mut compared = 0;
+    for path in files(Path::new("examples"), &["yaml"]) {
+        let Ok(source) = Source::open(&path) else { continue };
+        if path.parent() != Some(Path::new("examples")) {
+            continue;
+        }
+        let Ok(documents) = inspect(&source, &InspectOptions::default()) else { continue };
+        let Ok(assembly) = pte_emit::assemble(&source, &pte_emit::Options::default()) else { continue };
+        let Some(program) = assembly.program_file() else { continue };
+        let file = Source::binary("file.pte", &program.to_vec().unwrap());
+        let found = inspect(&file, &InspectOptions::default()).unwrap();
+        let json = |document: &pte_emit::Inspection| -> Value { serde_json::from_str(&document.json("")).unwrap() };
+        let (mut yaml, mut binary) = (json(&documents[0].1), json(&found[0].1));
+        // Names are those of the source, or those that `dump` would print; only the YAML tells state without initial data apart.
+        for document in [&mut yaml, &mut binary] {
+            for method in document["methods"].as_array_mut().unwrap() {
+                for list in ["inputs", "outputs", "state"] {
+                    method[list].as_array_mut().unwrap().iter_mut().for_each(|value| value["name"] = Value::Null);
+                }
+                method["state"] = method["state"].as_array().unwrap().len().min(1).into();
+            }
+        }
+        pretty_assertions::assert_eq!(yaml, binary, "{}", path.display());
+        compared += 1;
+    }
+    assert!(compared > 30, "{compared} examples");
+}
+
+/// Operators and their calls, against ExecuTorch's `gen_oplist` (tests/inspect/oplist.json says how it was recorded).
+#[test]
+fn operators_are_those_of_gen_oplist() {
+    let recorded: Value = serde_json::from_str(&std::fs::read_to_string("tests/inspect/oplist.json").unwrap()).unwrap();
+    let programs = recorded["programs"].as_object().unwrap();
+    assert!(programs.len() > 20, "{} programs", programs.len());
+    for (path, expected) in programs {
+        let source = Source::open(Path::new(path)).unwrap();
+        let documents = inspect(&source, &InspectOptions::default()).unwrap();
+        let document: Value = serde_json::from_str(&documents[0].1.json("")).unwrap();
+        let methods = document["methods"].as_array().unwrap();
+        let mut names: Vec<&String> =
+            methods.iter().flat_map(|method| method["operators"].as_object().unwrap().keys()).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(serde_json::json!(names), *expected, "{path}");
+    }
+}
