@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use super::data::DataPrinter;
 use super::graph::PayloadGraphs;
+use super::stacktrace;
 use super::views::{self, Uses, View};
 use super::yaml::{self, FlowMap};
 use crate::data::{BlobId, number};
@@ -642,36 +643,40 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    /// Names the values: by the fully qualified name, by the instruction that produces them, or by the use of a constant; with a number if the
-    /// name is taken.
+    /// Names the values: by the fully qualified name, by the instruction that produces them and the submodule in its stack trace, or by the use
+    /// of a constant; with a number if the name is taken.
     fn find_names(&mut self) {
         let mut suggested: Vec<Option<Cow<'p, str>>> = vec![None; self.plan.values().len()];
-        let mut suggest = |index: i32, name: &'p str| {
+        let mut suggest = |index: i32, name: &Cow<'p, str>| {
             if let Some(slot) = usize::try_from(index).ok().and_then(|index| suggested.get_mut(index)) {
-                slot.get_or_insert(Cow::Borrowed(name));
+                slot.get_or_insert_with(|| name.clone());
             }
         };
         for (index, tensor) in self.plan.tensors() {
             let extra = tensor.extra_tensor_info.as_ref();
             if let Some(name) = extra.and_then(|extra| extra.fully_qualified_name.as_deref()) {
-                suggest(index as i32, name);
+                suggest(index as i32, &Cow::Borrowed(name));
             }
         }
-        self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, "x"));
+        self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, &Cow::Borrowed("x")));
         for (index, view) in self.views.iter().enumerate() {
             if view.is_some() {
-                suggest(index as i32, "view");
+                suggest(index as i32, &Cow::Borrowed("view"));
             }
         }
-        for instruction in self.instructions() {
+        for (instruction, frames) in traced(self.plan) {
             let name = instruction.operator().map_or("part", |operator| self.short_name(operator));
+            let name = match frames.and_then(stacktrace::submodule) {
+                Some(submodule) => Cow::Owned(format!("{submodule}_{name}")),
+                None => Cow::Borrowed(name),
+            };
             for arg in instruction.args().iter().filter(|arg| self.is_produced(**arg)) {
                 let items = self.value(*arg).map_or(&[][..], EValue::as_tensors);
-                items.iter().filter(|item| self.is_produced(**item)).for_each(|item| suggest(*item, name));
-                suggest(*arg, name);
+                items.iter().filter(|item| self.is_produced(**item)).for_each(|item| suggest(*item, &name));
+                suggest(*arg, &name);
             }
             let written = instruction.operands().filter(|(_, _, access)| *access == OperandAccess::Write);
-            written.for_each(|(_, value, _)| suggest(value, "merged"));
+            written.for_each(|(_, value, _)| suggest(value, &Cow::Borrowed("merged")));
         }
         let is_used_constant = |index: &usize| {
             let tensor = self.plan.values()[*index].as_tensor();
@@ -1490,6 +1495,16 @@ fn fallback(value: &EValue) -> &'static str {
         | EValue::TensorList(_)
         | EValue::OptionalTensorList(_) => "list",
     }
+}
+
+/// Returns the instructions of all chains with their stack traces.
+fn traced(plan: &ExecutionPlan) -> impl Iterator<Item = (&Instruction, Option<&[StackFrame]>)> {
+    plan.chains.iter().flatten().flat_map(|chain| {
+        let traces = chain.stacktrace.as_deref().unwrap_or_default();
+        let frames = |number: usize| traces.get(number)?.as_deref();
+        let instructions = chain.instructions.iter().flatten().enumerate();
+        instructions.map(move |(number, instruction)| (instruction, frames(number)))
+    })
 }
 
 fn device(device_type: i8, device_index: i8) -> String {
