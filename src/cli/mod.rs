@@ -13,6 +13,7 @@ mod interrupt;
 mod io;
 mod ops;
 pub mod outputs;
+mod payload;
 mod reduce;
 pub mod render;
 mod schema;
@@ -37,6 +38,7 @@ Examples:
   pte-emit dump model.pte                             a program as YAML
   pte-emit check model.pte --with model.ptd           validate a program before it is loaded
   pte-emit annotate model.pte | less                  explain every byte of a file
+  pte-emit payload list model.pte                     the payloads of delegates; `show` and `extract`, too
   pte-emit ops add.out                                the operators whose names contain add.out
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
@@ -74,6 +76,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Explain every byte of a .pte, .ptd or .bpte.
     Annotate(annotate::AnnotateArguments),
+    /// List, describe or extract the payloads of delegates.
+    Payload(payload::PayloadArguments),
     /// List the known operators, or print their arguments, results and an instruction that calls them.
     Ops(ops::OpsArguments),
     /// Write random programs, for tests of a runtime.
@@ -124,6 +128,7 @@ pub fn main() -> ExitCode {
         Some(Command::Dump(arguments)) => dump::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
+        Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),

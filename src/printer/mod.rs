@@ -12,6 +12,7 @@ mod nearest;
 mod numbering;
 mod options;
 mod overrides;
+pub(crate) mod payload;
 mod test_cases;
 mod views;
 pub(crate) mod yaml;

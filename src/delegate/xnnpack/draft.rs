@@ -12,7 +12,7 @@
 //! | offset of a constant | the end of the one before, aligned |
 //! | numbers of dimensions and scales | those of the lists; of scales in a constant those that the sizes need |
 
-use super::header::ALIGNMENT;
+use crate::delegate::header::ALIGNMENT;
 use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
 use super::schema::*;
 use crate::data::Blob;

@@ -1,0 +1,66 @@
+//! Facts of payloads of unknown formats: hash, first bytes, identifier of a FlatBuffer, readable strings.
+
+use std::io;
+
+use super::description::{Fact, Facts};
+use crate::data::Blob;
+use crate::format::flatbuffer::{Vtable, u32_at};
+
+/// Number of first bytes that are facts.
+pub const FIRST: u64 = 32;
+
+/// Number of first bytes in which strings and the root of a FlatBuffer are looked for.
+const SCANNED: u64 = 1 << 20;
+
+/// Smallest number of characters of a readable string.
+const MIN_STRING: usize = 6;
+
+/// Largest number of characters of a string that are facts.
+const MAX_STRING: usize = 60;
+
+/// Largest number of strings.
+const MAX_STRINGS: usize = 16;
+
+/// Returns the facts of a payload. All of it is read for the hash, block by block.
+///
+/// # Errors
+/// A payload that cannot be read.
+pub fn describe(payload: &Blob) -> io::Result<Facts> {
+    let head = payload.read_at(0, payload.len().min(SCANNED) as usize)?;
+    let mut facts = Facts::default();
+    facts.add("sha256", &*data_encoding::HEXLOWER.encode(&payload.digest()?));
+    facts.add("first_bytes", &*data_encoding::HEXLOWER.encode(&head[..head.len().min(FIRST as usize)]));
+    if let Some(identifier) = identifier(&head) {
+        facts.add("flatbuffer", &*identifier);
+    }
+    let strings = strings(&head);
+    if !strings.is_empty() {
+        let count = strings.len();
+        facts.add("strings", Fact::list(strings, count));
+    }
+    Ok(facts)
+}
+
+/// Returns the file identifier of a FlatBuffer: four readable bytes at 4, and a root table with a vtable.
+fn identifier(head: &[u8]) -> Option<String> {
+    let identifier = head.get(4..8).filter(|identifier| identifier.iter().all(|byte| (b' '..=b'~').contains(byte)))?;
+    let root = u32_at(head, 0)? as usize;
+    let vtable = Vtable::of(head, root).filter(|_| root >= 8)?;
+    let is_vtable = vtable.size >= 4 && vtable.size % 2 == 0 && vtable.inline >= 4;
+    is_vtable.then(|| String::from_utf8_lossy(identifier).into_owned())
+}
+
+/// Returns the first few different strings of ASCII characters.
+fn strings(bytes: &[u8]) -> Vec<Fact> {
+    let mut strings: Vec<Fact> = Vec::new();
+    for run in bytes.split(|byte| !(b' '..=b'~').contains(byte)).filter(|run| run.len() >= MIN_STRING) {
+        let string = Fact::from(&*String::from_utf8_lossy(&run[..run.len().min(MAX_STRING)]));
+        if !strings.contains(&string) {
+            strings.push(string);
+        }
+        if strings.len() == MAX_STRINGS {
+            break;
+        }
+    }
+    strings
+}
