@@ -100,7 +100,8 @@ fn table(payload: &Blob) -> Result<(Vec<u8>, u64), DescribeError> {
         let mut json = payload.read_at(len - tail, tail as usize)?;
         json.reverse();
         if json.first() != Some(&b'{') {
-            let message = format!("no table of files: expected the byte `{{` at the end, at {:#x}", len.saturating_sub(1));
+            let message =
+                format!("no table of files: expected the byte `{{` at the end, at {:#x}", len.saturating_sub(1));
             return Err(DescribeError::malformed(message));
         }
         if let Some(end) = object_end(&json) {
@@ -209,7 +210,8 @@ fn listed(nodes: &[Value], at: u64) -> Result<(Vec<FileEntry>, usize, u64), Desc
             };
             // The runtime takes each node once.
             if child == root || parents[child].is_some() || depth == MAX_DEPTH {
-                let message = format!("node {child} of the table of files at byte {at:#x} is in several folders, or too deep");
+                let message =
+                    format!("node {child} of the table of files at byte {at:#x} is in several folders, or too deep");
                 return Err(DescribeError::malformed(message));
             }
             parents[child] = Some((number, name));
@@ -249,4 +251,78 @@ fn names(metadata: &Map<String, Value>) -> Facts {
         facts.add("methods", Fact::list(methods.keys().map(|name| Fact::from(&**name)), methods.len()));
     }
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(payload: &[u8]) -> Result<String, String> {
+        let facts = CoreMl.describe(&Blob::bytes(payload)).map_err(|error| error.to_string())?;
+        Ok(serde_json::to_string(&Fact::from(facts)).unwrap())
+    }
+
+    /// A payload that ends with a table.
+    fn payload(table: &str) -> Vec<u8> {
+        b"some content".iter().copied().chain(table.bytes().rev()).collect()
+    }
+
+    #[test]
+    fn a_reference_has_a_key_and_a_function() {
+        let json = r#"{"version": 1, "key": "coreml_0", "functionName": "forward"}"#;
+        let expected = r#"{"named_data":{"version":1,"key":"coreml_0","function":"forward"}}"#;
+        assert_eq!(described(format!("CMJR{json}").as_bytes()).unwrap(), expected);
+        assert_eq!(described(b"CMJR{}").unwrap(), r#"{"named_data":{"key":"unknown","function":"unknown"}}"#);
+        assert!(described(b"CMJR{").unwrap_err().starts_with("JSON at byte 0x4: EOF"));
+        assert_eq!(described(b"CMJR[]").unwrap_err(), "JSON at byte 0x4, expected an object");
+        let deep = format!("CMJR{}", r#"{"a":"#.repeat(10_000));
+        assert!(described(deep.as_bytes()).unwrap_err().contains("recursion limit"));
+    }
+
+    #[test]
+    fn a_table_is_read_backwards() {
+        let file = r#"{"children":{},"dataRegion":{"offset":0,"size":4},"kind":0,"name":"a } \\\" {"}"#;
+        let root = r#"{"children":{"model.mlmodelc":1},"kind":1}, {"children":{"b":0},"kind":1}"#;
+        let root = root.split_once(", ").unwrap();
+        let text = described(&payload(&format!(r#"{{"nodes":[{file},{},{}]}}"#, root.1, root.0))).unwrap();
+        let expected = r#"{"model_type":"compiled_model","files":[{"path":"model.mlmodelc/b","offset":0,"size":4}],"files_size":4,"#;
+        assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
+    fn hostile_tables_are_malformed() {
+        for (table, expected) in [
+            (r#"{"nodes":[]}"#, "has no nodes"),
+            (r#"{"nodes":[{"kind":1,"children":{"a":0}}]}"#, "in several folders"),
+            (r#"{"nodes":[{"kind":1,"children":{"a":1}},{"kind":1,"children":{"a":0}}]}"#, "in several folders"),
+            (r#"{"nodes":[{"kind":0},{"kind":1,"children":{"a":0,"b":0}}]}"#, "in several folders"),
+            (r#"{"nodes":[{"kind":1,"children":{"a":4294967296}}]}"#, "is no node"),
+            (r#"{"nodes":[{"kind":1,"children":{"a":-1}}]}"#, "is no node"),
+            (
+                r#"{"nodes":[{"kind":0,"dataRegion":{"offset":4294967296,"size":9}},{"kind":1,"children":{"metadata.json":0}}]}"#,
+                "expected it in",
+            ),
+            (
+                r#"{"nodes":[{"kind":0,"dataRegion":{"offset":0,"size":18446744073709551615}},{"kind":1,"children":{"metadata.json":0}}]}"#,
+                "expected at most",
+            ),
+            (r#"{"nodes":["#, "does not end"),
+            ("}", "no table of files"),
+        ] {
+            let error = described(&payload(table)).unwrap_err();
+            assert!(error.contains(expected), "{table}: {error}");
+        }
+        assert!(described(&[]).unwrap_err().contains("no table of files"));
+        // A folder in a folder, deeper than the limit.
+        let nodes: Vec<String> = (0..100_000usize)
+            .map(|n| {
+                format!(
+                    r#"{{"kind":1,"children":{{{}}}}}"#,
+                    if n > 0 { format!(r#""a":{}"#, n - 1) } else { String::new() }
+                )
+            })
+            .collect();
+        let error = described(&payload(&format!(r#"{{"nodes":[{}]}}"#, nodes.join(",")))).unwrap_err();
+        assert!(error.contains("too deep"), "{error}");
+    }
 }

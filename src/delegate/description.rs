@@ -55,13 +55,8 @@ pub struct Description {
 }
 
 /// Names of facts that count something, with the noun of a summary.
-const COUNTED: &[(&str, &str)] = &[
-    ("operations", "operation"),
-    ("inputs", "input"),
-    ("outputs", "output"),
-    ("blocks", "block"),
-    ("files", "file"),
-];
+const COUNTED: &[(&str, &str)] =
+    &[("operations", "operation"), ("inputs", "input"), ("outputs", "output"), ("blocks", "block"), ("files", "file")];
 
 impl Description {
     /// Description of a payload of `size` bytes that has a format.
@@ -410,4 +405,47 @@ pub fn flatbuffer<T>(
         error.offset = error.offset.saturating_add(offset);
         DescribeError::Malformed(error.to_string())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_are_bounded() {
+        let mut tally = Tally::default();
+        for number in 0..1000 {
+            tally.count(format!("{number} {}", "long".repeat(1000)));
+        }
+        tally.count("other");
+        let Fact::Map(counts) = Fact::from(tally) else { panic!() };
+        assert_eq!((counts.len(), counts.last()), (MAX_LISTED + 1, Some(&("more".into(), Fact::Number(937)))));
+        assert!(counts.iter().all(|(name, _)| name.len() <= MAX_TEXT + 3));
+
+        let numbers: Vec<u32> = (0..1000).collect();
+        let mut arguments = Arguments::new(&numbers);
+        arguments.take(1, || Ok("first".into())).unwrap();
+        arguments.take(1, || Ok("second".into())).unwrap();
+        arguments.take(999, || panic!("it is not listed")).unwrap();
+        let list = Fact::from(arguments);
+        assert_eq!(list.total(), 1000);
+        let Fact::List(items) = list else { panic!() };
+        assert_eq!((items.len(), &items[..2]), (MAX_LISTED + 1, &[UNKNOWN.into(), "first".into()][..]));
+    }
+
+    #[test]
+    fn metadata_are_inside_and_not_too_large() {
+        use crate::data::BlobSource;
+        let large = Blob::new(u64::MAX, BlobSource::Repeat([0].into()));
+        let error = |offset, size| metadata(&large, offset, size, "x").unwrap_err().to_string();
+        assert_eq!(
+            error(1, u64::MAX),
+            "x of 18446744073709551615 bytes at byte 0x1, expected it in 18446744073709551615 bytes"
+        );
+        assert_eq!(
+            error(0, MAX_METADATA + 1),
+            format!("x of {} bytes, expected at most {MAX_METADATA}", MAX_METADATA + 1)
+        );
+        assert_eq!(metadata(&large, u64::MAX - 1, 1, "x").unwrap(), [0]);
+    }
 }

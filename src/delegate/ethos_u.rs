@@ -61,7 +61,10 @@ impl PayloadFormat for EthosU {
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
         let blocks = blocks(payload)?;
         let mut facts = Facts::default();
-        facts.add("blocks", Fact::list(blocks.iter().map(|block| block.fact(payload)).collect::<Result<Vec<_>, _>>()?, blocks.len()));
+        facts.add(
+            "blocks",
+            Fact::list(blocks.iter().map(|block| block.fact(payload)).collect::<Result<Vec<_>, _>>()?, blocks.len()),
+        );
         let inside = |name: &str| blocks.iter().find(|block| block.name == name && !block.is_external);
         if let Some(block) = inside("cmd_data") {
             let magic = payload.read_at(block.at, block.size.min(4) as usize)?;
@@ -92,7 +95,9 @@ fn blocks(payload: &Blob) -> Result<Vec<Block>, DescribeError> {
         let next = start.saturating_add(size.next_multiple_of(ALIGNMENT));
         if next > payload.len() {
             let (found, len) = (counted(size, "byte"), counted(payload.len(), "byte"));
-            return Err(DescribeError::malformed(format!("block `{name}` of {found} at byte {at:#x}, expected it in {len}")));
+            return Err(DescribeError::malformed(format!(
+                "block `{name}` of {found} at byte {at:#x}, expected it in {len}"
+            )));
         }
         if blocks.is_empty() && name != START {
             return Err(DescribeError::malformed(format!("block `{name}` at byte {at:#x}, expected `{START}`")));
@@ -150,5 +155,68 @@ impl Block {
             facts.into()
         });
         Ok(Fact::list(tensors, count as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(name: &str, content: &[u8], external: u8) -> Vec<u8> {
+        let mut block = name.as_bytes().to_vec();
+        block.resize(NAME, 0);
+        block.extend((content.len() as u32).to_le_bytes());
+        block.push(external);
+        block.resize(BLOCK_HEAD as usize, 0);
+        block.extend(content);
+        block.resize(block.len().next_multiple_of(ALIGNMENT as usize), 0);
+        block
+    }
+
+    /// Describes a stream of these blocks between the first and the last one; YAML with one fact per line, or the error.
+    fn described(blocks: &[Vec<u8>]) -> Result<String, String> {
+        let stream = [block(START, &[], 0), blocks.concat(), block(END, &[], 0)].concat();
+        let facts = EthosU.describe(&Blob::bytes(stream)).map_err(|error| error.to_string())?;
+        Ok(serde_json::to_string(&Fact::from(facts)).unwrap())
+    }
+
+    #[test]
+    fn blocks_in_named_data_have_keys() {
+        let text =
+            described(&[block("weight_data", &[b'a'; 64], EXTERNAL), block("cmd_data", b"COP2....", 0)]).unwrap();
+        assert!(text.contains(&format!(r#"{{"name":"weight_data","named_data":"{}"}}"#, "a".repeat(64))), "{text}");
+        assert!(text.contains(r#""commands":"COP2""#), "{text}");
+    }
+
+    #[test]
+    fn tensors_must_fit_their_block() {
+        let tensor: Vec<u8> = (1..=9i32).flat_map(i32::to_le_bytes).collect();
+        let good = [&1i32.to_le_bytes()[..], &tensor].concat();
+        let text = described(&[block("inputs", &good, 0)]).unwrap();
+        assert!(text.contains(r#"{"sizes":[1,2,3,4,5,6],"element_size":7,"offset":8,"region":9}"#), "{text}");
+        for count in [2, -1, i32::MAX] {
+            let wrong = [&count.to_le_bytes()[..], &tensor].concat();
+            let error = described(&[block("inputs", &wrong, 0)]).unwrap_err();
+            assert_eq!(
+                error,
+                "block `inputs` of 40 bytes at byte 0x40, expected a number, and as many tensors of 36 bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn sizes_and_ends_are_checked() {
+        let mut large = block("cmd_data", &[], 0);
+        large[NAME..NAME + 4].fill(0xff);
+        let error = described(&[large]).unwrap_err();
+        assert_eq!(error, "block `cmd_data` of 4294967295 bytes at byte 0x20, expected it in 96 bytes");
+        let error = described(&[block(END, &[], 0)]).unwrap_err();
+        assert_eq!(error, "32 bytes after `vela_end_stream` at byte 0x40, expected none");
+        let error = described(&vec![block("x", &[], 0); 1000]).unwrap_err();
+        assert_eq!(error, "no `vela_end_stream` among the first 64 blocks");
+        assert_eq!(
+            described(&[block("scratch_size", &[1], 0)]).unwrap_err(),
+            "block `scratch_size` of 1 byte at byte 0x40, expected 4 bytes"
+        );
     }
 }

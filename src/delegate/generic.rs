@@ -64,3 +64,33 @@ fn strings(bytes: &[u8]) -> Vec<Fact> {
     }
     strings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(payload: &[u8]) -> String {
+        serde_json::to_string(&Fact::from(describe(&Blob::bytes(payload)).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn strings_and_first_bytes_are_facts() {
+        let hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(described(&[]), format!(r#"{{"sha256":"{hash}","first_bytes":""}}"#));
+        let text = described(b"\xff\0short\0a longer string\0a longer string\x1b[2J colours");
+        assert!(text.ends_with(r#""strings":["a longer string","[2J colours"]}"#), "{text}");
+        let many: Vec<u8> = (0..1000).flat_map(|n| format!("string {n}\0").into_bytes()).collect();
+        assert_eq!(described(&many).matches("string ").count(), MAX_STRINGS);
+    }
+
+    #[test]
+    fn a_flatbuffer_has_an_identifier_and_a_root() {
+        let table = [16u32.to_le_bytes(), *b"ABCD", [4, 0, 4, 0], [0; 4], 8u32.to_le_bytes()].concat();
+        assert!(described(&table).contains(r#""flatbuffer":"ABCD""#));
+        for at in [0, 4, 8, 16] {
+            let mut wrong = table.clone();
+            wrong[at..at + 4].fill(0xff);
+            assert!(!described(&wrong).contains("flatbuffer"), "{at}");
+        }
+    }
+}

@@ -90,7 +90,9 @@ pub fn format_of(backend: &str, payload: &Blob) -> io::Result<Option<&'static dy
 pub fn summary(backend: &str, payload: &Blob) -> Option<String> {
     let format = format_of(backend, payload).ok()??;
     match format.describe(payload) {
-        Ok(facts) => Some(format!("is of the format {}", Description::new(format.name(), payload.len(), facts).summary())),
+        Ok(facts) => {
+            Some(format!("is of the format {}", Description::new(format.name(), payload.len(), facts).summary()))
+        }
         Err(DescribeError::Malformed(problem)) => Some(format!("is not of the format {}: {problem}", format.name())),
         Err(DescribeError::Io(_)) => None,
     }
@@ -112,3 +114,35 @@ pub fn describe(backend: &str, payload: &Blob) -> io::Result<Description> {
     Ok(Description { format: name, size: payload.len(), facts, problem })
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_recognised_by_magic_then_by_backend() {
+        let name = |backend: &str, head: &[u8]| recognise(backend, head).map(|format| format.name());
+        assert_eq!(name("VulkanBackend", b"\0\0\0\0VH00"), Some("Vulkan"));
+        assert_eq!(name("WebGPU", b"\0\0\0\0VH00"), Some("Vulkan"));
+        assert_eq!(name("XnnpackBackend", b"\0\0\0\0VK00"), Some("Vulkan"));
+        assert_eq!(name("XnnpackBackend", b""), Some("XNNPACK"));
+        assert_eq!(name("Mine", b"vela_bin_stream\0"), Some("Ethos-U"));
+        assert_eq!(name("Mine", b"\0\0\0\0"), None);
+        for format in FORMATS {
+            assert!(format.backends().iter().all(|backend| name(backend, b"") == Some(format.name())));
+        }
+    }
+
+    /// A payload of 4 GiB whose metadata are at the start: only those are read.
+    #[test]
+    fn large_payloads_are_not_loaded() {
+        use crate::data::BlobSource;
+        let head = [&qnn_magic()[..], &[0; 8], &(4u64 << 30).to_le_bytes(), &[0; 236]].concat();
+        let large = Blob::joined([Blob::bytes(head), Blob::new(4 << 30, BlobSource::Repeat([7].into()))]).unwrap();
+        let description = describe("QnnBackend", &large).unwrap();
+        assert_eq!((description.size, description.problem), ((4 << 30) + 256, None));
+    }
+
+    fn qnn_magic() -> [u8; 4] {
+        [0xcd, 0xab, 0x78, 0x56]
+    }
+}

@@ -2,8 +2,8 @@
 //!
 //! Described only.
 
-use super::{PayloadFormat, header};
 use super::description::{self, Arguments, ConstantTally, DescribeError, Fact, Facts, Tally, name_of};
+use super::{PayloadFormat, header};
 use crate::data::Blob;
 use crate::format::Kind::{AlignedBytes, Int, Ints, Short, Table, Tables, Text, ULong, Union, UnionTag};
 use crate::format::flatbuffer::read::{self, TableRef};

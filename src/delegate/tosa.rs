@@ -138,7 +138,8 @@ impl Counts {
         let (inputs, input_count) = t.texts(block::inputs, MAX_LISTED)?;
         let (outputs, output_count) = t.texts(block::outputs, MAX_LISTED)?;
         let names = inputs.iter().chain(&outputs);
-        let mut found: HashMap<&[u8], Option<(Cow<'static, str>, Fact)>> = names.map(|name| (name.as_bytes(), None)).collect();
+        let mut found: HashMap<&[u8], Option<(Cow<'static, str>, Fact)>> =
+            names.map(|name| (name.as_bytes(), None)).collect();
         let is_first = self.blocks == 0;
         t.children(block::tensors, &TENSOR, |t| {
             self.tensors.count(name_of(DATATYPES, 0, t.u32(tensor::datatype)?.into()));
@@ -157,7 +158,9 @@ impl Counts {
             let fact = |name: &String| {
                 let named = Facts::default().with("name", &**name);
                 match found.get(name.as_bytes()) {
-                    Some(Some((datatype, sizes))) => named.with("datatype", &**datatype).with("sizes", sizes.clone()).into(),
+                    Some(Some((datatype, sizes))) => {
+                        named.with("datatype", &**datatype).with("sizes", sizes.clone()).into()
+                    }
                     Some(None) | None => Fact::from(named),
                 }
             };

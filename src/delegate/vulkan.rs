@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
+use super::PayloadFormat;
 use super::description::{self, Arguments, ConstantTally, DescribeError, Fact, Facts, Tally, UNKNOWN, name_of};
 use super::header::{HEADER, Sections};
-use super::PayloadFormat;
 use crate::data::Blob;
 use crate::format::Kind::{Byte, Int, Ints, Table, Tables, Text, UInt, UInts, ULong, UnionTag};
 use crate::format::flatbuffer::read::{self, TableRef};
@@ -41,8 +41,19 @@ tables! {
 }
 
 /// Members of the union `GraphTypes`, from tag 1.
-const VALUE_KINDS: &[&str] =
-    &["Null", "Int", "Double", "Bool", "VkTensor", "IntList", "DoubleList", "BoolList", "ValueList", "String", "SymInt"];
+const VALUE_KINDS: &[&str] = &[
+    "Null",
+    "Int",
+    "Double",
+    "Bool",
+    "VkTensor",
+    "IntList",
+    "DoubleList",
+    "BoolList",
+    "ValueList",
+    "String",
+    "SymInt",
+];
 
 /// Tag of a tensor.
 const TENSOR_TAG: u8 = 5;
@@ -61,7 +72,8 @@ const DATATYPES: &[(u8, &str)] = &[
 ];
 
 /// Names of the enum `VkStorageType`.
-const STORAGE_TYPES: &[(u8, &str)] = &[(0, "BUFFER"), (1, "TEXTURE_3D"), (2, "TEXTURE_2D"), (DEFAULT, "DEFAULT_STORAGE")];
+const STORAGE_TYPES: &[(u8, &str)] =
+    &[(0, "BUFFER"), (1, "TEXTURE_3D"), (2, "TEXTURE_2D"), (DEFAULT, "DEFAULT_STORAGE")];
 
 /// Names of the enum `VkMemoryLayout`.
 const MEMORY_LAYOUTS: &[(u8, &str)] = &[

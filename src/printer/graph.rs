@@ -8,8 +8,8 @@ use std::io;
 
 use super::data::DataPrinter;
 use super::yaml::{self, FlowMap};
-use crate::data::{Blob, BlobId};
 use crate::data::number::{self, NumericValue};
+use crate::data::{Blob, BlobId};
 use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
     default_field, is_operand, scale_size,
@@ -18,8 +18,8 @@ use crate::delegate::xnnpack::model::{Container, FieldContent};
 use crate::delegate::xnnpack::schema::{
     DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
 };
-use crate::delegate::{self, GraphFormat};
 use crate::delegate::xnnpack::{BACKEND, Xnnpack};
+use crate::delegate::{self, GraphFormat};
 use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
 use crate::format::table::Union;

@@ -4,10 +4,10 @@
 
 use std::{fmt, io};
 
-use crate::delegate::header::{ALIGNMENT, HEADER, Sections};
 use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
 use super::schema::*;
 use crate::data::Blob;
+use crate::delegate::header::{ALIGNMENT, HEADER, Sections};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{Buffer, ReadError, TableRef};
 use crate::format::table::Union;

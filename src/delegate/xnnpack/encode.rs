@@ -6,10 +6,10 @@ use std::io;
 
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 
-use crate::delegate::header::{HEADER, Sections};
 use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node};
 use super::schema::*;
 use crate::data::{Blob, BlobSource};
+use crate::delegate::header::{HEADER, Sections};
 use crate::format::container::MAX_FLATBUFFER;
 use crate::format::flatbuffer::write::{self, FieldValue, Offset};
 use crate::format::serializer::Serializer;
