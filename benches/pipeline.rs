@@ -16,7 +16,7 @@ use pte_emit::cli::outputs::Outputs;
 use pte_emit::data::{Blob, Origin, dedup};
 use pte_emit::delegate::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue, default_field};
 use pte_emit::delegate::xnnpack::schema::{FP32, Operation};
-use pte_emit::delegate::xnnpack::{Xnnpack, decode};
+use pte_emit::delegate::xnnpack::{self, Xnnpack};
 use pte_emit::delegate::{GraphFormat, PayloadFormat};
 use pte_emit::format::Format;
 use pte_emit::format::table::Union;
@@ -299,7 +299,7 @@ fn payload(count: u32, rounds: usize) {
     let mut cases: Vec<Case<'_>> = vec![
         ("copy in memory (baseline)", Box::new(|| drop(black_box(bytes.clone())))),
         ("describe", Box::new(|| drop(black_box(Xnnpack.describe(&payload).expect("a valid payload"))))),
-        ("decode", Box::new(|| drop(black_box(decode::decode(&payload).expect("a valid payload"))))),
+        ("decode", Box::new(|| drop(black_box(xnnpack::decode::decode(&payload).expect("a valid payload"))))),
         (
             "decode, and encode to compare",
             Box::new(|| drop(black_box(Xnnpack.decode(&payload).expect("a valid payload")))),

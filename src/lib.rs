@@ -36,7 +36,7 @@
 
 mod builder;
 mod error;
-mod payloads;
+mod payload;
 mod pipeline;
 mod source;
 
@@ -123,7 +123,7 @@ pub use operators::{
     Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorSet,
     Role as OperatorArgRole, Signature,
 };
-pub use payloads::{Payload, payloads};
+pub use payload::{Payload, payloads};
 pub use pipeline::{
     CheckOptions, DEFAULT_MAX_SIZE, Document, Documents, Options, Planned, Resolved, annotate, check, documents, emit,
     json_schema, parse, plan, print, read, resolve,

@@ -17,7 +17,7 @@ use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 /// Top-level modules with their layers, and modules of the same layer that they may depend on.
 const LAYERS: &[(&str, u32, &[&str])] = &[
     ("cli", 7, &[]),
-    // Public API: lib.rs, pipeline.rs, payloads.rs, source.rs, builder.rs and error.rs.
+    // Public API: lib.rs, pipeline.rs, payload.rs, source.rs, builder.rs and error.rs.
     ("facade", 6, &[]),
     ("annotate", 5, &[]),
     ("check", 5, &[]),
@@ -40,7 +40,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
 ];
 
 /// Files directly under `src/` that belong to the facade.
-const FACADE: &[&str] = &["lib", "pipeline", "payloads", "source", "builder", "error"];
+const FACADE: &[&str] = &["lib", "pipeline", "payload", "source", "builder", "error"];
 
 /// Path in the code.
 struct CodePath {

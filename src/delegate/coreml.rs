@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::PayloadFormat;
-use super::description::{self, DescribeError, Fact, Facts, MAX_LISTED, UNKNOWN};
+use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, UNKNOWN};
 use crate::data::Blob;
 use crate::diagnostics::counted;
 
@@ -169,7 +169,7 @@ fn files(payload: &Blob) -> Result<Facts, DescribeError> {
         let mut facts = Facts::default().with("path", &*file.path);
         facts.add("offset", Fact::Bytes(file.offset));
         facts.add("size", Fact::Bytes(file.size));
-        facts.into()
+        facts.into_fact()
     };
     facts.add("files", Fact::list(files.iter().map(fact), total));
     facts.add("files_size", Fact::Bytes(size));
@@ -240,7 +240,7 @@ fn names(metadata: &Map<String, Value>) -> Facts {
     }
     let list = |value: &Value| {
         let names = value.as_array().map(Vec::as_slice).unwrap_or_default();
-        Fact::list(names.iter().map(|name| name.as_str().unwrap_or(UNKNOWN).into()), names.len())
+        Fact::list(names.iter().map(|name| name.as_str().unwrap_or(UNKNOWN).into_fact()), names.len())
     };
     for (key, name) in [("inputNames", "inputs"), ("outputNames", "outputs")] {
         if let Some(value) = metadata.get(key) {
@@ -248,7 +248,7 @@ fn names(metadata: &Map<String, Value>) -> Facts {
         }
     }
     if let Some(methods) = metadata.get("methods").and_then(Value::as_object) {
-        facts.add("methods", Fact::list(methods.keys().map(|name| Fact::from(&**name)), methods.len()));
+        facts.add("methods", Fact::list(methods.keys().map(|name| name.as_str().into_fact()), methods.len()));
     }
     facts
 }
@@ -259,7 +259,7 @@ mod tests {
 
     fn described(payload: &[u8]) -> Result<String, String> {
         let facts = CoreMl.describe(&Blob::bytes(payload)).map_err(|error| error.to_string())?;
-        Ok(serde_json::to_string(&Fact::from(facts)).unwrap())
+        Ok(serde_json::to_string(&facts.into_fact()).unwrap())
     }
 
     /// A payload that ends with a table.

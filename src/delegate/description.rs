@@ -126,7 +126,7 @@ const MORE: &str = "more";
 
 impl Fact {
     /// Returns the first [`MAX_LISTED`] of `total` items.
-    pub fn list(items: impl IntoIterator<Item = Fact>, total: usize) -> Fact {
+    pub(crate) fn list(items: impl IntoIterator<Item = Fact>, total: usize) -> Fact {
         let mut items: Vec<Fact> = items.into_iter().take(MAX_LISTED).collect();
         if total > items.len() {
             let more = Fact::Number((total - items.len()) as i64);
@@ -136,14 +136,14 @@ impl Fact {
     }
 
     /// Returns sizes of dimensions.
-    pub fn sizes(sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
+    pub(crate) fn sizes(sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
         let total = sizes.len();
         Fact::list(sizes.map(Fact::Number), total)
     }
 
     /// Returns element type and sizes of a tensor.
-    pub fn tensor(datatype: &str, sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
-        Facts::default().with("datatype", datatype).with("sizes", Fact::sizes(sizes)).into()
+    pub(crate) fn tensor(datatype: &str, sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
+        Facts::default().with("datatype", datatype).with("sizes", Fact::sizes(sizes)).into_fact()
     }
 
     /// Number of things that a fact of [`COUNTED`] counts: the items of a list, the sum of the numbers of a map.
@@ -163,27 +163,39 @@ impl Fact {
     }
 }
 
-impl From<&str> for Fact {
-    fn from(text: &str) -> Fact {
-        Fact::Text(cut(text))
+/// A value that is a fact. Not `From`, whose implementations would be public with [`Fact`].
+pub trait IntoFact {
+    /// Returns the fact.
+    fn into_fact(self) -> Fact;
+}
+
+impl IntoFact for Fact {
+    fn into_fact(self) -> Fact {
+        self
     }
 }
 
-impl From<u32> for Fact {
-    fn from(number: u32) -> Fact {
-        Fact::Number(number.into())
+impl IntoFact for &str {
+    fn into_fact(self) -> Fact {
+        Fact::Text(cut(self))
     }
 }
 
-impl From<usize> for Fact {
-    fn from(number: usize) -> Fact {
-        Fact::Number(i64::try_from(number).unwrap_or(i64::MAX))
+impl IntoFact for u32 {
+    fn into_fact(self) -> Fact {
+        Fact::Number(self.into())
     }
 }
 
-impl From<Facts> for Fact {
-    fn from(facts: Facts) -> Fact {
-        Fact::Map(facts.0)
+impl IntoFact for usize {
+    fn into_fact(self) -> Fact {
+        Fact::Number(i64::try_from(self).unwrap_or(i64::MAX))
+    }
+}
+
+impl IntoFact for Facts {
+    fn into_fact(self) -> Fact {
+        Fact::Map(self.0)
     }
 }
 
@@ -201,12 +213,12 @@ pub struct Facts(Vec<(Cow<'static, str>, Fact)>);
 
 impl Facts {
     /// Adds a fact.
-    pub fn add(&mut self, name: &'static str, fact: impl Into<Fact>) {
-        self.0.push((name.into(), fact.into()));
+    pub fn add(&mut self, name: &'static str, fact: impl IntoFact) {
+        self.0.push((name.into(), fact.into_fact()));
     }
 
     /// Returns the facts with an additional one.
-    pub fn with(mut self, name: &'static str, fact: impl Into<Fact>) -> Facts {
+    pub fn with(mut self, name: &'static str, fact: impl IntoFact) -> Facts {
         self.add(name, fact);
         self
     }
@@ -246,8 +258,9 @@ impl Tally {
     }
 }
 
-impl From<Tally> for Fact {
-    fn from(Tally { counts, more }: Tally) -> Fact {
+impl IntoFact for Tally {
+    fn into_fact(self) -> Fact {
+        let Tally { counts, more } = self;
         let mut facts: Vec<_> = counts.into_iter().map(|(name, count)| (name, Fact::Number(count))).collect();
         if more > 0 {
             facts.push((MORE.into(), Fact::Number(more)));
@@ -274,19 +287,20 @@ impl ConstantTally {
     pub fn named(&mut self, key: &str, size: u64) {
         self.named = (self.named.0 + 1, self.named.1.saturating_add(size));
         if self.keys.len() < MAX_LISTED {
-            self.keys.push(key.into());
+            self.keys.push(key.into_fact());
         }
     }
 }
 
-impl From<ConstantTally> for Fact {
-    fn from(ConstantTally { inside, named, keys }: ConstantTally) -> Fact {
+impl IntoFact for ConstantTally {
+    fn into_fact(self) -> Fact {
+        let ConstantTally { inside, named, keys } = self;
         let place = |(count, size): (usize, u64)| Facts::default().with("count", count).with("size", Fact::Bytes(size));
         let mut facts = Facts::default().with("payload", place(inside));
         if named.0 > 0 {
             facts.add("named_data", place(named).with("keys", Fact::list(keys, named.0)));
         }
-        facts.into()
+        facts.into_fact()
     }
 }
 
@@ -327,13 +341,13 @@ impl Arguments {
 
     /// Returns the facts of a value.
     pub fn fact(&self, number: u32) -> Fact {
-        self.found.get(&number).cloned().unwrap_or_else(|| UNKNOWN.into())
+        self.found.get(&number).cloned().unwrap_or_else(|| UNKNOWN.into_fact())
     }
 }
 
-impl From<Arguments> for Fact {
-    fn from(arguments: Arguments) -> Fact {
-        Fact::list(arguments.numbers.iter().map(|number| arguments.fact(*number)), arguments.total)
+impl IntoFact for Arguments {
+    fn into_fact(self) -> Fact {
+        Fact::list(self.numbers.iter().map(|number| self.fact(*number)), self.total)
     }
 }
 
@@ -418,19 +432,19 @@ mod tests {
             tally.count(format!("{number} {}", "long".repeat(1000)));
         }
         tally.count("other");
-        let Fact::Map(counts) = Fact::from(tally) else { panic!() };
+        let Fact::Map(counts) = tally.into_fact() else { panic!() };
         assert_eq!((counts.len(), counts.last()), (MAX_LISTED + 1, Some(&("more".into(), Fact::Number(937)))));
         assert!(counts.iter().all(|(name, _)| name.len() <= MAX_TEXT + 3));
 
         let numbers: Vec<u32> = (0..1000).collect();
         let mut arguments = Arguments::new(&numbers);
-        arguments.take(1, || Ok("first".into())).unwrap();
-        arguments.take(1, || Ok("second".into())).unwrap();
+        arguments.take(1, || Ok("first".into_fact())).unwrap();
+        arguments.take(1, || Ok("second".into_fact())).unwrap();
         arguments.take(999, || panic!("it is not listed")).unwrap();
-        let list = Fact::from(arguments);
+        let list = arguments.into_fact();
         assert_eq!(list.total(), 1000);
         let Fact::List(items) = list else { panic!() };
-        assert_eq!((items.len(), &items[..2]), (MAX_LISTED + 1, &[UNKNOWN.into(), "first".into()][..]));
+        assert_eq!((items.len(), &items[..2]), (MAX_LISTED + 1, &[UNKNOWN.into_fact(), "first".into_fact()][..]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Described only.
 
 use super::PayloadFormat;
-use super::description::{self, DescribeError, Fact, Facts, MAX_LISTED};
+use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED};
 use crate::data::Blob;
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::{array, u32_at};
@@ -138,7 +138,7 @@ impl Block {
                 facts.add("size", Fact::Bytes(self.size));
             }
         }
-        Ok(facts.into())
+        Ok(facts.into_fact())
     }
 
     /// Returns the tensors of a block of inputs or outputs.
@@ -152,7 +152,7 @@ impl Block {
             for (name, index) in [("element_size", DIMS), ("offset", DIMS + 1), ("region", DIMS + 2)] {
                 facts.add(name, Fact::Number(word(index)));
             }
-            facts.into()
+            facts.into_fact()
         });
         Ok(Fact::list(tensors, count as usize))
     }
@@ -177,7 +177,7 @@ mod tests {
     fn described(blocks: &[Vec<u8>]) -> Result<String, String> {
         let stream = [block(START, &[], 0), blocks.concat(), block(END, &[], 0)].concat();
         let facts = EthosU.describe(&Blob::bytes(stream)).map_err(|error| error.to_string())?;
-        Ok(serde_json::to_string(&Fact::from(facts)).unwrap())
+        Ok(serde_json::to_string(&facts.into_fact()).unwrap())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::description::{Fact, Facts};
+use super::description::{Fact, Facts, IntoFact};
 use crate::data::Blob;
 use crate::format::flatbuffer::{Vtable, u32_at};
 
@@ -54,7 +54,7 @@ fn identifier(head: &[u8]) -> Option<String> {
 fn strings(bytes: &[u8]) -> Vec<Fact> {
     let mut strings: Vec<Fact> = Vec::new();
     for run in bytes.split(|byte| !(b' '..=b'~').contains(byte)).filter(|run| run.len() >= MIN_STRING) {
-        let string = Fact::from(&*String::from_utf8_lossy(&run[..run.len().min(MAX_STRING)]));
+        let string = String::from_utf8_lossy(&run[..run.len().min(MAX_STRING)]).as_ref().into_fact();
         if !strings.contains(&string) {
             strings.push(string);
         }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn described(payload: &[u8]) -> String {
-        serde_json::to_string(&Fact::from(describe(&Blob::bytes(payload)).unwrap())).unwrap()
+        serde_json::to_string(&describe(&Blob::bytes(payload)).unwrap().into_fact()).unwrap()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Described only.
 
-use super::description::{self, Arguments, DescribeError, Fact, Facts, Tally, UNKNOWN, name_of};
+use super::description::{self, Arguments, DescribeError, Fact, Facts, IntoFact, Tally, UNKNOWN, name_of};
 use super::{PayloadFormat, header};
 use crate::data::Blob;
 use crate::format::Kind::{Byte, Bytes, Int, Table, Tables, Text, UInt, Union, UnionTag};
@@ -132,14 +132,14 @@ fn graph(t: &TableRef<'_, '_>, mut facts: Facts) -> read::Result<Facts> {
         })?;
         let fact = |(kind, index): &(i8, u32)| match *kind {
             TENSOR => arguments.fact(*index),
-            kind => (&*name_of(SLOT_TYPES, 0, kind.into())).into(),
+            kind => (&*name_of(SLOT_TYPES, 0, kind.into())).into_fact(),
         };
         facts.add(name, Fact::list(slots.iter().map(fact), slots.len()));
     }
     let (mut keys, mut count) = (Vec::new(), 0);
     t.children(graph::named_slots, &NAMED_SLOT, |t| {
         if count < description::MAX_LISTED {
-            keys.push(Fact::from(&*t.text(named_slot::name)?.unwrap_or_default()));
+            keys.push(t.text(named_slot::name)?.unwrap_or_default().as_str().into_fact());
         }
         count += 1;
         Ok(())

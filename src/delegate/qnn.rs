@@ -71,6 +71,7 @@ impl PayloadFormat for Qnn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delegate::description::IntoFact;
 
     fn payload(size: u64, context: &[u8]) -> Blob {
         let mut bytes = MAGIC.to_vec();
@@ -83,7 +84,7 @@ mod tests {
 
     fn described(payload: &Blob) -> Result<String, String> {
         let facts = Qnn.describe(payload).map_err(|error| error.to_string())?;
-        Ok(serde_json::to_string(&Fact::from(facts)).unwrap())
+        Ok(serde_json::to_string(&facts.into_fact()).unwrap())
     }
 
     #[test]

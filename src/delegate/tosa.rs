@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::PayloadFormat;
-use super::description::{self, ConstantTally, DescribeError, Fact, Facts, MAX_LISTED, Tally, UNKNOWN, name_of};
+use super::description::{
+    self, ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN, name_of,
+};
 use crate::data::Blob;
 use crate::format::Kind::{AlignedBytes, Bool, Int, Ints, Table, Tables, Text, UInt, UInts, ULong, Union, UnionTag};
 use crate::format::flatbuffer::read::{self, TableRef};
@@ -159,9 +161,9 @@ impl Counts {
                 let named = Facts::default().with("name", &**name);
                 match found.get(name.as_bytes()) {
                     Some(Some((datatype, sizes))) => {
-                        named.with("datatype", &**datatype).with("sizes", sizes.clone()).into()
+                        named.with("datatype", &**datatype).with("sizes", sizes.clone()).into_fact()
                     }
-                    Some(None) | None => Fact::from(named),
+                    Some(None) | None => named.into_fact(),
                 }
             };
             let list = |names: &[String], count| Fact::list(names.iter().map(fact), count);

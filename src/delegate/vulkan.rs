@@ -5,7 +5,9 @@
 use std::borrow::Cow;
 
 use super::PayloadFormat;
-use super::description::{self, Arguments, ConstantTally, DescribeError, Fact, Facts, Tally, UNKNOWN, name_of};
+use super::description::{
+    self, Arguments, ConstantTally, DescribeError, Fact, Facts, IntoFact, Tally, UNKNOWN, name_of,
+};
 use super::header::{HEADER, Sections};
 use crate::data::Blob;
 use crate::format::Kind::{Byte, Int, Ints, Table, Tables, Text, UInt, UInts, ULong, UnionTag};
@@ -138,7 +140,7 @@ fn graph(t: &TableRef<'_, '_>, mut facts: Facts) -> read::Result<Facts> {
         let tag = t.u8(value::value_type)?;
         let kind = name_of(VALUE_KINDS, 1, tag.into());
         for arguments in [&mut inputs, &mut outputs] {
-            arguments.take(number, || if tag == TENSOR_TAG { tensor(&t) } else { Ok((&*kind).into()) })?;
+            arguments.take(number, || if tag == TENSOR_TAG { tensor(&t) } else { Ok((&*kind).into_fact()) })?;
         }
         values.count(kind);
         number = number.saturating_add(1);
@@ -164,7 +166,7 @@ fn graph(t: &TableRef<'_, '_>, mut facts: Facts) -> read::Result<Facts> {
 }
 
 fn tensor(t: &TableRef<'_, '_>) -> read::Result<Fact> {
-    let Some(t) = t.child(value::value, &TENSOR)? else { return Ok(UNKNOWN.into()) };
+    let Some(t) = t.child(value::value, &TENSOR)? else { return Ok(UNKNOWN.into_fact()) };
     let dims: Vec<u32> = t.u32s(tensor::dims)?.unwrap_or_default();
     let datatype = name(DATATYPES, t.u8(tensor::datatype)?);
     Ok(Fact::tensor(&datatype, dims.into_iter().map(i64::from)))

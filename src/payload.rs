@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::data::{Blob, BlobId};
+use crate::data::{Blob, BlobId, dedup};
 use crate::delegate;
 use crate::delegate::description::Description;
 use crate::diagnostics::counted;
@@ -56,15 +56,16 @@ const MAX_INLINE: u64 = 1 << 20;
 /// assert_eq!((payload.path(), payload.format), ("forward/linear".to_owned(), Some("XNNPACK")));
 ///
 /// let description: Description = payload.describe()?;
-/// assert_eq!(description.summary(), "XNNPACK, 1 operation, 1 input, 1 output");
-/// let operations = description.facts.iter().find(|(name, _)| name == "operations").unwrap();
-/// assert_eq!(operations.1, Fact::Map(vec![("fully_connected".into(), Fact::Number(1))]));
+/// assert_eq!(description.summary(), "XNNPACK, 2 operations, 1 input, 1 output");
+/// let (_, operations) = description.facts.iter().find(|(name, _)| name == "operations").unwrap();
+/// let one = Fact::Number(1);
+/// assert_eq!(*operations, Fact::Map(vec![("clamp".into(), one.clone()), ("fully_connected".into(), one)]));
 /// assert!(description.all().len() > description.facts.len()); // format and size, too
 /// let json = serde_json::to_string(&description).unwrap();
 /// assert!(json.starts_with("{\"format\":\"XNNPACK\","));
 ///
 /// let yaml = payload.yaml("  ", &PrintOptions::default())?;
-/// assert!(yaml.contains("- {fully_connected: {input: x, filter: filter, bias: bias, output: y}}"));
+/// assert!(yaml.contains("- {fully_connected: {input: x, filter: filter1, bias: bias2, output: v3}}"));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 ///
@@ -76,20 +77,22 @@ pub fn payloads(source: &Source<'_>) -> Result<Vec<Payload>, Error> {
         SourceContent::Binary(origin) => {
             let program = pipeline::read_program(origin).map_err(unreadable)?;
             let len = origin.len().map_err(unreadable)?;
-            list(&program, source, &|_, index| format!("part{index}"), len).map_err(unreadable)
+            list(&program, source, &|_, index| format!("part{index}"), &|blob| blob, len).map_err(unreadable)
         }
         SourceContent::Text(_) => {
             let document = pipeline::parse(source)?;
             let names = document.delegate_names();
             let planned = pipeline::plan(pipeline::resolve(document)?, &Options::default())?;
             let name = |method: usize, index: usize| names[method][index].clone();
-            list(planned.program(), source, &name, u64::MAX).map_err(unreadable)
+            // Equal data are one payload in the file, unless the YAML requests copies.
+            let same = dedup::find(&planned.program().blobs).map_err(|(_, error)| unreadable(error))?;
+            list(planned.program(), source, &name, &|blob| same[blob.0 as usize], u64::MAX).map_err(unreadable)
         }
     }
 }
 
-/// Lists the payloads of a program. `name` returns the name of a delegate by the indices of method and delegate, `left` is the number of bytes
-/// that the payloads have together unless they overlap.
+/// Lists the payloads of a program. `name` returns the name of a delegate by the indices of method and delegate, `same` the first blob with the
+/// same data, and `left` is the number of bytes that the payloads have together unless they overlap.
 ///
 /// # Errors
 /// A payload that cannot be read.
@@ -97,6 +100,7 @@ fn list(
     program: &Program,
     source: &Source<'_>,
     name: &dyn Fn(usize, usize) -> String,
+    same: &dyn Fn(BlobId) -> BlobId,
     mut left: u64,
 ) -> io::Result<Vec<Payload>> {
     let mut payloads: Vec<Payload> = Vec::new();
@@ -114,11 +118,11 @@ fn list(
         for (index, (delegate, calls)) in plan.delegates().iter().zip(calls).enumerate() {
             let data = program.blob(delegate.processed);
             let backend = delegate.id.clone().unwrap_or_default();
-            let same_as = first.get(&delegate.processed).copied();
+            let same_as = first.get(&same(delegate.processed)).copied();
             let (format, overlaps) = match same_as {
-                Some(same) => (delegate::format_of(&backend, data)?, payloads[same].overlaps),
+                Some(first) => (delegate::format_of(&backend, data)?, payloads[first].overlaps),
                 None => {
-                    first.insert(delegate.processed, payloads.len());
+                    first.insert(same(delegate.processed), payloads.len());
                     let rest = left.checked_sub(data.len());
                     left = rest.unwrap_or(left);
                     (delegate::format_of(&backend, data)?, rest.is_none())
