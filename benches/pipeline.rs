@@ -13,8 +13,13 @@ use std::time::Duration;
 
 use input::{Case, Results, chain, interleaved, json, print, yaml};
 use pte_emit::cli::outputs::Outputs;
-use pte_emit::data::{Origin, dedup};
+use pte_emit::data::{Blob, Origin, dedup};
+use pte_emit::delegate::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue, default_field};
+use pte_emit::delegate::xnnpack::schema::{FP32, Operation};
+use pte_emit::delegate::xnnpack::{self, Xnnpack};
+use pte_emit::delegate::{GraphFormat, PayloadFormat};
 use pte_emit::format::Format;
+use pte_emit::format::table::Union;
 use pte_emit::ir::files::FileAccess;
 use pte_emit::ir::{decode, resolve, tree};
 use pte_emit::layout::{self, memory};
@@ -278,16 +283,49 @@ fn planner(count: usize, rounds: usize) {
     );
 }
 
+/// Describing and decoding an XNNPACK payload of `count` operations: a FlatBuffer without constants.
+fn payload(count: u32, rounds: usize) {
+    let mut draft = Draft::new();
+    draft.values = (0..=count).map(|_| DraftValue::new(FP32, vec![1, 64, 32, 32])).collect();
+    (draft.inputs, draft.outputs) = (vec![0], vec![count as usize]);
+    let node = |number: usize| {
+        let mut fields: Vec<DraftField> = Operation::Abs.table().fields.iter().map(default_field).collect();
+        fields[..2].clone_from_slice(&[DraftField::Value(number), DraftField::Value(number + 1)]);
+        DraftNode { operation: Operation::Abs, fields, debug_handle: None, output_min_max: None }
+    };
+    draft.nodes = (0..count as usize).map(node).collect();
+    let bytes = Xnnpack.encode(&draft).and_then(|payload| payload.to_vec()).expect("a valid graph");
+    let payload = Blob::bytes(&bytes[..]);
+    let mut cases: Vec<Case<'_>> = vec![
+        ("copy in memory (baseline)", Box::new(|| drop(black_box(bytes.clone())))),
+        ("describe", Box::new(|| drop(black_box(Xnnpack.describe(&payload).expect("a valid payload"))))),
+        ("decode", Box::new(|| drop(black_box(xnnpack::decode::decode(&payload).expect("a valid payload"))))),
+        (
+            "decode, and encode to compare",
+            Box::new(|| drop(black_box(Xnnpack.decode(&payload).expect("a valid payload")))),
+        ),
+    ];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    let title = format!("an XNNPACK payload of {:.1} MB with {count} operations", bytes.len() as f64 / 1e6);
+    print(&title, times[0], &rows);
+}
+
 fn main() {
     // `cargo test --benches` runs it with small inputs.
     let quick = std::env::args().any(|arg| arg == "--test");
     if quick {
         pipeline(100, 1);
         reading(100, 1);
+        payload(100, 1);
         return weights(2, 1);
     }
     // `cargo bench --bench pipeline -- 100000` measures only programs of that many instructions.
     let counts: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
+    // `-- --payload 100000` measures only payloads.
+    if std::env::args().any(|arg| arg == "--payload") {
+        return counts.iter().for_each(|count| payload(*count as u32, 15));
+    }
     // `-- --yaml 100000` and `-- --json 100000` print the source, for measuring the command.
     let has_flag = |flag: &str| std::env::args().any(|arg| arg == flag);
     if has_flag("--yaml") || has_flag("--json") {
@@ -300,6 +338,7 @@ fn main() {
         }
         planner(100_000, 3);
         reading(100_000, 15);
+        payload(100_000, 15);
         weights(64, 9);
     }
     for count in counts {

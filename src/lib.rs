@@ -37,6 +37,7 @@
 mod builder;
 mod error;
 mod inspection;
+mod payload;
 mod pipeline;
 mod source;
 
@@ -112,6 +113,7 @@ pub use assembly::{Assembly, BundledFile, OutputFile};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity};
 pub use data::{Blob, BlobId};
+pub use delegate::description::{Description, Fact};
 pub use diagnostics::{Diagnostic, Report, Severity};
 pub use emitter::safetensors::Safetensors;
 pub use error::Error;
@@ -129,6 +131,7 @@ pub use operators::{
     Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorSet,
     Role as OperatorArgRole, Signature,
 };
+pub use payload::{Payload, payloads};
 pub use pipeline::{
     CheckOptions, DEFAULT_MAX_SIZE, Document, Documents, Options, Planned, Resolved, annotate, check, documents, emit,
     json_schema, parse, plan, print, read, resolve,

@@ -215,6 +215,22 @@ pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
     Ok(Document { source: source.about(), files: source.files(), document, messages })
 }
 
+impl Document<'_> {
+    /// Returns the names of the delegates of each method.
+    pub(crate) fn delegate_names(&self) -> Vec<Vec<String>> {
+        let methods = self.document.methods.iter().flatten();
+        let names = |method: &document::Method<'_>| method.delegates.iter().map(|d| d.name.value.to_string()).collect();
+        methods.map(names).collect()
+    }
+}
+
+impl Planned<'_> {
+    /// Returns the program.
+    pub(crate) fn program(&self) -> &Program {
+        &self.resolved.program
+    }
+}
+
 /// Resolves names, numbers values in the order of the exporter, opens data files.
 ///
 /// # Errors
@@ -290,6 +306,23 @@ fn read_origin<'s>(origin: &Origin) -> io::Result<Resolved<'s>> {
             Resolved { layout, ..Resolved::from(program) }
         }
     })
+}
+
+/// Reads the program of a binary file, without its layout.
+///
+/// # Errors
+/// A file that cannot be read or is malformed.
+pub(crate) fn read_program(origin: &Origin) -> io::Result<Program> {
+    match origin.format()? {
+        Some(Format::BundledProgram) => {
+            let bundled = reader::bundled_program::read(origin)?;
+            Ok(reader::program::read(&bundled.program_origin()?)?.program)
+        }
+        Some(Format::FlatTensor | Format::Safetensors) => {
+            Err(io::Error::other("expected a program (.pte, .bpte), found tensors without methods"))
+        }
+        Some(Format::Program) | None => Ok(reader::program::read(origin)?.program),
+    }
 }
 
 impl From<Program> for Resolved<'_> {

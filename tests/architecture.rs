@@ -17,7 +17,7 @@ use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 /// Top-level modules with their layers, and modules of the same layer that they may depend on.
 const LAYERS: &[(&str, u32, &[&str])] = &[
     ("cli", 8, &[]),
-    // Public API: lib.rs, pipeline.rs, inspection.rs, source.rs, builder.rs and error.rs.
+    // Public API: lib.rs, pipeline.rs, inspection.rs, payload.rs, source.rs, builder.rs and error.rs.
     ("facade", 7, &[]),
     ("inspect", 6, &[]),
     ("annotate", 5, &[]),
@@ -41,7 +41,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
 ];
 
 /// Files directly under `src/` that belong to the facade.
-const FACADE: &[&str] = &["lib", "pipeline", "inspection", "source", "builder", "error"];
+const FACADE: &[&str] = &["lib", "pipeline", "inspection", "payload", "source", "builder", "error"];
 
 /// Path in the code.
 struct CodePath {

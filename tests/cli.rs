@@ -386,6 +386,8 @@ fn a_closed_pipe_exits_with_3_without_a_message() {
         &["check", "model.pte"],
         &["check", "--json", "model.pte"],
         &["model.pte", "--external-data", "w.ptd"],
+        &["payload", "list", "--json", "model.pte"],
+        &["payload", "show", "--json", "model.pte"],
         &["schema"],
         &["--help"],
         &["--version"],
@@ -810,7 +812,7 @@ fn the_summary_has_the_size_of_every_format() {
 fn headings_of_options() {
     let folder = Folder::new(&[]);
     let help = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
-    for command in ["dump", "check", "annotate", "schema"] {
+    for command in ["dump", "check", "annotate", "payload", "schema"] {
         let help = help(&[command, "--help"]);
         assert!(help.contains("--color") && !help.contains("Layout:"), "{help}");
     }
@@ -1353,4 +1355,81 @@ fn the_examples_of_operators_assemble() {
             }
         }
     }
+}
+
+/// Two methods, of which the second has the payload of the first, and another; names need escapes.
+const DELEGATES: &str = "
+data: {p: {text: some payload}}
+methods:
+  forward:
+    delegates: {d: {backend: Mine, data: p}}
+    values: {x: {tensor: float32, sizes: [1]}, y: {tensor: float32, sizes: [1]}}
+    inputs: [x]
+    outputs: [y]
+    instructions: [{delegate: d, args: [x, y]}]
+  other:
+    delegates:
+      same: {backend: Mine, data: p}
+      \"e\\x1b[2J\": {backend: VulkanBackend, data: {hex: '0000000056483030'}}
+";
+
+#[test]
+fn payloads_are_listed() {
+    let folder = Folder::new(&[("m.yaml", DELEGATES), ("none.yaml", RELU)]);
+    folder.run(&["m.yaml", "-o", "m.pte", "-q"]).exits(0);
+    let list = |arguments: &[&str]| {
+        let done = folder.run(&[&["payload", "list"], arguments].concat()).exits(0);
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let yaml = "forward/d: Mine, unknown format, 12 bytes, 1 call\n\
+                other/same: Mine, unknown format, 12 bytes, 0 calls, same data as forward/d\n\
+                other/e\\u{1b}[2J: VulkanBackend, Vulkan, 8 bytes, 0 calls\n";
+    assert_eq!(list(&["m.yaml"]), yaml);
+    let file = yaml.replace("forward/d", "forward/part0").replace("other/same", "other/part0");
+    assert_eq!(list(&["m.pte"]), file.replace("other/e\\u{1b}[2J", "other/part1"));
+    let json: serde_json::Value = serde_json::from_str(&list(&["--json", "m.yaml"])).unwrap();
+    assert_eq!((&json[1]["same_as"], &json[2]["delegate"]), (&"forward/d".into(), &"e\x1b[2J".into()));
+    assert!(!list(&["--json", "m.yaml"]).contains('\x1b'));
+    assert_eq!((list(&["none.yaml"]), list(&["--json", "none.yaml"])), (String::new(), "[]\n".into()));
+}
+
+#[test]
+fn payloads_are_shown() {
+    let folder = Folder::new(&[("m.yaml", DELEGATES)]);
+    let show = |arguments: &[&str]| {
+        let done = folder.run(&[&["payload", "show", "m.yaml"], arguments].concat()).exits(0);
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let all = show(&[]);
+    assert!(all.contains("\"other/same\":\n  backend: Mine\n  calls: 0\n  same_as: \"forward/d\"\n"), "{all}");
+    assert!(all.contains("problem: \"a payload of 8 bytes, smaller than its header\""), "{all}");
+    // A payload that is named is described, whatever it shares.
+    assert!(show(&["other/same"]).contains("  strings: [\"some payload\"]\n"));
+    assert_eq!(show(&["other/0"]), show(&["other/same"]));
+    let json: serde_json::Value = serde_json::from_str(&show(&["--json"])).unwrap();
+    assert_eq!((&json[0]["strings"][0], &json[1]["same_as"]), (&"some payload".into(), &"forward/d".into()));
+    let unknown = folder.run(&["payload", "show", "m.yaml", "forward/1"]).exits(1);
+    unknown.stderr_contains("unknown payload `forward/1`; there are `forward/d`, `other/same`, `other/e\\u{1b}[2J`");
+}
+
+#[test]
+fn payloads_are_extracted() {
+    let folder = Folder::new(&[("m.yaml", DELEGATES), ("none.yaml", RELU)]);
+    folder.run(&["payload", "extract", "m.yaml", "-o", "p.bin"]).exits(1).stderr_contains("expected METHOD/DELEGATE");
+    folder.run(&["payload", "extract", "none.yaml", "-o", "p.bin"]).exits(1).stderr_contains("there are no payloads");
+    folder.run(&["payload", "extract", "m.yaml", "forward/d", "-o", "m.yaml"]).exits(2);
+    assert_eq!(folder.names(), ["m.yaml", "none.yaml"]);
+    folder.run(&["payload", "extract", "m.yaml", "forward/d", "-o", "p.bin"]).exits(0);
+    assert_eq!(folder.read("p.bin"), b"some payload");
+    assert_eq!(folder.run(&["payload", "extract", "m.yaml", "other/0", "-o", "-"]).exits(0).stdout, b"some payload");
+    folder.run(&["payload", "extract", "m.yaml", "other/0", "-o", "missing/p.bin"]).exits(3);
+}
+
+#[test]
+fn dump_names_the_formats_of_payloads() {
+    let folder = Folder::new(&[("m.yaml", DELEGATES)]);
+    folder.run(&["m.yaml", "-o", "m.pte", "-q"]).exits(0);
+    let dump = String::from_utf8(folder.run(&["dump", "--exact", "m.pte"]).exits(0).stdout).unwrap();
+    let comment = "# The payload of part1 is not of the format Vulkan: a payload of 8 bytes, smaller than its header.";
+    assert!(dump.contains(comment), "{dump}");
 }

@@ -1,16 +1,23 @@
-//! Decodes arbitrary payloads of delegates: no panic, memory bounded by their size; what is decoded is reproduced byte for byte.
+//! Describes and decodes arbitrary payloads of delegates: no panic, memory bounded by their size; what is decoded is reproduced byte for byte.
 //!
-//! Run by `cargo +nightly fuzz run delegate`; `examples/data/linear.xnnpack` is a good seed.
+//! Run by `cargo +nightly fuzz run delegate`; `examples/data/linear.xnnpack` and `tests/payloads/*.bin` are good seeds.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::data::Blob;
-use pte_emit::delegate::xnnpack::{encode, read};
+use pte_emit::delegate::xnnpack::Xnnpack;
+use pte_emit::delegate::{self, FORMATS, GraphFormat};
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(draft) = read(&Blob::bytes(bytes)) {
-        let encoded = encode::encode(&draft.complete()).expect("it was encoded to be compared");
+    let payload = Blob::bytes(bytes);
+    // Also as formats that payloads of other magics have by their backend.
+    for format in FORMATS {
+        let description = delegate::describe(format.backends()[0], &payload).expect("no file is read");
+        assert!(description.summary().len() < 1 << 10);
+    }
+    if let Ok(draft) = Xnnpack.decode(&payload) {
+        let encoded = Xnnpack.encode(&draft).expect("it was encoded to be compared");
         assert!(encoded.to_vec().expect("no file is read") == bytes);
     }
 });

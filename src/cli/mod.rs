@@ -15,6 +15,7 @@ mod io;
 mod memory;
 mod ops;
 pub mod outputs;
+mod payload;
 mod reduce;
 pub mod render;
 mod schema;
@@ -43,6 +44,7 @@ Examples:
   pte-emit inspect model.pte                          what is in a file
   pte-emit memory model.pte                           how much RAM its methods need, and when
   pte-emit size model.pte -d segment,tensor           where the bytes of a file are
+  pte-emit payload list model.pte                     the payloads of delegates; `show` and `extract`, too
   pte-emit ops add.out                                the operators whose names contain add.out
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
@@ -86,6 +88,8 @@ enum Command {
     Memory(memory::MemoryArguments),
     /// Print where the bytes of a file are, as a tree.
     Size(size::SizeArguments),
+    /// List, describe or extract the payloads of delegates.
+    Payload(payload::PayloadArguments),
     /// List the known operators, or print their arguments, results and an instruction that calls them.
     Ops(ops::OpsArguments),
     /// Write random programs, for tests of a runtime.
@@ -139,6 +143,7 @@ pub fn main() -> ExitCode {
         Some(Command::Inspect(arguments)) => inspect::run(&arguments),
         Some(Command::Memory(arguments)) => memory::run(&arguments),
         Some(Command::Size(arguments)) => size::run(&arguments),
+        Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),

@@ -122,7 +122,7 @@ impl Blob {
         }
     }
 
-    /// Returns `len` bytes from `offset` on: a range of the same file, or a copy. `None` if they are not within the blob.
+    /// Returns `len` bytes from `offset` on: a range of the same file, a part or a range of it, or a copy. `None` if they are not within the blob.
     ///
     /// # Errors
     /// Bytes that cannot be read.
@@ -132,6 +132,19 @@ impl Blob {
         }
         if len == 0 {
             return Ok(Some(Blob::bytes([])));
+        }
+        if len == self.len {
+            return Ok(Some(self.clone()));
+        }
+        if let BlobSource::Joined(parts) = &self.source {
+            let mut start = 0;
+            for part in parts.iter() {
+                // The sum is the length of the blob.
+                if offset >= start && offset + len <= start + part.len {
+                    return part.part(offset - start, len);
+                }
+                start += part.len;
+            }
         }
         Ok(Some(match &self.source {
             BlobSource::File { path, offset: start } => {

@@ -33,7 +33,12 @@ pub struct DataPrinter<'d> {
 impl<'d> DataPrinter<'d> {
     /// Creates a printer of data that refers to the input file by its path.
     pub fn new(printer: Printer<'d>) -> DataPrinter<'d> {
-        DataPrinter { options: printer.options, name: None, refers: false, extracted: printer.extracted }
+        DataPrinter::alone(printer.options, printer.extracted)
+    }
+
+    /// Creates a printer of data that refers to the input file by its path, without a program.
+    pub fn alone(options: &'d PrintOptions, extracted: &'d RefCell<ExtractedFiles>) -> DataPrinter<'d> {
+        DataPrinter { options, name: None, refers: false, extracted }
     }
 
     /// Creates a printer of data that refers to the input file by the name that [`DataPrinter::files`] declares.

@@ -8,8 +8,8 @@ use std::io;
 
 use super::data::DataPrinter;
 use super::yaml::{self, FlowMap};
-use crate::data::BlobId;
 use crate::data::number::{self, NumericValue};
+use crate::data::{Blob, BlobId};
 use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
     default_field, is_operand, scale_size,
@@ -18,16 +18,17 @@ use crate::delegate::xnnpack::model::{Container, FieldContent};
 use crate::delegate::xnnpack::schema::{
     DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
 };
-use crate::delegate::xnnpack::{self, BACKEND};
+use crate::delegate::xnnpack::{BACKEND, Xnnpack};
+use crate::delegate::{self, GraphFormat};
 use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
 use crate::format::table::Union;
 use crate::program::{Program, Tensor};
 
-/// Graphs of the payloads of a program, or the reasons why they stay opaque.
+/// Graphs of the payloads of a program, or what is known of those that stay opaque.
 #[derive(Debug, Default)]
 pub struct PayloadGraphs {
-    graphs: HashMap<BlobId, Result<NamedGraph, String>>,
+    payloads: HashMap<BlobId, Result<NamedGraph, String>>,
 }
 
 /// A graph with names of its values.
@@ -38,29 +39,33 @@ pub struct NamedGraph {
 }
 
 impl PayloadGraphs {
-    /// Decodes the XNNPACK payloads of a program in a file of `len` bytes.
+    /// Decodes the payloads of a program in a file of `len` bytes, and describes those of other formats.
     pub fn decode(program: &Program, len: u64) -> PayloadGraphs {
-        let mut graphs = HashMap::new();
+        let mut payloads = HashMap::new();
         let mut left = len;
-        let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
-        for delegate in delegates.filter(|delegate| delegate.id.as_deref() == Some(BACKEND)) {
-            graphs.entry(delegate.processed).or_insert_with(|| {
-                let payload = program.blob(delegate.processed);
+        for delegate in program.plans().iter().flat_map(|plan| plan.delegates()) {
+            let (payload, backend) = (program.blob(delegate.processed), delegate.id.as_deref().unwrap_or_default());
+            payloads.entry(delegate.processed).or_insert_with(|| {
                 // Overlapping payloads would be decoded as often as there are delegates.
-                left = left.checked_sub(payload.len).ok_or("it overlaps other payloads")?;
-                let draft = xnnpack::read(payload)?;
-                match defect(&draft) {
-                    Some(defect) => Err(defect),
-                    None => Ok(NamedGraph { names: names(&draft), draft }),
+                let rest = left.checked_sub(payload.len);
+                left = rest.unwrap_or(left);
+                let overlaps = "it overlaps other payloads";
+                match backend {
+                    BACKEND => {
+                        let graph = rest.ok_or_else(|| overlaps.to_owned()).and_then(|_| NamedGraph::of(payload));
+                        graph.map_err(|reason| format!("is not printed as a graph: {reason}"))
+                    }
+                    // No comment for a payload of an unknown format.
+                    _ => Err(rest.and_then(|_| delegate::summary(backend, payload)).unwrap_or_default()),
                 }
             });
         }
-        PayloadGraphs { graphs }
+        PayloadGraphs { payloads }
     }
 
-    /// Returns the graph of a payload, or the reason why it has none; `None` for a payload that is not one of XNNPACK.
+    /// Returns the graph of a payload, or a clause about one that stays opaque; `None` if nothing is known of it.
     pub fn of(&self, payload: BlobId) -> Option<Result<&NamedGraph, &str>> {
-        Some(self.graphs.get(&payload)?.as_ref().map_err(String::as_str))
+        Some(self.payloads.get(&payload)?.as_ref().map_err(String::as_str)).filter(|found| !matches!(found, Err("")))
     }
 }
 
@@ -154,6 +159,18 @@ fn single(number: &f32, out: &mut String) {
 }
 
 impl NamedGraph {
+    /// Decodes a payload of XNNPACK.
+    ///
+    /// # Errors
+    /// Description of what YAML does not express.
+    pub fn of(payload: &Blob) -> Result<NamedGraph, String> {
+        let draft = Xnnpack.decode(payload)?;
+        match defect(&draft) {
+            Some(defect) => Err(defect),
+            None => Ok(NamedGraph { names: names(&draft), draft }),
+        }
+    }
+
     /// Appends the graph as a block, each line after `indent`. `name` is the base of names of extracted files, `copy` the number of a payload
     /// that is stored by itself.
     ///

@@ -886,7 +886,7 @@ impl<'p> MethodPrinter<'p> {
                 continue;
             }
             if let Some(Err(reason)) = graph {
-                let _ = writeln!(out, "      # The payload of {name} is not printed as a graph: {}.", escaped(reason));
+                let _ = writeln!(out, "      # The payload of {name} {}.", escaped(reason));
             }
             let _ = write!(out, "      {name}: {{backend: {backend}, data: {}", data.bytes(blob, &name)?);
             self.delegate_options(delegate, ", ", "", out);

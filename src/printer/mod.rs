@@ -13,6 +13,7 @@ mod numbering;
 mod options;
 mod overrides;
 mod stacktrace;
+pub(crate) mod payload;
 mod test_cases;
 mod views;
 pub(crate) mod yaml;

@@ -12,9 +12,9 @@ use std::collections::HashMap;
 use super::fields::flat_tensor::ExternalKeys;
 use super::finding::{Findings, Location, Locator};
 use crate::data::{Blob, BlobId};
+use crate::delegate::header::{HEADER, Sections};
 use crate::delegate::xnnpack::BACKEND;
-use crate::delegate::xnnpack::header::{HEADER, Sections};
-use crate::delegate::xnnpack::schema::{Datatype, EXTERNAL_INPUT, GRAPH, IDENTIFIERS};
+use crate::delegate::xnnpack::schema::{Datatype, EXTERNAL_INPUT, GRAPH, IDENTIFIERS, MAGIC};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::Buffer;
 use crate::program::element::{Element, Part};
@@ -107,7 +107,7 @@ impl Payload {
     /// Description of a malformed payload, for a finding.
     fn read(blob: &Blob) -> std::result::Result<Option<Payload>, String> {
         let Ok(head) = blob.read_at(0, blob.len.min(HEADER as u64) as usize) else { return Ok(None) };
-        let Sections { graph: (start, size), constants } = Sections::read(&head, blob.len)?;
+        let Sections { graph: (start, size), constants } = Sections::read(MAGIC, &head, blob.len)?;
         if size > MAX_GRAPH {
             return Ok(None);
         }

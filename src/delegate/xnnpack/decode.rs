@@ -4,10 +4,10 @@
 
 use std::{fmt, io};
 
-use super::header::{ALIGNMENT, HEADER, Sections};
 use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
 use super::schema::*;
 use crate::data::Blob;
+use crate::delegate::header::{ALIGNMENT, HEADER, Sections};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{Buffer, ReadError, TableRef};
 use crate::format::table::Union;
@@ -48,7 +48,7 @@ fn fail<T>(message: impl Into<String>) -> Result<T> {
 /// A payload that is malformed, cannot be read, or has content that [`super::encode::encode`] does not write.
 pub fn decode(payload: &Blob) -> Result<Graph> {
     let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
-    let sections = Sections::read(&head, payload.len()).map_err(DecodeError)?;
+    let sections = Sections::read(MAGIC, &head, payload.len()).map_err(DecodeError)?;
     let (start, size) = sections.graph;
     if size > MAX_GRAPH {
         return fail(format!("a graph of {}, expected at most {MAX_GRAPH}", counted(size, "byte")));

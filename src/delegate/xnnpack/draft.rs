@@ -12,10 +12,10 @@
 //! | offset of a constant | the end of the one before, aligned |
 //! | numbers of dimensions and scales | those of the lists; of scales in a constant those that the sizes need |
 
-use super::header::ALIGNMENT;
 use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
 use super::schema::*;
 use crate::data::Blob;
+use crate::delegate::header::ALIGNMENT;
 use crate::diagnostics::counted;
 use crate::format::Kind;
 use crate::format::table::{Field, Union};

@@ -6,10 +6,10 @@ use std::io;
 
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 
-use super::header::{HEADER, Sections};
 use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node};
 use super::schema::*;
 use crate::data::{Blob, BlobSource};
+use crate::delegate::header::{HEADER, Sections};
 use crate::format::container::MAX_FLATBUFFER;
 use crate::format::flatbuffer::write::{self, FieldValue, Offset};
 use crate::format::serializer::Serializer;
@@ -27,7 +27,7 @@ pub fn encode(graph: &Graph) -> io::Result<Blob> {
     let too_large = || io::Error::other("the payload exceeds 4 GiB in front of its constants");
     let sections = Sections::arranged(bytes.len() as u64, graph.constants_len).ok_or_else(too_large)?;
     let (data, _) = sections.constants.unwrap_or_default();
-    let mut head = sections.header();
+    let mut head = sections.header(MAGIC);
     head.resize(sections.graph.0.max(HEADER as u64) as usize, 0);
     head.extend_from_slice(&bytes);
     head.resize(data as usize, 0);

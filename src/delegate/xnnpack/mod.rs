@@ -1,28 +1,71 @@
 //! Payloads of XNNPACK delegates: a header, a graph (a FlatBuffer) and constants.
 //!
 //! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert from and to bytes.
+//! [`describe`] counts what is in a payload.
 //! [`draft`] is a graph without what follows from rules. [`sizes`] has the sizes that
 //! operations write. Nothing here depends on a program or on YAML.
 
 pub mod decode;
+mod describe;
 pub mod draft;
 pub mod encode;
-pub mod header;
 pub mod model;
 pub mod schema;
 pub mod sizes;
 
+use std::io;
+
+use super::description::{DescribeError, Facts};
+use super::{GraphFormat, PayloadFormat};
 use crate::data::Blob;
 use draft::Draft;
 
 /// Name of the backend in a program.
 pub const BACKEND: &str = "XnnpackBackend";
 
+/// Name of the format.
+pub const NAME: &str = "XNNPACK";
+
+/// The payloads of the XNNPACK backend.
+#[derive(Debug)]
+pub struct Xnnpack;
+
+impl PayloadFormat for Xnnpack {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn backends(&self) -> &'static [&'static str] {
+        &[BACKEND]
+    }
+
+    fn has_magic(&self, head: &[u8]) -> bool {
+        let is = |magic: &[u8]| head.get(4..8) == Some(magic);
+        is(schema::MAGIC) || schema::IDENTIFIERS.iter().any(|identifier| is(identifier.as_bytes()))
+    }
+
+    fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
+        describe::describe(payload)
+    }
+}
+
+impl GraphFormat for Xnnpack {
+    type Graph = Draft;
+
+    fn decode(&self, payload: &Blob) -> Result<Draft, String> {
+        read(payload)
+    }
+
+    fn encode(&self, draft: &Draft) -> io::Result<Blob> {
+        encode::encode(&draft.complete())
+    }
+}
+
 /// Returns the draft of a payload that reproduces it byte for byte.
 ///
 /// # Errors
 /// Description of what a draft does not express.
-pub fn read(payload: &Blob) -> Result<Draft, String> {
+fn read(payload: &Blob) -> Result<Draft, String> {
     let graph = decode::decode(payload).map_err(|error| error.to_string())?;
     let draft = Draft::of(&graph)?;
     let encoded = encode::encode(&graph).map_err(|error| error.to_string())?;

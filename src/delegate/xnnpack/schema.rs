@@ -9,6 +9,9 @@ use crate::format::Kind::{
 use crate::format::table::{Union, tables};
 use crate::format::{ScalarType, TableSchema};
 
+/// Bytes 4..8 of a payload with a [header](crate::delegate::header).
+pub const MAGIC: &[u8; 4] = b"XH00";
+
 /// The file identifiers at bytes 4..8 of the graph.
 pub const IDENTIFIERS: [&str; 2] = ["XN00", "XN01"];
 

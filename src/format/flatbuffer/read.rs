@@ -125,6 +125,14 @@ impl<'a> Buffer<'a> {
             let found = String::from_utf8_lossy(&found).into_owned();
             return self.error(4, format!("expected the file identifier {identifier:?}, found {found:?}"));
         }
+        self.unidentified_root(table)
+    }
+
+    /// Returns the root table of a buffer whose schema has no file identifier.
+    ///
+    /// # Errors
+    /// A root that is not a table.
+    pub fn unidentified_root(&self, table: &'static TableSchema) -> Result<TableRef<'_, 'a>> {
         self.table(self.follow(0)?, table)
     }
 
@@ -267,6 +275,14 @@ impl<'b, 'a> TableRef<'b, 'a> {
         }
     }
 
+    /// Returns `true` if a field is present.
+    ///
+    /// # Errors
+    /// A field inside the first four bytes of the table.
+    pub fn has(&self, slot: u16) -> Result<bool> {
+        Ok(self.field(slot)?.is_some())
+    }
+
     scalars! {
         /// A `u8`; 0 if absent.
         u8 u8,
@@ -391,6 +407,29 @@ impl<'b, 'a> TableRef<'b, 'a> {
             Ok(text) => Ok(Some(text.to_owned())),
             Err(error) => self.wrong(slot, format!("the string is not UTF-8 at byte {}", error.valid_up_to())),
         }
+    }
+
+    /// The first `limit` items of a vector of strings, and the number of all.
+    ///
+    /// # Errors
+    /// A vector or a string outside the buffer, a string that is not UTF-8.
+    pub fn texts(&self, slot: u16, limit: usize) -> Result<(Vec<String>, usize)> {
+        let Some((at, bytes)) = self.vector(slot, 4)? else { return Ok((Vec::new(), 0)) };
+        let count = bytes.len() / 4;
+        let read = |position: usize| {
+            let target = self.buffer.follow(at + 4 * position)?;
+            let size = self.buffer.u32(target)? as usize;
+            let end = (target + 4).checked_add(size);
+            match end.and_then(|end| self.buffer.bytes.get(target + 4..end)).map(str::from_utf8) {
+                Some(Ok(text)) => self.buffer.spend(target, size as u64).map(|()| text.to_owned()),
+                Some(Err(error)) => {
+                    self.buffer.error(target, format!("the string is not UTF-8 at byte {}", error.valid_up_to()))
+                }
+                None => self.buffer.error(target, format!("a string of {size} bytes exceeds the file")),
+            }
+        };
+        let texts: Result<Vec<String>> = (0..count.min(limit)).map(read).collect();
+        Ok((self.named(slot, texts)?, count))
     }
 
     /// A child table.

@@ -7,17 +7,17 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use crate::data::Blob;
-use crate::delegate::xnnpack::BACKEND;
+use crate::delegate::GraphFormat;
 use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
     is_operand, nbytes, scale_size,
 };
-use crate::delegate::xnnpack::encode;
 use crate::delegate::xnnpack::model::{Container, FieldContent};
 use crate::delegate::xnnpack::schema::{
     Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, Operation, QuantParams, Quantization, field_key,
 };
 use crate::delegate::xnnpack::sizes::{self, SizedOperands};
+use crate::delegate::xnnpack::{BACKEND, Xnnpack};
 use crate::diagnostics::counted;
 use crate::format::Field;
 use crate::format::table::Union;
@@ -39,7 +39,7 @@ pub(super) fn payload<'d, 'a>(graph: &'d ParsedGraph<'a>, backend: &str, finder:
     let before = finder.diagnostics.len();
     let mut resolver = GraphResolver { graph, finder, names: HashMap::new(), values: Vec::new() };
     let draft = resolver.draft();
-    let encoded = encode::encode(&draft.complete());
+    let encoded = Xnnpack.encode(&draft);
     if finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
         return None;
     }

@@ -1,0 +1,279 @@
+//! `pte-emit payload list|show|extract FILE`: the payloads of the delegates of a program.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::exit::{Exit, Failure};
+use super::io::{self, Definitions, Messages, STREAM};
+use super::outputs::Outputs;
+use super::stdout;
+use crate::diagnostics::{clipped, counted, escaped, escaped_json, first_names};
+use crate::error::Error;
+use crate::payload::{self, Payload};
+use crate::printer::yaml;
+use crate::printer::{LargeData, PrintOptions};
+
+/// Arguments of `payload`.
+#[derive(Debug, Args)]
+pub struct PayloadArguments {
+    #[command(subcommand)]
+    command: PayloadCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PayloadCommand {
+    /// List the payloads: method and delegate, backend, format, size, number of calls
+    List(ListArguments),
+    /// Describe payloads by their formats, as YAML
+    Show(ShowArguments),
+    /// Write the bytes of a payload to a file
+    Extract(ExtractArguments),
+}
+
+/// The file with the payloads.
+#[derive(Debug, Args)]
+struct InputArguments {
+    /// A .pte, .bpte or YAML; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Define the value of ${NAME} in YAML
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
+    definitions: Vec<(String, String)>,
+    /// Folder that contains all files that YAML refers to; others are errors. For YAML from strangers
+    #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
+    confine: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct ListArguments {
+    #[command(flatten)]
+    input: InputArguments,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ShowArguments {
+    #[command(flatten)]
+    input: InputArguments,
+    /// Payload, as `payload list` names it, or METHOD and the index of the delegate; all by default
+    #[arg(value_name = "METHOD/DELEGATE")]
+    payload: Option<String>,
+    /// Print one JSON array of descriptions, without graphs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ExtractArguments {
+    #[command(flatten)]
+    input: InputArguments,
+    /// Payload, as `payload list` names it, or METHOD and the index of the delegate; needed if there are several
+    #[arg(value_name = "METHOD/DELEGATE")]
+    payload: Option<String>,
+    /// Output file; - is standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An input that cannot be read or is malformed, an unknown payload, output that cannot be written.
+pub fn run(arguments: &PayloadArguments, messages: &Messages) -> Result<Exit, Failure> {
+    match &arguments.command {
+        PayloadCommand::List(arguments) => list(arguments, messages),
+        PayloadCommand::Show(arguments) => show(arguments, messages),
+        PayloadCommand::Extract(arguments) => extract(arguments, messages),
+    }
+}
+
+impl InputArguments {
+    fn payloads(&self, messages: &Messages) -> Result<Input, Failure> {
+        let path = &self.input;
+        let source = if io::is_binary_name(path) { io::open_binary(path)? } else { io::open(path)? };
+        let name = source.name().to_owned();
+        if !source.is_text() {
+            return Ok(Input { payloads: payload::payloads(&source)?, name });
+        }
+        let definitions = Definitions::new(&self.definitions);
+        let documents = definitions.documents(io::confined(source, self.confine.as_deref()))?;
+        definitions.warn_unused(messages);
+        match &documents[..] {
+            [document] => Ok(Input { payloads: payload::payloads(document)?, name }),
+            several => {
+                let found = counted(several.len() as u64, "document");
+                Err(Error::input(&name, format!("expected one program, found {found}")).into())
+            }
+        }
+    }
+}
+
+/// The payloads of an input.
+struct Input {
+    name: String,
+    payloads: Vec<Payload>,
+}
+
+impl Input {
+    /// Returns the payload with a name, or a method and an index.
+    fn find(&self, wanted: &str) -> Result<&Payload, Failure> {
+        let by_index = |payload: &&Payload| {
+            let Some((method, index)) = wanted.rsplit_once('/') else { return false };
+            payload.method == method && index.parse() == Ok(payload.index)
+        };
+        let by_name = self.payloads.iter().find(|payload| payload.path() == wanted);
+        by_name.or_else(|| self.payloads.iter().find(by_index)).ok_or_else(|| {
+            let message = format!("unknown payload `{}`; {}", clipped(wanted), self.known());
+            Error::input(&self.name, message).into()
+        })
+    }
+
+    /// Returns the names of all payloads for a message.
+    fn known(&self) -> String {
+        let names: Vec<String> = self.payloads.iter().map(Payload::path).collect();
+        match &names[..] {
+            [] => "there are no payloads".to_owned(),
+            [name] => format!("there is `{}`", clipped(name)),
+            names => format!("there are {}", first_names(names.iter().map(String::as_str))),
+        }
+    }
+}
+
+/// Name of a format that is not known.
+const UNKNOWN: &str = "unknown format";
+
+fn list(arguments: &ListArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let input = arguments.input.payloads(messages)?;
+    let payloads = &input.payloads;
+    let same = |payload: &Payload| payload.same_as.map(|same| payloads[same].path());
+    let text = if arguments.json {
+        let row = |payload: &Payload| {
+            json!({
+                "payload": payload.path(), "method": payload.method, "delegate": payload.delegate, "index": payload.index,
+                "backend": payload.backend, "format": payload.format, "size": payload.data.len(), "calls": payload.calls,
+                "same_as": same(payload),
+            })
+        };
+        json_text(&payloads.iter().map(row).collect::<Value>())
+    } else {
+        let row = |payload: &Payload| {
+            let (size, calls) = (counted(payload.data.len(), "byte"), counted(payload.calls as u64, "call"));
+            let same = same(payload).map_or(String::new(), |same| format!(", same data as {same}"));
+            let (path, backend, format) = (payload.path(), &payload.backend, payload.format.unwrap_or(UNKNOWN));
+            format!("{}\n", escaped(&format!("{path}: {backend}, {format}, {size}, {calls}{same}")))
+        };
+        payloads.iter().map(row).collect()
+    };
+    stdout::write(&input.name, |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
+}
+
+fn json_text(value: &Value) -> String {
+    format!("{}\n", escaped_json(&format!("{value:#}")))
+}
+
+fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let input = arguments.input.payloads(messages)?;
+    let shown: Vec<&Payload> = match &arguments.payload {
+        Some(name) => vec![input.find(name)?],
+        None => input.payloads.iter().collect(),
+    };
+    let file = arguments.input.input.display().to_string();
+    let mut options = PrintOptions::default();
+    if arguments.input.input.as_os_str() != STREAM {
+        (options.large_data, options.file) = (LargeData::Refer, file);
+    }
+    // Payloads are written one by one: their graphs can be large.
+    let mut failed = None;
+    let written = stdout::write(&input.name, |out| {
+        if arguments.json {
+            out.write_all(b"[")?;
+        }
+        for (position, payload) in shown.iter().enumerate() {
+            // Data that several delegates share are described once.
+            let same = payload.same_as.filter(|_| arguments.payload.is_none()).map(|same| input.payloads[same].path());
+            let text = match arguments.json {
+                true => described_json(payload, same.as_deref()),
+                false => described(payload, same.as_deref(), &options),
+            };
+            let text = text.map_err(|error| {
+                let kind = error.io_kind().unwrap_or(std::io::ErrorKind::InvalidData);
+                failed = Some(error);
+                std::io::Error::from(kind)
+            })?;
+            if arguments.json {
+                out.write_all(if position > 0 { b",\n" } else { b"\n" })?;
+            }
+            out.write_all(text.as_bytes())?;
+        }
+        if arguments.json { out.write_all(b"\n]\n") } else { Ok(()) }
+    });
+    match (failed, written) {
+        (Some(error), Err(_)) => Err(error.into()),
+        (_, written) => written.map(|()| Exit::Ok),
+    }
+}
+
+/// Key of a payload with the same data, which is described.
+const SAME_AS: &str = "same_as";
+
+fn described(payload: &Payload, same: Option<&str>, options: &PrintOptions) -> Result<String, Error> {
+    let mut out = format!("{}:\n  backend: {}\n", yaml::text(&payload.path()), yaml::text(&payload.backend));
+    out += &format!("  calls: {}\n", payload.calls);
+    match same {
+        Some(same) => out += &format!("  {SAME_AS}: {}\n", yaml::text(same)),
+        None => out += &payload.yaml("  ", options)?,
+    }
+    Ok(out)
+}
+
+fn described_json(payload: &Payload, same: Option<&str>) -> Result<String, Error> {
+    let string = |text: &str| Value::from(text).to_string();
+    let mut out = format!("  {{\n    \"payload\": {},\n    \"backend\": ", string(&payload.path()));
+    out += &format!("{},\n    \"calls\": {},\n", string(&payload.backend), payload.calls);
+    match same {
+        Some(same) => out += &format!("    \"{SAME_AS}\": {}\n  }}", string(same)),
+        None => {
+            // The order of the facts is that of the description.
+            let text = serde_json::to_string_pretty(&payload.describe()?).unwrap_or_default();
+            let fields = text.trim_start_matches("{\n").replace('\n', "\n  ");
+            out += &format!("  {fields}");
+        }
+    }
+    Ok(escaped_json(&out).into_owned())
+}
+
+fn extract(arguments: &ExtractArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let input = arguments.input.payloads(messages)?;
+    let payload = match (&arguments.payload, &input.payloads[..]) {
+        (Some(name), _) => input.find(name)?,
+        (None, [payload]) => payload,
+        (None, _) => {
+            let message = format!("expected METHOD/DELEGATE: {}", input.known());
+            return Err(Error::input(&input.name, message).into());
+        }
+    };
+    let (target, data) = (&*arguments.output, &payload.data);
+    let failed = |error: std::io::Error| Failure::writing(&input.name, &error);
+    if target.as_os_str() == STREAM {
+        if std::io::stdout().is_terminal() {
+            let message = "cannot write a binary file to a terminal; redirect standard output, or use `-o FILE`";
+            return Err(Failure::usage(message));
+        }
+        return stdout::write(&input.name, |out| data.copy_to(out)).map(|()| Exit::Ok);
+    }
+    if io::canonical(target) == io::canonical(&arguments.input.input) {
+        let message = format!("output {} is also the input and would be overwritten; name another", target.display());
+        return Err(Failure::Usage(message));
+    }
+    let bar = messages.progress(data.len());
+    let mut outputs = Outputs::new();
+    let written = outputs.write(target, data.len(), &|bytes| bar.inc(bytes), |out| out.blob(data));
+    written.and_then(|()| outputs.commit()).map_err(failed)?;
+    bar.finish_and_clear();
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,197 @@
+//! The payloads of the delegates of a program: what is there, and what the formats of backends say about it.
+
+use std::collections::HashMap;
+use std::io;
+
+use crate::data::{Blob, BlobId, dedup};
+use crate::delegate;
+use crate::delegate::description::Description;
+use crate::diagnostics::counted;
+use crate::error::Error;
+use crate::pipeline::{self, Options};
+use crate::printer::{self, LargeData, PrintOptions};
+use crate::program::{Instruction, Program};
+use crate::source::{Source, SourceContent};
+
+/// Payload of a delegate.
+///
+/// [`payloads()`] has an example.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Payload {
+    /// Name of the method.
+    pub method: String,
+    /// Name of the delegate: that of the YAML; `part0`, `part1` and so on in a binary file, as [`print`](crate::print()) names them.
+    pub delegate: String,
+    /// Index of the delegate in its method.
+    pub index: usize,
+    /// Name of the backend.
+    pub backend: String,
+    /// Name of the format, by which the payload begins, or that the backend has; `None` if it is unknown.
+    pub format: Option<&'static str>,
+    /// Number of instructions that call the delegate.
+    pub calls: usize,
+    /// Position in the list of the first payload that is the same data, if it is not this one.
+    pub same_as: Option<usize>,
+    /// Bytes.
+    pub data: Blob,
+    /// The name of the source.
+    source: String,
+    /// The source is YAML: its data need not be in a file.
+    is_text: bool,
+    /// The payload overlaps others that are described.
+    overlaps: bool,
+}
+
+/// Largest payload of YAML whose graph is printed, in bytes: the constants are printed, too.
+const MAX_INLINE: u64 = 1 << 20;
+
+/// Returns the payloads of the delegates of all methods, of a binary file or of YAML, in order. Of a file, only metadata are read.
+///
+/// ```
+/// use pte_emit::{Description, Fact, Payload, PrintOptions, Source, payloads};
+///
+/// let all: Vec<Payload> = payloads(&Source::open("examples/xnnpack_linear.yaml".as_ref())?)?;
+/// let payload = &all[0];
+/// assert_eq!((payload.path(), payload.format), ("forward/linear".to_owned(), Some("XNNPACK")));
+///
+/// let description: Description = payload.describe()?;
+/// assert_eq!(description.summary(), "XNNPACK, 2 operations, 1 input, 1 output");
+/// let (_, operations) = description.facts.iter().find(|(name, _)| name == "operations").unwrap();
+/// let one = Fact::Number(1);
+/// assert_eq!(*operations, Fact::Map(vec![("clamp".into(), one.clone()), ("fully_connected".into(), one)]));
+/// assert!(description.all().len() > description.facts.len()); // format and size, too
+/// let json = serde_json::to_string(&description).unwrap();
+/// assert!(json.starts_with("{\"format\":\"XNNPACK\","));
+///
+/// let yaml = payload.yaml("  ", &PrintOptions::default())?;
+/// assert!(yaml.contains("- {fully_connected: {input: x, filter: filter1, bias: bias2, output: v3}}"));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+///
+/// # Errors
+/// A file that cannot be read or is malformed; all errors in YAML.
+pub fn payloads(source: &Source<'_>) -> Result<Vec<Payload>, Error> {
+    let unreadable = |error: io::Error| Error::io(&source.label(), "", &error);
+    match source.content() {
+        SourceContent::Binary(origin) => {
+            let program = pipeline::read_program(origin).map_err(unreadable)?;
+            let len = origin.len().map_err(unreadable)?;
+            list(&program, source, &|_, index| format!("part{index}"), &|blob| blob, len).map_err(unreadable)
+        }
+        SourceContent::Text(_) => {
+            let document = pipeline::parse(source)?;
+            let names = document.delegate_names();
+            let planned = pipeline::plan(pipeline::resolve(document)?, &Options::default())?;
+            let name = |method: usize, index: usize| names[method][index].clone();
+            // Equal data are one payload in the file, unless the YAML requests copies.
+            let same = dedup::find(&planned.program().blobs).map_err(|(_, error)| unreadable(error))?;
+            list(planned.program(), source, &name, &|blob| same[blob.0 as usize], u64::MAX).map_err(unreadable)
+        }
+    }
+}
+
+/// Lists the payloads of a program. `name` returns the name of a delegate by the indices of method and delegate, `same` the first blob with the
+/// same data, and `left` is the number of bytes that the payloads have together unless they overlap.
+///
+/// # Errors
+/// A payload that cannot be read.
+fn list(
+    program: &Program,
+    source: &Source<'_>,
+    name: &dyn Fn(usize, usize) -> String,
+    same: &dyn Fn(BlobId) -> BlobId,
+    mut left: u64,
+) -> io::Result<Vec<Payload>> {
+    let mut payloads: Vec<Payload> = Vec::new();
+    let mut first: HashMap<BlobId, usize> = HashMap::new();
+    for (method, plan) in program.plans().iter().enumerate() {
+        let mut calls = vec![0; plan.delegates().len()];
+        let instructions = plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten());
+        for instruction in instructions {
+            if let Instruction::DelegateCall { delegate_index, .. } = instruction
+                && let Some(calls) = usize::try_from(*delegate_index).ok().and_then(|index| calls.get_mut(index))
+            {
+                *calls += 1;
+            }
+        }
+        for (index, (delegate, calls)) in plan.delegates().iter().zip(calls).enumerate() {
+            let data = program.blob(delegate.processed);
+            let backend = delegate.id.clone().unwrap_or_default();
+            let same_as = first.get(&same(delegate.processed)).copied();
+            let (format, overlaps) = match same_as {
+                Some(first) => (delegate::format_of(&backend, data)?, payloads[first].overlaps),
+                None => {
+                    first.insert(same(delegate.processed), payloads.len());
+                    let rest = left.checked_sub(data.len());
+                    left = rest.unwrap_or(left);
+                    (delegate::format_of(&backend, data)?, rest.is_none())
+                }
+            };
+            payloads.push(Payload {
+                method: plan.name.clone().unwrap_or_default(),
+                delegate: name(method, index),
+                index,
+                backend,
+                format: format.map(|format| format.name()),
+                calls,
+                same_as,
+                data: data.clone(),
+                source: source.label(),
+                is_text: source.is_text(),
+                overlaps,
+            });
+        }
+    }
+    Ok(payloads)
+}
+
+impl Payload {
+    /// Returns the name of the payload: `METHOD/DELEGATE`.
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.method, self.delegate)
+    }
+
+    /// Describes the payload by its format: header, counts of operations, inputs and outputs, constants. A payload of an unknown format, or
+    /// one that is malformed, has its hash, first bytes and readable strings.
+    ///
+    /// Reads the metadata in the payload, or all of it for the hash. Facts, lists and strings are bounded, whatever it contains.
+    ///
+    /// # Errors
+    /// Data that cannot be read. What is wrong with a payload is part of the description.
+    pub fn describe(&self) -> Result<Description, Error> {
+        if self.overlaps {
+            // Payloads that share bytes would be described as often as there are delegates.
+            let problem = Some("it overlaps other payloads".to_owned());
+            return Ok(Description { format: self.format, size: self.data.len(), facts: Vec::new(), problem });
+        }
+        delegate::describe(&self.backend, &self.data).map_err(|error| self.error(&error))
+    }
+
+    /// Returns the description as YAML, each line after `indent`, and the graph of an XNNPACK payload as [`print`](crate::print()) prints it.
+    /// Large data are referred to as ranges of [`PrintOptions::file`] if the source is a file; of YAML, they are printed, and graphs of
+    /// payloads of more than 1 MiB are left out.
+    ///
+    /// # Errors
+    /// As [`Payload::describe`].
+    pub fn yaml(&self, indent: &str, options: &PrintOptions) -> Result<String, Error> {
+        let description = self.describe()?;
+        let mut out = String::new();
+        printer::payload::facts(&description.all(), indent, &mut out);
+        let is_graph = self.format == Some(delegate::xnnpack::NAME) && !self.overlaps;
+        if is_graph && self.is_text && self.data.len() > MAX_INLINE {
+            let size = counted(self.data.len(), "byte");
+            out += &format!("{indent}# The graph of a payload of {size} is printed for a .pte only.\n");
+        } else if is_graph {
+            let large_data = if self.is_text { LargeData::Inline } else { options.large_data.clone() };
+            let options = PrintOptions { large_data, ..options.clone() };
+            let printed = printer::payload::graph(&self.data, &self.delegate, &options, indent, &mut out);
+            printed.map_err(|error| self.error(&error))?;
+        }
+        Ok(out)
+    }
+
+    fn error(&self, error: &io::Error) -> Error {
+        Error::io(&self.source, "", error)
+    }
+}

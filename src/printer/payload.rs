@@ -1,0 +1,104 @@
+//! Prints descriptions of payloads as YAML, with their graphs.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::io;
+
+use super::data::DataPrinter;
+use super::extracted::ExtractedFiles;
+use super::graph::NamedGraph;
+use super::options::PrintOptions;
+use super::yaml::{self, FlowMap};
+use crate::data::Blob;
+use crate::delegate::description::Fact;
+use crate::diagnostics::escaped;
+
+/// Largest number of characters of a line with a list or a map.
+const WIDTH: usize = 110;
+
+/// Appends facts as a block, each line after `indent`.
+pub fn facts(facts: &[(Cow<'static, str>, Fact)], indent: &str, out: &mut String) {
+    for (name, fact) in facts {
+        let mut line = String::new();
+        flow(fact, &mut line);
+        let name = yaml::text(name);
+        let fits = indent.len() + name.len() + 2 + line.len() <= WIDTH;
+        match fact {
+            Fact::Map(inner) if !fits => {
+                let _ = writeln!(out, "{indent}{name}:");
+                self::facts(inner, &format!("{indent}  "), out);
+            }
+            Fact::List(items) if !fits => {
+                let _ = writeln!(out, "{indent}{name}:");
+                for item in items {
+                    let _ = write!(out, "{indent}  - ");
+                    flow(item, out);
+                    out.push('\n');
+                }
+            }
+            Fact::Map(_) | Fact::List(_) | Fact::Text(_) | Fact::Number(_) | Fact::Bytes(_) => {
+                let _ = writeln!(out, "{indent}{name}: {line}");
+            }
+        }
+    }
+}
+
+/// Appends a fact on one line.
+fn flow(fact: &Fact, out: &mut String) {
+    match fact {
+        Fact::Text(text) => out.push_str(&yaml::text(text)),
+        Fact::Number(number) => yaml::number(number, out),
+        Fact::Bytes(bytes) => yaml::number(bytes, out),
+        Fact::List(items) => yaml::list(out, items, flow),
+        Fact::Map(facts) => {
+            let mut map = FlowMap::new(out);
+            for (name, fact) in facts {
+                flow(fact, map.key(&yaml::text(name)));
+            }
+            map.end();
+        }
+    }
+}
+
+/// Appends the graph of a payload of XNNPACK, each line after `indent`, or a comment with the reason why it has none. `name` is the base of
+/// names of extracted files.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn graph(payload: &Blob, name: &str, options: &PrintOptions, indent: &str, out: &mut String) -> io::Result<()> {
+    match NamedGraph::of(payload) {
+        Ok(graph) => {
+            let extracted = RefCell::new(ExtractedFiles::default());
+            let _ = writeln!(out, "{indent}graph:");
+            graph.print(&format!("{indent}  "), name, 0, out, &mut DataPrinter::alone(options, &extracted))
+        }
+        Err(reason) => {
+            let _ = writeln!(out, "{indent}# Not printed as a graph: {}.", escaped(&reason));
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_lines_and_long_ones_are_blocks() {
+        let long = Fact::List(vec![Fact::Text("a b".repeat(20)); 2]);
+        let list = [
+            ("n", Fact::Number(-1)),
+            ("map", Fact::Map(vec![("a.b".into(), Fact::Bytes(2)), ("x/y".into(), Fact::List(vec![]))])),
+            ("long", long.clone()),
+            ("inner", Fact::Map(vec![("long".into(), long)])),
+        ];
+        let mut out = String::new();
+        facts(&list.map(|(name, fact)| (name.into(), fact)), "  ", &mut out);
+        let text = format!("\"{}\"", "a b".repeat(20));
+        let expected = format!(
+            "  n: -1\n  map: {{a.b: 2, \"x/y\": []}}\n  long:\n    - {text}\n    - {text}\n  inner:\n    long:\n      - {text}\n      - {text}\n"
+        );
+        assert_eq!(out, expected);
+    }
+}
