@@ -473,6 +473,7 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     messages.sort_by_key(|message| message.at);
     assembly.warnings = resolved.source.report_nodes(messages);
     assembly.name = resolved.name;
+    assembly.delegates = resolved.origins.delegates(|nodes| resolved.source.positions(nodes));
     #[cfg(feature = "cli")]
     {
         assembly.value_names = resolved.origins.into_names();

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
+use super::origins::GraphOrigins;
 use crate::data::Blob;
 use crate::delegate::xnnpack::BACKEND;
 use crate::delegate::xnnpack::draft::{
@@ -29,8 +30,12 @@ use crate::ir::document::{
 };
 use crate::ir::tree::NodeId;
 
-/// Returns the payload of a graph; `None` with errors in [`Finder::diagnostics`].
-pub(super) fn payload<'d, 'a>(graph: &'d ParsedGraph<'a>, backend: &str, finder: &mut Finder<'d, 'a>) -> Option<Blob> {
+/// Returns the payload of a graph, and its nodes in the source; `None` with errors in [`Finder::diagnostics`].
+pub(super) fn payload<'d, 'a>(
+    graph: &'d ParsedGraph<'a>,
+    backend: &str,
+    finder: &mut Finder<'d, 'a>,
+) -> Option<(Blob, GraphOrigins)> {
     if backend != BACKEND {
         let wrong = NodeDiagnostic::error(graph.id, format!("the backend `{backend}` has no graphs"));
         finder.diagnostics.push(wrong.label(format!("expected `data`, or the backend {BACKEND}")));
@@ -39,11 +44,15 @@ pub(super) fn payload<'d, 'a>(graph: &'d ParsedGraph<'a>, backend: &str, finder:
     let before = finder.diagnostics.len();
     let mut resolver = GraphResolver { graph, finder, names: HashMap::new(), values: Vec::new() };
     let draft = resolver.draft();
-    let encoded = encode::encode(&draft.complete());
+    let complete = draft.complete();
+    let named = resolver.values.iter().zip(&complete.values);
+    let values = named.map(|(open, value)| (open.id, open.name.to_owned(), value.id)).collect();
+    let origins = GraphOrigins { values, nodes: graph.nodes.iter().map(|node| node.id).collect() };
+    let encoded = encode::encode(&complete);
     if finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
         return None;
     }
-    let encoded = encoded.map(|blob| Blob { copy: graph.copy, ..blob });
+    let encoded = encoded.map(|blob| (Blob { copy: graph.copy, ..blob }, origins));
     encoded.map_err(|error| finder.diagnostics.push(NodeDiagnostic::error(graph.id, error.to_string()))).ok()
 }
 
