@@ -102,3 +102,41 @@ fn options(file: &Path) -> PrintOptions {
     (options.large_data, options.file) = (LargeData::Refer, file.canonicalize().unwrap().display().to_string());
     options
 }
+
+/// What the schema of a newer release has is kept as bytes; `tests/xnnpack/newer.py` wrote the payloads.
+#[test]
+fn operations_and_fields_of_a_newer_schema_are_kept() {
+    let assembled = |text: &str, folder: &Path| {
+        let source = Source::yaml("model.yaml", text, folder);
+        let assembly = pte_emit::assemble(&source, &Options::default());
+        let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assembly.program_file().unwrap().to_vec().unwrap()
+    };
+    let printed = |name: &str| {
+        let yaml = format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [1]}}}}, inputs: [x], outputs: [x],
+            delegates: {{part: {{backend: XnnpackBackend, data: {{file: {name}}}}}}},
+            instructions: [{{delegate: part, args: [x, x]}}]}}}}"
+        );
+        let bytes = assembled(&yaml, &root().join("tests/xnnpack"));
+        let mut options = PrintOptions::default();
+        options.large_data = LargeData::Inline;
+        let printed = pte_emit::print(&Source::binary("model.pte", &bytes), Path::new("."), &options).unwrap();
+        assert_eq!(printed.difference, None, "{}", printed.text);
+        assert!(assembled(&printed.text, Path::new(".")) == bytes, "{}", printed.text);
+        printed.text
+    };
+    let text = printed("newer_operations.bin");
+    for expected in [
+        "- {unknown: {tag: 48}, extra: [{slot: 0, bytes: {hex: \"01 00 00 00\"}}, {slot: 1, bytes: {hex: \"02 00 00 00\"}}], ",
+        "{unknown: {tag: 49}, extra: [{slot: 0, width: 4, bytes: {hex: \"01 00 00 00 02 00 00 00 03 00 00 00\"}}, \
+         {slot: 1, width: 1, bytes: {hex: \"01 00 01 01 00\"}}, {slot: 2, width: 8, ",
+        "groups: 1}, extra: [{slot: 20, bytes: {hex: \"02 00 00 00\"}}, {slot: 21, width: 4, bytes: {hex: \"07 00 00 00\"}}], ",
+        "perm: [1, 0]}, extra: [{slot: 5, width: 4, bytes: {hex: \"04 00 00 00 05 00 00 00\"}}, ",
+        "# the schema of ExecuTorch 1.5.1 has no such operation",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let text = printed("newer_value.bin");
+    assert!(text.contains("field 8 is not in the schema of ExecuTorch 1.5.1 (at byte 0x3d8)"), "{text}");
+}

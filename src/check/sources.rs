@@ -21,9 +21,13 @@ pub fn locate(assembly: &Assembly, findings: &mut Findings) {
     if assembly.delegates.is_empty() || relevant.peek().is_none() {
         return;
     }
-    let path = |part: Part, delegate: &DelegatePosition| Element::Method(delegate.method, part).path(assembly.program());
-    let by_path: HashMap<String, &DelegatePosition> =
-        assembly.delegates.iter().map(|delegate| (path(Part::Delegate(delegate.delegate), delegate), delegate)).collect();
+    let path =
+        |part: Part, delegate: &DelegatePosition| Element::Method(delegate.method, part).path(assembly.program());
+    let by_path: HashMap<String, &DelegatePosition> = assembly
+        .delegates
+        .iter()
+        .map(|delegate| (path(Part::Delegate(delegate.delegate), delegate), delegate))
+        .collect();
     for finding in relevant {
         let own = finding.location.path.strip_prefix(INNER).unwrap_or(&finding.location.path);
         let (base, part) = own.split_once(".graph.").map_or((own, None), |(base, part)| (base, Some(part)));

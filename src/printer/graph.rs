@@ -14,14 +14,13 @@ use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
     default_field, is_operand, scale_size,
 };
-use crate::delegate::xnnpack::model::{Container, FieldContent};
+use crate::delegate::xnnpack::model::{Container, FieldContent, NodeOperation};
 use crate::delegate::xnnpack::schema::{
     DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
 };
 use crate::delegate::xnnpack::{self, BACKEND};
 use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
-use crate::format::table::Union;
 use crate::program::{Program, Tensor};
 
 /// Graphs of the payloads of a program, or the reasons why they stay opaque.
@@ -215,6 +214,13 @@ impl NamedGraph {
         for node in nodes {
             let _ = write!(out, "{indent}  - ");
             self.print_node(node, out);
+            out.push_str(match (node.operation, &node.extra[..]) {
+                (NodeOperation::Known(_), []) => "",
+                (NodeOperation::Known(_), _) => "  # extra: fields that the schema of ExecuTorch 1.5.1 does not have",
+                (NodeOperation::Unknown(_), _) => {
+                    "  # the schema of ExecuTorch 1.5.1 has no such operation; ids in the bytes are not renumbered"
+                }
+            });
             out.push('\n');
         }
         Ok(())
@@ -244,7 +250,22 @@ impl NamedGraph {
                 DraftField::Parameter(content) => print_content(content, out),
             }
         }
+        if let NodeOperation::Unknown(tag) = node.operation {
+            yaml::number(&u32::from(tag), fields.key("tag"));
+        }
         fields.end();
+        if !node.extra.is_empty() {
+            yaml::list(map.key("extra"), &node.extra, |field, out| {
+                let mut map = FlowMap::new(out);
+                yaml::number(&u32::from(field.slot), map.key("slot"));
+                if let Some(width) = field.width {
+                    yaml::number(&u32::from(width), map.key("width"));
+                }
+                let hex: Vec<String> = field.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                let _ = write!(map.key("bytes"), "{{hex: \"{}\"}}", hex.join(" "));
+                map.end();
+            });
+        }
         if let Some([min, max]) = &node.output_min_max {
             single(min, map.key("output_min"));
             single(max, map.key("output_max"));

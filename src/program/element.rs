@@ -65,9 +65,8 @@ impl Element {
             Element::Method(method, part) => (method, part),
         };
         let mut steps = vec![Field("execution_plan"), Item(method)];
-        let graph = |delegate, list, index| {
-            [Field("delegates"), Item(delegate), Field("graph"), Field(list), Item(index)]
-        };
+        let graph =
+            |delegate, list, index| [Field("delegates"), Item(delegate), Field("graph"), Field(list), Item(index)];
         let instruction = |chain, index| [Field("chains"), Item(chain), Field("instructions"), Item(index)];
         match part {
             Part::Whole => {}

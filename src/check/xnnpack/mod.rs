@@ -50,7 +50,9 @@ pub(super) fn check(
                 left = rest;
                 if !fits {
                     let expected = "disjoint payloads".to_owned();
-                    findings.add("D-11", || (at(GraphPart::Whole), "payloads larger than the file in total".into(), expected));
+                    findings.add("D-11", || {
+                        (at(GraphPart::Whole), "payloads larger than the file in total".into(), expected)
+                    });
                     return None;
                 }
                 check_payload(payload, &named_data, findings, &at)
@@ -121,7 +123,11 @@ impl Payload {
 
     fn graph(&self) -> std::result::Result<Graph, GraphDefect> {
         let buffer = Buffer::new(&self.graph);
-        let root = buffer.root(self.identifier, &GRAPH).map_err(|error| GraphDefect { rule: "D-12", part: GraphPart::Whole, error })?;
+        let root = buffer.root(self.identifier, &GRAPH).map_err(|error| GraphDefect {
+            rule: "D-12",
+            part: GraphPart::Whole,
+            error,
+        })?;
         Graph::read(root, self.inside)
     }
 }

@@ -4,7 +4,7 @@ use super::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
 };
 use super::encode::encode;
-use super::model::{Container, FieldContent};
+use super::model::{Container, FieldContent, NodeOperation};
 use super::read;
 use super::schema::*;
 use crate::data::Blob;
@@ -20,7 +20,13 @@ fn data(bytes: &[u8]) -> Option<DraftConstant> {
 fn node(operation: Operation, fields: &[DraftField]) -> DraftNode {
     let mut all: Vec<DraftField> = operation.table().fields.iter().map(default_field).collect();
     all[..fields.len()].clone_from_slice(fields);
-    DraftNode { operation, fields: all, debug_handle: None, output_min_max: None }
+    DraftNode {
+        operation: NodeOperation::Known(operation),
+        fields: all,
+        extra: Vec::new(),
+        debug_handle: None,
+        output_min_max: None,
+    }
 }
 
 /// A matrix product with weights of 8 bits, scales in a constant, a bias in named data, and a transposition of its result.

@@ -133,11 +133,8 @@ impl Origins<'_> {
         let mut next = || found.next().unwrap_or_default();
         let delegates = delegates.into_iter().map(|(method, delegate, DelegateOrigin { name, graph, .. })| {
             let at = next();
-            let value = |(_, name, id): &(NodeId, String, u32)| GraphValuePosition {
-                id: *id,
-                name: name.clone(),
-                at: next(),
-            };
+            let value =
+                |(_, name, id): &(NodeId, String, u32)| GraphValuePosition { id: *id, name: name.clone(), at: next() };
             let values = graph.values.iter().map(value).collect();
             let nodes = graph.nodes.iter().map(|_| next()).collect();
             DelegatePosition { method, delegate, name: name.clone().into_owned(), at, values, nodes }
