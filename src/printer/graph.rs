@@ -57,6 +57,31 @@ impl PayloadGraphs {
         PayloadGraphs { graphs }
     }
 
+    /// Returns the element types and sizes of the constants of graphs that are named data, by key; those of the first value if several have
+    /// the same key.
+    pub fn named_data(&self, program: &Program) -> HashMap<&str, Tensor> {
+        let mut found = HashMap::new();
+        let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
+        let graphs = delegates.filter_map(|delegate| self.graphs.get(&delegate.processed)?.as_ref().ok());
+        for value in graphs.flat_map(|graph| &graph.draft.values) {
+            if let Some(ConstantSource::Key(key)) = value.constant.as_ref().map(|constant| &constant.source)
+                && let Some(datatype) = Datatype::of(value.datatype)
+                && let Ok(sizes) = datatype.stored_sizes(&value.dims)
+            {
+                found.entry(key.as_str()).or_insert_with(|| Tensor::new(datatype.storage, &sizes));
+            }
+            if let Some(
+                params @ (DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }),
+            ) = &value.quantization
+                && let Scales::Constant(DraftConstant { source: ConstantSource::Key(key), .. }) = scales
+            {
+                let scales = || Tensor::new(params.kind().scale_type(), &[scale_count(value)]);
+                found.entry(key.as_str()).or_insert_with(scales);
+            }
+        }
+        found
+    }
+
     /// Returns the graph of a payload, or the reason why it has none; `None` for a payload that is not one of XNNPACK.
     pub fn of(&self, payload: BlobId) -> Option<Result<&NamedGraph, &str>> {
         Some(self.graphs.get(&payload)?.as_ref().map_err(String::as_str))
@@ -106,6 +131,11 @@ fn defect_of_value(value: &DraftValue) -> Option<String> {
 
 fn quantization_of(kind: Option<QuantParams>) -> Quantization {
     kind.map_or(Quantization::None, QuantParams::quantization)
+}
+
+/// Returns the number of scales in a constant.
+fn scale_count(value: &DraftValue) -> i32 {
+    i32::try_from(value.scales()).unwrap_or(i32::MAX)
 }
 
 /// Names the values by what they are: `x` for inputs, `y` for outputs, constants by the field of the first node that reads them, and `v` for
@@ -251,15 +281,15 @@ impl NamedGraph {
             }
         }
         if let NodeOperation::Unknown(tag) = node.operation {
-            yaml::number(&u32::from(tag), fields.key("tag"));
+            yaml::number(tag, fields.key("tag"));
         }
         fields.end();
         if !node.extra.is_empty() {
             yaml::list(map.key("extra"), &node.extra, |field, out| {
                 let mut map = FlowMap::new(out);
-                yaml::number(&u32::from(field.slot), map.key("slot"));
+                yaml::number(field.slot, map.key("slot"));
                 if let Some(width) = field.width {
-                    yaml::number(&u32::from(width), map.key("width"));
+                    yaml::number(width, map.key("width"));
                 }
                 let hex: Vec<String> = field.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
                 let _ = write!(map.key("bytes"), "{{hex: \"{}\"}}", hex.join(" "));
@@ -328,8 +358,7 @@ fn print_value(value: &DraftValue, name: &str, out: &mut String, data: &mut Data
                 Scales::Constant(constant) => {
                     let scalar_type = quantization.kind().scale_type();
                     let mut inner = FlowMap::new(fields.key("scales"));
-                    let count = i32::try_from(value.scales()).unwrap_or(i32::MAX);
-                    print_constant(constant, scalar_type, &[count], &format!("{name}_scales"), &mut inner, data)?;
+                    print_constant(constant, scalar_type, &[scale_count(value)], &format!("{name}_scales"), &mut inner, data)?;
                     inner.end();
                 }
             }
