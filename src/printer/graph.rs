@@ -70,9 +70,8 @@ impl PayloadGraphs {
             {
                 found.entry(key.as_str()).or_insert_with(|| Tensor::new(datatype.storage, &sizes));
             }
-            if let Some(
-                params @ (DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }),
-            ) = &value.quantization
+            if let Some(params @ (DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. })) =
+                &value.quantization
                 && let Scales::Constant(DraftConstant { source: ConstantSource::Key(key), .. }) = scales
             {
                 let scales = || Tensor::new(params.kind().scale_type(), &[scale_count(value)]);
@@ -358,7 +357,14 @@ fn print_value(value: &DraftValue, name: &str, out: &mut String, data: &mut Data
                 Scales::Constant(constant) => {
                     let scalar_type = quantization.kind().scale_type();
                     let mut inner = FlowMap::new(fields.key("scales"));
-                    print_constant(constant, scalar_type, &[scale_count(value)], &format!("{name}_scales"), &mut inner, data)?;
+                    print_constant(
+                        constant,
+                        scalar_type,
+                        &[scale_count(value)],
+                        &format!("{name}_scales"),
+                        &mut inner,
+                        data,
+                    )?;
                     inner.end();
                 }
             }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use crate::ir::tree::NodeId;
 use crate::program::element::{Element, Part};
 use crate::program::positions::{DelegatePosition, GraphValuePosition, SourceRange};
+use crate::raw::payload::DelegateNames;
 
 /// Nodes of the elements of a program, and their names in the source.
 #[derive(Debug, Default)]
@@ -58,6 +59,17 @@ pub struct GraphOrigins {
 impl GraphOrigins {
     fn is_empty(&self) -> bool {
         self.values.is_empty() && self.nodes.is_empty()
+    }
+}
+
+impl DelegateNames for Origins<'_> {
+    fn delegate(&self, method: usize, name: &str) -> Option<usize> {
+        self.methods.get(method)?.delegates.iter().position(|delegate| delegate.name == name)
+    }
+
+    fn value(&self, method: usize, delegate: usize, name: &str) -> Option<usize> {
+        let graph = &self.methods.get(method)?.delegates.get(delegate)?.graph;
+        graph.values.iter().position(|(_, known, _)| known == name)
     }
 }
 
