@@ -40,7 +40,8 @@ fn main() -> ExitCode {
         trial("differences_are_reported", differences_are_reported),
         trial("pruned_programs_compute_the_same", pruned_programs_compute_the_same).with_ignored_flag(true),
         trial("edited_dumps_compute_as_edited_modules", edited_dumps_compute_as_edited_modules).with_ignored_flag(true),
-        trial("edited_graphs_compute_as_edited_modules", edited_graphs_compute_as_edited_modules).with_ignored_flag(true),
+        trial("edited_graphs_compute_as_edited_modules", edited_graphs_compute_as_edited_modules)
+            .with_ignored_flag(true),
         trial("a_default_method_is_loaded", a_default_method_is_loaded).with_ignored_flag(true),
         trial("run_tests_runs_the_tests_of_a_file", run_tests_runs_the_tests_of_a_file).with_ignored_flag(true),
     ];
