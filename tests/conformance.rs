@@ -361,8 +361,9 @@ fn edited_dumps_compute_as_edited_modules() {
 fn edited_graphs_compute_as_edited_modules() {
     let transpose = "            - {static_transpose: {input: v8, ";
     let inserted = format!("            - {{clamp: {{input: inserted, output: v8}}, output_min: 0}}\n{transpose}");
+    type Edits<'e> = &'e [(&'e str, &'e str)];
     // Numbers that are quantized at run time are rounded in another way.
-    let cases: [(&str, &str, &str, &[(&str, &str)]); 6] = [
+    let cases: [(&str, &str, &str, Edits<'_>); 6] = [
         ("xnnpack", "xnnpack", "1e-4", &[]),
         ("xnnpack", "xnnpack_weight", "1e-4", &[("numbers: [0.5, -0.25]", "numbers: [1.5, -2]")]),
         ("xnnpack", "xnnpack_clamp", "1e-4", &[("output_max: 6", "output_max: 1")]),

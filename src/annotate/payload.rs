@@ -13,7 +13,7 @@ use crate::data::Origin;
 use crate::delegate::xnnpack::decode;
 use crate::delegate::xnnpack::header::{HEADER, Sections};
 use crate::delegate::xnnpack::model::{Container, FieldContent, Graph};
-use crate::delegate::xnnpack::schema::{BUFFER, DATATYPES, GRAPH};
+use crate::delegate::xnnpack::schema::{BUFFER, Datatype, GRAPH};
 use crate::format::container::PREAMBLE;
 use crate::format::flatbuffer::ObjectKind;
 use crate::format::flatbuffer::walk::Objects;
@@ -186,16 +186,9 @@ fn users(graph: &Graph) -> HashMap<u32, ConstantUser> {
     };
     for (position, value) in graph.values.iter().enumerate() {
         if value.constant != 0 {
-            let datatype = usize::try_from(value.datatype).ok().and_then(|code| DATATYPES.get(code));
-            let layout = datatype.map(|datatype| {
-                let mut sizes: Vec<i32> = value.dims.iter().map(|size| i32::try_from(*size).unwrap_or(-1)).collect();
-                // Elements of 4 bits are in bytes of two.
-                sizes
-                    .iter_mut()
-                    .rev()
-                    .take(usize::from(datatype.bits == 4))
-                    .for_each(|size| *size = size.saturating_add(1) / 2);
-                ElementLayout::new(datatype.storage, sizes.into_iter())
+            let layout = Datatype::of(value.datatype).and_then(|datatype| {
+                let sizes = datatype.stored_sizes(&value.dims).ok()?;
+                Some(ElementLayout::new(datatype.storage, sizes.into_iter()))
             });
             add(value.constant, format!("values[{position}]"), layout);
         }

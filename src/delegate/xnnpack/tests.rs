@@ -211,7 +211,13 @@ fn any_node() -> impl Strategy<Value = DraftNode> {
                 Kind::UInts => DraftField::Parameter(FieldContent::UInts(vec![number.into(); usize::from(number % 5)])),
                 _ => DraftField::Parameter(FieldContent::UInt(u32::from(number % 9))),
             });
-            DraftNode { operation, fields: fields.collect(), debug_handle, output_min_max }
+            DraftNode {
+                operation: NodeOperation::Known(operation),
+                fields: fields.collect(),
+                extra: Vec::new(),
+                debug_handle,
+                output_min_max,
+            }
         },
     )
 }
