@@ -15,6 +15,7 @@ use input::{Case, Results, chain, interleaved, json, print, yaml};
 use pte_emit::cli::outputs::Outputs;
 use pte_emit::data::{Blob, Origin, dedup};
 use pte_emit::delegate::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue, default_field};
+use pte_emit::delegate::xnnpack::model::NodeOperation;
 use pte_emit::delegate::xnnpack::schema::{FP32, Operation};
 use pte_emit::delegate::xnnpack::{self, Xnnpack};
 use pte_emit::delegate::{GraphFormat, PayloadFormat};
@@ -291,7 +292,13 @@ fn payload(count: u32, rounds: usize) {
     let node = |number: usize| {
         let mut fields: Vec<DraftField> = Operation::Abs.table().fields.iter().map(default_field).collect();
         fields[..2].clone_from_slice(&[DraftField::Value(number), DraftField::Value(number + 1)]);
-        DraftNode { operation: Operation::Abs, fields, debug_handle: None, output_min_max: None }
+        DraftNode {
+            operation: NodeOperation::Known(Operation::Abs),
+            fields,
+            debug_handle: None,
+            output_min_max: None,
+            extra: Vec::new(),
+        }
     };
     draft.nodes = (0..count as usize).map(node).collect();
     let bytes = Xnnpack.encode(&draft).and_then(|payload| payload.to_vec()).expect("a valid graph");

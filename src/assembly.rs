@@ -14,6 +14,7 @@ use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
 use crate::layout::{self, LayoutConfig, Plan};
 use crate::program::Program;
+use crate::program::positions::DelegatePosition;
 use crate::program::test_cases::MethodTests;
 use crate::raw::fields::OverrideReport;
 use crate::raw::walker::ValueNames;
@@ -62,6 +63,8 @@ pub struct Assembly {
     pub(crate) pruned: Vec<PrunedNames>,
     /// Names of unknown operators that [`Assembly::warnings`] reports.
     pub(crate) reported_operators: BTreeSet<String>,
+    /// Positions of the delegates with graphs in the source.
+    pub(crate) delegates: Vec<DelegatePosition>,
     /// The names of the values in the source, by method.
     pub(crate) value_names: Vec<Vec<Option<String>>>,
     program_file: Option<EmittedFile>,
@@ -260,6 +263,7 @@ pub fn emit(
         warnings: Report::default(),
         pruned: Vec::new(),
         reported_operators: BTreeSet::new(),
+        delegates: Vec::new(),
         value_names: Vec::new(),
         program_file,
         data_files,

@@ -111,7 +111,7 @@ struct Readme;
 pub use annotate::{AnnotateOptions, AnnotatePart};
 pub use assembly::{Assembly, BundledFile, OutputFile};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity};
+pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity, SourcePosition};
 pub use data::{Blob, BlobId};
 pub use delegate::description::{Description, Fact};
 pub use diagnostics::{Diagnostic, Report, Severity};

@@ -27,7 +27,8 @@ use crate::printer::{self, PrintOptions, Printed};
 use crate::program::Program;
 use crate::program::element::{Element, Part};
 use crate::program::test_cases::MethodTests;
-use crate::raw::Overrides;
+use crate::raw::fields::{OverrideMessage, OverrideReport};
+use crate::raw::{self, Overrides};
 use crate::reader;
 use crate::recover;
 use crate::source::{Source, SourceContent, SourceText};
@@ -389,6 +390,7 @@ pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned
     resolved.layout.shards = options.shards.clone();
     let limit = options.max_size.unwrap_or(DEFAULT_MAX_SIZE);
     check_blobs(&resolved.program).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
+    override_payloads(&mut resolved)?;
     let pruned = prune(&mut resolved, options.prune)?;
     check_size(&resolved, limit).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
     let same = move_data(&mut resolved, options).map_err(|error| resolved.io(&error))?;
@@ -398,6 +400,24 @@ pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned
         Ok(plan) => Ok(Planned { resolved, plan, pruned }),
         Err(errors) => Err(resolved.error(resolved.layout_messages(errors))),
     }
+}
+
+/// Applies the field overrides in payloads of delegates, which change no sizes.
+///
+/// # Errors
+/// Overrides that cannot be applied.
+fn override_payloads(resolved: &mut Resolved<'_>) -> Result<(), Error> {
+    let mut report = OverrideReport::default();
+    let Resolved { program, overrides, origins, messages, .. } = resolved;
+    raw::payload::apply(&mut overrides.main, program, origins, &mut report);
+    let at = |OverrideMessage { number, message }: OverrideMessage, severity| NodeDiagnostic {
+        severity,
+        at: origins.field_override(number),
+        ..NodeDiagnostic::whole(message)
+    };
+    messages.extend(report.warnings.into_iter().map(|warning| at(warning, Severity::Warning)));
+    let errors: Vec<NodeDiagnostic> = report.errors.into_iter().map(|error| at(error, Severity::Error)).collect();
+    if errors.is_empty() { Ok(()) } else { Err(resolved.error(errors)) }
 }
 
 /// Removes the unused parts of a program if `requested`, else warns about unused values of a source.
@@ -506,6 +526,7 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     messages.sort_by_key(|message| message.at);
     assembly.warnings = resolved.source.report_nodes(messages);
     assembly.name = resolved.name;
+    assembly.delegates = resolved.origins.delegates(|nodes| resolved.source.positions(nodes));
     assembly.value_names = resolved.origins.into_names();
     assembly.pruned = pruned;
     assembly.reported_operators = resolved.reported_operators;

@@ -13,7 +13,9 @@ use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
 use crate::format::Format;
 use crate::ir::files::FileAccess;
+use crate::ir::tree::NodeId;
 use crate::ir::{self, NodeDiagnostic};
+use crate::program::positions::SourceRange;
 
 /// Input of the library: YAML, JSON, or a binary file.
 ///
@@ -70,6 +72,32 @@ impl SourceText<'_> {
     /// Creates a report of these messages.
     pub(crate) fn report(self, diagnostics: Vec<Diagnostic>) -> Report {
         Report::new(self.name, self.text, diagnostics).after(self.lines_before, self.document)
+    }
+
+    /// Returns the positions of nodes, in the order of `nodes`.
+    pub(crate) fn positions(self, nodes: &[NodeId]) -> Vec<SourceRange> {
+        let spans = ir::tree::spans(self.text);
+        let span = |node: &NodeId| spans.get(node.0 as usize).cloned().unwrap_or_default();
+        let mut found: Vec<SourceRange> =
+            nodes.iter().map(|node| SourceRange { span: span(node), ..SourceRange::default() }).collect();
+        // In the order of the source, so that its lines are counted once.
+        let mut order: Vec<usize> = (0..found.len()).collect();
+        order.sort_unstable_by_key(|index| found[*index].span.start);
+        let (mut at, mut line, mut column) = (0, 1 + self.lines_before, 1);
+        for index in order {
+            let start = found[index].span.start.min(self.text.len());
+            let between = self.text.get(at..start).unwrap_or_default();
+            match between.rfind('\n') {
+                Some(newline) => {
+                    line += between.bytes().filter(|byte| *byte == b'\n').count();
+                    column = 1 + between[newline + 1..].chars().count();
+                }
+                None => column += between.chars().count(),
+            }
+            at = start;
+            (found[index].line, found[index].column) = (line, column);
+        }
+        found
     }
 
     /// Creates a report of messages about nodes.

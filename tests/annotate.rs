@@ -51,6 +51,9 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     for name in ["linear.yaml", "named_data_delegate.yaml"] {
         files.push(("pte", example(name, "pte")));
     }
+    for name in ["releases/0.2.1/xnn_inline.pte", "releases/1.5.1-flatbuffers-25.2.10/xnn_mixed.pte"] {
+        files.push(("pte", fs::read(root().join("tests/golden/upstream").join(name)).unwrap()));
+    }
     files.push(("ptd", example("linear_external.yaml", "ptd")));
     files.push(("bpte", example("add.yaml", "bpte")));
     files
@@ -164,4 +167,40 @@ fn exit_statuses() {
     let piped = folder.run_with_stdin(&["annotate", "-", "--range", "..0x8", "--json"], &bytes).exits(0);
     let regions: Vec<Value> = serde_json::from_slice(&piped.stdout).unwrap();
     assert_eq!(regions[1]["value"], "ET12");
+}
+
+/// The payload of an XNNPACK delegate is explained like the program, in a segment and inside the FlatBuffer; a damaged one is one region.
+#[test]
+fn payloads_of_xnnpack_are_explained() {
+    let file = |name: &str| fs::read(root().join("tests/golden/upstream/releases").join(name)).unwrap();
+    let segment = file("1.4.1-flatbuffers-24.3.25/quant_xnn.pte");
+    let text = lines_of(&segment);
+    let base = "methods.forward.delegates[0].payload";
+    for expected in [
+        format!("header of a payload  {base}\n"),
+        format!("table XNNGraph  {base}\n"),
+        format!("table XNNNodeConv  {base}.nodes[2].xnode_union\n"),
+        "u32     1520          flatbuffer_size\n".to_owned(),
+    ] {
+        assert!(text.contains(&expected), "{expected}\n{text}");
+    }
+    assert!(text.ends_with(", 0 unreachable, 0 overlapping\n"), "{text}");
+    // Constants after the graph, and in it.
+    let text = lines_of(&file("0.4.0/linear_xnn.pte"));
+    assert!(text.contains("  values[1]: float32 ["), "{text}");
+    let text = lines_of(&file("0.2.1/xnn_inline.pte"));
+    assert!(text.contains("table XNNGraph  ") && text.contains("  values[1]: float32 ["), "{text}");
+    let bare =
+        "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [x], delegates: {part: {
+        backend: XnnpackBackend, graph: {header: false, values: {w: {datatype: fp32, data: [0.5, 2]}}}}},
+        instructions: [{delegate: part, args: [x, x]}]}}";
+    let assembly = pte_emit::assemble(&pte_emit::Source::yaml("bare.yaml", bare, "."), &pte_emit::Options::default());
+    let text = lines_of(&assembly.unwrap().program_file().unwrap().to_vec().unwrap());
+    assert!(text.contains("data    8 bytes       values[0]: float32 [2]: 0.5, 2"), "{text}");
+
+    let mut damaged = segment.clone();
+    let at = damaged.windows(4).position(|window| window == b"XN01").unwrap() - 4;
+    damaged[at..at + 4].copy_from_slice(&[0xff; 4]);
+    let text = every_byte_has_one_owner(&Origin::Bytes(damaged.into()), "pte");
+    assert!(text.contains("data    1552 bytes    methods.forward.delegates[0] (XnnpackBackend)"), "{text}");
 }

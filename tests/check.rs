@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use pte_emit::check::{self, Profile, ValidatorOptions};
 use pte_emit::data::Origin;
+use pte_emit::{CheckOptions, Source};
 
 mod support;
 
@@ -158,4 +159,45 @@ fn exit_statuses() {
     assert_eq!(run(&[&good, "--ops", &operators]).0, 1);
     assert_eq!(run(&[&bad, &good]).0, 1);
     assert_eq!(run(&[&bad, &good, "--json"]).0, 1);
+}
+
+/// Findings about graphs have their position in the YAML, with its names, also those of a bundled program.
+#[test]
+fn findings_about_graphs_are_at_their_place_in_the_yaml() {
+    let yaml = "methods:
+  forward:
+    values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}
+    delegates:
+      good: {backend: XnnpackBackend, graph: {values: {x: {datatype: fp32, sizes: [2]}}, inputs: [x], outputs: [y],
+        nodes: [{abs: {input: x, output: y}}]}}
+      'a part':
+        backend: XnnpackBackend
+        graph:
+          values: {x: {datatype: fp32, sizes: [2]}, w: {datatype: fp32, sizes: [2], key: no_such_key}, y: {datatype: fp32, sizes: [2]}}
+          inputs: [x]
+          outputs: [y]
+          nodes:
+            - {add: {input1: x, input2: w, output: a}}
+            - {abs: {input: a, output: y}}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {delegate: good, args: [x, y]}
+      - {delegate: 'a part', args: [x, y]}
+";
+    let at = |yaml: &str, rule: &str| {
+        let findings = pte_emit::check(&Source::yaml("m.yaml", yaml, "."), &CheckOptions::default()).unwrap();
+        let found = findings[0].list().iter().find(|finding| finding.rule.id == rule).unwrap().clone();
+        let source = found.source.clone().unwrap();
+        (source.path, yaml[source.span].to_owned(), (source.line, source.column), found.location.path, found.found)
+    };
+    let base = "methods.forward.delegates.\"a part\".graph";
+    let (path, text, line, binary, _) = at(yaml, "D-13");
+    assert_eq!((&*path, &*text, line), (&*format!("{base}.values.w"), "w", (10, 53)));
+    assert_eq!(binary, "methods.forward.delegates[1].graph.values[1]");
+    let unwritten =
+        yaml.replace("{abs: {input: a, output: y}}\n    inputs", "{abs: {input: y, output: a}}\n    inputs");
+    let (path, text, line, _, found) = at(&unwritten, "D-12");
+    assert_eq!((&*path, &*text, line), (&*format!("{base}.nodes[1]"), "{", (15, 15)));
+    assert!(found.contains("value 2 (`y`) is used before it is written"), "{found}");
 }

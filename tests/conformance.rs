@@ -40,6 +40,8 @@ fn main() -> ExitCode {
         trial("differences_are_reported", differences_are_reported),
         trial("pruned_programs_compute_the_same", pruned_programs_compute_the_same).with_ignored_flag(true),
         trial("edited_dumps_compute_as_edited_modules", edited_dumps_compute_as_edited_modules).with_ignored_flag(true),
+        trial("edited_graphs_compute_as_edited_modules", edited_graphs_compute_as_edited_modules)
+            .with_ignored_flag(true),
         trial("a_default_method_is_loaded", a_default_method_is_loaded).with_ignored_flag(true),
         trial("run_tests_runs_the_tests_of_a_file", run_tests_runs_the_tests_of_a_file).with_ignored_flag(true),
     ];
@@ -352,6 +354,38 @@ fn edited_dumps_compute_as_edited_modules() {
             let compared = compared.unwrap_or_else(|failures| panic!("{context}:\n{}", failures.join("\n")));
             assert_eq!(compared, assembly.program().plans().len(), "{context}");
         }
+    }
+}
+
+/// Edits of graphs in dumps of delegated programs: see `tests/conformance/xnnpack_edits.py`.
+fn edited_graphs_compute_as_edited_modules() {
+    let transpose = "            - {static_transpose: {input: v8, ";
+    let inserted = format!("            - {{clamp: {{input: inserted, output: v8}}, output_min: 0}}\n{transpose}");
+    type Edits<'e> = &'e [(&'e str, &'e str)];
+    // Numbers that are quantized at run time are rounded in another way.
+    let cases: [(&str, &str, &str, Edits<'_>); 6] = [
+        ("xnnpack", "xnnpack", "1e-4", &[]),
+        ("xnnpack", "xnnpack_weight", "1e-4", &[("numbers: [0.5, -0.25]", "numbers: [1.5, -2]")]),
+        ("xnnpack", "xnnpack_clamp", "1e-4", &[("output_max: 6", "output_max: 1")]),
+        ("xnnpack", "xnnpack_relu", "1e-4", &[("output: v8, ", "output: inserted, "), (transpose, &inserted)]),
+        ("xnnpack_quantized", "xnnpack_quantized", "2e-2", &[]),
+        (
+            "xnnpack_quantized",
+            "xnnpack_scale",
+            "2e-2",
+            &[("numbers: [0.0078125, 0.015625]", "numbers: [0.03125, 0.00390625]")],
+        ),
+    ];
+    for (program, edit, tolerance, edits) in cases {
+        let test = test_of(program, edit).replace("1e-4", tolerance);
+        let source = replaced(&replaced(&dumped(program), &[("\n    inputs: [x]\n", &format!("\n{test}"))]), edits);
+        let assembly = assemble(&Source::yaml(edit, &source, self::edits()), &AssembleOptions::default());
+        let assembly = assembly.unwrap_or_else(|error| panic!("{edit}: {error}\n{source}"));
+        let bytes = assembly.program_file().unwrap().to_vec().unwrap();
+        let findings = pte_emit::check(&Source::binary("edited.pte", &bytes), &CheckOptions::default()).unwrap();
+        assert!(findings.iter().all(|findings| !findings.has_errors()), "{edit}: {:?}", findings[0].list());
+        let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
+        assert_eq!(compared.unwrap_or_else(|failures| panic!("{edit}:\n{}", failures.join("\n"))), 1, "{edit}");
     }
 }
 

@@ -8,7 +8,7 @@ use pte_emit::data::{Blob, Origin};
 use pte_emit::delegate::xnnpack::draft::Draft;
 use pte_emit::delegate::xnnpack::{self, decode, encode};
 use pte_emit::reader;
-use pte_emit::{LargeData, Options, PrintOptions, Source};
+use pte_emit::{CheckOptions, LargeData, Options, PrintOptions, Source};
 
 mod support;
 
@@ -101,4 +101,122 @@ fn options(file: &Path) -> PrintOptions {
     let mut options = PrintOptions::default();
     (options.large_data, options.file) = (LargeData::Refer, file.canonicalize().unwrap().display().to_string());
     options
+}
+
+/// What the schema of a newer release has is kept as bytes; `tests/xnnpack/newer.py` wrote the payloads.
+#[test]
+fn operations_and_fields_of_a_newer_schema_are_kept() {
+    let assembled = |text: &str, folder: &Path| {
+        let source = Source::yaml("model.yaml", text, folder);
+        let assembly = pte_emit::assemble(&source, &Options::default());
+        let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assembly.program_file().unwrap().to_vec().unwrap()
+    };
+    let printed = |name: &str| {
+        let yaml = format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [1]}}}}, inputs: [x], outputs: [x],
+            delegates: {{part: {{backend: XnnpackBackend, data: {{file: {name}}}}}}},
+            instructions: [{{delegate: part, args: [x, x]}}]}}}}"
+        );
+        let bytes = assembled(&yaml, &root().join("tests/xnnpack"));
+        let mut options = PrintOptions::default();
+        options.large_data = LargeData::Inline;
+        let printed = pte_emit::print(&Source::binary("model.pte", &bytes), Path::new("."), &options).unwrap();
+        assert_eq!(printed.difference, None, "{}", printed.text);
+        assert!(assembled(&printed.text, Path::new(".")) == bytes, "{}", printed.text);
+        printed.text
+    };
+    let text = printed("newer_operations.bin");
+    for expected in [
+        "- {unknown: {tag: 48}, extra: [{slot: 0, bytes: {hex: \"01 00 00 00\"}}, {slot: 1, bytes: {hex: \"02 00 00 00\"}}], ",
+        "{unknown: {tag: 49}, extra: [{slot: 0, width: 4, bytes: {hex: \"01 00 00 00 02 00 00 00 03 00 00 00\"}}, \
+         {slot: 1, width: 1, bytes: {hex: \"01 00 01 01 00\"}}, {slot: 2, width: 8, ",
+        "groups: 1}, extra: [{slot: 20, bytes: {hex: \"02 00 00 00\"}}, {slot: 21, width: 4, bytes: {hex: \"07 00 00 00\"}}], ",
+        "perm: [1, 0]}, extra: [{slot: 5, width: 4, bytes: {hex: \"04 00 00 00 05 00 00 00\"}}, ",
+        "# the schema of ExecuTorch 1.5.1 has no such operation",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let text = printed("newer_value.bin");
+    assert!(text.contains("field 8 is not in the schema of ExecuTorch 1.5.1 (at byte 0x3d8)"), "{text}");
+}
+
+/// A program with a matrix product, and overrides of fields of its payload.
+fn overridden(overrides: &str) -> String {
+    format!(
+        "methods:
+  forward:
+    values: {{x: {{tensor: float32, sizes: [2, 3]}}, y: {{tensor: float32, sizes: [2, 2]}}}}
+    delegates:
+      other: {{backend: DemoBackend, data: {{text: abc}}}}
+      part:
+        backend: XnnpackBackend
+        graph:
+          values:
+            x: {{datatype: fp32, sizes: [2, 3]}}
+            w: {{datatype: fp32, data: [[1, 2, 3], [4, 5, 6]]}}
+          inputs: [x]
+          outputs: [y]
+          nodes: [{{fully_connected: {{input: x, filter: w, output: y}}}}]
+    inputs: [x]
+    outputs: [y]
+    instructions: [{{delegate: part, args: [x, y]}}, {{delegate: other, args: [x, y]}}]
+raw:
+  set:
+    {overrides}
+"
+    )
+}
+
+#[test]
+fn overrides_set_fields_of_payloads() {
+    let base = "methods.forward.delegates.part.payload";
+    for (rule, field, found) in [
+        ("D-11", "header.flatbuffer_size: 4096", "a graph at 32..4128"),
+        ("D-11", "identifier: XN07", "without an XNNPACK identifier"),
+        ("D-12", "nodes[0].output_id: 99", "unknown value 99"),
+        ("D-12", "xnodes[0].xnode_union_type: 200", "unknown operation type 200"),
+        ("D-12", "values.w.id_out: 2", "duplicate id 2"),
+        ("D-13", "constant_data[1].size: 20", "a constant of 20 bytes"),
+        ("D-14", "values.y.external_id: 7", "2 arguments"),
+        ("D-17", "values.y.dims[0]: 7", "a value of sizes [7, 2], expected [2, 2]"),
+    ] {
+        let yaml = overridden(&format!("{base}.{field}"));
+        let source = Source::yaml("m.yaml", &yaml, ".");
+        let findings =
+            pte_emit::check(&source, &CheckOptions::default()).unwrap_or_else(|error| panic!("{field}: {error}"));
+        let found_rules: Vec<String> = findings[0].list().iter().map(ToString::to_string).collect();
+        let of_rule = findings[0].list().iter().find(|finding| finding.rule.id == rule);
+        let of_rule = of_rule.unwrap_or_else(|| panic!("{field}: {found_rules:?}"));
+        assert!(of_rule.found.contains(found), "{field}: {found_rules:?}");
+    }
+}
+
+#[test]
+fn overrides_of_payloads_are_checked() {
+    let base = "methods.forward.delegates.part.payload";
+    for (field, expected) in [
+        (format!("{base}.header.size: 1"), "unknown header field; expected unused, magic, length, "),
+        (format!("{base}.header.length: 70000"), "70000 does not fit in 2 bytes"),
+        (format!("{base}.nodes[0].input1_id: 3"), "the field is absent, since it has its default"),
+        (format!("{base}.nodes[0].filter_id: text"), "the field is an integer of 4 bytes, found the text `text`"),
+        (format!("{base}.nodes[0].filter_id: absent"), "expected content of the same size"),
+        (format!("{base}.nodes[3].filter_id: 1"), "index 3 is out of range"),
+        (format!("{base}.nodes[0].filter: 1"), "has no field `filter`; did you mean `filter_id`?"),
+        (format!("{base}.values.v.id_out: 1"), "unknown value `v`"),
+        ("methods.forward.delegates.parts.payload.version: '1'".to_owned(), "unknown delegate"),
+        ("methods.forwards.delegates.part.payload.version: '1'".to_owned(), "unknown method"),
+        (
+            "methods.forward.delegates.other.payload.version: '1'".to_owned(),
+            "a payload of 3 bytes, smaller than its header",
+        ),
+    ] {
+        let yaml = overridden(&field);
+        let error =
+            pte_emit::assemble(&Source::yaml("m.yaml", &yaml, "."), &Options::default()).unwrap_err().to_string();
+        assert!(error.contains("m.yaml:20:") && error.contains(expected), "{field}: {error}");
+    }
+    let same = overridden(&format!("{base}.nodes[0].filter_id: 1"));
+    let assembly = pte_emit::assemble(&Source::yaml("m.yaml", &same, "."), &Options::default()).unwrap();
+    assert!(assembly.warnings.to_string().contains("changes nothing"), "{}", assembly.warnings);
 }

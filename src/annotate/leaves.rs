@@ -2,10 +2,11 @@
 
 use std::io;
 
-use super::map::{BlockKind, FileMap};
+use super::block::{BlockKind, FileBlock};
+use super::map::FileMap;
 use super::part::FilePart;
 use super::path;
-use super::segments::{DataRange, FileSegment, RangeKind};
+use super::segments::{DataRange, RangeKind};
 use crate::data::Origin;
 use crate::format::Format;
 use crate::format::flatbuffer::ObjectKind;
@@ -30,7 +31,7 @@ const PADDING: &str = "padding";
 const UNREACHABLE: &str = "unreachable";
 
 /// Elements of a method by their lists, which end the path of an owner.
-const ELEMENTS: &[&str] = &[".values[", ".instructions[", ".delegates[", ".operators["];
+const ELEMENTS: &[&str] = &[".values[", ".nodes[", ".instructions[", ".delegates[", ".operators["];
 
 /// Calls `take` for all bytes of a file, in their order. The sum of [`Leaf::bytes`] is the size of the file. Returns that size.
 ///
@@ -39,32 +40,50 @@ const ELEMENTS: &[&str] = &[".values[", ".instructions[", ".delegates[", ".opera
 pub fn each(origin: &Origin, format: Format, take: &mut dyn FnMut(&Leaf<'_>)) -> io::Result<u64> {
     let map = FileMap::new(origin, format)?;
     let mut path = Vec::new();
+    // The segment that the payload of a delegate is in.
+    let mut segment_name = String::new();
     for block in &map.blocks {
         let part = map.part(block);
         let bytes = block.end - block.at;
+        let is_in_segment = part.payload.as_ref().is_some_and(|payload| payload.in_segment);
+        let place = if is_in_segment { &*segment_name } else { name(part, "FlatBuffer", "FlatBuffer of the bundle") };
         let nobody = |segment, kind| Leaf { bytes, segment, method: "", kind, owner: "" };
+        let payload = part.prefix.trim_end_matches('.');
+        let in_payload = |kind| Leaf { bytes, segment: place, method: method(payload), kind, owner: owner(payload) };
         match block.kind {
+            BlockKind::PayloadHeader => take(&in_payload("payload header")),
+            BlockKind::Header | BlockKind::Padding | BlockKind::Unreachable if part.payload.is_some() => {
+                take(&in_payload(match block.kind {
+                    BlockKind::Padding => PADDING,
+                    BlockKind::Unreachable => UNREACHABLE,
+                    _ => "payload header",
+                }));
+            }
+            BlockKind::PayloadConstants => {
+                each_range(&map.segments(block).constants, place, "payload constants", block, payload, take);
+            }
             BlockKind::Header => take(&nobody(name(part, "header", "header of the bundle"), "header")),
             BlockKind::Padding => take(&nobody(PADDING, PADDING)),
             BlockKind::Unreachable => take(&nobody(UNREACHABLE, UNREACHABLE)),
             BlockKind::Segment(index) => {
                 let segment = &map.segments(block).list[index as usize];
-                each_range(segment, block.at..block.end, take);
+                segment_name = format!("segment {} ({})", segment.index, segment.role);
+                each_range(&segment.pieces, &segment_name, &segment.role, block, "", take);
             }
             BlockKind::Object(id) => {
                 let object = part.objects.list[id as usize];
                 let inline = map.segments(block).inline.get(&(object.at as usize));
                 path.clear();
                 match inline {
-                    Some(description) => {
-                        path.extend_from_slice(description.split(": ").next().unwrap_or("").as_bytes())
+                    Some(description) if part.payload.is_none() => {
+                        path.extend_from_slice(description.split(": ").next().unwrap_or("").as_bytes());
                     }
-                    None => path::write(part, id, false, &mut path),
+                    Some(_) | None => path::write(part, id, false, &mut path),
                 }
                 let path = String::from_utf8_lossy(&path);
                 take(&Leaf {
                     bytes,
-                    segment: name(part, "FlatBuffer", "FlatBuffer of the bundle"),
+                    segment: place,
                     method: method(&path),
                     kind: if inline.is_some() { "data" } else { kind(part, id) },
                     owner: owner(&path),
@@ -80,18 +99,30 @@ fn name(part: &FilePart, program: &'static str, bundle: &'static str) -> &'stati
     if let Format::BundledProgram = part.format { bundle } else { program }
 }
 
-/// Passes the ranges of a segment that are within `bytes`: the part that no FlatBuffer object owns.
-fn each_range(segment: &FileSegment, bytes: std::ops::Range<u64>, take: &mut dyn FnMut(&Leaf<'_>)) {
-    let name = format!("segment {} ({})", segment.index, segment.role);
-    let mut left = bytes.end - bytes.start;
-    let mut pass = |bytes: u64, kind: &str, owner: &str| {
-        take(&Leaf { bytes, segment: &name, method: method(owner), kind, owner });
+/// Passes the ranges of data that are within a block, which may be a part of them. `payload` is the path of the payload that they are in.
+fn each_range(
+    ranges: &[DataRange],
+    segment: &str,
+    role: &str,
+    block: &FileBlock,
+    payload: &str,
+    take: &mut dyn FnMut(&Leaf<'_>),
+) {
+    let mut left = block.end - block.at;
+    let mut pass = |bytes: u64, kind: &str, found: &str| {
+        let within = format!("{payload}.{found}");
+        let path = match (payload, found) {
+            ("", _) => found,
+            (_, "") => payload,
+            _ => &within,
+        };
+        take(&Leaf { bytes, segment, method: method(path), kind, owner: owner(path) });
     };
-    for DataRange { at, end, kind, owner, .. } in &segment.pieces {
-        let length = (*end).min(bytes.end).saturating_sub((*at).max(bytes.start)).min(left);
+    for DataRange { at, end, kind, owner, .. } in ranges {
+        let length = (*end).min(block.end).saturating_sub((*at).max(block.at)).min(left);
         left -= length;
         match kind {
-            RangeKind::Data => pass(length, &segment.role, owner),
+            RangeKind::Data => pass(length, role, owner),
             RangeKind::Padding => pass(length, PADDING, ""),
             RangeKind::Unreachable => pass(length, UNREACHABLE, ""),
         }

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
+use super::block::{BlockKind, FileBlock};
 use super::part::{FilePart, has_root};
+use super::payload::{self, PayloadBlocks};
 use super::segments::SegmentMap;
 use super::source::{FileBytes, alignment};
 use crate::data::{Head, Origin};
@@ -20,36 +22,6 @@ const SHOWN: u64 = 64;
 
 /// Upper bound on the padding after a header in bytes.
 const MAX_HEADER_PADDING: u64 = 64;
-
-/// Kind of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlockKind {
-    /// The root offset, the identifier and the extended header.
-    Header,
-    /// An object of a FlatBuffer.
-    Object(u32),
-    /// A segment.
-    Segment(u32),
-    /// Zeros up to an aligned offset.
-    Padding,
-    /// Bytes without references.
-    Unreachable,
-}
-
-/// Bytes with one owner. A claim whose bytes all belong to others has an empty block.
-#[derive(Debug, Clone, Copy)]
-pub struct FileBlock {
-    /// Start offset in the file.
-    pub at: u64,
-    /// End offset in the file.
-    pub end: u64,
-    /// Kind.
-    pub kind: BlockKind,
-    /// Index of the part.
-    pub part: u8,
-    /// `true` if bytes that it claims belong to another block; see [`FileMap::overlaps`].
-    pub overlap: bool,
-}
 
 /// Bytes that two blocks claim.
 #[derive(Debug, Clone)]
@@ -69,7 +41,7 @@ pub struct FileMap {
     head: Head,
     /// Length of the file in bytes.
     pub len: u64,
-    /// The file and, in a `.bpte`, the program.
+    /// The file, in a `.bpte` the program, and the graphs in payloads of delegates.
     pub parts: Vec<FilePart>,
     /// Segments of each part.
     pub segments: Vec<SegmentMap>,
@@ -87,7 +59,7 @@ struct BlockClaim {
     at: u64,
     end: u64,
     kind: BlockKind,
-    part: u8,
+    part: u32,
     /// The stated size exceeds the file, or other claims have precedence: the claim ends at the next one.
     weak: bool,
 }
@@ -123,13 +95,22 @@ impl FileMap {
         {
             beyond.insert(block.at, source.read(block.at, block.end.min(block.at.saturating_add(SHOWN)))?);
         }
+        let mut found = Vec::new();
+        for (index, block) in blocks.iter().enumerate().filter(|(_, block)| !block.overlap) {
+            let (part, segments) = (&parts[block.part as usize], &segments[block.part as usize]);
+            if let Some(payload) = payload::of(block, part, segments, origin, &source)? {
+                found.push((index, payload));
+            }
+        }
         drop(source);
-        Ok(FileMap { head, len, parts, segments, blocks, overlaps, beyond })
+        let mut map = FileMap { head, len, parts, segments, blocks, overlaps, beyond };
+        map.insert(found);
+        Ok(map)
     }
 
     /// Returns the segments of a block's part.
     pub fn segments(&self, block: &FileBlock) -> &SegmentMap {
-        &self.segments[usize::from(block.part)]
+        &self.segments[block.part as usize]
     }
 
     /// Returns the bytes in memory, from the start of the file.
@@ -137,14 +118,57 @@ impl FileMap {
         &self.head
     }
 
+    /// Replaces blocks, in ascending order, by the blocks of the payloads that they are.
+    fn insert(&mut self, found: Vec<(usize, PayloadBlocks)>) {
+        if found.is_empty() {
+            return;
+        }
+        // Number of blocks that are inserted before each of the old ones.
+        let mut before = vec![0u32; self.blocks.len()];
+        let mut blocks = Vec::with_capacity(self.blocks.len());
+        let (mut found, mut inserted) = (found.into_iter().peekable(), 0);
+        for (index, block) in std::mem::take(&mut self.blocks).into_iter().enumerate() {
+            before[index] = inserted;
+            let Some((_, payload)) = found.next_if(|(at, _)| *at == index) else {
+                blocks.push(block);
+                continue;
+            };
+            let part = self.parts.len() as u32;
+            blocks.push(FileBlock { end: payload.blocks.first().map_or(block.end, |first| first.at), ..block });
+            blocks.extend(payload.blocks.iter().map(|block| FileBlock { part, ..*block }));
+            inserted += payload.blocks.len() as u32;
+            self.parts.push(payload.part);
+            self.segments.push(payload.segments);
+        }
+        for overlap in &mut self.overlaps {
+            overlap.block += before[overlap.block as usize];
+            overlap.owner += before[overlap.owner as usize];
+        }
+        self.blocks = blocks;
+    }
+
+    /// Returns the first bytes of a range of a block, as far as they are in memory.
+    pub fn shown(&self, block: &FileBlock, from: u64, to: u64) -> &[u8] {
+        let (memory, start) = match &self.part(block).payload {
+            Some(payload) => (&*payload.head, payload.at),
+            None => (self.memory(), 0),
+        };
+        let within = |at: u64| at.saturating_sub(start).min(memory.len() as u64) as usize;
+        let (from, to) = (within(from), within(to));
+        &memory[from..to.max(from).min(from + SHOWN as usize)]
+    }
+
     /// Returns the metadata of a part.
-    pub fn bytes(&self, part: &FilePart) -> &[u8] {
+    pub fn bytes<'m>(&'m self, part: &'m FilePart) -> &'m [u8] {
+        if let Some(payload) = &part.payload {
+            return payload.graph();
+        }
         &self.head[part.start as usize..part.start as usize + part.memory]
     }
 
     /// Returns the part of a block.
     pub fn part(&self, block: &FileBlock) -> &FilePart {
-        &self.parts[usize::from(block.part)]
+        &self.parts[block.part as usize]
     }
 
     /// Returns the overlap of a block, by its index.
@@ -237,11 +261,11 @@ impl<'p> BlockClaims<'p> {
         let is_program = number == 0 && self.inner == Some(id);
         let size = if is_program { 4 } else { object.size };
         let weak = object.overrun && !is_program;
-        BlockClaim { at, end: at + u64::from(size), kind: BlockKind::Object(id), part: number as u8, weak }
+        BlockClaim { at, end: at + u64::from(size), kind: BlockKind::Object(id), part: number, weak }
     }
 }
 
-fn few_claims(part: &FilePart, segments: &SegmentMap, number: u8, claims: &mut Vec<BlockClaim>) {
+fn few_claims(part: &FilePart, segments: &SegmentMap, number: u32, claims: &mut Vec<BlockClaim>) {
     let (size, overrun) = part.header_bytes();
     let start = part.start;
     claims.push(BlockClaim { at: start, end: start + size, kind: BlockKind::Header, part: number, weak: overrun });
@@ -293,7 +317,7 @@ fn sweep(
             // Offsets in a program are aligned relative to its start.
             let minimum = minimum.max(if claim.part > 0 { alignment(claim.at - inner) } else { 0 });
             // Those of segments relative to the first segment.
-            let minimum = match (claim.kind, first_segments[usize::from(claim.part)]) {
+            let minimum = match (claim.kind, first_segments[claim.part as usize]) {
                 (BlockKind::Segment(_), Some(first)) if claim.at > first => minimum.max(alignment(claim.at - first)),
                 _ => minimum,
             };
@@ -340,16 +364,20 @@ fn sweep(
 
 /// Upper bound on the padding after a block in bytes. FlatBuffers are written from the end, so the padding of an aligned object is
 /// after it.
-fn max_padding(before: &FileBlock, part: u8, inner: u64) -> u64 {
+fn max_padding(before: &FileBlock, part: u32, inner: u64) -> u64 {
     match before.kind {
         _ if before.part != part => alignment(inner),
         BlockKind::Header => MAX_HEADER_PADDING,
         BlockKind::Object(_) => alignment(before.at).max(alignment(before.at + 4)),
-        BlockKind::Segment(_) | BlockKind::Padding | BlockKind::Unreachable => 0,
+        BlockKind::Segment(_)
+        | BlockKind::PayloadHeader
+        | BlockKind::PayloadConstants
+        | BlockKind::Padding
+        | BlockKind::Unreachable => 0,
     }
 }
 
-fn gap(at: u64, end: u64, part: u8, minimum: u64, source: &FileBytes<'_>) -> io::Result<FileBlock> {
+fn gap(at: u64, end: u64, part: u32, minimum: u64, source: &FileBytes<'_>) -> io::Result<FileBlock> {
     let kind = if source.is_padding(at, end, minimum)? { BlockKind::Padding } else { BlockKind::Unreachable };
     Ok(FileBlock { at, end, kind, part, overlap: false })
 }

@@ -7,11 +7,13 @@
 //! Driven by the slot tables of [`crate::format`]. Reports only defects that prevent following an offset or that are inconsistent;
 //! [`crate::check`] validates files against the rules of the runtime.
 
+mod block;
 mod json;
 pub mod leaves;
 mod map;
 mod part;
 mod path;
+mod payload;
 mod regions;
 mod segments;
 mod source;
@@ -25,7 +27,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::data::Origin;
 use crate::data::workers;
 use crate::format::Format;
-use map::{BlockKind, FileBlock, FileMap};
+use block::{BlockKind, FileBlock};
+use map::FileMap;
 use regions::RegionType;
 
 /// Maximum number of blocks per chunk.
@@ -232,15 +235,26 @@ fn is_selected(map: &FileMap, block: &FileBlock, options: &AnnotateOptions) -> b
         block.at < range.end && block.end > range.start || block.at == block.end && range.contains(&block.at)
     });
     let part = map.part(block);
-    let behind = block.at >= part.start + part.memory as u64;
+    let behind = match &part.payload {
+        Some(payload) => payload.in_segment,
+        None => block.at >= part.start + part.memory as u64,
+    };
     overlaps
         && options.only.is_none_or(|only| match (only, block.kind) {
-            (AnnotatePart::Headers, kind) => kind == BlockKind::Header,
+            (AnnotatePart::Headers, kind) => kind == BlockKind::Header && part.payload.is_none(),
+            (AnnotatePart::Segments, _) if part.payload.is_some() => behind,
+            (AnnotatePart::Program, _) if part.payload.is_some() => !behind,
             (AnnotatePart::Segments, BlockKind::Segment(_)) => true,
             (AnnotatePart::Segments, BlockKind::Padding | BlockKind::Unreachable) => behind,
             (AnnotatePart::Program, BlockKind::Object(_)) => true,
             (AnnotatePart::Program, BlockKind::Padding | BlockKind::Unreachable) => !behind,
-            (AnnotatePart::Segments, BlockKind::Header | BlockKind::Object(_))
-            | (AnnotatePart::Program, BlockKind::Header | BlockKind::Segment(_)) => false,
+            (
+                AnnotatePart::Segments,
+                BlockKind::Header | BlockKind::Object(_) | BlockKind::PayloadHeader | BlockKind::PayloadConstants,
+            )
+            | (
+                AnnotatePart::Program,
+                BlockKind::Header | BlockKind::Segment(_) | BlockKind::PayloadHeader | BlockKind::PayloadConstants,
+            ) => false,
         })
 }

@@ -1,11 +1,15 @@
 //! Reads a file, or the program inside a `.bpte`: its header and its objects.
 
+use std::ops::Range;
+
+use crate::delegate::header::{HEADER, HEADER_FIELDS};
 use crate::format::Format;
+use crate::format::TableSchema;
 use crate::format::bundled_program;
 use crate::format::container::{self, Container, ExtendedHeader, PREAMBLE, SEGMENT_BASE_OFFSET};
 use crate::format::flatbuffer::view;
 use crate::format::flatbuffer::walk::{NONE, Objects};
-use crate::format::flatbuffer::{ObjectKind, follow, u32_at};
+use crate::format::flatbuffer::{ObjectKind, Scalar, follow, u32_at};
 use crate::format::path::MethodName;
 use crate::format::program::{chain, execution_plan, program};
 
@@ -45,13 +49,17 @@ impl StatedHeader {
     }
 }
 
-/// A file, or the program inside a `.bpte`.
+/// A file, the program inside a `.bpte`, or the graph in the payload of a delegate.
 #[derive(Debug)]
 pub struct FilePart {
-    /// Format.
+    /// Format of the file; of the program of which a payload is a part.
     pub format: Format,
+    /// Root table.
+    pub root: &'static TableSchema,
+    /// Identifier of the FlatBuffer.
+    pub identifier: &'static str,
     /// Prefix of its paths.
-    pub prefix: &'static str,
+    pub prefix: String,
     /// Offset in the file.
     pub start: u64,
     /// Length in bytes.
@@ -64,6 +72,8 @@ pub struct FilePart {
     pub objects: Objects,
     /// Methods in the order of the file.
     pub methods: Vec<MethodPath>,
+    /// Payload of a delegate that contains the FlatBuffer; `None` for a file and the program in a `.bpte`.
+    pub payload: Option<Payload>,
 }
 
 /// A method in paths.
@@ -75,18 +85,55 @@ pub struct MethodPath {
     pub one_chain: bool,
 }
 
+/// The payload around a graph.
+#[derive(Debug)]
+pub struct Payload {
+    /// Offset in the file.
+    pub at: u64,
+    /// Bytes up to the end of the graph.
+    pub head: Vec<u8>,
+    /// Offset of the graph in the payload.
+    pub start: usize,
+    /// The payload is in a segment, not inside the FlatBuffer.
+    pub in_segment: bool,
+}
+
+/// A region of the header of a payload.
+pub struct HeaderRegion {
+    /// Range in the payload.
+    pub range: Range<usize>,
+    /// Type of a number; `None` for other bytes.
+    pub number: Option<Scalar>,
+    /// Name of the field, or description.
+    pub meaning: &'static str,
+}
+
+impl Payload {
+    /// Returns the bytes of the graph.
+    pub fn graph(&self) -> &[u8] {
+        &self.head[self.start..]
+    }
+
+    /// Returns the regions of the header, with the padding up to the graph.
+    pub fn header(&self) -> impl Iterator<Item = HeaderRegion> {
+        let fields = HEADER_FIELDS.iter().map(|field| {
+            let number = field.number;
+            HeaderRegion { range: field.at..field.at + field.size, number, meaning: field.name }
+        });
+        let padding = HeaderRegion { range: HEADER..self.start, number: None, meaning: "padding" };
+        fields.chain(std::iter::once(padding).filter(|padding| !padding.range.is_empty()))
+    }
+}
+
 impl FilePart {
     /// Reads the header and the objects of `bytes`, the metadata of a file of `len` bytes.
     pub fn new(format: Format, prefix: &'static str, start: u64, bytes: &[u8], len: u64) -> FilePart {
         let header = StatedHeader::of(format, bytes);
-        let objects = Objects::find(bytes, container_of(format).root);
+        let Container { root, identifier, .. } = *container_of(format);
+        let objects = Objects::find(bytes, root);
         let methods = if let Format::Program = format { methods(bytes, &objects) } else { Vec::new() };
-        FilePart { format, prefix, start, len, memory: bytes.len(), header, objects, methods }
-    }
-
-    /// Returns the container of the format.
-    pub fn container(&self) -> &'static Container {
-        container_of(self.format)
+        let (prefix, memory) = (prefix.to_owned(), bytes.len());
+        FilePart { format, root, identifier, prefix, start, len, memory, header, objects, methods, payload: None }
     }
 
     /// Returns the offset of the end of the header, and `true` if the header is longer than its known fields.

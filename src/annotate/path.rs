@@ -30,7 +30,7 @@ pub fn write(part: &FilePart, object: u32, open: bool, out: &mut Vec<u8>) {
         }
         id = object.parent;
     }
-    let prefix = if first == MAX_DEPTH && !open { part.prefix.trim_end_matches('.') } else { part.prefix };
+    let prefix = if first == MAX_DEPTH && !open { part.prefix.trim_end_matches('.') } else { &part.prefix };
     out.extend_from_slice(prefix.as_bytes());
     path::write(&steps[first..], open, part, out);
 }

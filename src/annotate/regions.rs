@@ -4,8 +4,9 @@
 
 use std::ops::Range;
 
-use super::map::{BlockKind, FileBlock, FileMap};
-use super::part::{FilePart, StatedHeader};
+use super::block::{BlockKind, FileBlock};
+use super::map::FileMap;
+use super::part::{FilePart, HeaderRegion, Payload, StatedHeader};
 use super::segments::{DataRange, ElementLayout, RangeKind, SegmentMap};
 use crate::format::container::{ExtendedHeader, PREAMBLE};
 use crate::format::flatbuffer::view;
@@ -21,6 +22,9 @@ const FEW: usize = 16;
 
 /// Maximum number of bytes of a data region.
 const SHOWN: usize = 64;
+
+/// Upper bound on the number of fields of a table of the schemas.
+const MAX_FIELDS: usize = 32;
 
 /// Bytes of padding outside memory.
 static ZEROS: [u8; SHOWN] = [0; SHOWN];
@@ -134,8 +138,10 @@ pub fn of<'m>(map: &'m FileMap, block: &FileBlock, out: &mut Vec<Region<'m>>) {
         BlockKind::Object(_) if block.at == block.end => {}
         BlockKind::Object(id) => builder.object(&part.objects.list[id as usize]),
         BlockKind::Segment(index) => builder.segment(&map.segments(block).list[index as usize].pieces),
-        BlockKind::Padding => builder.rest(block.at, block.end, RegionType::Padding),
-        BlockKind::Unreachable => builder.rest(block.at, block.end, RegionType::Unreachable),
+        BlockKind::PayloadHeader => part.payload.iter().for_each(|payload| builder.payload_header(payload)),
+        BlockKind::PayloadConstants => builder.segment(&map.segments(block).constants),
+        BlockKind::Padding => builder.rest(block, RegionType::Padding),
+        BlockKind::Unreachable => builder.rest(block, RegionType::Unreachable),
     }
     tile(map, block, out);
 }
@@ -155,7 +161,7 @@ fn tile<'m>(map: &'m FileMap, block: &FileBlock, out: &mut Vec<Region<'m>>) {
     found.sort_by_key(|region| region.offset);
     let mut at = block.at;
     let fill = |from: u64, to: u64, out: &mut Vec<Region<'m>>| {
-        let bytes = shown(map.memory(), from, to);
+        let bytes = map.shown(block, from, to);
         // Fields of a table are aligned to at most eight bytes.
         let zeros = to - from < 8 && bytes.iter().all(|byte| *byte == 0);
         let (form, meaning) =
@@ -206,13 +212,6 @@ fn tile<'m>(map: &'m FileMap, block: &FileBlock, out: &mut Vec<Region<'m>>) {
     }
 }
 
-/// Returns the first bytes of a range, as far as they are in memory.
-fn shown(memory: &[u8], from: u64, to: u64) -> &[u8] {
-    let len = memory.len() as u64;
-    let (from, to) = (from.min(len), to.min(len));
-    &memory[from as usize..(to.max(from) as usize).min(from as usize + SHOWN)]
-}
-
 /// Builder of the regions of a block.
 struct RegionBuilder<'m, 'o> {
     map: &'m FileMap,
@@ -237,9 +236,10 @@ impl<'m> RegionBuilder<'m, '_> {
         self.out.push(region);
     }
 
-    fn rest(&mut self, from: u64, to: u64, form: RegionType) {
-        let mut bytes = shown(self.map.memory(), from, to);
-        if to > self.map.memory().len() as u64 {
+    fn rest(&mut self, block: &FileBlock, form: RegionType) {
+        let (from, to) = (block.at, block.end);
+        let mut bytes = self.map.shown(block, from, to);
+        if self.part.payload.is_none() && to > self.map.memory().len() as u64 {
             bytes = match form {
                 RegionType::Padding => &ZEROS[..ZEROS.len().min(usize::try_from(to - from).unwrap_or(usize::MAX))],
                 RegionType::Number(_)
@@ -294,8 +294,7 @@ impl<'m> RegionBuilder<'m, '_> {
             }
             return;
         }
-        let mut root =
-            self.offset(0, TargetKind::Object(ObjectKind::Table(part.container().root)), Meaning::Text("root table"));
+        let mut root = self.offset(0, TargetKind::Object(ObjectKind::Table(part.root)), Meaning::Text("root table"));
         let (size, _) = part.header_bytes();
         let offset = u32_at(bytes, 0).unwrap_or(0);
         if offset != 0 && u64::from(offset) < size {
@@ -303,8 +302,8 @@ impl<'m> RegionBuilder<'m, '_> {
         }
         self.out.push(root);
         let mut identifier = self.region(4, 4, RegionType::String, Meaning::Text("file identifier"));
-        if bytes[4..8] != *part.container().identifier.as_bytes() {
-            identifier = identifier.with_defect(format!("expected {:?}", part.container().identifier));
+        if bytes[4..8] != *part.identifier.as_bytes() {
+            identifier = identifier.with_defect(format!("expected {:?}", part.identifier));
         }
         self.out.push(identifier);
         let Some(header) = part.header else { return };
@@ -337,6 +336,26 @@ impl<'m> RegionBuilder<'m, '_> {
         let stated = usize::try_from(header.length).unwrap_or(usize::MAX).saturating_add(PREAMBLE).min(bytes.len());
         if stated > known {
             self.push(known, stated - known, RegionType::Data, Meaning::Text("unknown header fields"));
+        }
+    }
+
+    /// Adds the header of a payload.
+    fn payload_header(&mut self, payload: &'m Payload) {
+        for HeaderRegion { range, number, meaning } in payload.header() {
+            let bytes = &payload.head[range.start..range.end];
+            let form = number.map_or(RegionType::String, RegionType::Number);
+            let form = if bytes.iter().all(|byte| *byte == 0) && number.is_none() { RegionType::Padding } else { form };
+            let meaning = if number.is_some() { Meaning::Field(meaning) } else { Meaning::Text(meaning) };
+            let offset = payload.at + range.start as u64;
+            self.out.push(Region {
+                offset,
+                size: range.len() as u64,
+                bytes,
+                form,
+                meaning,
+                target: None,
+                defect: None,
+            });
         }
     }
 
@@ -569,7 +588,8 @@ impl<'m> RegionBuilder<'m, '_> {
         }
         self.out.push(region);
         // Offset and slot of the fields inside the table, ascending by offset.
-        let mut fields = [(0u16, 0u16); 16];
+        debug_assert!(table.fields.len() <= MAX_FIELDS, "{}", table.name);
+        let mut fields = [(0u16, 0u16); MAX_FIELDS];
         let mut count = 0;
         for (slot, field) in table.fields.iter().enumerate().take(fields.len()) {
             let Some(offset) = vtable.offset(self.bytes, slot) else { continue };

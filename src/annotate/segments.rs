@@ -8,6 +8,7 @@ use std::io;
 use super::part::FilePart;
 use super::source::{FileBytes, alignment};
 use crate::data::number;
+use crate::delegate::xnnpack::BACKEND;
 use crate::diagnostics::counted;
 use crate::format::Format;
 use crate::format::ScalarType;
@@ -19,7 +20,7 @@ use crate::format::program::{
 };
 
 /// Number of bytes of a range that are read for display.
-const SHOWN: usize = 64;
+pub const SHOWN: usize = 64;
 
 /// Number of elements of a tensor that are shown.
 const NUMBERS: usize = 4;
@@ -46,6 +47,12 @@ pub struct SegmentMap {
     pub list: Vec<FileSegment>,
     /// Descriptions of vectors of bytes inside the FlatBuffer, by their offset.
     pub inline: HashMap<usize, String>,
+    /// Paths of the delegates whose payloads are explained: by the index of a segment.
+    pub payloads: HashMap<usize, String>,
+    /// Those with payloads inside the FlatBuffer: by the offset of the vector.
+    pub inline_payloads: HashMap<usize, String>,
+    /// Of a payload: constants after its graph, and the padding between them.
+    pub constants: Vec<DataRange>,
 }
 
 /// A segment.
@@ -98,17 +105,17 @@ pub struct DataRange {
 }
 
 /// A range of a segment that an owner refers to.
-struct DataClaim {
+pub struct DataClaim {
     /// Offset from the start of the segment.
-    from: u64,
+    pub from: u64,
     /// Length in bytes; `None` if it ends at the next claim.
-    len: Option<u64>,
+    pub len: Option<u64>,
     /// First owner.
-    owner: String,
+    pub owner: String,
     /// Layout of a tensor.
-    layout: Option<ElementLayout>,
+    pub layout: Option<ElementLayout>,
     /// Number of further owners.
-    others: u64,
+    pub others: u64,
 }
 
 /// Element type and sizes of a tensor.
@@ -120,8 +127,9 @@ pub struct ElementLayout {
 }
 
 impl ElementLayout {
-    fn new(scalar_type: i8, sizes: impl ExactSizeIterator<Item = i32>) -> ElementLayout {
-        let (scalar_type, rank) = (ScalarType(scalar_type), sizes.len());
+    /// Creates a layout.
+    pub fn new(scalar_type: ScalarType, sizes: impl ExactSizeIterator<Item = i32>) -> ElementLayout {
+        let rank = sizes.len();
         let mut shown = Vec::new();
         let mut bytes = scalar_type.info().map(|info| info.size).filter(|_| rank <= MAX_RANK);
         for size in sizes.take(MAX_RANK) {
@@ -136,8 +144,8 @@ impl ElementLayout {
     /// Reads the layout from the slots of a table.
     pub fn of(table: &Table<'_>, scalar_type: u16, sizes: u16) -> ElementLayout {
         match table.i32s(sizes) {
-            Some(items) => ElementLayout::new(table.i8(scalar_type), items.iter()),
-            None => ElementLayout::new(table.i8(scalar_type), std::iter::empty()),
+            Some(items) => ElementLayout::new(ScalarType(table.i8(scalar_type)), items.iter()),
+            None => ElementLayout::new(ScalarType(table.i8(scalar_type)), std::iter::empty()),
         }
     }
 
@@ -176,7 +184,7 @@ impl SegmentMap {
         };
         let mut claims = DataClaims { of: BTreeMap::new(), left: bytes.len() / CLAIM + FEW };
         match part.format {
-            Format::Program => claims.program(part, &root, bytes, &mut segments.inline),
+            Format::Program => claims.program(part, &root, bytes, &mut segments),
             Format::FlatTensor | Format::BundledProgram | Format::Safetensors => claims.flat_tensor(&root),
         }
         let base = part.base(bytes);
@@ -205,7 +213,7 @@ impl SegmentMap {
 }
 
 /// Splits a segment into ranges by the claims on it. `start` is the offset of the part.
-fn pieces(
+pub fn pieces(
     start: u64,
     at: u64,
     end: u64,
@@ -321,7 +329,8 @@ impl DataClaims {
         }
     }
 
-    fn program(&mut self, part: &FilePart, root: &Table<'_>, bytes: &[u8], inline: &mut HashMap<usize, String>) {
+    fn program(&mut self, part: &FilePart, root: &Table<'_>, bytes: &[u8], segments: &mut SegmentMap) {
+        let SegmentMap { inline, payloads, inline_payloads, .. } = segments;
         let method = |index: usize| part.methods.get(index).map_or("methods", |method| method.path.as_str());
         let mut constants: BTreeMap<u64, DataUsers> = BTreeMap::new();
         let mut mutable: BTreeMap<(u64, u64), DataUsers> = BTreeMap::new();
@@ -377,13 +386,21 @@ impl DataClaims {
                 let Some(processed) = table.child(backend_delegate::processed) else { continue };
                 let number = processed.u32(backend_delegate_data_reference::index);
                 let id = shown(&table, backend_delegate::id);
-                let owner = format!("{}.delegates[{delegate}] ({id})", method(index));
+                let path = format!("{}.delegates[{delegate}]", method(index));
+                let owner = format!("{path} ({id})");
+                let is_explained = id == BACKEND;
                 if processed.i8(backend_delegate_data_reference::location) == 0 {
                     let data = root.tables(program::backend_delegate_data).and_then(|all| all.get(number as usize));
                     if let Some(data) = data.and_then(|data| data.u8s(backend_delegate_inline_data::data)) {
                         inline.entry(data.at - 4).or_insert_with(|| format!("payload of {owner}"));
+                        if is_explained {
+                            inline_payloads.entry(data.at - 4).or_insert(path);
+                        }
                     }
                     continue;
+                }
+                if is_explained {
+                    payloads.entry(number as usize).or_insert(path);
                 }
                 let entry = self.of.entry(number.into()).or_insert_with(|| ("delegate payload".to_owned(), Vec::new()));
                 match entry.1.first_mut() {

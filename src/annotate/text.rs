@@ -3,7 +3,8 @@
 
 use std::io::Write;
 
-use super::map::{BlockKind, FileBlock, FileMap};
+use super::block::{BlockKind, FileBlock};
+use super::map::FileMap;
 use super::path;
 use super::regions::{Meaning, Region, RegionType, TargetKind};
 use crate::format::flatbuffer::{ObjectKind, Scalar};
@@ -119,6 +120,14 @@ fn heading(map: &FileMap, block: &FileBlock, out: &mut Vec<u8>) {
             put(out, ", ");
             write_decimal(segment.size, out);
             put(out, " bytes");
+        }
+        BlockKind::PayloadHeader => {
+            put(out, "header of a payload  ");
+            put(out, inside);
+        }
+        BlockKind::PayloadConstants => {
+            put(out, "constants  ");
+            put(out, inside);
         }
         BlockKind::Padding => {}
         BlockKind::Unreachable => {

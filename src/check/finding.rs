@@ -1,6 +1,7 @@
 //! Findings: the broken rule, its location, the value found, the value expected. Their number per rule is bounded.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::rules::{self, Profile, Rule, RuleSeverity};
 use crate::diagnostics::escaped;
@@ -24,6 +25,39 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
     crate::diagnostics::clipped(&String::from_utf8_lossy(table.text(slot).unwrap_or_default()))
 }
 
+/// Position of a finding in the YAML that a file was assembled from: of a delegate with a graph, or of a value or a node of the graph.
+///
+/// ```
+/// use pte_emit::{CheckOptions, Source, check};
+///
+/// let yaml = "methods: {forward: {
+///   values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}},
+///   delegates: {part: {backend: XnnpackBackend, graph: {
+///     values: {x: {datatype: fp32, sizes: [2]}, y: {datatype: fp32, sizes: [2]}},
+///     inputs: [x], outputs: [y],
+///     nodes: [{abs: {input: x, output: y}}, {abs: {input: y, output: x}}]}}},
+///   inputs: [x], outputs: [y], instructions: [{delegate: part, args: [x, y]}]}}";
+/// let findings = check(&Source::yaml("model.yaml", yaml, "."), &CheckOptions::default())?;
+/// let finding = findings[0].list().iter().find(|finding| finding.rule.id == "D-12").unwrap();
+/// let source = finding.source.as_ref().unwrap();
+/// assert_eq!(source.path, "methods.forward.delegates.part.graph.nodes[1]");
+/// assert_eq!((source.line, source.column), (6, 43));
+/// assert!(yaml[source.span.clone()].starts_with("{abs: {input: y"));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourcePosition {
+    /// Path with the names of the YAML.
+    pub path: String,
+    /// Byte range in the source.
+    pub span: Range<usize>,
+    /// Line in the file, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
 /// A broken rule and its location; an item of [`Findings::list`].
 #[derive(Debug, Clone)]
 pub struct Finding {
@@ -31,6 +65,8 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// Location of the value found.
     pub location: Location,
+    /// Position in the YAML, for findings about graphs in payloads of delegates; `None` for binary files.
+    pub source: Option<SourcePosition>,
     /// Value in the file.
     pub found: String,
     /// Value that the rule requires.
@@ -40,8 +76,9 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{}]: ", self.rule.severity, self.rule.id)?;
-        if !self.location.path.is_empty() {
-            write!(f, "{}: ", self.location.path)?;
+        let path = self.source.as_ref().map_or(&self.location.path, |source| &source.path);
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
         }
         write!(f, "{}, expected {}", self.found, self.expected)?;
         match self.location.offset {
@@ -102,7 +139,7 @@ impl Findings {
         if self.counts[index] as usize <= KEPT {
             let (location, found, expected) = finding();
             let [found, expected] = [found, expected].map(|text| escaped(&text).into_owned());
-            self.list.push(Finding { rule, location, found, expected });
+            self.list.push(Finding { rule, location, source: None, found, expected });
         }
     }
 
@@ -111,6 +148,11 @@ impl Findings {
         self.list.append(&mut other.list);
         self.errors += other.errors;
         self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+    }
+
+    /// Returns the kept findings, to add their positions in a source.
+    pub(super) fn list_mut(&mut self) -> &mut [Finding] {
+        &mut self.list
     }
 
     /// Returns the kept findings in the order in which they were added.

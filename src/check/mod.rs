@@ -18,6 +18,7 @@ mod path;
 mod releases;
 pub mod rules;
 pub mod semantics;
+pub mod sources;
 mod xnnpack;
 
 use std::collections::{BTreeSet, HashMap};
@@ -25,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io, thread};
 
-pub use finding::{Finding, Findings, Location};
+pub use finding::{Finding, Findings, Location, SourcePosition};
 pub use releases::needed_release;
 pub use rules::{Profile, Rule, RuleSeverity};
 
@@ -255,7 +256,9 @@ pub fn assembly(assembly: &Assembly, options: &ValidatorOptions) -> io::Result<V
             Some(blob) => Some((*blob).clone()),
             None => range_of(&head, offset, len).map(Blob::bytes).or_else(|| unread(offset, len).filter(|_| !whole)),
         };
-        findings.push(program_with(&head, file.size().unwrap_or(u64::MAX), &data, &options));
+        let mut found = program_with(&head, file.size().unwrap_or(u64::MAX), &data, &options);
+        sources::locate(assembly, &mut found);
+        findings.push(found);
     }
     findings.extend(data.iter().map(|file| file.check(options)));
     Ok(findings)

@@ -75,7 +75,10 @@ fn byte_of(bytes: &[u8], element: &Element) -> Option<usize> {
         Part::Whole => Some(plan.at),
         Part::Value(index) => entry(execution_plan::values, index),
         Part::Output(index) => integer(execution_plan::outputs, index),
-        Part::Delegate(index) => entry(execution_plan::delegates, index),
+        // The payload may be far from the program: its delegate has the offset.
+        Part::Delegate(index) | Part::GraphValue(index, _) | Part::GraphNode(index, _) => {
+            entry(execution_plan::delegates, index)
+        }
         Part::Operator(index) => entry(execution_plan::operators, index),
         Part::Instruction(chain, index) | Part::Field(chain, index, _) => Some(instruction(chain, index)?.at),
         Part::Arg(chain, index, arg) => {

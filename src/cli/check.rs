@@ -287,7 +287,7 @@ impl Validated {
         let mut truncated = Vec::new();
         for list in &self.findings {
             findings.extend(list.list().iter().map(|finding| {
-                json!({
+                let mut object = json!({
                     "rule": finding.rule.id,
                     "severity": finding.rule.severity.to_string(),
                     "path": finding.location.path,
@@ -297,7 +297,13 @@ impl Validated {
                     "title": finding.rule.title,
                     "why": finding.rule.why,
                     "runtime": finding.rule.runtime,
-                })
+                });
+                if let Some(at) = &finding.source {
+                    let (start, end) = (at.span.start, at.span.end);
+                    object["source"] =
+                        json!({"path": at.path, "start": start, "end": end, "line": at.line, "column": at.column});
+                }
+                object
             }));
             truncated.extend(list.truncated().map(|(rule, count)| json!({"rule": rule.id, "count": count})));
         }

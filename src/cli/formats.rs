@@ -62,10 +62,12 @@ pub static FORMATS: &[OutputFormat] = &[
             let content = OutputContent::new(size, move |out| bundle.file().write_out(out));
             Ok(with_data(Some(content), assembly))
         },
-        validate: |_, files, options| {
+        validate: |assembly, files, options| {
             let mut bytes = Vec::new();
             files.iter().take(1).try_for_each(|(_, bundle)| bundle.write(&mut bytes))?;
-            Ok(vec![check::bundled_program(&bytes, options)])
+            let mut findings = check::bundled_program(&bytes, options);
+            check::sources::locate(assembly, &mut findings);
+            Ok(vec![findings])
         },
     },
     OutputFormat {

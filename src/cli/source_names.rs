@@ -64,9 +64,10 @@ impl<'a> SourceNames<'a> {
     }
 }
 
-/// Formats a finding as lines: itself, and what the runtime does.
+/// Formats a finding as lines: itself, its position in the source, and what the runtime does.
 pub fn plain(finding: &Finding) -> String {
-    format!("{finding}\n    the runtime: {}\n", finding.rule.runtime)
+    let at = finding.source.as_ref().map(|at| format!("    at line {}, column {}\n", at.line, at.column));
+    format!("{finding}\n{}    the runtime: {}\n", at.unwrap_or_default(), finding.rule.runtime)
 }
 
 /// Returns the value that a path in a method is about: `values[3]`, or an argument or operand of an instruction.

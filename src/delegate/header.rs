@@ -5,10 +5,35 @@
 use super::description::{DescribeError, Facts};
 use crate::data::Blob;
 use crate::diagnostics::counted;
+use crate::format::flatbuffer::Scalar;
 use crate::format::flatbuffer::array;
 
 /// Size of the header in bytes, without padding.
 pub const HEADER: usize = 30;
+
+/// A field of the header.
+#[derive(Debug)]
+pub struct HeaderField {
+    /// Name.
+    pub name: &'static str,
+    /// Offset in bytes.
+    pub at: usize,
+    /// Size in bytes.
+    pub size: usize,
+    /// Type of a number; `None` for other bytes.
+    pub number: Option<Scalar>,
+}
+
+/// Fields of the header, which they tile.
+pub const HEADER_FIELDS: &[HeaderField] = &[
+    HeaderField { name: "unused", at: 0, size: 4, number: None },
+    HeaderField { name: "magic", at: 4, size: 4, number: None },
+    HeaderField { name: "length", at: 8, size: 2, number: Some(Scalar::U16) },
+    HeaderField { name: "flatbuffer_offset", at: 10, size: 4, number: Some(Scalar::U32) },
+    HeaderField { name: "flatbuffer_size", at: 14, size: 4, number: Some(Scalar::U32) },
+    HeaderField { name: "constant_data_offset", at: 18, size: 4, number: Some(Scalar::U32) },
+    HeaderField { name: "constant_data_size", at: 22, size: 8, number: Some(Scalar::U64) },
+];
 
 /// Graph and constants begin at multiples of this, in bytes, and so does each constant.
 pub const ALIGNMENT: u64 = 16;

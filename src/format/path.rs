@@ -134,7 +134,9 @@ pub trait Methods {
 fn field_name(name: &str, last: bool) -> Option<&str> {
     match name {
         "execution_plan" => Some("methods"),
-        "val" | "instr_args" if !last => None,
+        "xvalues" => Some("values"),
+        "xnodes" => Some("nodes"),
+        "val" | "instr_args" | "xvalue_union" | "xnode_union" | "quant_params" if !last => None,
         name => Some(name),
     }
 }

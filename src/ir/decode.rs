@@ -8,19 +8,20 @@ use std::collections::HashMap;
 use super::document::*;
 use super::shape::{
     self, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document,
-    field_override, frame, graph, graph_node, graph_scales, graph_value, instruction, iota, jump_false, literal_map,
-    memory, memory_placement, method, r#move, named_data, patch, random, raw, tensor, test, test_tensor,
+    extra_field, field_override, frame, graph, graph_node, graph_scales, graph_value, instruction, iota, jump_false,
+    literal_map, memory, memory_placement, method, r#move, named_data, patch, random, raw, tensor, test, test_tensor,
+    unknown_operation,
 };
 use super::tree::{MapKey, NodeId, NodeValue, SourceNode};
 use crate::data::number::{NumericValue, nan_of, number_word};
 use crate::data::random::Distribution;
 use crate::delegate::xnnpack::draft::is_operand;
+use crate::delegate::xnnpack::model::NodeOperation;
 use crate::delegate::xnnpack::schema::{Operation, field_key};
 use crate::diagnostics::clipped;
 use crate::format::path::FieldPath;
 use crate::format::program::DEVICE_TYPE;
 use crate::format::program::InstructionType;
-use crate::format::table::Union;
 use crate::format::words::MEMORY_FORMATS;
 use crate::format::{Kind, ScalarType};
 use crate::ir::NodeDiagnostic;
@@ -1221,12 +1222,34 @@ impl Decoder {
             }
             return None;
         };
-        let operation = Operation::ALL.iter().copied().find(|operation| operation.word() == name)?;
         let inner = fields.take(name)?;
+        let known = Operation::ALL.iter().copied().find(|operation| operation.word() == name);
+        let shape = known.map_or(&shape::UNKNOWN_OPERATION, shape::shape_of);
+        let mut operands = self.fields(inner, shape)?;
+        let operation = match known {
+            Some(operation) => NodeOperation::Known(operation),
+            None => {
+                let node = operands.take(unknown_operation::tag)?;
+                let tag: u8 = self.int(&node, "a number below 256")?;
+                match NodeOperation::of_tag(tag) {
+                    Some(operation @ NodeOperation::Unknown(_)) => operation,
+                    Some(NodeOperation::Known(known)) => {
+                        self.error(node.id, format!("operation {tag} is `{}`", known.word()), "expected 48 or more");
+                        return None;
+                    }
+                    None => {
+                        self.error(node.id, "operation 0 means none", "expected 48 or more");
+                        return None;
+                    }
+                }
+            }
+        };
         let mut single = |name| fields.take(name).and_then(|node| self.single(&node));
         let (output_min, output_max) = (single(graph_node::output_min), single(graph_node::output_max));
         let debug_handle = fields.take(graph_node::debug_handle).and_then(|node| self.int(&node, "a number"));
-        let mut operands = self.fields(inner, shape::shape_of(operation))?;
+        let extra =
+            fields.take(graph_node::extra).map_or(Vec::new(), |node| self.list(node, "a list of {slot, bytes}"));
+        let extra = extra.into_iter().filter_map(|node| self.extra_field(node)).collect();
         let mut found = Vec::new();
         for (slot, field) in operation.table().fields.iter().enumerate() {
             let Some(node) = operands.take(field_key(operation.table(), slot)) else { continue };
@@ -1243,7 +1266,21 @@ impl Decoder {
             };
             found.extend(value.map(|value| (slot, At { id: at, value })));
         }
-        Some(ParsedNode { id, operation, fields: found, output_min, output_max, debug_handle })
+        Some(ParsedNode { id, operation, fields: found, extra, output_min, output_max, debug_handle })
+    }
+
+    fn extra_field<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedExtraField<'a>> {
+        let id = node.id;
+        let mut fields = self.fields(node, &shape::EXTRA_FIELD)?;
+        let slot = fields.take(extra_field::slot).and_then(|node| self.int(&node, "a number below 32765"));
+        let width = fields.take(extra_field::width).map(|node| self.int(&node, "1, 2, 4 or 8"));
+        let bytes = fields.take(extra_field::bytes).and_then(|node| self.data(node));
+        Some(ParsedExtraField {
+            id,
+            slot: slot?,
+            width: width.map_or(Some(None), |width| width.map(Some))?,
+            bytes: bytes?,
+        })
     }
 
     fn compile_spec<'a>(&mut self, node: SourceNode<'a>) -> Option<(Cow<'a, str>, Data<'a>)> {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::tree::{NodeId, SourceNode};
 use crate::data::number::NumericValue;
 use crate::data::random::Distribution;
-use crate::delegate::xnnpack::schema::Operation;
+use crate::delegate::xnnpack::model::NodeOperation;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::layout::options::OptionOverrides;
@@ -475,15 +475,30 @@ pub struct ParsedNode<'a> {
     /// Node.
     pub id: NodeId,
     /// Operation.
-    pub operation: Operation,
+    pub operation: NodeOperation,
     /// Given fields, by slot.
     pub fields: Vec<(usize, At<ParsedField<'a>>)>,
+    /// Fields that the schema does not have.
+    pub extra: Vec<ParsedExtraField<'a>>,
     /// Bounds of the output.
     pub output_min: Option<f32>,
     /// Upper bound.
     pub output_max: Option<f32>,
     /// Number of the node in the exporter's graph.
     pub debug_handle: Option<u32>,
+}
+
+/// Field of an operation that the schema does not have, as parsed.
+#[derive(Debug)]
+pub struct ParsedExtraField<'a> {
+    /// Node.
+    pub id: NodeId,
+    /// Slot in the table of the operation.
+    pub slot: u16,
+    /// Size of an item of a vector in bytes; `None` for a number.
+    pub width: Option<u8>,
+    /// Content.
+    pub bytes: Data<'a>,
 }
 
 /// Field of an operation, as parsed.

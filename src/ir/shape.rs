@@ -139,6 +139,7 @@ macro_rules! shapes {
     (@text $key:ident $text:literal) => { $text };
 }
 
+use crate::delegate::xnnpack::model::UNKNOWN_WORD;
 use crate::delegate::xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
 use crate::format::words::MEMORY_FORMATS;
 use crate::format::{Kind, TableSchema};
@@ -314,9 +315,19 @@ shapes! {
         size: UInt, "Size in bytes; computed.";
     }
     GRAPH_NODE_BASE = graph_node "An operation of a graph: its name, and what belongs to all of them." required [] one of [] {
+        unknown: Form::Shape(&UNKNOWN_OPERATION), "An operation that the schema of ExecuTorch 1.5.1 does not have: all its fields are in extra.";
+        extra: List(&Form::Shape(&EXTRA_FIELD)), "Fields of the operation that the schema of ExecuTorch 1.5.1 does not have.";
         output_min: Number, "Lower bound that the output is clamped to; -inf if only output_max is given.";
         output_max: Number, "Upper bound; inf if only output_min is given.";
         debug_handle: UInt, "Number of the node in the exporter's graph; 65535.";
+    }
+    UNKNOWN_OPERATION = unknown_operation "An operation that the schema does not have." required [tag] one of [] {
+        tag: UInt, "Number in the union of operations, 48 or more.";
+    }
+    EXTRA_FIELD = extra_field "A field that the schema does not have." required [slot bytes] one of [] {
+        slot: UInt, "Position in the table of the operation, after those of the schema.";
+        bytes: SOURCE, "A number of 1, 2, 4 or 8 bytes, or the items of a vector.";
+        width: UInt, "Size of an item of a vector in bytes: 1, 2, 4 or 8.";
     }
     METHOD_MEMORY = memory "Planned memory of a method." required [] one of [] {
         non_const_buffer_sizes: INTS, "Sizes of the planned buffers in bytes, the first reserved; computed. Given sizes are checked.";
@@ -505,10 +516,10 @@ pub static GRAPH_NODE: Shape = Shape {
     or: &[],
 };
 
-static OPERATION_WORDS: [&str; Operation::ALL.len()] = {
-    let mut words = [""; Operation::ALL.len()];
+static OPERATION_WORDS: [&str; Operation::ALL.len() + 1] = {
+    let mut words = [UNKNOWN_WORD; Operation::ALL.len() + 1];
     let mut index = 0;
-    while index < words.len() {
+    while index < Operation::ALL.len() {
         words[index] = Operation::ALL[index].word();
         index += 1;
     }

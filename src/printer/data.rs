@@ -70,6 +70,26 @@ impl<'d> DataPrinter<'d> {
         self.large(blob, name, tensor.nbytes() == Some(blob.len))
     }
 
+    /// Returns bytes that have the elements of a tensor in YAML, as numbers with their type if they are printed at all. `name` is the base of the
+    /// name of an extracted file.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn typed(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<String> {
+        let is_whole = tensor.nbytes() == Some(blob.len) && blob.len > 0;
+        if !is_whole || (blob.len > SMALL && self.options.large_data != LargeData::Inline) {
+            return self.bytes(blob, name);
+        }
+        let bytes = blob.to_vec()?;
+        let count = tensor.scalar_type.info().map_or(1, |info| blob.len / info.size);
+        let scalar_type = tensor.scalar_type;
+        Ok(match (fill(&bytes, tensor), numbers(&bytes, tensor)) {
+            (Some(number), _) => source(&format!("fill: {number}, size: {count}, dtype: {scalar_type}"), blob),
+            (None, Some(numbers)) => source(&format!("numbers: {numbers}, dtype: {scalar_type}"), blob),
+            (None, None) => source(&hex(&bytes), blob),
+        })
+    }
+
     /// Returns bytes in YAML. `name` is the base of the name of an extracted file.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
     default_field, is_operand, scale_size,
 };
-use crate::delegate::xnnpack::model::{Container, FieldContent};
+use crate::delegate::xnnpack::model::{Container, FieldContent, NodeOperation};
 use crate::delegate::xnnpack::schema::{
     DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
 };
@@ -22,7 +22,6 @@ use crate::delegate::xnnpack::{BACKEND, Xnnpack};
 use crate::delegate::{self, GraphFormat};
 use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
-use crate::format::table::Union;
 use crate::program::{Program, Tensor};
 
 /// Graphs of the payloads of a program, or what is known of those that stay opaque.
@@ -61,6 +60,30 @@ impl PayloadGraphs {
             });
         }
         PayloadGraphs { payloads }
+    }
+
+    /// Returns the element types and sizes of the constants of graphs that are named data, by key; those of the first value if several have
+    /// the same key.
+    pub fn named_data(&self, program: &Program) -> HashMap<&str, Tensor> {
+        let mut found = HashMap::new();
+        let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
+        let graphs = delegates.filter_map(|delegate| self.payloads.get(&delegate.processed)?.as_ref().ok());
+        for value in graphs.flat_map(|graph| &graph.draft.values) {
+            if let Some(ConstantSource::Key(key)) = value.constant.as_ref().map(|constant| &constant.source)
+                && let Some(datatype) = Datatype::of(value.datatype)
+                && let Ok(sizes) = datatype.stored_sizes(&value.dims)
+            {
+                found.entry(key.as_str()).or_insert_with(|| Tensor::new(datatype.storage, &sizes));
+            }
+            if let Some(params @ (DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. })) =
+                &value.quantization
+                && let Scales::Constant(DraftConstant { source: ConstantSource::Key(key), .. }) = scales
+            {
+                let scales = || Tensor::new(params.kind().scale_type(), &[scale_count(value)]);
+                found.entry(key.as_str()).or_insert_with(scales);
+            }
+        }
+        found
     }
 
     /// Returns the graph of a payload, or a clause about one that stays opaque; `None` if nothing is known of it.
@@ -112,6 +135,11 @@ fn defect_of_value(value: &DraftValue) -> Option<String> {
 
 fn quantization_of(kind: Option<QuantParams>) -> Quantization {
     kind.map_or(Quantization::None, QuantParams::quantization)
+}
+
+/// Returns the number of scales in a constant.
+fn scale_count(value: &DraftValue) -> i32 {
+    i32::try_from(value.scales()).unwrap_or(i32::MAX)
 }
 
 /// Names the values by what they are: `x` for inputs, `y` for outputs, constants by the field of the first node that reads them, and `v` for
@@ -232,6 +260,13 @@ impl NamedGraph {
         for node in nodes {
             let _ = write!(out, "{indent}  - ");
             self.print_node(node, out);
+            out.push_str(match (node.operation, &node.extra[..]) {
+                (NodeOperation::Known(_), []) => "",
+                (NodeOperation::Known(_), _) => "  # extra: fields that the schema of ExecuTorch 1.5.1 does not have",
+                (NodeOperation::Unknown(_), _) => {
+                    "  # the schema of ExecuTorch 1.5.1 has no such operation; ids in the bytes are not renumbered"
+                }
+            });
             out.push('\n');
         }
         Ok(())
@@ -261,7 +296,22 @@ impl NamedGraph {
                 DraftField::Parameter(content) => print_content(content, out),
             }
         }
+        if let NodeOperation::Unknown(tag) = node.operation {
+            yaml::number(tag, fields.key("tag"));
+        }
         fields.end();
+        if !node.extra.is_empty() {
+            yaml::list(map.key("extra"), &node.extra, |field, out| {
+                let mut map = FlowMap::new(out);
+                yaml::number(field.slot, map.key("slot"));
+                if let Some(width) = field.width {
+                    yaml::number(width, map.key("width"));
+                }
+                let hex: Vec<String> = field.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                let _ = write!(map.key("bytes"), "{{hex: \"{}\"}}", hex.join(" "));
+                map.end();
+            });
+        }
         if let Some([min, max]) = &node.output_min_max {
             single(min, map.key("output_min"));
             single(max, map.key("output_max"));
@@ -324,8 +374,14 @@ fn print_value(value: &DraftValue, name: &str, out: &mut String, data: &mut Data
                 Scales::Constant(constant) => {
                     let scalar_type = quantization.kind().scale_type();
                     let mut inner = FlowMap::new(fields.key("scales"));
-                    let count = i32::try_from(value.scales()).unwrap_or(i32::MAX);
-                    print_constant(constant, scalar_type, &[count], &format!("{name}_scales"), &mut inner, data)?;
+                    print_constant(
+                        constant,
+                        scalar_type,
+                        &[scale_count(value)],
+                        &format!("{name}_scales"),
+                        &mut inner,
+                        data,
+                    )?;
                     inner.end();
                 }
             }

@@ -12,8 +12,8 @@ mod nearest;
 mod numbering;
 mod options;
 mod overrides;
-mod stacktrace;
 pub(crate) mod payload;
+mod stacktrace;
 mod test_cases;
 mod views;
 pub(crate) mod yaml;
@@ -178,7 +178,7 @@ fn print_with_tests(
         let found = &found;
         let recovered = scope.spawn(|| placement.map_or(Ok(None), |placement| placement.layout(found)));
         let methods = printers(&found.program, &payloads, inline, &hints);
-        let body = print_body(&found.program, &methods, tests, printer);
+        let body = print_body(&found.program, &payloads, &methods, tests, printer);
         Ok::<_, io::Error>((workers::join(recovered)?, methods, body?))
     })?;
     let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
@@ -228,7 +228,7 @@ fn print_with_tests(
                 // The YAML has an error although the runtime may accept the file: state everything.
                 hints.iter_mut().for_each(|hint| hint.everything = true);
                 methods = printers(&found.program, &payloads, inline, &hints);
-                text = print_body(&found.program, &methods, tests, printer)? + &suffix;
+                text = print_body(&found.program, &payloads, &methods, tests, printer)? + &suffix;
                 continue;
             }
         };
@@ -245,7 +245,7 @@ fn print_with_tests(
             return Ok(with_stats(finish(text, differs)?, &methods));
         }
         methods = printers(&found.program, &payloads, inline, &hints);
-        text = print_body(&found.program, &methods, tests, printer)? + &suffix;
+        text = print_body(&found.program, &payloads, &methods, tests, printer)? + &suffix;
     }
     Ok(with_stats(finish(text, Some("no hints reproduce the methods".into()))?, &methods))
 }
@@ -281,7 +281,7 @@ fn overridden_program(
     let nearest = nearest::program(program);
     for hints in [Hints::default(), Hints { everything: true, ..Hints::default() }] {
         let hints = vec![hints; nearest.plans().len()];
-        let body = print_body(&nearest, &printers(&nearest, payloads, false, &hints), &[], printer)?;
+        let body = print_body(&nearest, payloads, &printers(&nearest, payloads, false, &hints), &[], printer)?;
         if let Some(text) = overridden(&body)? {
             return Ok(Some(text));
         }
@@ -317,6 +317,7 @@ fn printers<'p>(
 /// Prints methods, tests and named data.
 fn print_body(
     program: &Program,
+    payloads: &PayloadGraphs,
     methods: &[MethodPrinter<'_>],
     tests: &[MethodTests],
     printer: Printer<'_>,
@@ -336,8 +337,13 @@ fn print_body(
     }
     if let Some(named) = &program.named_data {
         out.push_str(if named.is_empty() { "named_data: {}\n" } else { "named_data:\n" });
+        let tensors = payloads.named_data(program);
         for entry in named {
-            let bytes = data.bytes(program.blob(entry.data), &entry.key)?;
+            let blob = program.blob(entry.data);
+            let bytes = match tensors.get(entry.key.as_str()) {
+                Some(tensor) => data.typed(blob, tensor, &entry.key)?,
+                None => data.bytes(blob, &entry.key)?,
+            };
             let align = if entry.alignment > 1 { format!(", align: {}", entry.alignment) } else { String::new() };
             let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
         }

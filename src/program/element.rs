@@ -33,6 +33,10 @@ pub enum Part {
     Output(usize),
     /// A delegate.
     Delegate(usize),
+    /// A value of the graph in the payload of a delegate: delegate, value.
+    GraphValue(usize, usize),
+    /// An operation of the graph in the payload of a delegate: delegate, node.
+    GraphNode(usize, usize),
     /// An operator.
     Operator(usize),
     /// An instruction: its chain, and its index there.
@@ -61,12 +65,16 @@ impl Element {
             Element::Method(method, part) => (method, part),
         };
         let mut steps = vec![Field("execution_plan"), Item(method)];
+        let graph =
+            |delegate, list, index| [Field("delegates"), Item(delegate), Field("graph"), Field(list), Item(index)];
         let instruction = |chain, index| [Field("chains"), Item(chain), Field("instructions"), Item(index)];
         match part {
             Part::Whole => {}
             Part::Value(value) => steps.extend([Field("values"), Item(value)]),
             Part::Output(index) => steps.extend([Field("outputs"), Item(index)]),
             Part::Delegate(index) => steps.extend([Field("delegates"), Item(index)]),
+            Part::GraphValue(delegate, value) => steps.extend(graph(delegate, "values", value)),
+            Part::GraphNode(delegate, node) => steps.extend(graph(delegate, "nodes", node)),
             Part::Operator(index) => steps.extend([Field("operators"), Item(index)]),
             Part::Instruction(chain, index) => steps.extend(instruction(chain, index)),
             Part::Arg(chain, index, arg) => {
@@ -138,6 +146,8 @@ mod tests {
             (Element::Method(1, Part::Arg(1, 3, 0)), "methods[1].chains[1].instructions[3].args[0]"),
             (Element::Method(2, Part::Value(4)), "methods.\"a.b\".values[4]"),
             (Element::Method(9, Part::Output(2)), "methods[9].outputs[2]"),
+            (Element::Method(0, Part::GraphNode(1, 2)), "methods.forward.delegates[1].graph.nodes[2]"),
+            (Element::Method(0, Part::GraphValue(0, 3)), "methods.forward.delegates[0].graph.values[3]"),
             (Element::NamedData(1), "named_data[1]"),
         ];
         for (element, path) in cases {

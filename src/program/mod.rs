@@ -33,6 +33,7 @@ pub(crate) mod attributes;
 pub(crate) mod element;
 pub(crate) mod instruction;
 mod ints;
+pub(crate) mod positions;
 pub mod test_cases;
 
 use std::borrow::Cow;

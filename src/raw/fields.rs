@@ -233,6 +233,43 @@ fn patch(pending: &PendingOverride<'_>, walker: &Walker<'_>, header: &[u8]) -> R
     Ok(Patch { at: at as u64, bytes })
 }
 
+/// An override of a field of a FlatBuffer that is not encoded again.
+pub struct PayloadField<'o> {
+    /// Path from the root table.
+    pub path: &'o FieldPath,
+    /// Path of the target of `same_as`.
+    pub same_as: Option<FieldPath>,
+    /// New content.
+    pub value: &'o OverrideValue,
+}
+
+impl PayloadField<'_> {
+    /// Returns the patch of the FlatBuffer.
+    ///
+    /// # Errors
+    /// An unknown path; content of another kind than the field; a field that is absent.
+    pub fn patch(self, walker: &Walker<'_>) -> Result<Patch, String> {
+        let field = FieldOverride { number: 0, path: self.path.clone(), value: self.value.clone() };
+        if header_word(walker.root, &field.path).is_some() {
+            let pending = PendingOverride { field: &field, path: field.path.clone(), same_as: None, emitted: false };
+            return patch(&pending, walker, &[]);
+        }
+        let (location, path) = walker.find(&field.path)?;
+        if location.at.is_none() {
+            return Err("the field is absent, since it has its default; a payload is not encoded again".into());
+        }
+        match encoding(&field.value, location)? {
+            None => {}
+            Some(_) => return Err("expected content of the same size: a payload is not encoded again".into()),
+        }
+        let same_as = match self.same_as {
+            Some(other) => Some(walker.find(&other).map_err(|error| format!("`{other}`: {error}"))?.1),
+            None => None,
+        };
+        patch(&PendingOverride { field: &field, path, same_as, emitted: false }, walker, &[])
+    }
+}
+
 /// Returns the message that a number or an integer is not a text.
 fn not_a_text(text: &str, number: Scalar) -> String {
     let kind = if matches!(number, Scalar::F32 | Scalar::F64) { "a number" } else { "an integer" };
@@ -241,7 +278,7 @@ fn not_a_text(text: &str, number: Scalar) -> String {
 }
 
 /// Returns the bytes of a text that overwrites `len` bytes.
-fn text_of_length(text: &str, len: usize) -> Result<Vec<u8>, String> {
+pub(super) fn text_of_length(text: &str, len: usize) -> Result<Vec<u8>, String> {
     if text.len() == len {
         return Ok(text.as_bytes().to_vec());
     }
@@ -260,7 +297,7 @@ fn length(walker: &Walker<'_>, at: usize) -> usize {
 }
 
 /// Encodes a number in the width of a field: any value that fits, signed or unsigned.
-fn encoded(value: &OverrideValue, number: Scalar) -> Result<Vec<u8>, String> {
+pub(super) fn encoded(value: &OverrideValue, number: Scalar) -> Result<Vec<u8>, String> {
     let size = number.size();
     match (value, number) {
         (OverrideValue::Float(x), Scalar::F32) => Ok((*x as f32).to_le_bytes().to_vec()),

@@ -11,6 +11,7 @@
 pub mod apply;
 pub mod diff;
 pub mod fields;
+pub mod payload;
 pub mod residue;
 pub mod stream;
 pub mod walker;

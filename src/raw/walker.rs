@@ -3,6 +3,7 @@
 //! The FlatBuffer was written by the emitter and is well-formed, so an unresolved path is a mistake in the path; the error names the
 //! fields that exist.
 
+use crate::delegate::xnnpack::schema as xnnpack;
 use crate::diagnostics::counted;
 use crate::format::container::CONTAINERS;
 use crate::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, member, u32_at};
@@ -121,6 +122,8 @@ impl Walker<'_> {
         }
         let abbreviated = match name {
             "methods" if std::ptr::eq(table, &program::PROGRAM) => Some(vec![field("execution_plan")]),
+            "values" if std::ptr::eq(table, &xnnpack::GRAPH) => Some(vec![field("xvalues")]),
+            "nodes" if std::ptr::eq(table, &xnnpack::GRAPH) => Some(vec![field("xnodes")]),
             "instructions" | "stacktrace" if std::ptr::eq(table, &program::EXECUTION_PLAN) => {
                 Some(vec![field("chains"), PathStep::Index(0), field(name)])
             }

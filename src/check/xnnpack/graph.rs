@@ -13,6 +13,7 @@ use crate::delegate::xnnpack::sizes;
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
 use crate::format::table::Union;
+use crate::program::element::Part;
 
 /// Largest value that is not a constant, in bytes.
 const MAX_VALUE: u64 = 1 << 32;
@@ -30,6 +31,31 @@ pub(super) struct GraphConstant {
     pub size: u64,
     /// Size in bytes that the graph reads.
     pub needed: u64,
+    /// The value that reads so many bytes, by its position; `None` if no value reads the constant.
+    pub user: Option<usize>,
+}
+
+/// A part of a graph that a finding is about.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum GraphPart {
+    /// All of it.
+    #[default]
+    Whole,
+    /// A value, by its position.
+    Value(usize),
+    /// An operation, by its position.
+    Node(usize),
+}
+
+impl GraphPart {
+    /// Returns the part of the method with the graph in the payload of a delegate.
+    pub fn of_delegate(self, delegate: usize) -> Part {
+        match self {
+            GraphPart::Whole => Part::Delegate(delegate),
+            GraphPart::Value(value) => Part::GraphValue(delegate, value),
+            GraphPart::Node(node) => Part::GraphNode(delegate, node),
+        }
+    }
 }
 
 /// An argument of the delegate: its index, and XNNPACK's code of its element type.
@@ -50,11 +76,14 @@ pub(super) struct Graph {
     external_ids: HashSet<u32>,
     /// Rule that the part that is being read may violate.
     rule: &'static str,
+    /// The part that is being read.
+    part: GraphPart,
 }
 
 /// Malformed part of a graph.
 pub(super) struct GraphDefect {
     pub rule: &'static str,
+    pub part: GraphPart,
     pub error: Box<ReadError>,
 }
 
@@ -67,18 +96,35 @@ impl Graph {
         let mut graph = Graph { rule: "D-12", ..Graph::default() };
         match graph.read_parts(t, inside) {
             Ok(()) => Ok(graph),
-            Err(error) => Err(GraphDefect { rule: graph.rule, error }),
+            Err(error) => Err(GraphDefect { rule: graph.rule, part: graph.part, error }),
         }
     }
 
     fn read_parts(&mut self, t: TableRef<'_, '_>, inside: bool) -> Result<()> {
         self.constants = constants(&t, inside)?;
-        t.children(graph::xvalues, &VALUE, |t| self.read_value(t))?;
-        t.children(graph::xnodes, &NODE, |t| self.node(t))?;
+        let mut position = 0;
+        t.children(graph::xvalues, &VALUE, |t| {
+            self.part = GraphPart::Value(position);
+            self.read_value(t, position)?;
+            position += 1;
+            // If the next one is no table, it is not read.
+            self.part = GraphPart::Value(position);
+            Ok(())
+        })?;
+        self.part = GraphPart::Whole;
+        position = 0;
+        t.children(graph::xnodes, &NODE, |t| {
+            self.part = GraphPart::Node(position);
+            self.node(t)?;
+            position += 1;
+            self.part = GraphPart::Node(position);
+            Ok(())
+        })?;
+        self.part = GraphPart::Whole;
         self.check_inputs_and_outputs(&t)
     }
 
-    fn read_value(&mut self, t: TableRef<'_, '_>) -> Result<()> {
+    fn read_value(&mut self, t: TableRef<'_, '_>, position: usize) -> Result<()> {
         let (tag, member) = t.tagged(value::xvalue_union_type, value::xvalue_union, VALUES, "kind of value")?;
         let Some(member) = member else { return t.wrong(value::xvalue_union, "xvalue_union is missing") };
         let (tensor, quantized) = match tag {
@@ -130,7 +176,8 @@ impl Graph {
             return tensor.wrong(tensor_value::dims, format!("a value of more than {MAX_VALUE} bytes"));
         }
         self.rule = "D-12";
-        self.values.by_id.insert(id, GraphValue { dims, datatype: code, constant, flags, written: false });
+        let value = GraphValue { position, dims, datatype: code, constant, flags, written: false };
+        self.values.by_id.insert(id, value);
         Ok(())
     }
 
@@ -141,7 +188,14 @@ impl Graph {
             return Ok(());
         }
         match (self.constants.get_mut(index), bytes) {
-            (Some(constant), Some(bytes)) => constant.needed = constant.needed.max(bytes),
+            (Some(constant), Some(bytes)) => {
+                if let GraphPart::Value(position) = self.part
+                    && (constant.user.is_none() || bytes > constant.needed)
+                {
+                    constant.user = Some(position);
+                }
+                constant.needed = constant.needed.max(bytes);
+            }
             (None, _) => return t.wrong(slot, format!("unknown constant {index}")),
             (_, None) => return t.wrong(slot, "the size of the tensor overflows"),
         }
@@ -233,12 +287,15 @@ impl Graph {
     }
 
     /// Checks that the lists of inputs and outputs agree with the flags of the values.
-    fn check_inputs_and_outputs(&self, t: &TableRef<'_, '_>) -> Result<()> {
+    fn check_inputs_and_outputs(&mut self, t: &TableRef<'_, '_>) -> Result<()> {
         for (slot, flag) in [(graph::input_ids, EXTERNAL_INPUT), (graph::output_ids, EXTERNAL_OUTPUT)] {
             let listed: HashSet<u32> = t.u32s(slot)?.unwrap_or_default();
             let flagged: HashSet<u32> =
                 self.values.by_id.iter().filter(|(_, value)| value.flags & flag != 0).map(|(id, _)| *id).collect();
             if let Some(id) = listed.symmetric_difference(&flagged).min() {
+                if let Some(value) = self.values.by_id.get(id) {
+                    self.part = GraphPart::Value(value.position);
+                }
                 return t.wrong(slot, format!("the list and the flags disagree about value {id}"));
             }
         }
@@ -317,14 +374,14 @@ fn constants(t: &TableRef<'_, '_>, inside: bool) -> Result<Vec<GraphConstant>> {
         let listed = t.children(graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
             let key = t.text(constant_data_offset::named_key)?;
             let (offset, size) = (t.u64(constant_data_offset::offset)?, t.u64(constant_data_offset::size)?);
-            Ok(GraphConstant { key, offset, size, needed: 0 })
+            Ok(GraphConstant { key, offset, size, needed: 0, user: None })
         })?;
         return Ok(listed.unwrap_or_default());
     }
     let inside = t.children(graph::constant_buffer, &BUFFER, |t| {
         let (_, size) = t.range(buffer::storage)?.unwrap_or_default();
         // `range` fails unless they are inside the graph.
-        Ok(GraphConstant { key: None, offset: 0, size, needed: 0 })
+        Ok(GraphConstant { key: None, offset: 0, size, needed: 0, user: None })
     })?;
     Ok(inside.unwrap_or_default())
 }

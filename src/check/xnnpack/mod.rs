@@ -19,7 +19,7 @@ use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::Buffer;
 use crate::program::element::{Element, Part};
 use crate::program::{EValue, ExecutionPlan, Instruction, Program, Tensor};
-use graph::{ExternalValue, Graph, GraphConstant, GraphDefect};
+use graph::{ExternalValue, Graph, GraphConstant, GraphDefect, GraphPart};
 
 /// Largest graph that is read, in bytes: a graph without a header contains its constants.
 const MAX_GRAPH: u64 = 64 << 20;
@@ -42,7 +42,7 @@ pub(super) fn check(
             if delegate.id.as_deref() != Some(BACKEND) {
                 continue;
             }
-            let at = || locate(&Element::Method(method, Part::Delegate(index)));
+            let at = |part: GraphPart| locate(&Element::Method(method, part.of_delegate(index)));
             let payload = program.blob(delegate.processed);
             let graph = graphs.entry(delegate.processed).or_insert_with(|| {
                 // The total size is bounded: overlapping payloads would be read as often as there are delegates.
@@ -50,7 +50,9 @@ pub(super) fn check(
                 left = rest;
                 if !fits {
                     let expected = "disjoint payloads".to_owned();
-                    findings.add("D-11", || (at(), "payloads larger than the file in total".into(), expected));
+                    findings.add("D-11", || {
+                        (at(GraphPart::Whole), "payloads larger than the file in total".into(), expected)
+                    });
                     return None;
                 }
                 check_payload(payload, &named_data, findings, &at)
@@ -67,25 +69,26 @@ fn check_payload(
     blob: &Blob,
     named_data: &NamedDataSizes<'_>,
     findings: &mut Findings,
-    at: &dyn Fn() -> Location,
+    at: &dyn Fn(GraphPart) -> Location,
 ) -> Option<Graph> {
     let payload = match Payload::read(blob) {
         Ok(payload) => payload?,
         Err(found) => {
-            findings.add("D-11", || (at(), found, "a graph and constants inside the payload".into()));
+            findings.add("D-11", || (at(GraphPart::Whole), found, "a graph and constants inside the payload".into()));
             return None;
         }
     };
     let graph = match payload.graph() {
         Ok(graph) => graph,
-        Err(GraphDefect { rule, error }) => {
-            findings.add(rule, || (at(), format!("a malformed graph: {error}"), "a valid graph".into()));
+        Err(GraphDefect { rule, part, error }) => {
+            findings.add(rule, || (at(part), format!("a malformed graph: {error}"), "a valid graph".into()));
             return None;
         }
     };
     let defect = graph.constants.iter().find_map(|constant| Some((constant, named_data.defect(constant, &payload)?)));
     if let Some((constant, found)) = defect {
-        findings.add("D-13", || (at(), found, format!("at least {}", counted(constant.needed, "byte"))));
+        let part = constant.user.map_or(GraphPart::Whole, GraphPart::Value);
+        findings.add("D-13", || (at(part), found, format!("at least {}", counted(constant.needed, "byte"))));
     }
     Some(graph)
 }
@@ -120,7 +123,11 @@ impl Payload {
 
     fn graph(&self) -> std::result::Result<Graph, GraphDefect> {
         let buffer = Buffer::new(&self.graph);
-        let root = buffer.root(self.identifier, &GRAPH).map_err(|error| GraphDefect { rule: "D-12", error })?;
+        let root = buffer.root(self.identifier, &GRAPH).map_err(|error| GraphDefect {
+            rule: "D-12",
+            part: GraphPart::Whole,
+            error,
+        })?;
         Graph::read(root, self.inside)
     }
 }

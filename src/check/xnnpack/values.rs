@@ -7,6 +7,8 @@ use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
 
 /// A value of the graph.
 pub(super) struct GraphValue {
+    /// Position in the list of values.
+    pub position: usize,
     pub dims: Vec<u64>,
     pub datatype: i16,
     pub constant: bool,

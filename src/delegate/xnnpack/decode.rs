@@ -4,12 +4,14 @@
 
 use std::{fmt, io};
 
-use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
+use super::model::{
+    Constant, Container, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
+};
 use super::schema::*;
 use crate::data::Blob;
 use crate::delegate::header::{ALIGNMENT, HEADER, Sections};
 use crate::diagnostics::counted;
-use crate::format::flatbuffer::read::{Buffer, ReadError, TableRef};
+use crate::format::flatbuffer::read::{Buffer, ExtraField, ReadError, TableRef};
 use crate::format::table::Union;
 use crate::format::{Kind, TableSchema};
 
@@ -74,7 +76,9 @@ pub fn decode(payload: &Blob) -> Result<Graph> {
 /// Reads the graph; of the constants only what it states of those after the graph.
 fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) -> Read<Graph> {
     let header = container == Container::Header;
+    known(t)?;
     let constants = items(t, graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
+        known(&t)?;
         Ok(Constant {
             key: t.text(constant_data_offset::named_key)?,
             offset: t.u64(constant_data_offset::offset)?,
@@ -86,11 +90,18 @@ fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) ->
         return t.wrong(graph::constant_data, "no constants, expected at least the one that stands for none");
     }
     let constants = constants.unwrap_or_default();
+    // The exporter's serializer writes the nodes in their order from the end: the content of each ends where that of the one before begins.
+    let mut end = t.target(graph::version)?.unwrap_or(t.at());
+    let nodes = items(t, graph::xnodes, &NODE, |t| {
+        let node = read_node(&t, end)?;
+        end = t.at();
+        Ok(node)
+    })?;
     Ok(Graph {
         container,
         identifier,
         version: t.text(graph::version)?.unwrap_or_default(),
-        nodes: items(t, graph::xnodes, &NODE, |t| read_node(&t))?.unwrap_or_default(),
+        nodes: nodes.unwrap_or_default(),
         values: items(t, graph::xvalues, &VALUE, |t| read_value(&t))?.unwrap_or_default(),
         num_externs: t.u32(graph::num_externs)?,
         input_ids: t.u32s(graph::input_ids)?.unwrap_or_default(),
@@ -116,7 +127,16 @@ fn items<'b, 'a, T>(
     }
 }
 
+/// Checks that a table has only fields of the schema: the others would be lost.
+fn known(t: &TableRef<'_, '_>) -> Read<()> {
+    match t.beyond_schema()? {
+        Some(slot) => t.wrong(slot, format!("field {slot} is not in the schema of ExecuTorch 1.5.1")),
+        None => Ok(()),
+    }
+}
+
 fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
+    known(t)?;
     let (tag, member) = t.tagged(value::xvalue_union_type, value::xvalue_union, VALUES, "kind of value")?;
     let Some(member) = member else { return t.wrong(value::xvalue_union, "xvalue_union is missing") };
     let (tensor, quantization) = match tag {
@@ -125,11 +145,14 @@ fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
             use quantized_tensor_value::*;
             let (kind, params) = member.member::<QuantParams>(quant_params_type, quant_params, "quantization")?;
             let Some(params) = params else { return member.wrong(quant_params, "quant_params are missing") };
+            known(&member)?;
+            known(&params)?;
             let fields = contents(&params, kind.table())?;
             (member.child(tensor_value, &TENSOR_VALUE)?, Some(QuantParamsValue { kind, fields }))
         }
     };
     let Some(tensor) = tensor else { return t.wrong(value::xvalue_union, "tensor_value is missing") };
+    known(&tensor)?;
     let datatype = tensor.i16(tensor_value::datatype)?;
     if Datatype::of(datatype).is_none() {
         return tensor.wrong(tensor_value::datatype, format!("unknown datatype {datatype}"));
@@ -147,16 +170,64 @@ fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
     })
 }
 
-fn read_node(t: &TableRef<'_, '_>) -> Read<Node> {
-    let (operation, member) = t.member::<Operation>(node::xnode_union_type, node::xnode_union, "operation")?;
-    let Some(member) = member else { return t.wrong(node::xnode_union, "xnode_union is missing") };
+/// Reads a node whose content is in front of offset `end` of the buffer.
+fn read_node(t: &TableRef<'_, '_>, end: usize) -> Read<Node> {
+    known(t)?;
+    let Some(operation) = NodeOperation::of_tag(t.u8(node::xnode_union_type)?) else {
+        return t.wrong(node::xnode_union_type, "no operation");
+    };
+    let Some(member) = t.child(node::xnode_union, operation.table())? else {
+        return t.wrong(node::xnode_union, "xnode_union is missing");
+    };
     let bounds = t.child(node::output_min_max, &OUTPUT_MIN_MAX)?;
     let output_min_max = match bounds {
-        Some(t) => Some([t.f32(output_min_max::output_min)?, t.f32(output_min_max::output_max)?]),
+        Some(t) => {
+            known(&t)?;
+            Some([t.f32(output_min_max::output_min)?, t.f32(output_min_max::output_max)?])
+        }
         None => None,
     };
     let fields = contents(&member, operation.table())?;
-    Ok(Node { operation, fields, debug_handle: t.u32(node::debug_handle)?, output_min_max })
+    let extra = extra(&member, operation.table(), end)?;
+    Ok(Node { operation, fields, extra, debug_handle: t.u32(node::debug_handle)?, output_min_max })
+}
+
+/// Reads the fields of the table of an operation that are not in the schema. One of four bytes is a vector if it is an offset to bytes between
+/// the table and `end` that form one; where that is not certain, the encoded graph differs from the payload, or the field is refused.
+fn extra(t: &TableRef<'_, '_>, schema: &'static TableSchema, end: usize) -> Read<Vec<ExtraContent>> {
+    let (behind, found) = t.extra()?;
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Begins of the vectors of the table, ascending.
+    let mut targets = Vec::new();
+    for (slot, field) in (0..).zip(schema.fields) {
+        if matches!(field.kind, Kind::UInts | Kind::UShorts | Kind::Floats) {
+            targets.extend(t.target(slot)?);
+        }
+    }
+    let is_inside = |target: &usize| (behind..end).contains(target);
+    let target_of = |field: &ExtraField<'_>| {
+        let offset = field.bytes.try_into().map(u32::from_le_bytes).ok()?;
+        field.at.checked_add(offset as usize).filter(|target| target % 4 == 0).filter(is_inside)
+    };
+    targets.extend(found.iter().filter_map(target_of));
+    targets.sort_unstable();
+    let mut extra = Vec::with_capacity(found.len());
+    for field in &found {
+        let mut content = ExtraContent { slot: field.slot, width: None, bytes: field.bytes.to_vec() };
+        if let Some(target) = target_of(field) {
+            if targets.iter().filter(|other| **other == target).count() > 1 {
+                return t.wrong(field.slot, format!("field {}: a number, or an offset", field.slot));
+            }
+            let next = targets[targets.partition_point(|other| *other <= target)..].first().copied().unwrap_or(end);
+            if let Some((width, items)) = t.vector_between(target, next) {
+                content = ExtraContent { slot: field.slot, width: Some(width), bytes: items.to_vec() };
+            }
+        }
+        extra.push(content);
+    }
+    Ok(extra)
 }
 
 /// Reads the fields of a table of numbers and vectors.
@@ -237,7 +308,10 @@ fn padding(payload: &Blob, offset: u64, len: u64) -> Result<()> {
 
 /// Reads the constants that the graph contains.
 fn inside(t: &TableRef<'_, '_>, payload: &Blob) -> Read<Result<Vec<Constant>>> {
-    let found = items(t, graph::constant_buffer, &BUFFER, |t| Ok(t.range(buffer::storage)?.unwrap_or_default()))?;
+    let found = items(t, graph::constant_buffer, &BUFFER, |t| {
+        known(&t)?;
+        Ok(t.range(buffer::storage)?.unwrap_or_default())
+    })?;
     let constants = found.unwrap_or_default().into_iter().map(|(offset, size)| {
         let data = payload.part(offset, size)?.unwrap_or_else(|| Blob::bytes([]));
         Ok(Constant { key: None, offset: 0, size, data })

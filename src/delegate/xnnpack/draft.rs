@@ -12,13 +12,15 @@
 //! | offset of a constant | the end of the one before, aligned |
 //! | numbers of dimensions and scales | those of the lists; of scales in a constant those that the sizes need |
 
-use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
+use super::model::{
+    Constant, Container, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
+};
 use super::schema::*;
 use crate::data::Blob;
 use crate::delegate::header::ALIGNMENT;
 use crate::diagnostics::counted;
 use crate::format::Kind;
-use crate::format::table::{Field, Union};
+use crate::format::table::Field;
 
 /// Version that all exporters write.
 pub const VERSION: &str = "0";
@@ -151,9 +153,11 @@ pub enum Scales {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftNode {
     /// Operation.
-    pub operation: Operation,
+    pub operation: NodeOperation,
     /// By slot of the table of the operation.
     pub fields: Vec<DraftField>,
+    /// As [`Node::extra`].
+    pub extra: Vec<ExtraContent>,
     /// As [`Node::debug_handle`], if it is not [`DEBUG_HANDLE`].
     pub debug_handle: Option<u32>,
     /// Bounds of the output.
@@ -422,6 +426,7 @@ impl Draft {
         Node {
             operation: node.operation,
             fields: fields.collect(),
+            extra: node.extra.clone(),
             debug_handle: node.debug_handle.unwrap_or(DEBUG_HANDLE),
             output_min_max: node.output_min_max,
         }
@@ -464,6 +469,7 @@ impl Draft {
             DraftNode {
                 operation: node.operation,
                 fields: fields.collect(),
+                extra: node.extra.clone(),
                 debug_handle: (node.debug_handle != DEBUG_HANDLE).then_some(node.debug_handle),
                 output_min_max: node.output_min_max,
             }

@@ -6,7 +6,7 @@ use std::io;
 
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 
-use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node};
+use super::model::{Constant, Container, ExtraContent, FieldContent, Graph, GraphValue, Node};
 use super::schema::*;
 use crate::data::{Blob, BlobSource};
 use crate::delegate::header::{HEADER, Sections};
@@ -75,7 +75,8 @@ impl Writer {
             let params = value.quantization.as_ref().map_or(0, |params| vectors(&params.fields));
             256 + 4 * value.dims.len() as u64 + params
         });
-        let nodes = graph.nodes.iter().map(|node| 128 + vectors(&node.fields));
+        let extra = |node: &Node| node.extra.iter().map(|field| 32 + field.bytes.len() as u64).sum::<u64>();
+        let nodes = graph.nodes.iter().map(|node| 128 + vectors(&node.fields) + extra(node));
         let inside = graph.container == Container::Bare;
         let constants = graph.constants.iter().map(|constant| {
             let data = if inside { constant.data.len() } else { 0 };
@@ -127,8 +128,13 @@ impl Writer {
 
     fn node(&mut self, node: &Node) -> Offset {
         use super::schema::node::*;
-        let fields = self.fields(&node.fields);
-        let member = self.table(&fields);
+        let mut fields = self.fields(&node.fields);
+        let known = fields.len() as u16;
+        fields.extend(node.extra.iter().map(|field| (field.slot, self.extra(field))));
+        let order = Serializer::Flatc.facts().slots;
+        // The defaults of unknown fields are unknown, too.
+        let member =
+            write::table(&mut self.builder, order, &fields, |(slot, value)| *slot >= known || !value.is_left_out());
         let bounds = node.output_min_max.map(|[min, max]| {
             let (min, max) = (FieldValue::Float(min), FieldValue::Float(max));
             self.table(&[(output_min_max::output_min, min), (output_min_max::output_max, max)])
@@ -189,6 +195,25 @@ impl Writer {
             false => write::bytes::<16>(&mut self.builder, bytes),
         };
         self.table(&[(buffer::storage, FieldValue::Child(Some(storage)))])
+    }
+
+    /// Writes a vector that the schema does not have; returns it, or the number. The content is valid.
+    fn extra(&mut self, field: &ExtraContent) -> FieldValue {
+        fn items<const N: usize, T>(bytes: &[u8], of: impl Fn([u8; N]) -> T) -> Vec<T> {
+            bytes.as_chunks().0.iter().map(|item| of(*item)).collect()
+        }
+        let bytes = &field.bytes;
+        let number = || bytes.iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+        match (field.width, bytes.len()) {
+            (None, 1) => FieldValue::Byte(number() as u8),
+            (None, 2) => FieldValue::Short(number() as i16),
+            (None, 4) => FieldValue::UInt(number() as u32),
+            (None, _) => FieldValue::ULong(number()),
+            (Some(8), _) => self.vector(&items(bytes, u64::from_le_bytes)),
+            (Some(4), _) => self.vector(&items(bytes, u32::from_le_bytes)),
+            (Some(2), _) => self.vector(&items(bytes, u16::from_le_bytes)),
+            (Some(_), _) => self.vector(bytes),
+        }
     }
 
     /// Writes the vectors among the fields of a table; returns all of them by slot.

@@ -3,8 +3,10 @@
 //! Nothing is computed or checked here: ids may be unknown, sizes wrong. A node is an operation with the fields of its table, so that no
 //! operation has a type of its own.
 
-use super::schema::{Operation, QuantParams};
+use super::schema::{Operand, Operation, QuantParams};
 use crate::data::Blob;
+use crate::format::TableSchema;
+use crate::format::table::Union;
 
 /// Location of the constants of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,13 +93,93 @@ pub struct QuantParamsValue {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// Operation.
-    pub operation: Operation,
+    pub operation: NodeOperation,
     /// By slot of the table of the operation.
     pub fields: Vec<FieldContent>,
+    /// Fields that the table of the schema does not have, by ascending slot.
+    pub extra: Vec<ExtraContent>,
     /// Number of the node in the exporter's graph.
     pub debug_handle: u32,
     /// Bounds of the output.
     pub output_min_max: Option<[f32; 2]>,
+}
+
+/// Member of the union of operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeOperation {
+    /// One of the schema.
+    Known(Operation),
+    /// The tag of one that a newer schema has.
+    Unknown(u8),
+}
+
+/// Table of operations that the schema does not have: all their fields are unknown.
+static UNKNOWN: TableSchema = TableSchema { name: "unknown operation", fields: &[] };
+
+impl NodeOperation {
+    /// Returns the operation of a tag; `None` for 0, which means none.
+    pub fn of_tag(tag: u8) -> Option<NodeOperation> {
+        let known = Operation::of_tag(tag).map(NodeOperation::Known);
+        known.or_else(|| (tag != 0).then_some(NodeOperation::Unknown(tag)))
+    }
+
+    /// Returns the tag in the union.
+    pub fn tag(self) -> u8 {
+        match self {
+            NodeOperation::Known(operation) => operation.tag(),
+            NodeOperation::Unknown(tag) => tag,
+        }
+    }
+
+    /// Returns the table of the operation; one without fields if it is unknown.
+    pub fn table(self) -> &'static TableSchema {
+        match self {
+            NodeOperation::Known(operation) => operation.table(),
+            NodeOperation::Unknown(_) => &UNKNOWN,
+        }
+    }
+
+    /// Returns the operands, as [`Operation::operands`]; none if the operation is unknown.
+    pub fn operands(self) -> impl Iterator<Item = Operand> {
+        let known = match self {
+            NodeOperation::Known(operation) => Some(operation),
+            NodeOperation::Unknown(_) => None,
+        };
+        known.into_iter().flat_map(Operation::operands)
+    }
+
+    /// Returns the name of the operation.
+    pub fn word(self) -> &'static str {
+        match self {
+            NodeOperation::Known(operation) => operation.word(),
+            NodeOperation::Unknown(_) => UNKNOWN_WORD,
+        }
+    }
+}
+
+/// What stands for the name of an operation that the schema does not have.
+pub const UNKNOWN_WORD: &str = "unknown";
+
+/// A field that the schema does not have: its slot and its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtraContent {
+    /// Slot in the table of the operation.
+    pub slot: u16,
+    /// Size of an item of a vector in bytes; `None` for a number in the table.
+    pub width: Option<u8>,
+    /// The number, or the items of the vector.
+    pub bytes: Vec<u8>,
+}
+
+impl ExtraContent {
+    /// Returns `true` if the content is representable: a number of 1, 2, 4 or 8 bytes, or a vector of such items.
+    pub fn is_valid(&self) -> bool {
+        let is_size = |size: usize| matches!(size, 1 | 2 | 4 | 8);
+        match self.width {
+            None => is_size(self.bytes.len()),
+            Some(width) => is_size(width.into()) && self.bytes.len().is_multiple_of(width.into()),
+        }
+    }
 }
 
 /// Content of a field.

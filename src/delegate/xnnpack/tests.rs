@@ -4,7 +4,7 @@ use super::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
 };
 use super::encode::encode;
-use super::model::{Container, FieldContent};
+use super::model::{Container, FieldContent, NodeOperation};
 use super::read;
 use super::schema::*;
 use crate::data::Blob;
@@ -20,7 +20,13 @@ fn data(bytes: &[u8]) -> Option<DraftConstant> {
 fn node(operation: Operation, fields: &[DraftField]) -> DraftNode {
     let mut all: Vec<DraftField> = operation.table().fields.iter().map(default_field).collect();
     all[..fields.len()].clone_from_slice(fields);
-    DraftNode { operation, fields: all, debug_handle: None, output_min_max: None }
+    DraftNode {
+        operation: NodeOperation::Known(operation),
+        fields: all,
+        extra: Vec::new(),
+        debug_handle: None,
+        output_min_max: None,
+    }
 }
 
 /// A matrix product with weights of 8 bits, scales in a constant, a bias in named data, and a transposition of its result.
@@ -205,7 +211,13 @@ fn any_node() -> impl Strategy<Value = DraftNode> {
                 Kind::UInts => DraftField::Parameter(FieldContent::UInts(vec![number.into(); usize::from(number % 5)])),
                 _ => DraftField::Parameter(FieldContent::UInt(u32::from(number % 9))),
             });
-            DraftNode { operation, fields: fields.collect(), debug_handle, output_min_max }
+            DraftNode {
+                operation: NodeOperation::Known(operation),
+                fields: fields.collect(),
+                extra: Vec::new(),
+                debug_handle,
+                output_min_max,
+            }
         },
     )
 }

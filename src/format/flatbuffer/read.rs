@@ -153,6 +153,17 @@ impl<'a> Buffer<'a> {
     }
 }
 
+/// A field that is not in the schema.
+#[derive(Debug, Clone, Copy)]
+pub struct ExtraField<'a> {
+    /// Slot.
+    pub slot: u16,
+    /// Offset in the buffer.
+    pub at: usize,
+    /// Bytes in the table: 1, 2, 4 or 8.
+    pub bytes: &'a [u8],
+}
+
 /// A vector of tables; ranges of its items can be read by different [`Buffer`]s.
 #[derive(Clone, Copy)]
 pub struct TableVector {
@@ -443,6 +454,72 @@ impl<'b, 'a> TableRef<'b, 'a> {
             Ok(child) => Ok(Some(child)),
             Err(error) => self.null_is_absent(slot, at, error),
         }
+    }
+
+    /// Offset of the table in the buffer.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Offset in the buffer of the string, vector or table of a field; `None` if it is absent.
+    ///
+    /// # Errors
+    /// An offset outside of the buffer.
+    pub fn target(&self, slot: u16) -> Result<Option<usize>> {
+        match self.field(slot)? {
+            Some(at) => self.named(slot, self.buffer.follow(at)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the items of a vector that fills the bytes from `start` to `end` of the buffer up to padding, and the largest size of an item
+    /// for which it does; `None` if there is none.
+    pub fn vector_between(&self, start: usize, end: usize) -> Option<(u8, &'a [u8])> {
+        let items = self.buffer.bytes.get(start.checked_add(4)?..end)?;
+        let count = self.buffer.u32(start).ok()? as usize;
+        [8u8, 4, 2, 1].into_iter().find_map(|width| {
+            let (filled, padding) = items.split_at_checked(count.checked_mul(width.into())?)?;
+            (padding.len() < 8 && padding.iter().all(|byte| *byte == 0)).then_some((width, filled))
+        })
+    }
+
+    /// Returns the first slot beyond the schema whose field is present.
+    ///
+    /// # Errors
+    /// A vtable that many tables share with so many entries that they exhaust the budget.
+    pub fn beyond_schema(&self) -> Result<Option<u16>> {
+        let known = self.table.fields.len();
+        let Some(entries) = self.slots.get(2 * known..).filter(|entries| !entries.is_empty()) else { return Ok(None) };
+        self.buffer.spend(self.at, entries.len() as u64)?;
+        let present = entries.chunks_exact(2).position(|entry| entry != [0, 0]);
+        Ok(present.and_then(|position| u16::try_from(known + position).ok()))
+    }
+
+    /// Returns the end of the table, and the fields beyond the schema that are present. Their sizes are those of numbers, up to the next field
+    /// or the end of the table, which includes padding.
+    ///
+    /// # Errors
+    /// A field outside of the table, a table outside of the buffer, and those of [`TableRef::beyond_schema`].
+    pub fn extra(&self) -> Result<(usize, Vec<ExtraField<'a>>)> {
+        let Some(first) = self.beyond_schema()? else { return Ok((self.at, Vec::new())) };
+        self.buffer.spend(self.at, 8 * self.slots.len() as u64)?;
+        let vtable = self.at as i64 - i64::from(i32::from_le_bytes(self.buffer.array(self.at)?));
+        let size = u16::from_le_bytes(self.buffer.array(vtable as usize + 2)?);
+        let offsets = self.slots.chunks_exact(2).map(|entry| u16::from_le_bytes([entry[0], entry[1]]));
+        let mut ends: Vec<u16> = offsets.clone().filter(|offset| *offset > 0).chain([size]).collect();
+        ends.sort_unstable();
+        let mut found = Vec::new();
+        for (slot, offset) in (0..).zip(offsets).skip(first.into()).filter(|(_, offset)| *offset > 0) {
+            let next = ends.partition_point(|end| *end <= offset);
+            let range = ends.get(next).map(|end| self.at + usize::from(offset)..self.at + usize::from(*end));
+            let bytes = range.clone().and_then(|range| self.buffer.bytes.get(range));
+            let (Some(range), Some(bytes)) = (range, bytes) else {
+                return self.buffer.error(self.at, format!("field {slot} is outside of its table"));
+            };
+            let size = [8, 4, 2, 1].into_iter().find(|size| *size <= bytes.len()).unwrap_or(0);
+            found.push(ExtraField { slot, at: range.start, bytes: &bytes[..size] });
+        }
+        Ok((self.at + usize::from(size), found))
     }
 
     /// The member of a union, and its table unless that is absent. `what` is what its members are.

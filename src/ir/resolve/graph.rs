@@ -6,21 +6,21 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
+use super::origins::GraphOrigins;
 use crate::data::Blob;
 use crate::delegate::GraphFormat;
 use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
     is_operand, nbytes, scale_size,
 };
-use crate::delegate::xnnpack::model::{Container, FieldContent};
+use crate::delegate::xnnpack::model::{Container, ExtraContent, FieldContent, NodeOperation};
 use crate::delegate::xnnpack::schema::{
-    Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, Operation, QuantParams, Quantization, field_key,
+    Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
 };
 use crate::delegate::xnnpack::sizes::{self, SizedOperands};
 use crate::delegate::xnnpack::{BACKEND, Xnnpack};
 use crate::diagnostics::counted;
 use crate::format::Field;
-use crate::format::table::Union;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{
@@ -29,8 +29,12 @@ use crate::ir::document::{
 };
 use crate::ir::tree::NodeId;
 
-/// Returns the payload of a graph; `None` with errors in [`Finder::diagnostics`].
-pub(super) fn payload<'d, 'a>(graph: &'d ParsedGraph<'a>, backend: &str, finder: &mut Finder<'d, 'a>) -> Option<Blob> {
+/// Returns the payload of a graph, and its nodes in the source; `None` with errors in [`Finder::diagnostics`].
+pub(super) fn payload<'d, 'a>(
+    graph: &'d ParsedGraph<'a>,
+    backend: &str,
+    finder: &mut Finder<'d, 'a>,
+) -> Option<(Blob, GraphOrigins)> {
     if backend != BACKEND {
         let wrong = NodeDiagnostic::error(graph.id, format!("the backend `{backend}` has no graphs"));
         finder.diagnostics.push(wrong.label(format!("expected `data`, or the backend {BACKEND}")));
@@ -39,13 +43,20 @@ pub(super) fn payload<'d, 'a>(graph: &'d ParsedGraph<'a>, backend: &str, finder:
     let before = finder.diagnostics.len();
     let mut resolver = GraphResolver { graph, finder, names: HashMap::new(), values: Vec::new() };
     let draft = resolver.draft();
+    let complete = draft.complete();
+    let named = resolver.values.iter().zip(&complete.values);
+    let values = named.map(|(open, value)| (open.id, open.name.to_owned(), value.id)).collect();
+    let origins = GraphOrigins { values, nodes: graph.nodes.iter().map(|node| node.id).collect() };
     let encoded = Xnnpack.encode(&draft);
     if finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
         return None;
     }
-    let encoded = encoded.map(|blob| Blob { copy: graph.copy, ..blob });
+    let encoded = encoded.map(|blob| (Blob { copy: graph.copy, ..blob }, origins));
     encoded.map_err(|error| finder.diagnostics.push(NodeDiagnostic::error(graph.id, error.to_string()))).ok()
 }
+
+/// Highest slot of a table: the size of its vtable has 16 bits.
+const MAX_SLOT: u16 = 32764;
 
 /// A value while the nodes are resolved.
 struct OpenValue<'d> {
@@ -352,13 +363,39 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             (min, max) => Some([min.unwrap_or(f32::NEG_INFINITY), max.unwrap_or(f32::INFINITY)]),
         };
         let operation = node.operation;
-        let draft = DraftNode { operation, fields, debug_handle: node.debug_handle, output_min_max };
+        let extra = self.extra_fields(node);
+        let draft = DraftNode { operation, fields, extra, debug_handle: node.debug_handle, output_min_max };
         let outputs = self.outputs(&draft);
         match complete {
             true => self.infer(node, &draft, &outputs),
             false => outputs.iter().for_each(|output| self.values[*output].reported = true),
         }
         draft
+    }
+
+    /// Resolves the fields that the schema does not have.
+    fn extra_fields(&mut self, node: &'d ParsedNode<'a>) -> Vec<ExtraContent> {
+        let known = node.operation.table().fields.len();
+        let mut found: Vec<ExtraContent> = Vec::with_capacity(node.extra.len());
+        for field in &node.extra {
+            let Some(bytes) = self.finder.in_memory(&field.bytes, DataRequest::Bytes) else { continue };
+            let content = ExtraContent { slot: field.slot, width: field.width, bytes };
+            let least = found.last().map_or(known, |last| usize::from(last.slot) + 1);
+            if usize::from(field.slot) < least || field.slot > MAX_SLOT {
+                let label = format!("expected {least} to {MAX_SLOT}: the slots ascend, after those of the schema");
+                self.error(field.id, format!("slot {}", field.slot), label);
+            } else if !content.is_valid() {
+                let len = counted(content.bytes.len(), "byte");
+                self.error(
+                    field.id,
+                    format!("a field of {len}"),
+                    "expected a number of 1, 2, 4 or 8 bytes, or such items",
+                );
+            } else {
+                found.push(content);
+            }
+        }
+        found
     }
 
     /// Positions of the values that a node writes.
@@ -388,7 +425,9 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let is_open = outputs.iter().any(|output| self.values[*output].sizes.is_none());
         let found = RefCell::new(Vec::new());
         let operands = DraftOperands { node: draft, values: &self.values, found: &found };
-        match sizes::check(node.operation, &operands) {
+        // What an unknown operation writes is not known.
+        let NodeOperation::Known(operation) = node.operation else { return };
+        match sizes::check(operation, &operands) {
             Ok(()) => {}
             Err(SizeError::Unknown(input)) => {
                 outputs.iter().for_each(|output| self.values[*output].after = Some(input));
@@ -500,7 +539,7 @@ struct DraftOperands<'r> {
 
 impl DraftOperands<'_> {
     fn is_output(&self, slot: u16) -> bool {
-        Operation::operands(self.node.operation).any(|operand| operand.slot == slot && operand.is_output)
+        self.node.operation.operands().any(|operand| operand.slot == slot && operand.is_output)
     }
 }
 

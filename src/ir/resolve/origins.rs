@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use crate::ir::tree::NodeId;
 use crate::program::element::{Element, Part};
+use crate::program::positions::{DelegatePosition, GraphValuePosition, SourceRange};
+use crate::raw::payload::DelegateNames;
 
 /// Nodes of the elements of a program, and their names in the source.
 #[derive(Debug, Default)]
@@ -31,7 +33,44 @@ pub struct MethodOrigins<'a> {
     /// Node and, for declared values, name.
     pub values: Vec<(NodeId, Option<Cow<'a, str>>)>,
     /// Delegates.
-    pub delegates: Vec<NodeId>,
+    pub delegates: Vec<DelegateOrigin<'a>>,
+}
+
+/// A delegate.
+#[derive(Debug, Default)]
+pub struct DelegateOrigin<'a> {
+    /// Node of the name.
+    pub id: NodeId,
+    /// Name.
+    pub name: Cow<'a, str>,
+    /// Graph of the payload; empty if it is stated as bytes.
+    pub graph: GraphOrigins,
+}
+
+/// Nodes of the parts of a graph.
+#[derive(Debug, Default)]
+pub struct GraphOrigins {
+    /// Node of the name, name and id in the graph of each value.
+    pub values: Vec<(NodeId, String, u32)>,
+    /// Operations.
+    pub nodes: Vec<NodeId>,
+}
+
+impl GraphOrigins {
+    fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.nodes.is_empty()
+    }
+}
+
+impl DelegateNames for Origins<'_> {
+    fn delegate(&self, method: usize, name: &str) -> Option<usize> {
+        self.methods.get(method)?.delegates.iter().position(|delegate| delegate.name == name)
+    }
+
+    fn value(&self, method: usize, delegate: usize, name: &str) -> Option<usize> {
+        let graph = &self.methods.get(method)?.delegates.get(delegate)?.graph;
+        graph.values.iter().position(|(_, known, _)| known == name)
+    }
 }
 
 impl Origins<'_> {
@@ -46,7 +85,11 @@ impl Origins<'_> {
                 let method = self.methods.get(method)?;
                 match part {
                     Part::Value(value) => Some(method.values.get(value)?.0),
-                    Part::Delegate(delegate) => method.delegates.get(delegate).copied(),
+                    Part::Delegate(delegate) => Some(method.delegates.get(delegate)?.id),
+                    Part::GraphValue(delegate, value) => {
+                        Some(method.delegates.get(delegate)?.graph.values.get(value)?.0)
+                    }
+                    Part::GraphNode(delegate, node) => method.delegates.get(delegate)?.graph.nodes.get(node).copied(),
                     Part::Whole
                     | Part::Output(_)
                     | Part::Operator(_)
@@ -63,8 +106,8 @@ impl Origins<'_> {
         if let Some(method) = self.methods.get_mut(method) {
             let take = |value: &usize| method.values.get_mut(*value).map(std::mem::take);
             method.values = values.iter().filter_map(take).collect();
-            method.delegates =
-                delegates.iter().filter_map(|delegate| method.delegates.get(*delegate).copied()).collect();
+            let take = |delegate: &usize| method.delegates.get_mut(*delegate).map(std::mem::take);
+            method.delegates = delegates.iter().filter_map(take).collect();
         }
     }
 
@@ -82,6 +125,33 @@ impl Origins<'_> {
     pub fn values(&self, method: usize) -> Vec<(String, usize)> {
         let values = self.methods.get(method).into_iter().flat_map(|method| method.values.iter().zip(0..));
         values.filter_map(|((_, name), index)| Some((name.as_deref()?.to_owned(), index))).collect()
+    }
+
+    /// Positions of the delegates with graphs; `positions` returns those of nodes, in their order.
+    pub fn delegates(&self, positions: impl Fn(&[NodeId]) -> Vec<SourceRange>) -> Vec<DelegatePosition> {
+        let delegates = self.methods.iter().enumerate().flat_map(|(method, origins)| {
+            let numbered = origins.delegates.iter().enumerate();
+            numbered.map(move |(number, delegate)| (method, number, delegate))
+        });
+        let delegates: Vec<_> = delegates.filter(|(.., delegate)| !delegate.graph.is_empty()).collect();
+        if delegates.is_empty() {
+            return Vec::new();
+        }
+        let nodes = delegates.iter().flat_map(|(.., DelegateOrigin { id, graph, .. })| {
+            let values = graph.values.iter().map(|(id, ..)| *id);
+            std::iter::once(*id).chain(values).chain(graph.nodes.iter().copied())
+        });
+        let mut found = positions(&nodes.collect::<Vec<NodeId>>()).into_iter();
+        let mut next = || found.next().unwrap_or_default();
+        let delegates = delegates.into_iter().map(|(method, delegate, DelegateOrigin { name, graph, .. })| {
+            let at = next();
+            let value =
+                |(_, name, id): &(NodeId, String, u32)| GraphValuePosition { id: *id, name: name.clone(), at: next() };
+            let values = graph.values.iter().map(value).collect();
+            let nodes = graph.nodes.iter().map(|_| next()).collect();
+            DelegatePosition { method, delegate, name: name.clone().into_owned(), at, values, nodes }
+        });
+        delegates.collect()
     }
 
     /// Names of the values of all methods.

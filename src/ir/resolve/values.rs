@@ -3,6 +3,7 @@
 //! Offsets of planned memory are assigned later, by [`crate::layout::memory`].
 
 use super::method::{DeclarationState, MethodResolver, NumberedValue};
+use super::origins::DelegateOrigin;
 use super::{bytes_disagree, graph};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
@@ -25,7 +26,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn delegates(&mut self) -> Vec<BackendDelegate> {
         let mut delegates = Vec::with_capacity(self.method.delegates.len());
         for delegate in &self.method.delegates {
-            self.origins.delegates.push(delegate.name.id);
+            let mut origin =
+                DelegateOrigin { id: delegate.name.id, name: delegate.name.value.clone(), ..DelegateOrigin::default() };
             let mut specs = Vec::with_capacity(delegate.compile_specs.len());
             for (key, value) in &delegate.compile_specs {
                 if let Some(bytes) = self.finder.in_memory(value, DataRequest::BytesOrText) {
@@ -34,8 +36,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             let payload = match &delegate.payload {
                 ParsedPayload::Data(data) => self.finder.find(data, DataRequest::Bytes).map(|found| found.blob),
-                ParsedPayload::Graph(graph) => graph::payload(graph, &delegate.backend, self.finder),
+                ParsedPayload::Graph(graph) => {
+                    graph::payload(graph, &delegate.backend, self.finder).map(|(payload, origins)| {
+                        origin.graph = origins;
+                        payload
+                    })
+                }
             };
+            self.origins.delegates.push(origin);
             if let Some(payload) = payload {
                 delegates.push(BackendDelegate {
                     id: Some(delegate.backend.to_string()),

@@ -1,0 +1,37 @@
+//! Blocks of a file: bytes with one owner.
+//!
+//! Their content is explained in [`super::regions`].
+
+/// Kind of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockKind {
+    /// The root offset, the identifier and the extended header.
+    Header,
+    /// An object of a FlatBuffer.
+    Object(u32),
+    /// A segment. It has no bytes of its own if the blocks of a payload that follow it explain them.
+    Segment(u32),
+    /// The header of the payload of a delegate, with its padding.
+    PayloadHeader,
+    /// The constants after the graph in the payload of a delegate.
+    PayloadConstants,
+    /// Zeros up to an aligned offset.
+    Padding,
+    /// Bytes without references.
+    Unreachable,
+}
+
+/// Bytes with one owner. A claim whose bytes all belong to others has an empty block.
+#[derive(Debug, Clone, Copy)]
+pub struct FileBlock {
+    /// Start offset in the file.
+    pub at: u64,
+    /// End offset in the file.
+    pub end: u64,
+    /// Kind.
+    pub kind: BlockKind,
+    /// Index of the part.
+    pub part: u32,
+    /// `true` if bytes that it claims belong to another block; see [`FileMap::overlaps`](super::map::FileMap::overlaps).
+    pub overlap: bool,
+}

@@ -1,0 +1,78 @@
+//! Positions in YAML of findings about graphs in payloads of delegates, with the names that the YAML gives to delegates and values.
+//!
+//! Findings about other elements have no positions.
+
+use std::collections::HashMap;
+
+use super::finding::{Finding, Findings, SourcePosition};
+use crate::assembly::Assembly;
+use crate::diagnostics::clipped;
+use crate::format::path::name_step;
+use crate::program::element::{Element, Part};
+use crate::program::positions::{DelegatePosition, SourceRange};
+
+/// Prefix of the paths of a program inside a `.bpte`.
+const INNER: &str = "program.";
+
+/// Adds their positions to the findings about the program of an assembly.
+pub fn locate(assembly: &Assembly, findings: &mut Findings) {
+    let is_relevant = |finding: &&mut Finding| finding.location.path.contains(".delegates[");
+    let mut relevant = findings.list_mut().iter_mut().filter(is_relevant).peekable();
+    if assembly.delegates.is_empty() || relevant.peek().is_none() {
+        return;
+    }
+    let path =
+        |part: Part, delegate: &DelegatePosition| Element::Method(delegate.method, part).path(assembly.program());
+    let by_path: HashMap<String, &DelegatePosition> = assembly
+        .delegates
+        .iter()
+        .map(|delegate| (path(Part::Delegate(delegate.delegate), delegate), delegate))
+        .collect();
+    for finding in relevant {
+        let own = finding.location.path.strip_prefix(INNER).unwrap_or(&finding.location.path);
+        let (base, part) = own.split_once(".graph.").map_or((own, None), |(base, part)| (base, Some(part)));
+        let Some(delegate) = by_path.get(base) else { continue };
+        let method = path(Part::Whole, delegate);
+        let Some(delegate_name) = name_step(&delegate.name) else { continue };
+        let base = format!("{method}.delegates.{delegate_name}");
+        let found = match part {
+            None => Some((base, &delegate.at)),
+            Some(part) => position(delegate, part).map(|(part, at)| (format!("{base}.graph.{part}"), at)),
+        };
+        let Some((path, SourceRange { span, line, column })) = found else { continue };
+        finding.source = Some(SourcePosition { path, span: span.clone(), line: *line, column: *column });
+        finding.found = with_names(&finding.found, delegate);
+    }
+}
+
+/// Returns the path of a part of a graph with names, and its position: `values[2]`, `nodes[3]`.
+fn position<'d>(delegate: &'d DelegatePosition, part: &str) -> Option<(String, &'d SourceRange)> {
+    let (list, index) = part.strip_suffix(']')?.split_once('[')?;
+    let index: usize = index.parse().ok()?;
+    if list == "nodes" {
+        return Some((part.to_owned(), delegate.nodes.get(index)?));
+    }
+    let value = delegate.values.get(index)?;
+    let path = name_step(&value.name).map_or_else(|| part.to_owned(), |name| format!("{list}.{name}"));
+    Some((path, &value.at))
+}
+
+/// What is in front of the id of a value of a graph in a finding.
+const VALUE: &str = "value ";
+
+/// Adds the names of values of a graph to their ids in a message.
+fn with_names(text: &str, delegate: &DelegatePosition) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(VALUE) {
+        let (before, after) = rest.split_at(at + VALUE.len());
+        out.push_str(before);
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        out.push_str(&after[..digits]);
+        let id = after[..digits].parse().ok();
+        if let Some(value) = id.and_then(|id: u32| delegate.values.iter().find(|value| value.id == id)) {
+            out += &format!(" (`{}`)", clipped(&value.name));
+        }
+        rest = &after[digits..];
+    }
+    out + rest
+}
