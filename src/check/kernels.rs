@@ -298,11 +298,13 @@ fn check_quantization(
     }
     if let (true, Some(least), Some(most)) = (lenient && compares_zero_points(quantization, input, result), least, most)
     {
-        let is_null = matches!(call.argument(2), Some((value, EValue::Null)) if call.is_unchanged(value));
-        let zero_points = if is_null { Some(ConstantInts::from([0])) } else { call.constant_ints(2) };
+        // None stands for zero points of 0.
+        let is_absent = matches!(call.argument(2), Some((value, EValue::Null)) if call.is_unchanged(value));
+        let zero_points = if is_absent { Some(ConstantInts::from([0])) } else { call.constant_ints(2) };
         let outside = |zeros: ConstantInts| zeros.iter().copied().find(|zero| !(least..=most).contains(zero));
         if let Some(wrong) = zero_points.and_then(outside) {
-            report(2, format!("zero point {wrong}"), format!("{least} to {most}, the range of quantized values"));
+            let found = if is_absent { "no zero points".to_owned() } else { format!("zero point {wrong}") };
+            report(2, found, format!("{least} to {most}, the range of quantized values"));
         }
         // Torch rejects such a range, too; no zero point of the type, wherever it is read, is in it.
         if let Some((low, high)) = bounds.filter(|(low, high)| least > *high || most < *low) {
