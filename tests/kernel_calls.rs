@@ -124,6 +124,7 @@ enum Inputs {
     Ones,
     Zeros,
     Mixed,
+    Hundreds,
 }
 
 impl Inputs {
@@ -132,6 +133,7 @@ impl Inputs {
             Inputs::Ones => "ones",
             Inputs::Zeros => "zeros",
             Inputs::Mixed => "mixed",
+            Inputs::Hundreds => "hundreds",
         }
     }
 }
@@ -281,9 +283,9 @@ fn test_accepted(driver: &Driver, accepted: &[(u64, Candidate)], tally: &mut Tal
         }
     }
     let files: Vec<&Candidate> = crashing.iter().map(|(_, file, _)| *file).collect();
-    let [zeros, mixed] = [Inputs::Zeros, Inputs::Mixed].map(|inputs| run(driver, inputs, &files));
+    let others = [Inputs::Zeros, Inputs::Mixed, Inputs::Hundreds].map(|inputs| run(driver, inputs, &files));
     for (number, (index, file, outcome)) in crashing.iter().enumerate() {
-        if !crashed(&zeros[number]) || !crashed(&mixed[number]) {
+        if !others.iter().all(|answers| crashed(&answers[number])) {
             tally.dependent += 1;
             if tally.dependent_example.is_empty() {
                 tally.dependent_example = format!("{outcome}: {}", one_line(&file.bytes));

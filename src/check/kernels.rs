@@ -296,11 +296,21 @@ fn check_quantization(
     if !quantization.tensors {
         return;
     }
-    if let (true, Some(least), Some(most)) = (lenient, least, most)
-        && let Some(wrong) =
-            call.constant_ints(2).and_then(|zeros| zeros.iter().copied().find(|zero| !(least..=most).contains(zero)))
+    if let (true, Some(least), Some(most)) = (lenient && compares_zero_points(quantization, input, result), least, most)
     {
-        report(2, format!("zero point {wrong}"), format!("{least} to {most}, the range of quantized values"));
+        // None stands for zero points of 0.
+        let is_absent = matches!(call.argument(2), Some((value, EValue::Null)) if call.is_unchanged(value));
+        let zero_points = if is_absent { Some(ConstantInts::from([0])) } else { call.constant_ints(2) };
+        let outside = |zeros: ConstantInts| zeros.iter().copied().find(|zero| !(least..=most).contains(zero));
+        if let Some(wrong) = zero_points.and_then(outside) {
+            let found = if is_absent { "no zero points".to_owned() } else { format!("zero point {wrong}") };
+            report(2, found, format!("{least} to {most}, the range of quantized values"));
+        }
+        // Torch rejects such a range, too; no zero point of the type, wherever it is read, is in it.
+        if let Some((low, high)) = bounds.filter(|(low, high)| least > *high || most < *low) {
+            let found = format!("a range of quantized values from {least} to {most}");
+            report(quantization.range, found, format!("values of {}, {low} to {high}", small.scalar_type));
+        }
     }
     // Only dequantizing per channel or token supports another type than float64. It takes zero points of int32 and reads them as int64.
     let scales: &[ScalarType] = if lenient { &[DOUBLE, ScalarType::FLOAT] } else { &[DOUBLE] };
@@ -315,6 +325,16 @@ fn check_quantization(
             report(position, counted(count(sizes(tensor)), "element"), format!("{channels}, one per channel"));
         }
     }
+}
+
+/// Returns `true` if a kernel that dequantizes per channel or token aborts for a zero point beyond the range of quantized values: the one for
+/// contiguous int8 and float32, if it has elements. It reads tokens as if they were contiguous.
+fn compares_zero_points(quantization: &Quantization, input: &Tensor, result: &Tensor) -> bool {
+    let is_contiguous =
+        || input.dim_order.iter().flat_map(|order| order.iter()).copied().map(usize::from).eq(0..sizes(input).len());
+    (input.scalar_type, result.scalar_type) == (INT8, ScalarType::FLOAT)
+        && !sizes(input).contains(&0)
+        && (quantization.channels == Channels::Rows || is_contiguous())
 }
 
 fn sizes(tensor: &Tensor) -> &[i32] {

@@ -670,23 +670,48 @@ fn each_rule_finds_its_violation() {
 
 #[test]
 fn a_zero_point_is_in_the_quantized_range() {
-    let text = |zeros: &str| {
+    let text = |tensor: &str, zeros: &str, range: [i64; 2]| {
+        let (constant, argument) = if zeros == "null" { ("[0, 0]", "null") } else { (zeros, "zeros") };
+        let ([least, most], (quantized, rest)) = (range, tensor.split_once(' ').unwrap_or((tensor, "")));
         format!(
             "    values:
-      w: {{tensor: int8, data: [[1, 2], [3, 4]]}}
+      w: {{tensor: {quantized}, data: [[1, 2], [3, 4]]{rest}}}
       scales: {{tensor: float64, data: [0.5, 0.125]}}
-      zeros: {{tensor: int64, data: {zeros}}}
+      zeros: {{tensor: int64, data: {constant}}}
       y: {{tensor: float32, sizes: [2, 2]}}
     outputs: [y]
     instructions:
       - kernel: quantized_decomposed::dequantize_per_channel.out
-        args: [w, scales, zeros, 0, -128, 127, int8]
+        args: [w, scales, {argument}, 0, {least}, {most}, {quantized}]
         out: y
 "
         )
     };
-    assert_eq!(found(&program(&text("[-128, 127]"))), []);
-    assert_eq!(found(&program(&text("[0, 128]"))), [("O-8", "methods.forward.instructions[0].args[2]".to_owned())]);
+    let at = |argument: usize| ("O-8", format!("methods.forward.instructions[0].args[{argument}]"));
+    let cases = [
+        ("int8", "[-128, 127]", [-128, 127], vec![]),
+        ("int8", "[0, 128]", [-128, 127], vec![at(2)]),
+        ("int8", "null", [0, 127], vec![]),
+        ("int8", "null", [1, 127], vec![at(2)]),
+        ("int8", "[100, 101]", [100, 110], vec![]),
+        // The kernels for other types and orders of dimensions do not compare.
+        ("uint8", "null", [1, 255], vec![]),
+        ("int8 , dim_order: [1, 0]", "null", [1, 127], vec![]),
+    ];
+    for (tensor, zeros, range, expected) in cases {
+        let mut found = found(&program(&text(tensor, zeros, range)));
+        found.retain(|(id, _)| *id == "O-8");
+        assert_eq!(found, expected, "{tensor} {zeros} {range:?}");
+    }
+    // The assembler rejects a range beyond the type.
+    let mut beyond = program(&text("int8", "[100, 100]", [100, 110]));
+    let plan = &mut beyond.execution_plan.as_mut().unwrap()[0];
+    for value in plan.values.iter_mut().flatten() {
+        if let EValue::Int(int @ (100 | 110)) = value {
+            *int += 100;
+        }
+    }
+    assert_eq!(found(&beyond), [at(2), at(4)]);
 }
 
 #[test]

@@ -278,6 +278,22 @@ pub enum Constraint {
         /// Position of the dimension.
         dim: usize,
     },
+    /// A tensor with an element, at least, for each channel of the result of a convolution; of the greatest sizes, if they are dynamic.
+    Channels {
+        /// Position of the tensor.
+        argument: usize,
+        /// Position of the weight.
+        weight: usize,
+        /// Position of the Bool that is true if the convolution is transposed.
+        transposed: usize,
+        /// Position of the number of groups.
+        groups: usize,
+    },
+    /// Sizes of which one may be -1: the number of elements is divided by the product of the others, of which 64 bits are kept.
+    ViewSizes {
+        /// Position of the sizes.
+        argument: usize,
+    },
     /// An Int that is a dimension of another argument, counted from the front.
     FrontDimension {
         /// Position of the argument.
@@ -385,7 +401,10 @@ const VALUES: &[(&str, &[Constraint])] = &[
         "aten::_log_softmax.out",
         &[Constraint::Bool { argument: 2, value: false }, Constraint::NotEmptyFrom { argument: 0, dim: 1 }],
     ),
-    ("aten::_softmax.out", &[Constraint::Bool { argument: 2, value: false }]),
+    (
+        "aten::_softmax.out",
+        &[Constraint::Bool { argument: 2, value: false }, Constraint::Lines { argument: 0, dim: 1 }],
+    ),
     ("aten::_upsample_bilinear2d_aa.out", &[not_empty_last(2)]),
     ("aten::amax.out", &[not_empty(0)]),
     ("aten::amin.out", &[not_empty(0)]),
@@ -398,7 +417,11 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ),
     (
         "aten::convolution.out",
-        &[Constraint::Rank { argument: 0, min: 3, max: 4 }, Constraint::Int { argument: 8, min: 1, max: i64::MAX }],
+        &[
+            Constraint::Rank { argument: 0, min: 3, max: 4 },
+            Constraint::Int { argument: 8, min: 1, max: i64::MAX },
+            Constraint::Channels { argument: 2, weight: 1, transposed: 6, groups: 8 },
+        ],
     ),
     ("aten::convolution_backward.out", &[divisor(9), Constraint::BiasSizes { argument: 3, gradient: 0, mask: 10 }]),
     ("aten::div.Scalar_mode_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
@@ -416,7 +439,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
         &[divisor(3), Constraint::SameSizes { argument: 7, other: 0 }],
     ),
     ("aten::narrow_copy.out", &[Constraint::FrontDimension { argument: 1, tensor: 0 }]),
-    ("aten::native_group_norm.out", &[rank_1(1), rank_1(2)]),
+    ("aten::native_group_norm.out", &[Constraint::Rank { argument: 0, min: 2, max: usize::MAX }, rank_1(1), rank_1(2)]),
     (
         "aten::nonzero.out",
         &[Constraint::Types { argument: 1, types: INT64 }, Constraint::Rank { argument: 1, min: 2, max: 2 }],
@@ -439,6 +462,8 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::upsample_bilinear2d.vec_out", &[not_empty_last(2)]),
     ("aten::upsample_nearest2d.vec_out", &[not_empty_last(2)]),
     ("aten::var_mean.correction_out", &[same_type(5, 4)]),
+    ("aten::view_copy.out", &[Constraint::ViewSizes { argument: 1 }]),
+    ("executorch_prim::et_view.default", &[Constraint::ViewSizes { argument: 1 }]),
     ("executorch_prim::floordiv.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
     ("executorch_prim::floordiv.int", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
     ("executorch_prim::mod.Scalar", &[divisor(1), Constraint::Quotient { argument: 0, other: 1 }]),
@@ -799,6 +824,23 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let expected = || format!("a contiguous tensor, for dimension {at}");
             is_beyond.then(|| (argument, format!("a tensor with dim_order {:?}", tensor.dim_order), expected()))
         }
+        Constraint::Channels { argument, weight, transposed, groups } => {
+            let Argument::Bool(transposed) = call.argument(transposed)? else { return None };
+            let channels = match transposed {
+                true => size_of(call, weight, 1)?.saturating_mul(ints_of(call, groups).next()?),
+                false => size_of(call, weight, 0)?,
+            };
+            let found = size_of(call, argument, 0)?;
+            let expected = || format!("{channels} at least, the number of channels of the result");
+            (found < channels).then(|| (argument, format!("size {found}"), expected()))
+        }
+        Constraint::ViewSizes { argument } => {
+            let (open, others): (Vec<i64>, Vec<i64>) = ints_of(call, argument).partition(|size| *size == -1);
+            let is_wrong =
+                !open.is_empty() && others.iter().fold(1, |product: i64, size| product.wrapping_mul(*size)) == 0;
+            let expected = "sizes beside -1 whose product is not 0 modulo 2^64".to_owned();
+            is_wrong.then(|| (argument, format!("sizes {others:?} beside -1"), expected))
+        }
         Constraint::FrontDimension { argument, tensor } => {
             let rank = ranks_of(call, tensor).next()? as i64;
             if let Some(Argument::Int(IntMeta::AtMost(most))) = call.argument(argument)
@@ -859,6 +901,7 @@ mod tests {
                     | Constraint::OneElement { argument }
                     | Constraint::OneType { argument }
                     | Constraint::Window { argument }
+                    | Constraint::ViewSizes { argument }
                     | Constraint::Rank { argument, .. } => [argument, argument],
                     Constraint::TypesWith { argument, other, .. }
                     | Constraint::SameType { argument, other, .. }
@@ -873,6 +916,7 @@ mod tests {
                     | Constraint::Groups { argument, other, .. }
                     | Constraint::Indexed { argument, indices: other }
                     | Constraint::BiasSizes { argument, gradient: other, .. }
+                    | Constraint::Channels { argument, weight: other, .. }
                     | Constraint::Selects { argument, tensor: other }
                     | Constraint::Dimension { argument, tensor: other }
                     | Constraint::HalfSpectrum { argument, dims: other, .. }
@@ -915,12 +959,24 @@ mod tests {
             let window = [list(bias), one(), zero(), one(), Argument::Bool(false), zero(), i(1), Argument::Bools(mask)];
             operands.into_iter().chain(window).collect::<Vec<_>>()
         };
+        let convolution = |weight: &str, bias: &str| {
+            let (one, zero) = (|| list(&[1, 1]), || list(&[0, 0]));
+            let window = [one(), zero(), one(), Argument::Bool(true), zero(), i(6)];
+            [t("float32 1 6 2 2"), t(weight), t(bias)].into_iter().chain(window).collect::<Vec<_>>()
+        };
         let no = Argument::Bool(false);
         let cases: Vec<Case> = vec![
             ("aten::_fft_c2r.out", vec![t("complex64 2 9"), list(&[1]), i(0), i(16)], None),
             ("aten::_fft_c2r.out", vec![t("complex64 2 8"), list(&[1]), i(0), i(16)], Some((0, "9 at least"))),
             ("aten::_log_softmax.out", vec![t("float32 0 8"), i(1), no.clone()], None),
             ("aten::_log_softmax.out", vec![t("float32 0 8"), i(-2), no.clone()], Some((0, "other than 0"))),
+            ("aten::_softmax.out", vec![t("float32 2 3 4 5 @0231"), i(1), no.clone()], None),
+            ("aten::_softmax.out", vec![t("float32 2 3 4 5"), i(-1), no.clone()], None),
+            (
+                "aten::_softmax.out",
+                vec![t("float32 2 3 4 5 @0231"), i(2), no.clone()],
+                Some((0, "a contiguous tensor")),
+            ),
             ("aten::argmax.out", vec![t("float32 0 8"), i(1), no.clone()], None),
             ("aten::argmax.out", vec![t("float32 0 8"), none(), no.clone()], Some((0, "other than 0"))),
             ("aten::avg_pool2d.out", vec![t("float32 1 1 9 9"), list(&[4096, 4096]), list(&[1, 1])], None),
@@ -928,6 +984,8 @@ mod tests {
             ("aten::bmm.out", vec![t("float32 5 2 8"), t("float32 5 8 2")], None),
             ("aten::bmm.out", vec![t("float32 5 2 8"), t("float32 5 2 8")], Some((1, "8, the size of dimension 2"))),
             ("aten::bmm.out", vec![t("float32 5 2 8"), t("float32 4 8 2")], Some((1, "5, the size of dimension 0"))),
+            ("aten::convolution.out", convolution("float32 6 <=2 1 1", "float32 12"), None),
+            ("aten::convolution.out", convolution("float32 6 <=2 1 1", "float32 6"), Some((2, "12 at least"))),
             ("aten::convolution_backward.out", backward(&[4], &[true, true, true]), None),
             ("aten::convolution_backward.out", backward(&[0], &[true, true, false]), None),
             ("aten::convolution_backward.out", backward(&[0], &[true, true, true]), Some((3, "[4], the channels"))),
@@ -942,6 +1000,7 @@ mod tests {
                 Some((1, "1 at most")),
             ),
             ("aten::native_group_norm.out", vec![t("float32 2 8 5"), t("float32")], Some((1, "rank 1"))),
+            ("aten::native_group_norm.out", vec![t("float32 8"), none()], Some((0, "rank 2 at least"))),
             ("aten::scatter.value_out", vec![t("float32"), i(0), t("int64 1"), i(1)], None),
             ("aten::scatter.value_out", vec![t("float32 2"), i(0), t("int64"), i(1)], Some((2, "rank 1 at least"))),
             (
@@ -956,6 +1015,14 @@ mod tests {
             ),
             ("aten::sum.IntList_out", vec![t("float32"), list(&[])], None),
             ("aten::sum.IntList_out", vec![t("float32"), list(&[-1])], Some((1, "none, since"))),
+            ("aten::view_copy.out", vec![t("float32 2 3"), list(&[3, -1])], None),
+            ("aten::view_copy.out", vec![t("float32 0"), list(&[0])], None),
+            ("aten::view_copy.out", vec![t("float32 <=2 3"), list(&[0, -1])], Some((1, "not 0"))),
+            (
+                "executorch_prim::et_view.default",
+                vec![t("float32 0"), list(&[1 << 33, -1, 1 << 31])],
+                Some((1, "not 0 modulo 2^64")),
+            ),
             ("quantized_decomposed::add.out", add("uint8 2", "uint8 2", 255), None),
             ("quantized_decomposed::add.out", add("uint8 2", "uint8 2", 256), Some((13, "0 to 255"))),
             ("quantized_decomposed::add.out", add("uint8 2", "uint8 1", 255), Some((5, "[2], the sizes"))),

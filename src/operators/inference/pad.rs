@@ -80,12 +80,17 @@ fn padded(call: &Call<'_>, input: &TensorMeta, pairs: &[[Padding; 2]], least: i6
     let mut sizes = input.sizes.clone();
     for (dim, [before, after]) in sizes.iter_mut().rev().zip(pairs) {
         let size = dim.size.checked_add(before.size).and_then(|size| size.checked_add(after.size));
-        let Some(size) = size else { return Err(InferenceError::Undetermined("a size overflows")) };
-        if size < least {
-            let expected = format!("paddings that leave a size of at least {least}");
-            return call.invalid(1, format!("paddings {} and {}", before.size, after.size), expected);
-        }
-        *dim = Dim { size, dynamic: dim.dynamic || before.dynamic || after.dynamic };
+        let dynamic = dim.dynamic || before.dynamic || after.dynamic;
+        let size = match size {
+            Some(size) if size >= least => size,
+            None if dynamic => return Err(InferenceError::Undetermined("a size overflows")),
+            // The runtime keeps 64 bits of a sum that overflows, which may be a size again.
+            Some(_) | None => {
+                let expected = format!("paddings that leave a size of at least {least}");
+                return call.invalid(1, format!("paddings {} and {}", before.size, after.size), expected);
+            }
+        };
+        *dim = Dim { size, dynamic };
     }
     Ok(sizes)
 }
@@ -119,7 +124,16 @@ mod tests {
                 vec![t("float32 2"), list(&[-3, 0])],
                 "argument 1: paddings -3 and 0; expected paddings that leave a size of at least 0",
             ),
-            ("aten::constant_pad_nd.out", vec![t("float32 2"), list(&[i64::MAX, 0])], "undetermined: a size overflows"),
+            (
+                "aten::constant_pad_nd.out",
+                vec![t("float32 <=2"), list(&[i64::MAX, 0])],
+                "undetermined: a size overflows",
+            ),
+            (
+                "aten::reflection_pad1d.out",
+                vec![t("float32 2 4"), list(&[i64::MIN, i64::MIN])],
+                "argument 1: paddings -9223372036854775808 and -9223372036854775808; expected paddings that leave a size of at least 1",
+            ),
             ("aten::reflection_pad1d.out", vec![t("float32 2 4"), list(&[3, 3])], "float32 2 10"),
             (
                 "aten::reflection_pad1d.out",
