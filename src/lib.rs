@@ -51,7 +51,7 @@ macro_rules! internal_modules {
 }
 
 internal_modules! {
-    annotate assembly check data delegate diagnostics emitter format ir layout operators printer raw reader recover transform
+    annotate assembly check data delegate diagnostics diff emitter format ir layout operators printer raw reader recover transform
 }
 
 // Never compiled: rustfmt finds the files of a module by its declaration, but not within a macro.
@@ -67,6 +67,8 @@ mod data;
 mod delegate;
 #[cfg(any())]
 mod diagnostics;
+#[cfg(any())]
+mod diff;
 #[cfg(any())]
 mod emitter;
 #[cfg(any())]
@@ -110,6 +112,9 @@ pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity};
 pub use data::{Blob, BlobId};
 pub use diagnostics::{Diagnostic, Report, Severity};
+pub use diff::{
+    DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+};
 pub use emitter::safetensors::Safetensors;
 pub use error::Error;
 pub use format::{ScalarType, ScalarTypeInfo};
@@ -122,8 +127,8 @@ pub use operators::{
     Role as OperatorArgRole, Signature,
 };
 pub use pipeline::{
-    CheckOptions, DEFAULT_MAX_SIZE, Document, Documents, Options, Planned, Resolved, annotate, check, documents, emit,
-    json_schema, parse, plan, print, read, resolve,
+    CheckOptions, DEFAULT_MAX_SIZE, DiffOptions, Document, Documents, Options, Planned, Resolved, annotate, check, diff,
+    documents, emit, json_schema, parse, plan, print, read, resolve,
 };
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 pub use source::Source;
