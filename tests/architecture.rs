@@ -21,6 +21,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
     ("facade", 6, &[]),
     ("annotate", 5, &[]),
     ("check", 5, &[]),
+    ("diff", 5, &[]),
     ("printer", 5, &[]),
     ("ir", 5, &[]),
     ("assembly", 4, &[]),

@@ -444,13 +444,16 @@ impl<'s> MethodPair<'_, 's> {
     }
 
     /// Returns the number of aligned steps before the destination of a jump in its chain, which is the same on both sides if both lead
-    /// to the same place; a negative number for a destination outside of the chain.
-    fn cut(&self, side: usize, step: usize, destination: i32) -> i64 {
+    /// to the same place.
+    ///
+    /// # Errors
+    /// The number itself of a destination outside of the chain.
+    fn cut(&self, side: usize, step: usize, destination: i32) -> Result<usize, i32> {
         let view = self.views[side];
         let span = view.chain(view.steps[step].chain);
         match usize::try_from(destination).ok().filter(|destination| *destination <= span.len()) {
-            Some(destination) => (self.before[side][span.start + destination] - self.before[side][span.start]) as i64,
-            None => -1 - i64::from(destination).abs(),
+            Some(destination) => Ok(self.before[side][span.start + destination] - self.before[side][span.start]),
+            None => Err(destination),
         }
     }
 
