@@ -127,8 +127,8 @@ pub use operators::{
     Role as OperatorArgRole, Signature,
 };
 pub use pipeline::{
-    CheckOptions, DEFAULT_MAX_SIZE, DiffOptions, Document, Documents, Options, Planned, Resolved, annotate, check, diff,
-    documents, emit, json_schema, parse, plan, print, read, resolve,
+    CheckOptions, DEFAULT_MAX_SIZE, DiffOptions, Document, Documents, Options, Planned, Resolved, annotate, check,
+    diff, documents, emit, json_schema, parse, plan, print, read, resolve,
 };
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 pub use source::Source;

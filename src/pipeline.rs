@@ -723,9 +723,7 @@ fn side(source: &Source<'_>) -> Result<Side, Error> {
     let unreadable = |error: io::Error| Error::io(&source.label(), "", &error);
     match source.content() {
         SourceContent::Binary(origin) => Side::of_file(origin).map_err(unreadable),
-        SourceContent::Text(_) => {
-            Side::of_assembly(&crate::assemble(source, &Options::default())?).map_err(unreadable)
-        }
+        SourceContent::Text(_) => Side::of_assembly(&crate::assemble(source, &Options::default())?).map_err(unreadable),
     }
 }
 

@@ -181,7 +181,9 @@ impl Drawing<'_> {
     fn totals(&self) -> Vec<[String; 4]> {
         let rows = self.found.left.rows().zip(self.found.right.rows());
         let differing = rows.filter(|((_, left), (_, right))| left != right);
-        differing.map(|((name, left), (_, right))| [name.to_owned(), grouped(left), grouped(right), change(left, right)]).collect()
+        differing
+            .map(|((name, left), (_, right))| [name.to_owned(), grouped(left), grouped(right), change(left, right)])
+            .collect()
     }
 
     fn heading(&self, area: DiffArea) -> String {
@@ -276,13 +278,19 @@ fn line(difference: &Difference) -> String {
         (None, None) => String::new(),
     };
     let moved = match (&difference.left, &difference.right) {
-        // The index in the other one, where it tells something.
-        (Some(left), Some(right)) if left.path != right.path => format!(" (now {})", right.path),
+        (Some(left), Some(right)) if left.path != right.path => format!(" (now {})", rest(&left.path, &right.path)),
         _ => String::new(),
     };
     let data = difference.data.as_ref().map_or(String::new(), |data| format!("; {}", statistics(data)));
     let part = difference.left.as_ref().or(difference.right.as_ref());
     format!("{path}{moved}: {value}{data}{}", part.map_or(String::new(), uses))
+}
+
+/// Returns the steps of a path from the first one on that another path does not have.
+fn rest<'p>(other: &str, path: &'p str) -> &'p str {
+    let same = path.bytes().zip(other.bytes()).take_while(|(left, right)| left == right).count();
+    let start = path.as_bytes()[..same].iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot + 1);
+    path.get(start..).unwrap_or(path)
 }
 
 fn uses(part: &DifferingPart) -> String {
@@ -302,7 +310,8 @@ fn statistics(data: &DataStatistics) -> String {
     if data.not_finite > 0 {
         parts.push(format!("{} not finite", grouped(data.not_finite)));
     }
-    let mut number = |name: &str, value: Option<f64>| parts.extend(value.map(|value| format!("{name} {}", short(value))));
+    let mut number =
+        |name: &str, value: Option<f64>| parts.extend(value.map(|value| format!("{name} {}", short(value))));
     number("max |d|", data.max_abs);
     number("mean |d|", data.mean_abs);
     number("cosine", data.cosine);

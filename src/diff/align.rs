@@ -99,7 +99,11 @@ impl Aligner<'_> {
                 self.backward[at(k)] = x;
                 self.work = self.work.checked_sub(1 + (x - start) as u64)?;
                 let other = delta - k;
-                if x >= 0 && !is_odd && other.abs() <= d && self.forward[at(other)] >= 0 && self.forward[at(other)] + x >= n
+                if x >= 0
+                    && !is_odd
+                    && other.abs() <= d
+                    && self.forward[at(other)] >= 0
+                    && self.forward[at(other)] + x >= n
                 {
                     return Some((a.1 - start as usize, b.1 - (start - k) as usize));
                 }

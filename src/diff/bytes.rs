@@ -365,7 +365,10 @@ mod tests {
             let (left, mut right) = (vec![1u8; 160], vec![1u8; 160]);
             right[159] = 2;
             let found = compared(&Blob::bytes(left), &Blob::bytes(right), name).unwrap();
-            assert_eq!((found.differing, found.elements), (1, 160 / ScalarType::parse(name).unwrap().info().unwrap().size));
+            assert_eq!(
+                (found.differing, found.elements),
+                (1, 160 / ScalarType::parse(name).unwrap().info().unwrap().size)
+            );
             let is_real = !name.starts_with("complex") && !name.starts_with("bits") && !name.contains('x');
             assert_eq!(found.sums.is_some(), is_real, "{name}");
         }

@@ -13,7 +13,7 @@ use crate::format::ScalarType;
 use crate::program::TensorLayout;
 use crate::program::test_cases::{MethodTests, TestCase, TestData};
 
-/// How data are compared.
+/// How data are compared: an option of [`DiffOptions`](crate::DiffOptions).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiffData {
@@ -114,12 +114,15 @@ impl DataPairs {
         parts: [DifferingPart; 2],
         keys: [Option<&str>; 2],
     ) {
-        for (known, key) in self.keys.iter_mut().zip(keys) {
-            known.extend(key.map(str::to_owned));
-        }
+        keys.into_iter().enumerate().for_each(|(side, key)| key.into_iter().for_each(|key| self.know_key(side, key)));
         let is_renamed = keys[0] != keys[1];
         let (area, topic) = (DiffArea::Data, DiffTopic::Constant);
         self.pairs.push(DataPair { area, topic, blobs, scalar_type: Some(scalar_type), parts, is_renamed });
+    }
+
+    /// States that the entry of `named_data` with a key is compared where it is used.
+    pub fn know_key(&mut self, side: usize, key: &str) {
+        self.keys[side].insert(key.to_owned());
     }
 
     /// Adds the data that no method refers to: named data, keys of `.ptd` files, tests.
@@ -166,8 +169,7 @@ impl DataPairs {
     }
 
     fn add_external(&mut self, sides: [&[ExternalEntry]; 2], found: &mut Differences) {
-        let [left, right] =
-            sides.map(|entries| numbered(entries.iter().map(|entry| (entry.key.as_str(), entry))));
+        let [left, right] = sides.map(|entries| numbered(entries.iter().map(|entry| (entry.key.as_str(), entry))));
         let part = |entry: &ExternalEntry| DifferingPart::new(key_path(&entry.key), describe_entry(entry));
         let (area, topic) = (DiffArea::Data, DiffTopic::ExternalData);
         for (key, l) in &left {
@@ -238,8 +240,10 @@ impl DataPairs {
                 let values = [left.get(position), right.get(position)];
                 let texts = values.map(|value| value.map(describe_test));
                 found.compared(area, topic, [&path, &path], texts.clone());
-                if let ([Some(TestData::Tensor { data: l, scalar_type, .. }), Some(TestData::Tensor { data: r, .. })], true) =
-                    (values, texts[0] == texts[1])
+                if let (
+                    [Some(TestData::Tensor { data: l, scalar_type, .. }), Some(TestData::Tensor { data: r, .. })],
+                    true,
+                ) = (values, texts[0] == texts[1])
                 {
                     let parts = texts.map(|text| DifferingPart::new(path.clone(), text.unwrap_or_default()));
                     let (blobs, scalar_type) = ([l.clone(), r.clone()], Some(*scalar_type));

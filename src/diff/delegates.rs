@@ -40,7 +40,8 @@ fn compare_pair(
     let ids = delegates.map(|delegate| delegate.id.as_deref());
     if ids[0] != ids[1] {
         let text = |id: Option<&str>| id.map_or("absent".to_owned(), clipped);
-        let [left, right] = [0, 1].map(|side: usize| DifferingPart::new(format!("{}.id", paths[side]), text(ids[side])));
+        let [left, right] =
+            [0, 1].map(|side: usize| DifferingPart::new(format!("{}.id", paths[side]), text(ids[side])));
         found.changed(area, topic, left, right);
     }
     compare_specs(&paths, delegates, found);
@@ -52,9 +53,8 @@ fn compare_pair(
     let graphs = [0, 1].map(|side: usize| decoded(ids[side], &blobs[side], data));
     if let [Some(l), Some(r)] = &graphs {
         let named = views.map(|view| view.side);
-        let [left, right] = [(l, 0), (r, 1)].map(|(graph, side): (&Graph, usize)| {
-            GraphSide::new(graph, named[side], format!("{}.graph", paths[side]))
-        });
+        let [left, right] = [(l, 0), (r, 1)]
+            .map(|(graph, side): (&Graph, usize)| GraphSide::new(graph, named[side], format!("{}.graph", paths[side])));
         return graph::compare([&left, &right], found, data);
     }
     let parts = [0, 1].map(|side: usize| {

@@ -169,7 +169,7 @@ pub struct DataStatistics {
     pub sha256: Option<[[u8; 32]; 2]>,
 }
 
-/// A difference between two programs or files.
+/// A difference between two programs or files; [`Differences`] has an example.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {
@@ -247,7 +247,38 @@ totals! {
     external_data "external data",
 }
 
-/// All differences between two programs or files, in a fixed order.
+/// All differences between two programs or files, in a fixed order: each a [`Difference`] with a [`DiffArea`], a [`DiffKind`], a
+/// [`DiffTopic`] and one or two [`DifferingPart`]s, those of data with [`DataStatistics`]; and [`DiffTotals`] of both sides.
+///
+/// ```
+/// use pte_emit::{
+///     DataStatistics, DiffArea, DiffKind, DiffOptions, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+///     Source, diff,
+/// };
+///
+/// let weights = |last: &str| {
+///     let yaml = format!("named_data: {{bias: {{tensor: float32, data: [1, {last}]}}}}");
+///     Source::yaml("weights.yaml", yaml, ".")
+/// };
+/// let found: Differences = diff(&weights("2"), &weights("4"), &DiffOptions::default())?;
+/// assert_eq!((found.len(), found.is_empty(), found.of(DiffArea::Data).count()), (1, false, 1));
+///
+/// let difference: &Difference = &found.list[0];
+/// assert_eq!((difference.path(), difference.kind), ("keys.bias", DiffKind::Changed));
+/// assert_eq!((difference.topic, difference.topic.name()), (DiffTopic::ExternalData, "external data"));
+/// assert_eq!((difference.area.name(), difference.kind.name()), ("data", "changed"));
+/// let left: &DifferingPart = difference.left.as_ref().unwrap();
+/// assert_eq!(left.value, "float32 [2], 8 bytes");
+/// let data: &DataStatistics = difference.data.as_ref().unwrap();
+/// assert_eq!((data.elements, data.differing, data.max_abs), (2, Some(1), Some(2.0)));
+///
+/// let totals: &DiffTotals = &found.left;
+/// assert!(totals.rows().any(|row| row == ("external data", 8)));
+/// assert_eq!(found.areas, DiffArea::ALL);
+/// assert!(found.to_json().contains(r#""mean_abs": 1.0"#));
+/// assert_eq!(found.clone().mirrored().mirrored(), found);
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Differences {
@@ -321,19 +352,13 @@ impl Differences {
     }
 
     /// Adds an element that one of both may lack, if its descriptions are not equal.
-    pub(super) fn compared(
-        &mut self,
-        area: DiffArea,
-        topic: DiffTopic,
-        path: [&str; 2],
-        values: [Option<String>; 2],
-    ) {
+    pub(super) fn compared(&mut self, area: DiffArea, topic: DiffTopic, path: [&str; 2], values: [Option<String>; 2]) {
         let [left, right] = values;
         if left == right {
             return;
         }
-        let [left, right] = [(path[0], left), (path[1], right)]
-            .map(|(path, value)| value.map(|value| DifferingPart::new(path, value)));
+        let [left, right] =
+            [(path[0], left), (path[1], right)].map(|(path, value)| value.map(|value| DifferingPart::new(path, value)));
         match (left, right) {
             (Some(left), Some(right)) => self.changed(area, topic, left, right),
             (Some(left), None) => self.removed(area, topic, left),

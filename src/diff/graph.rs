@@ -175,9 +175,8 @@ impl GraphPair<'_, '_> {
     /// Matches two values, unless one of them is a constant or has a match.
     fn pair(&mut self, left: u32, right: u32) {
         let ids = [left, right];
-        let is_free = (0..2).all(|side| {
-            self.graphs[side].value(ids[side]).is_some() && !self.graphs[side].is_constant(ids[side])
-        });
+        let is_free = (0..2)
+            .all(|side| self.graphs[side].value(ids[side]).is_some() && !self.graphs[side].is_constant(ids[side]));
         if is_free && !self.to_right.contains_key(&left) && !self.to_left.contains_key(&right) {
             self.to_right.insert(left, right);
             self.to_left.insert(right, left);
@@ -202,7 +201,8 @@ impl GraphPair<'_, '_> {
 
     fn pair_operands(&mut self, nodes: &[(usize, usize)], outputs: bool) {
         for (left, right) in nodes {
-            let [l, r] = [(0, *left), (1, *right)].map(|(side, node): (usize, usize)| &self.graphs[side].graph.nodes[node]);
+            let [l, r] =
+                [(0, *left), (1, *right)].map(|(side, node): (usize, usize)| &self.graphs[side].graph.nodes[node]);
             if !outputs && l.operation != r.operation {
                 continue;
             }
@@ -246,13 +246,7 @@ impl GraphPair<'_, '_> {
         }
     }
 
-    fn compare_node(
-        &mut self,
-        indices: [usize; 2],
-        nodes: [&Node; 2],
-        found: &mut Differences,
-        data: &mut DataPairs,
-    ) {
+    fn compare_node(&mut self, indices: [usize; 2], nodes: [&Node; 2], found: &mut Differences, data: &mut DataPairs) {
         let graphs = self.graphs;
         let path = |side: usize, name: &str| format!("{}.{name}", graphs[side].node_path(indices[side]));
         let changed = |name: &str, texts: [String; 2], found: &mut Differences| {
@@ -293,8 +287,19 @@ impl GraphPair<'_, '_> {
         self.compare_value(ids, found);
         let storage = Datatype::of(l.datatype).map_or(ScalarType(0), |datatype| datatype.storage);
         let texts = [type_of(l), type_of(r)];
-        self.add_data([l.constant, r.constant], storage, ids, texts, &uses, data);
+        let constants = [l.constant, r.constant];
         let scales = [l, r].map(|value| value.quantization.as_ref().and_then(|params| Some((params, scales(params)?))));
+        // The bytes of another type say nothing.
+        let kinds = [l, r].map(|value| value.quantization.as_ref().map(|params| params.kind));
+        if texts[0] != texts[1] || kinds[0] != kinds[1] {
+            for side in 0..2 {
+                let scales = scales[side].map(|(_, index)| index);
+                let keys = scales.into_iter().chain([constants[side]]).filter_map(|index| graphs[side].data(index)?.1);
+                keys.for_each(|key| data.know_key(side, key));
+            }
+            return;
+        }
+        self.add_data(constants, storage, ids, texts, &uses, data);
         if let [Some((params, left)), Some((_, right))] = scales {
             let texts = [left, right].map(|_| "scales".to_owned());
             self.add_data([left, right], params.kind.scale_type(), ids, texts, &uses, data);
@@ -330,18 +335,27 @@ impl GraphPair<'_, '_> {
         let graphs = self.graphs;
         let [Some(l), Some(r)] = [0, 1].map(|side: usize| graphs[side].value(ids[side])) else { return };
         let paths = [0, 1].map(|side: usize| graphs[side].value_path(ids[side]));
-        let text = |value: &GraphValue| {
-            let quantization = value.quantization.as_ref().map_or(String::new(), quantization_text);
-            format!(
-                "{}{quantization} flags {} num_dims {} dq_datatype {} argument {}",
-                type_of(value),
-                value.flags,
-                value.num_dims,
-                value.dq_datatype,
-                if value.external_id == NO_ID { "none".to_owned() } else { value.external_id.to_string() }
-            )
+        let properties: [fn(&GraphValue) -> String; 6] = [
+            type_of,
+            |value| value.quantization.as_ref().map_or("not quantized".to_owned(), quantization_text),
+            |value| format!("flags {}", value.flags),
+            |value| format!("num_dims {}", value.num_dims),
+            |value| format!("dq_datatype {}", value.dq_datatype),
+            |value| match value.external_id {
+                NO_ID => "no argument".to_owned(),
+                number => format!("argument {number}"),
+            },
+        ];
+        let differing: Vec<[String; 2]> = properties
+            .iter()
+            .map(|property| [property(l), property(r)])
+            .filter(|[left, right]| left != right)
+            .collect();
+        let text = |side: usize| {
+            let texts: Vec<&str> = differing.iter().map(|texts| &*texts[side]).collect();
+            Some(texts.join(", "))
         };
-        found.compared(AREA, TOPIC, [&paths[0], &paths[1]], [Some(text(l)), Some(text(r))]);
+        found.compared(AREA, TOPIC, [&paths[0], &paths[1]], [text(0), text(1)]);
     }
 
     fn compare_values(&self, found: &mut Differences) {
@@ -354,10 +368,9 @@ impl GraphPair<'_, '_> {
     fn compare_rest(&self, nodes: &[(usize, usize)], found: &mut Differences) {
         let graphs = self.graphs;
         let both = [graphs[0].graph, graphs[1].graph];
-        for (name, lists) in [
-            ("input_ids", both.map(|graph| &graph.input_ids)),
-            ("output_ids", both.map(|graph| &graph.output_ids)),
-        ] {
+        for (name, lists) in
+            [("input_ids", both.map(|graph| &graph.input_ids)), ("output_ids", both.map(|graph| &graph.output_ids))]
+        {
             let [left, right] = lists;
             if left.len() != right.len() || left.iter().zip(right).any(|(l, r)| !self.is_same(*l, *r)) {
                 let part = |side: usize| {
@@ -398,7 +411,11 @@ impl GraphPair<'_, '_> {
             let first = handles[0].iter().zip(&handles[1]).position(|(l, r)| l != r).unwrap_or(0);
             let part = |side: usize| {
                 let node = [nodes[first].0, nodes[first].1][side];
-                let text = format!("debug handles of {}, the first: {}", counted(differing as u64, "node"), handles[side][first]);
+                let text = format!(
+                    "debug handles of {}, the first: {}",
+                    counted(differing as u64, "node"),
+                    handles[side][first]
+                );
                 DifferingPart::new(graphs[side].node_path(node), text)
             };
             found.changed(area, ignored, part(0), part(1));
@@ -453,7 +470,7 @@ fn quantization_text(params: &QuantParamsValue) -> String {
     let texts = fields
         .filter(|(field, _)| field.name != SCALE_INDEX)
         .map(|(field, content)| format!("{} {}", field.name, content_text(content)));
-    format!(" {:?} ({})", params.kind, texts.collect::<Vec<_>>().join(", "))
+    format!("{:?} ({})", params.kind, texts.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns the index of the constant with the scales of a quantization.

@@ -85,7 +85,8 @@ pub fn compare_rest(
     found: &mut Differences,
 ) -> io::Result<()> {
     let [Some(left), Some(right)] = [&sides[0].origin, &sides[1].origin] else { return Ok(()) };
-    if !found.has(AREA) || !found.is_empty() || sides[0].size != sides[1].size {
+    // Without one of the areas, what it explains is not known.
+    if found.areas.len() < DiffArea::ALL.len() || !found.is_empty() || sides[0].size != sides[1].size {
         return Ok(());
     }
     let end = if metadata_only { sides[0].metadata.min(sides[0].size) } else { sides[0].size };
@@ -103,8 +104,7 @@ pub fn compare_rest(
         origin.blob(offset, len, sides[0].size).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
     };
     let blobs = gaps.iter().map(|gap| Ok([blob(left, *gap)?, blob(right, *gap)?])).collect::<io::Result<Vec<_>>>()?;
-    let pairs: Vec<BlobPair<'_>> =
-        blobs.iter().map(|[l, r]| BlobPair { blobs: [l, r], scalar_type: None }).collect();
+    let pairs: Vec<BlobPair<'_>> = blobs.iter().map(|[l, r]| BlobPair { blobs: [l, r], scalar_type: None }).collect();
     let results = bytes::compare(&pairs, false)?;
     let differing: u64 = results.iter().flatten().map(|difference| difference.differing).sum();
     if let Some(first) = results.iter().position(Option::is_some) {

@@ -91,12 +91,7 @@ struct MethodPair<'v, 's> {
     delegates: BTreeSet<(i32, i32)>,
 }
 
-fn compare_method(
-    views: [MethodView<'_>; 2],
-    needed: &mut Needed<'_>,
-    found: &mut Differences,
-    data: &mut DataPairs,
-) {
+fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &mut Differences, data: &mut DataPairs) {
     let views = [&views[0], &views[1]];
     let mut matching = Matching::new(views);
     let inputs = pair_lists(views, [&views[0].plan.inputs, &views[1].plan.inputs]);
@@ -211,7 +206,8 @@ impl<'s> MethodPair<'_, 's> {
     /// Matches the other values by their first use.
     fn match_arguments(&mut self, pairs: &[(usize, usize)]) {
         for (left, right) in pairs {
-            let [l, r] = [(0, *left), (1, *right)].map(|(side, step): (usize, usize)| self.views[side].steps[step].instruction);
+            let [l, r] =
+                [(0, *left), (1, *right)].map(|(side, step): (usize, usize)| self.views[side].steps[step].instruction);
             if !self.is_same_callee(l, r) {
                 // Delegates have their results last.
                 let is_delegate = [l, r].iter().any(|call| matches!(call, Instruction::DelegateCall { .. }));
@@ -269,13 +265,7 @@ impl<'s> MethodPair<'_, 's> {
     }
 
     /// Compares the inputs and outputs.
-    fn compare_ends(
-        &mut self,
-        inputs: &[EndPair],
-        outputs: &[EndPair],
-        found: &mut Differences,
-        data: &mut DataPairs,
-    ) {
+    fn compare_ends(&mut self, inputs: &[EndPair], outputs: &[EndPair], found: &mut Differences, data: &mut DataPairs) {
         let views = self.views;
         let ends = [
             (DiffTopic::Input, "inputs", inputs, views.map(|view| &view.plan.inputs)),
@@ -352,7 +342,8 @@ impl<'s> MethodPair<'_, 's> {
         let views = self.views;
         let [l, r] = [(0, left), (1, right)].map(|(side, step): (usize, usize)| views[side].steps[step].instruction);
         if !self.is_same_callee(l, r) {
-            let part = |side: usize, step| DifferingPart::new(views[side].step_path(step), views[side].describe_step(step));
+            let part =
+                |side: usize, step| DifferingPart::new(views[side].step_path(step), views[side].describe_step(step));
             return found.changed(DiffArea::Meaning, DiffTopic::Instruction, part(0, left), part(1, right));
         }
         for (l_field, r_field) in l.fields().zip(r.fields()) {
@@ -482,10 +473,8 @@ impl<'s> MethodPair<'_, 's> {
         let unused = |view: &MethodView<'s>| {
             let called: HashSet<i32> = view.steps.iter().filter_map(|step| step.instruction.operator()).collect();
             let all = view.plan.operators.iter().flatten().zip(0..);
-            let mut names: Vec<String> = all
-                .filter(|(_, index)| !called.contains(index))
-                .map(|(operator, _)| operator_name(operator))
-                .collect();
+            let mut names: Vec<String> =
+                all.filter(|(_, index)| !called.contains(index)).map(|(operator, _)| operator_name(operator)).collect();
             names.sort_unstable();
             (!names.is_empty()).then(|| format!("unused: {}", first(&names)))
         };
@@ -511,7 +500,8 @@ impl<'s> MethodPair<'_, 's> {
                 let [left, right] = paths(name);
                 let start = common_start(texts.map(Option::unwrap_or_default));
                 let text = |text: Option<&str>| text.map_or("absent".to_owned(), |text| excerpt(text, start));
-                let (left, right) = (DifferingPart::new(left, text(texts[0])), DifferingPart::new(right, text(texts[1])));
+                let (left, right) =
+                    (DifferingPart::new(left, text(texts[0])), DifferingPart::new(right, text(texts[1])));
                 found.changed(DiffArea::Meaning, DiffTopic::Method, left, right);
             }
         }
@@ -522,7 +512,11 @@ impl<'s> MethodPair<'_, 's> {
         found.compared(DiffArea::Meaning, DiffTopic::Method, [&left, &right], counts);
         for (number, (l, r)) in chains[0].iter().zip(chains[1]).enumerate() {
             let name = |name: &str| format!("chains[{number}].{name}");
-            self.compare_presence(&name("instructions"), [&l.instructions, &r.instructions].map(Option::is_some), found);
+            self.compare_presence(
+                &name("instructions"),
+                [&l.instructions, &r.instructions].map(Option::is_some),
+                found,
+            );
             for (field, lists) in [("inputs", [&l.inputs, &r.inputs]), ("outputs", [&l.outputs, &r.outputs])] {
                 let same = match lists {
                     [Some(l), Some(r)] => {

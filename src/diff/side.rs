@@ -190,11 +190,7 @@ impl Side {
         }));
         Side {
             metadata: contents.metadata.len() as u64,
-            file: Some(FileFacts {
-                facts,
-                constant_offsets: contents.constant_offsets,
-                segments: contents.segments,
-            }),
+            file: Some(FileFacts { facts, constant_offsets: contents.constant_offsets, segments: contents.segments }),
             program: contents.program,
             ..Side::default()
         }
@@ -204,7 +200,8 @@ impl Side {
     fn complete(mut self) -> Side {
         let plans = self.program.plans();
         let name = |index: usize| plans.get(index)?.name.as_deref().map(str::as_bytes);
-        self.method_paths = (0..plans.len()).map(|index| MethodName::of(plans.len(), name, index).to_string()).collect();
+        self.method_paths =
+            (0..plans.len()).map(|index| MethodName::of(plans.len(), name, index).to_string()).collect();
         self
     }
 
@@ -282,7 +279,8 @@ impl Side {
                         called.insert((method, *op_index));
                     }
                     Instruction::DelegateCall { .. } => totals.delegate_calls += 1,
-                    Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+                    Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                    }
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
-use super::view::{MethodView, ValueRole, items, list, tensor_name, tensor_type};
+use super::view::{MethodView, ValueRole, item_count, items, list, tensor_name, tensor_type};
 use crate::diagnostics::clipped;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{EValue, Memory, Tensor, TensorData};
@@ -90,7 +90,7 @@ impl<'s> Matching<'s> {
 
     /// Returns the items of two lists side by side, as far as both have some and the work is not spent.
     fn inner(&mut self, left: &EValue, right: &EValue) -> Vec<(i32, i32)> {
-        let count = items(Some(left)).count().min(items(Some(right)).count());
+        let count = item_count(left).min(item_count(right));
         let Some(work) = self.work.checked_sub(count as u64) else { return Vec::new() };
         self.work = work;
         let index = |item: i64| i32::try_from(item).unwrap_or(i32::MIN);
@@ -137,7 +137,7 @@ impl<'s> Matching<'s> {
         if !self.is_same_single(left, right) {
             return false;
         }
-        let (count, other) = (items(Some(l)).count(), items(Some(r)).count());
+        let (count, other) = (item_count(l), item_count(r));
         if count + other == 0 {
             return true;
         }
@@ -237,7 +237,8 @@ impl<'s> Matching<'s> {
             let [left_path, right_path] = paths();
             let text = |side: usize| {
                 let shown: Vec<String> = texts.iter().map(|(name, values)| format!("{name}{}", values[side])).collect();
-                shown.join(", ")
+                let name = tensor_name([l, r][side]).map_or(String::new(), |name| format!("`{}` ", clipped(name)));
+                format!("{name}{}", shown.join(", "))
             };
             let parts = [DifferingPart::new(left_path, text(0)), DifferingPart::new(right_path, text(1))];
             let [left, right] = parts;
@@ -309,15 +310,14 @@ impl<'s> Matching<'s> {
             for (l, r) in lefts.iter().zip(&rights) {
                 self.compare_pair((*l as u32, *r as u32), DiffTopic::Constant, found, data);
             }
-            let text = |index: usize, view: &MethodView<'_>| {
-                DifferingPart::new(view.value_path(index), format!("unused {name}"))
+            let text = |rest: &[usize], view: &MethodView<'_>| {
+                let path = rest.first().map(|index| view.value_path(*index))?;
+                let count = if rest.len() > 1 { format!(", {} of them", rest.len()) } else { String::new() };
+                Some(DifferingPart::new(path, format!("unused {name}{count}")))
             };
-            for index in &lefts[common..] {
-                found.removed(DiffArea::Layout, DiffTopic::Value, text(*index, self.views[0]));
-            }
-            for index in &rights[common..] {
-                found.added(DiffArea::Layout, DiffTopic::Value, text(*index, self.views[1]));
-            }
+            let (area, topic) = (DiffArea::Layout, DiffTopic::Value);
+            text(&lefts[common..], self.views[0]).into_iter().for_each(|part| found.removed(area, topic, part));
+            text(&rights[common..], self.views[1]).into_iter().for_each(|part| found.added(area, topic, part));
         }
     }
 }

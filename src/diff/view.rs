@@ -375,12 +375,15 @@ impl<'s> MethodView<'s> {
     }
 
     fn describe_to(&self, index: i32, with_items: bool) -> String {
-        let Some((value, role)) = self.plan.value(index).zip(self.role(index)) else { return format!("no value {index}") };
+        let Some((value, role)) = self.plan.value(index).zip(self.role(index)) else {
+            return format!("no value {index}");
+        };
         let number = index as usize;
         if let Some(name) = self.side.value_name(self.number, number) {
             return format!("`{}`", clipped(name));
         }
-        let name = value.as_tensor().and_then(tensor_name).map_or(String::new(), |name| format!(" `{}`", clipped(name)));
+        let name =
+            value.as_tensor().and_then(tensor_name).map_or(String::new(), |name| format!(" `{}`", clipped(name)));
         match role {
             ValueRole::Input(position) => format!("inputs[{position}]{name}"),
             ValueRole::Result(step) => {
@@ -436,7 +439,7 @@ impl<'s> MethodView<'s> {
                     Ok(item) => self.describe_to(item, false),
                     Err(_) => format!("no value {item}"),
                 });
-                list(shown.collect(), items(Some(value)).count())
+                list(shown.collect(), item_count(value))
             }
         }
     }
@@ -461,22 +464,27 @@ impl<'s> MethodView<'s> {
     /// Describes an instruction with its arguments.
     pub fn describe_step(&self, step: usize) -> String {
         let instruction = self.steps[step].instruction;
-        let args = instruction.args().iter().enumerate().map(|(position, arg)| {
-            match self.access(instruction, position) {
-                Some(Role::Out) => {
-                    let out = usize::try_from(*arg).ok().filter(|arg| *arg < self.roles.len());
-                    out.map_or_else(|| self.describe(*arg), |out| format!("out: {}", self.describe_type(out)))
-                }
-                Some(Role::In | Role::InPlace) | None => self.describe(*arg),
+        // A result that is an out is passed twice.
+        let all = instruction.args();
+        let is_repeated = |position: usize| {
+            let is_out = |position| self.access(instruction, position) == Some(Role::Out);
+            position > 0 && is_out(position) && is_out(position - 1) && all[position] == all[position - 1]
+        };
+        let distinct = all.iter().enumerate().filter(|(position, _)| !is_repeated(*position));
+        let args = distinct.map(|(position, arg)| match self.access(instruction, position) {
+            Some(Role::Out) => {
+                let out = usize::try_from(*arg).ok().filter(|arg| *arg < self.roles.len());
+                out.map_or_else(|| self.describe(*arg), |out| format!("out: {}", self.describe_type(out)))
             }
+            Some(Role::In | Role::InPlace) | None => self.describe(*arg),
         });
         let operands = instruction.operands().map(|(name, value, _)| format!("{name}: {}", self.describe(value)));
         let destination = instruction.destination().map(|to| format!("to: instructions[{to}]"));
-        let mut all: Vec<String> = args.take(SHOWN_ITEMS).chain(operands).chain(destination).collect();
-        if instruction.args().len() > SHOWN_ITEMS {
-            all.push(format!("... {} arguments", instruction.args().len()));
+        let mut shown: Vec<String> = args.take(SHOWN_ITEMS).chain(operands).chain(destination).collect();
+        if all.len() > SHOWN_ITEMS + 1 {
+            shown.push(format!("... {} arguments", all.len()));
         }
-        format!("{}({})", self.describe_callee(instruction), all.join(", "))
+        format!("{}({})", self.describe_callee(instruction), shown.join(", "))
     }
 
     /// Describes a value that nothing uses, with all that there is to it.
@@ -486,7 +494,17 @@ impl<'s> MethodView<'s> {
                 let name = tensor_name(tensor).map_or(String::new(), |name| format!(" `{}`", clipped(name)));
                 format!("{}{name}", full_type(tensor))
             }
-            value => format!("{} {}", value.kind(), self.literal(value, true)),
+            // Without indices and names of the source, which are those of this side.
+            value @ (EValue::IntList(Some(_)) | EValue::TensorList(Some(_)) | EValue::OptionalTensorList(Some(_))) => {
+                let item = |item: i64| {
+                    let found = i32::try_from(item).ok().and_then(|item| self.plan.value(item));
+                    found.map_or_else(|| item.to_string(), |value| self.literal(value, false))
+                };
+                let count = item_count(value);
+                let shown: Vec<String> = items(Some(value)).take(SHOWN_ITEMS).map(item).collect();
+                format!("{} of {count}: {}", value.kind(), list(Some(&shown)))
+            }
+            value => format!("{} {}", value.kind(), self.literal(value, false)),
         }
     }
 }
@@ -566,6 +584,23 @@ pub fn items(value: Option<&EValue>) -> impl Iterator<Item = i64> + '_ {
     };
     let tensors = value.map_or(&[][..], EValue::as_tensors);
     ints.iter().copied().chain(tensors.iter().map(|item| i64::from(*item)))
+}
+
+/// Returns the number of values that a list refers to.
+pub fn item_count(value: &EValue) -> usize {
+    match value {
+        EValue::IntList(items) => items.as_ref().map_or(0, Vec::len),
+        EValue::Null
+        | EValue::Int(_)
+        | EValue::Bool(_)
+        | EValue::Double(_)
+        | EValue::Tensor(_)
+        | EValue::String(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_) => value.as_tensors().len(),
+    }
 }
 
 /// Returns the fully qualified name of a tensor.
