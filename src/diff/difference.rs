@@ -270,7 +270,7 @@ totals! {
 /// let left: &DifferingPart = difference.left.as_ref().unwrap();
 /// assert_eq!(left.value, "float32 [2], 8 bytes");
 /// let data: &DataStatistics = difference.data.as_ref().unwrap();
-/// assert_eq!((data.elements, data.differing, data.max_abs), (2, Some(1), Some(2.0)));
+/// assert_eq!((data.elements, data.differing, data.max_abs), (2, Some(1), Some(2f64)));
 ///
 /// let totals: &DiffTotals = &found.left;
 /// assert!(totals.rows().any(|row| row == ("external data", 8)));
