@@ -7,7 +7,7 @@ mod verifier;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::hint::black_box;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -232,6 +232,58 @@ fn weights(count: usize, rounds: usize) {
     print(&format!("{} MiB of weights in {count} tensors, from file to file", (count * SIZE) >> 20), times[0], &rows);
 }
 
+/// Comparing files with `count` tensors of 4 MiB: equal ones, and ones that differ in one weight. The baseline reads both in blocks, as
+/// `cmp` does.
+fn comparing(count: usize, rounds: usize) {
+    const ELEMENTS: usize = 1 << 20;
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    let mut text = String::from("methods:\n  forward:\n    values:\n");
+    for i in 0..count {
+        text += &format!("      w{i}: {{tensor: float32, sizes: [{ELEMENTS}], data: {{random: {{seed: {i}}}}}}}\n");
+    }
+    text += "    inputs: []\n    outputs: [w0]\n";
+    let assembly = assemble(&Source::yaml("bench", &text, folder), &AssembleOptions::default());
+    let assembly = assembly.unwrap_or_else(|error| panic!("{error}"));
+    let paths = ["old", "equal", "changed"].map(|name| {
+        write(&assembly, &folder.join(name));
+        folder.join(name).join("out.pte")
+    });
+    let mut changed = fs::OpenOptions::new().write(true).open(&paths[2]).expect("a valid file");
+    let length = changed.metadata().expect("a valid file").len();
+    changed.seek(SeekFrom::Start(length / 2 / 4 * 4)).expect("it is a file");
+    changed.write_all(&0.25f32.to_le_bytes()).expect("there is room");
+    drop(changed);
+    let differences = |other: &Path| {
+        let open = |path: &Path| Source::from_origin("bench", Origin::File(path.into()));
+        pte_emit::diff(&open(&paths[0]), &open(other), &pte_emit::DiffOptions::default()).expect("valid files").len()
+    };
+    let mut cases: Vec<Case<'_>> = vec![
+        (
+            "compare, in blocks of 128 KiB (baseline)",
+            Box::new(|| {
+                let mut files = [&paths[0], &paths[1]].map(|path| File::open(path).expect("a valid file"));
+                let mut blocks = [vec![0; 1 << 17], vec![0; 1 << 17]];
+                loop {
+                    let [left, right] = &mut files;
+                    let [first, second] = &mut blocks;
+                    let read = left.read(first).expect("a valid file");
+                    assert_eq!(read, right.read(second).expect("a valid file"));
+                    if read == 0 {
+                        break;
+                    }
+                    assert!(first[..read] == second[..read]);
+                }
+            }),
+        ),
+        ("diff of equal files", Box::new(|| assert_eq!(differences(&paths[1]), 0))),
+        ("diff of files that differ in one weight", Box::new(|| assert_eq!(differences(&paths[2]), 1))),
+    ];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    print(&format!("comparing two files with {} MiB of weights in {count} tensors", count * 4), times[0], &rows);
+}
+
 /// Memory planning for different patterns of lifetimes.
 fn planner(count: usize, rounds: usize) {
     use pte_emit::format::ScalarType;
@@ -325,6 +377,7 @@ fn main() {
         pipeline(100, 1);
         reading(100, 1);
         payload(100, 1);
+        comparing(2, 1);
         return weights(2, 1);
     }
     // `cargo bench --bench pipeline -- 100000` measures only programs of that many instructions.
@@ -347,6 +400,7 @@ fn main() {
         reading(100_000, 15);
         payload(100_000, 15);
         weights(64, 9);
+        comparing(64, 9);
     }
     for count in counts {
         pipeline(count, 5);

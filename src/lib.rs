@@ -53,7 +53,7 @@ macro_rules! internal_modules {
 }
 
 internal_modules! {
-    annotate assembly check data delegate diagnostics emitter format inspect ir layout operators printer raw reader recover transform
+    annotate assembly check data delegate diagnostics diff emitter format inspect ir layout operators printer raw reader recover transform
 }
 
 // Never compiled: rustfmt finds the files of a module by its declaration, but not within a macro.
@@ -69,6 +69,8 @@ mod data;
 mod delegate;
 #[cfg(any())]
 mod diagnostics;
+#[cfg(any())]
+mod diff;
 #[cfg(any())]
 mod emitter;
 #[cfg(any())]
@@ -115,6 +117,9 @@ pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity, Source
 pub use data::{Blob, BlobId};
 pub use delegate::description::{Description, Fact};
 pub use diagnostics::{Diagnostic, Report, Severity};
+pub use diff::{
+    DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+};
 pub use emitter::safetensors::Safetensors;
 pub use error::Error;
 pub use format::{ScalarType, ScalarTypeInfo};
@@ -133,8 +138,8 @@ pub use operators::{
 };
 pub use payload::{Payload, payloads};
 pub use pipeline::{
-    CheckOptions, DEFAULT_MAX_SIZE, Document, Documents, Options, Planned, Resolved, annotate, check, documents, emit,
-    json_schema, parse, plan, print, read, resolve,
+    CheckOptions, DEFAULT_MAX_SIZE, DiffOptions, Document, Documents, Options, Planned, Resolved, annotate, check,
+    diff, documents, emit, json_schema, parse, plan, print, read, resolve,
 };
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 pub use source::Source;

@@ -13,6 +13,7 @@ use crate::check::{self, DataFile, Findings, Profile};
 use crate::data::{Blob, BlobId, Origin, dedup};
 use crate::diagnostics::counted;
 use crate::diagnostics::{self, Severity};
+use crate::diff::{self, DiffArea, DiffData, Differences, Side};
 use crate::emitter::safetensors::{self, Safetensors};
 use crate::error::Error;
 use crate::format::{Format, container};
@@ -719,6 +720,61 @@ pub fn check(source: &Source<'_>, options: &CheckOptions) -> Result<Vec<Findings
             let assembly = crate::assemble(source, &Options::default())?;
             check::assembly(&assembly, &rules).map_err(unreadable)
         }
+    }
+}
+
+/// Options of [`diff`](diff()).
+///
+/// ```
+/// use pte_emit::{DiffArea, DiffData, DiffOptions};
+///
+/// let mut options = DiffOptions::default();
+/// assert_eq!((options.data, options.only), (DiffData::Statistics, None));
+/// options.data = DiffData::None;
+/// options.only = Some(DiffArea::Meaning);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DiffOptions {
+    /// How data are compared.
+    pub data: DiffData,
+    /// The only area to compare; `None` for all.
+    pub only: Option<DiffArea>,
+}
+
+/// Compares two programs or files: binary files, or what YAML assembles to. Elements are aligned by names and by structure, not by index.
+///
+/// ```
+/// use pte_emit::{DiffArea, DiffKind, DiffOptions, DiffTopic, Source, diff};
+///
+/// let yaml = std::fs::read_to_string("examples/linear.yaml")?;
+/// let left = Source::yaml("linear.yaml", &yaml, "examples");
+/// let right = Source::yaml("gelu.yaml", yaml.replace("aten::relu.out", "aten::hardtanh.out"), "examples");
+///
+/// let found = diff(&left, &right, &DiffOptions::default())?;
+/// assert!(!found.is_empty() && found.len() == found.of(DiffArea::Meaning).count());
+/// let changed = found.list.iter().find(|difference| difference.topic == DiffTopic::Instruction).unwrap();
+/// assert_eq!((changed.area.name(), changed.kind), ("meaning", DiffKind::Changed));
+/// assert!(changed.right.as_ref().unwrap().value.starts_with("aten::hardtanh.out("));
+/// assert!(diff(&left, &left, &DiffOptions::default())?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// A file that cannot be read or is malformed; invalid YAML. Differences are not errors.
+pub fn diff(left: &Source<'_>, right: &Source<'_>, options: &DiffOptions) -> Result<Differences, Error> {
+    let sides = [side(left)?, side(right)?];
+    let areas = options.only.map_or(DiffArea::ALL.to_vec(), |area| vec![area]);
+    let name = format!("{} and {}", left.label(), right.label());
+    diff::compare([&sides[0], &sides[1]], &areas, options.data).map_err(|error| Error::io(&name, "", &error))
+}
+
+/// Returns a source as a side of a comparison.
+fn side(source: &Source<'_>) -> Result<Side, Error> {
+    let unreadable = |error: io::Error| Error::io(&source.label(), "", &error);
+    match source.content() {
+        SourceContent::Binary(origin) => Side::of_file(origin).map_err(unreadable),
+        SourceContent::Text(_) => Side::of_assembly(&crate::assemble(source, &Options::default())?).map_err(unreadable),
     }
 }
 

@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
     ("inspect", 6, &[]),
     ("annotate", 5, &[]),
     ("check", 5, &[]),
+    ("diff", 5, &[]),
     ("printer", 5, &[]),
     ("ir", 5, &[]),
     ("assembly", 4, &[]),

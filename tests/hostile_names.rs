@@ -64,6 +64,19 @@ fn no_command_prints_them() {
     std::fs::write(folder.path().join("wrong.json"), wrong.to_string()).unwrap();
     let missing = serde_json::json!({"named_data": {"k": {"file": format!("file{HOSTILE}")}}});
     std::fs::write(folder.path().join("missing.json"), missing.to_string()).unwrap();
+    let mut other = program();
+    let method = other["methods"].as_object_mut().unwrap().values_mut().next().unwrap();
+    for value in method["values"].as_object_mut().unwrap().values_mut().filter(|value| value["name"].is_string()) {
+        value["data"] = serde_json::json!([1, 3]);
+        value["name"] = format!("{}2", value["name"].as_str().unwrap()).into();
+    }
+    for delegate in method["delegates"].as_object_mut().unwrap().values_mut() {
+        delegate["backend"] = format!("other{HOSTILE}").into();
+        delegate["compile_specs"][0]["key"] = format!("other{HOSTILE}").into();
+    }
+    method["container_meta"]["inputs"] = format!("other{HOSTILE}").into();
+    other["named_data"] = serde_json::json!({format!("other{HOSTILE}"): {"hex": "00"}});
+    std::fs::write(folder.path().join("other.json"), other.to_string()).unwrap();
     let key = serde_json::json!({"methods": {}, format!("key{HOSTILE}"): 1});
     std::fs::write(folder.path().join("key.json"), key.to_string()).unwrap();
     let assembled = output(folder.path(), &["m.json", "-o", "m.pte", "--external-data"]);
@@ -99,6 +112,11 @@ fn no_command_prints_them() {
         &["annotate", "m.pte"],
         &["annotate", "--json", "m.pte"],
         &["annotate", "m.ptd"],
+        &["diff", "m.pte", "other.json"],
+        &["diff", "m.pte", "other.json", "--json"],
+        &["diff", "m.json", "other.json", "--format", "github"],
+        &["diff", "m.ptd", &hostile_file, "--budget", "size=0"],
+        &["diff", "other.json", &hostile_source, "--data", "hash"],
         &["dump", "m.pte"],
         &["dump", "--explicit", "m.pte"],
         &["dump", "m.ptd"],

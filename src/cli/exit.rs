@@ -9,9 +9,9 @@ use crate::error::Error;
 pub enum Exit {
     /// Success.
     Ok = 0,
-    /// Invalid input.
+    /// Invalid input; differences.
     Input = 1,
-    /// Invalid command line.
+    /// Invalid command line; inputs that cannot be compared.
     Usage = 2,
     /// I/O error: a file cannot be opened, read or written.
     Io = 3,
@@ -70,6 +70,12 @@ impl Failure {
             Failure::ClosedPipe => {}
         }
         self.exit()
+    }
+
+    /// Does the same as [`Failure::report`] for a command whose status 1 is a result, as that of `diff` and `cmp`: any failure is 2.
+    pub fn report_trouble(&self, messages: &Messages) -> Exit {
+        self.report(messages);
+        Exit::Usage
     }
 }
 

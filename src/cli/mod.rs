@@ -5,6 +5,7 @@
 mod annotate;
 mod assemble;
 mod check;
+mod diff;
 mod dump;
 mod exit;
 mod formats;
@@ -45,6 +46,9 @@ Examples:
   pte-emit memory model.pte                           how much RAM its methods need, and when
   pte-emit size model.pte -d segment,tensor           where the bytes of a file are
   pte-emit payload list model.pte                     the payloads of delegates; `show` and `extract`, too
+  pte-emit diff old.pte new.pte                       what changed: meaning, layout, data
+  pte-emit diff old.pte new.pte --budget size=+1%,memory=+0,delegates=0,operators=0
+                                                      status 1 only if it grew by more
   pte-emit ops add.out                                the operators whose names contain add.out
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
@@ -52,9 +56,9 @@ Examples:
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
-  0    success: all outputs are written; `check` found no errors
-  1    invalid input: none of its outputs are written; `check` found errors
-  2    invalid command line
+  0    success: all outputs are written; `check` found no errors, `diff` no differences
+  1    invalid input: none of its outputs are written; `check` found errors, `diff` differences
+  2    invalid command line; `diff` cannot read or compare its inputs
   3    I/O error: an input, data file or output cannot be opened, read or written; closed pipe
   130  interrupted: temporary files are removed; no output is written, except by `reduce`";
 
@@ -90,6 +94,8 @@ enum Command {
     Size(size::SizeArguments),
     /// List, describe or extract the payloads of delegates.
     Payload(payload::PayloadArguments),
+    /// Compare two .pte, .ptd, .bpte, .safetensors or YAML files.
+    Diff(diff::DiffArguments),
     /// List the known operators, or print their arguments, results and an instruction that calls them.
     Ops(ops::OpsArguments),
     /// Write random programs, for tests of a runtime.
@@ -144,6 +150,7 @@ pub fn main() -> ExitCode {
         Some(Command::Memory(arguments)) => memory::run(&arguments),
         Some(Command::Size(arguments)) => size::run(&arguments),
         Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
+        Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages, cli.color)),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),

@@ -164,6 +164,14 @@ impl Blob {
         }))
     }
 
+    /// Returns the same as [`Blob::part`]; the blob itself, unread, if that is all of it.
+    ///
+    /// # Errors
+    /// Bytes that cannot be read.
+    pub(crate) fn part_or_whole(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
+        if (offset, len) == (0, self.len) { Ok(Some(self.clone())) } else { self.part(offset, len) }
+    }
+
     /// Returns the length in bytes.
     pub fn len(&self) -> u64 {
         self.len

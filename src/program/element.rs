@@ -51,8 +51,13 @@ impl Element {
     /// The path of the element. A method is called by its name if that is unique, else by its index (`methods[2]`), and chains are
     /// mentioned only if there are several.
     pub fn path(&self, program: &Program) -> String {
+        self.path_among(&ProgramMethods(program))
+    }
+
+    /// The path of the element of a program with these methods.
+    pub fn path_among(&self, methods: &dyn Methods) -> String {
         let mut out = Vec::new();
-        path::write(&self.steps(), false, &ProgramMethods(program), &mut out);
+        path::write(&self.steps(), false, methods, &mut out);
         String::from_utf8_lossy(&out).into_owned()
     }
 

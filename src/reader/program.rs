@@ -3,7 +3,7 @@
 //! Content that the program model cannot represent (a delegate without a payload, an unknown instruction) is an error; a violated rule
 //! of the runtime is not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{io, vec};
 
@@ -88,6 +88,16 @@ pub struct DataEntries {
 }
 
 impl DataEntries {
+    /// Returns the entries that nothing uses. `segments` is the number of segments.
+    pub fn unused(&self, segments: usize) -> Vec<DataEntry> {
+        let used: HashSet<DataEntry> = self.uses.iter().copied().collect();
+        let constants = (1..self.constants as u32).map(DataEntry::Constant);
+        let states = (1..self.states as u32).map(DataEntry::InitialState);
+        let inline = (0..self.inline as u32).map(DataEntry::Inline);
+        let all = constants.chain(states).chain(inline).chain((0..segments as u32).map(DataEntry::Segment));
+        all.filter(|entry| !used.contains(entry)).collect()
+    }
+
     /// Returns what the YAML does not state: data that nothing uses, and data in another order than that of their first use. `segments` is
     /// the number of segments.
     pub fn irregularity(&self, segments: usize) -> Option<String> {

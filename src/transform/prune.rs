@@ -206,6 +206,12 @@ impl Marker<'_> {
     }
 }
 
+/// Returns, for each method, which instructions have an effect, or a result that something with an effect needs: by
+/// position, counted through all chains.
+pub fn needed_instructions(program: &Program) -> Vec<Vec<bool>> {
+    uses(program, Roots::Effects).into_iter().map(|uses| uses.steps).collect()
+}
+
 /// Returns, for each method, the values in ascending order that are worth a warning: nothing refers to them, or only
 /// instructions without effect write them. Constants and state are left out: exporters leave some unused.
 pub fn unused_values(program: &Program) -> Vec<Vec<usize>> {

@@ -1,0 +1,388 @@
+//! `pte-emit diff A B`: what differs between two programs or files, as text, JSON or Markdown. What a comparison finds is in
+//! [`crate::diff`]; this file reads the inputs and draws.
+
+mod budget;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ColorChoice, ValueEnum};
+
+use super::exit::{Exit, Failure};
+use super::io::{self, Definitions, Messages, STREAM};
+use super::stdout;
+use crate::diagnostics::{counted, escaped, escaped_json};
+use crate::diff::{DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart};
+use crate::pipeline::DiffOptions;
+use crate::source::Source;
+use budget::{Budget, BudgetLine};
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArguments {
+    /// A .pte, .ptd, .bpte, .safetensors or YAML file; - is standard input
+    #[arg(value_name = "A")]
+    left: PathBuf,
+    /// The file to compare with
+    #[arg(value_name = "B")]
+    right: PathBuf,
+    /// Compare only this area
+    #[arg(long, value_enum, value_name = "AREA")]
+    only: Option<AreaName>,
+    /// How to compare data
+    #[arg(long, value_enum, default_value = "stats")]
+    data: DataName,
+    /// Print the differences as JSON
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "text")]
+    format: FormatName,
+    /// Lines that are printed for an area; all with --json
+    #[arg(long, value_name = "LINES", default_value_t = 40)]
+    limit: usize,
+    /// Exit with status 1 only if B exceeds A by more: size, memory, delegates, operators
+    #[arg(long, value_name = "KEY=LIMIT,...", value_parser = Budget::parse)]
+    budget: Option<Budget>,
+    /// Define the value of ${NAME} in YAML
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
+    definitions: Vec<(String, String)>,
+    /// Folder that contains all files that YAML refers to; others are errors. For YAML from strangers
+    #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
+    confine: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AreaName {
+    /// Methods, inputs, outputs, values, instructions, operators, delegates
+    Meaning,
+    /// Planned memory, and the parts of the file
+    Layout,
+    /// Bytes of constants, states and named data
+    Data,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum DataName {
+    /// Read metadata only
+    None,
+    /// Compare bytes, and print the SHA-256 of those that differ
+    Hash,
+    /// Compare bytes, and compute statistics of those that differ
+    Stats,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    /// Lines for a terminal
+    Text,
+    /// Markdown for a comment on a pull request
+    Github,
+}
+
+/// Compares two inputs, and returns the exit status: 0 if they are equal or within the budget, 1 if not, 2 after a failure.
+pub fn run(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -> Exit {
+    compare(arguments, messages, color).unwrap_or_else(|failure| failure.report_trouble(messages))
+}
+
+fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -> Result<Exit, Failure> {
+    if [&arguments.left, &arguments.right].iter().all(|path| path.as_os_str() == STREAM) {
+        return Err(Failure::usage("standard input can be only one of both inputs"));
+    }
+    let definitions = Definitions::new(&arguments.definitions);
+    let open = |path: &Path| open(path, &definitions, arguments.confine.as_deref());
+    let (left, right) = (open(&arguments.left)?, open(&arguments.right)?);
+    definitions.warn_unused(messages);
+    let mut options = DiffOptions::default();
+    options.only = arguments.only.map(|only| match only {
+        AreaName::Meaning => DiffArea::Meaning,
+        AreaName::Layout => DiffArea::Layout,
+        AreaName::Data => DiffArea::Data,
+    });
+    options.data = match arguments.data {
+        DataName::None => DiffData::None,
+        DataName::Hash => DiffData::Hash,
+        DataName::Stats => DiffData::Statistics,
+    };
+    let found = crate::diff(&left, &right, &options)?;
+    let budget: Option<Vec<BudgetLine>> = arguments.budget.as_ref().map(|budget| budget.lines(&found));
+    let drawing = Drawing {
+        found: &found,
+        names: [left.name(), right.name()],
+        budget: budget.as_deref().unwrap_or_default(),
+        is_data_read: options.data != DiffData::None,
+        limit: arguments.limit,
+        colours: io::colours(color, &std::io::stdout()),
+    };
+    let out = match (arguments.json, arguments.format) {
+        (true, _) => drawing.json(),
+        (false, FormatName::Text) => drawing.text(),
+        (false, FormatName::Github) => drawing.markdown(),
+    };
+    stdout::write("", |to| to.write_all(out.as_bytes()))?;
+    let is_within = match &budget {
+        Some(lines) => lines.iter().all(|line| !line.is_exceeded),
+        None => found.is_empty(),
+    };
+    Ok(if is_within { Exit::Ok } else { Exit::Input })
+}
+
+/// Opens an input; YAML must be one document.
+fn open(path: &Path, definitions: &Definitions, confine: Option<&Path>) -> Result<Source<'static>, Failure> {
+    let source = if io::is_binary_name(path) { io::open_binary(path)? } else { io::open(path)? };
+    if !source.is_text() {
+        return Ok(source);
+    }
+    let name = source.name().to_owned();
+    let mut documents = definitions.documents(io::confined(source, confine))?;
+    match (documents.pop(), documents.len()) {
+        (Some(document), 0) => Ok(document),
+        (_, others) => {
+            let count = counted(others as u64 + 1, "document");
+            Err(Failure::Error(crate::Error::input(&name, format!("{count}, expected one to compare"))))
+        }
+    }
+}
+
+/// Longest Markdown in bytes; a comment may have 65,536 characters.
+const MAX_COMMENT: usize = 60_000;
+
+/// What is drawn.
+struct Drawing<'d> {
+    found: &'d Differences,
+    names: [&'d str; 2],
+    budget: &'d [BudgetLine],
+    is_data_read: bool,
+    limit: usize,
+    colours: bool,
+}
+
+impl Drawing<'_> {
+    fn json(&self) -> String {
+        let mut document = self.found.json();
+        for (side, name) in ["left", "right"].into_iter().zip(self.names) {
+            document[side]["file"] = name.into();
+        }
+        if !self.budget.is_empty() {
+            document["budget"] = self.budget.iter().map(BudgetLine::json).collect();
+        }
+        escaped_json(&format!("{document:#}\n")).into_owned()
+    }
+
+    /// Returns the number of differences in words.
+    fn verdict(&self) -> String {
+        match self.found.len() {
+            0 => "equal".to_owned(),
+            count => counted(count as u64, "difference"),
+        }
+    }
+
+    /// Returns the totals that differ: name, both numbers, and the change.
+    fn totals(&self) -> Vec<[String; 4]> {
+        let rows = self.found.left.rows().zip(self.found.right.rows());
+        let differing = rows.filter(|((_, left), (_, right))| left != right);
+        differing
+            .map(|((name, left), (_, right))| [name.to_owned(), grouped(left), grouped(right), change(left, right)])
+            .collect()
+    }
+
+    fn heading(&self, area: DiffArea) -> String {
+        let what = match self.found.of(area).count() {
+            0 if area == DiffArea::Data && !self.is_data_read => "equal as far as metadata say".to_owned(),
+            0 => "equal".to_owned(),
+            count => counted(count as u64, "difference"),
+        };
+        format!("{}: {what}", area.name())
+    }
+
+    fn text(&self) -> String {
+        let mut out = format!("{} -> {}: {}\n", escaped(self.names[0]), escaped(self.names[1]), self.verdict());
+        let totals = self.totals();
+        let width = |column: usize| totals.iter().map(|row| row[column].len()).max().unwrap_or(0);
+        let widths = [width(0), width(1), width(2)];
+        for [name, left, right, change] in &totals {
+            let [first, second, third] = widths;
+            let _ = writeln!(out, "  {name:<first$}  {left:>second$} -> {right:>third$}  {change}");
+        }
+        for line in self.budget {
+            let _ = writeln!(out, "{}", self.painted(if line.is_exceeded { RED } else { GREEN }, &line.text()));
+        }
+        for area in &self.found.areas {
+            let _ = writeln!(out, "{}", self.heading(*area));
+            for (number, difference) in self.found.of(*area).enumerate() {
+                if number == self.limit {
+                    let more = self.found.of(*area).count() - number;
+                    let _ = writeln!(out, "  ... and {more} more (`--limit`, `--json`)");
+                    break;
+                }
+                let (mark, colour) = match difference.kind {
+                    DiffKind::Added => ('+', GREEN),
+                    DiffKind::Removed => ('-', RED),
+                    DiffKind::Changed => ('~', YELLOW),
+                    DiffKind::Moved => ('>', YELLOW),
+                };
+                let _ = writeln!(out, "  {} {}", self.painted(colour, &mark.to_string()), escaped(&line(difference)));
+            }
+        }
+        out
+    }
+
+    fn painted(&self, colour: &str, text: &str) -> String {
+        if self.colours { format!("{colour}{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    fn markdown(&self) -> String {
+        let title = format!("{} \u{2192} {}: {}", self.names[0], self.names[1], self.verdict());
+        let mut out = format!("### {}\n\n", markdown(&title));
+        for line in self.budget {
+            let mark = if line.is_exceeded { "\u{274c}" } else { "\u{2705}" };
+            let _ = writeln!(out, "{mark} {}\n", markdown(&line.text()));
+        }
+        let totals = self.totals();
+        if !totals.is_empty() {
+            out.push_str("| | before | after | change |\n|---|--:|--:|--:|\n");
+            for row in totals {
+                let _ = writeln!(out, "| {} |", row.map(|cell| markdown(&cell)).join(" | "));
+            }
+            out.push('\n');
+        }
+        for area in &self.found.areas {
+            if self.found.of(*area).next().is_none() {
+                continue;
+            }
+            let _ = writeln!(out, "<details><summary>{}</summary>\n", markdown(&self.heading(*area)));
+            for (number, difference) in self.found.of(*area).enumerate() {
+                if number == self.limit || out.len() > MAX_COMMENT {
+                    let _ = writeln!(out, "- and {} more", self.found.of(*area).count() - number);
+                    break;
+                }
+                let _ = writeln!(out, "- **{}** {}", difference.kind.name(), markdown(&line(difference)));
+            }
+            out.push_str("\n</details>\n\n");
+        }
+        out
+    }
+}
+
+const RED: &str = "\u{1b}[31m";
+const GREEN: &str = "\u{1b}[32m";
+const YELLOW: &str = "\u{1b}[33m";
+
+/// Describes a difference in one line.
+fn line(difference: &Difference) -> String {
+    let path = difference.path();
+    let value = match (&difference.left, &difference.right) {
+        (Some(left), Some(right)) if left.value == right.value => left.value.clone(),
+        (Some(left), Some(right)) => format!("{} -> {}", left.value, right.value),
+        (Some(part), None) | (None, Some(part)) => part.value.clone(),
+        (None, None) => String::new(),
+    };
+    let moved = match (&difference.left, &difference.right) {
+        (Some(left), Some(right)) if left.path != right.path => format!(" (now {})", rest(&left.path, &right.path)),
+        _ => String::new(),
+    };
+    let data = difference.data.as_ref().map_or(String::new(), |data| format!("; {}", statistics(data)));
+    let part = difference.left.as_ref().or(difference.right.as_ref());
+    format!("{path}{moved}: {value}{data}{}", part.map_or(String::new(), uses))
+}
+
+/// Returns the steps of a path from the first one on that another path does not have.
+fn rest<'p>(other: &str, path: &'p str) -> &'p str {
+    let same = path.bytes().zip(other.bytes()).take_while(|(left, right)| left == right).count();
+    let start = path.as_bytes()[..same].iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot + 1);
+    path.get(start..).unwrap_or(path)
+}
+
+fn uses(part: &DifferingPart) -> String {
+    if part.uses.is_empty() {
+        return String::new();
+    }
+    let more = if part.more_uses > 0 { format!(" and {} more", part.more_uses) } else { String::new() };
+    format!("; used by {}{more}", part.uses.join(", "))
+}
+
+fn statistics(data: &DataStatistics) -> String {
+    let unit = if data.scalar_type.is_some() { "element" } else { "byte" };
+    let mut parts = Vec::new();
+    if let Some(differing) = data.differing {
+        parts.push(format!("{} of {} differ", grouped(differing), counted(data.elements, unit)));
+    }
+    if data.not_finite > 0 {
+        parts.push(format!("{} not finite", grouped(data.not_finite)));
+    }
+    let mut number =
+        |name: &str, value: Option<f64>| parts.extend(value.map(|value| format!("{name} {}", short(value))));
+    number("max |d|", data.max_abs);
+    number("mean |d|", data.mean_abs);
+    number("cosine", data.cosine);
+    if let Some(digests) = data.sha256 {
+        let [left, right] = digests.map(|digest| data_encoding::HEXLOWER.encode(&digest[..8]));
+        parts.push(format!("sha256 {left}... -> {right}..."));
+    }
+    parts.join(", ")
+}
+
+/// Formats a number with six significant digits.
+fn short(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude != 0.0 && !(1e-4..1e6).contains(&magnitude) {
+        return format!("{value:.5e}");
+    }
+    let digits = if magnitude >= 1.0 { 5 - magnitude.log10().floor() as usize } else { 6 };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Formats a number with commas between groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Formats a change: the difference, and its share.
+fn change(left: u64, right: u64) -> String {
+    let sign = if right < left { '-' } else { '+' };
+    let difference = grouped(left.abs_diff(right));
+    match left {
+        0 => format!("{sign}{difference}"),
+        _ => format!("{sign}{difference} ({sign}{:.1}%)", left.abs_diff(right) as f64 / left as f64 * 100.0),
+    }
+}
+
+/// Escapes a text for Markdown: nothing in it is markup, a mention or a link.
+fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in escaped(text).chars() {
+        match c.is_alphanumeric() || " .,:;+-/%()=\u{2192}".contains(c) {
+            true => out.push(c),
+            false => _ = write!(out, "&#{};", u32::from(c)),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [0.0, 0.5, 1.0, 123456.7, 1e-9, 0.123456789, 2.5e7].map(short);
+        assert_eq!(texts, ["0", "0.5", "1", "123457", "1.00000e-9", "0.123457", "2.50000e7"]);
+        assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([change(0, 5), change(1000, 900)], ["+5", "-100 (-10.0%)"]);
+    }
+
+    #[test]
+    fn markdown_is_no_markup() {
+        assert_eq!(markdown("a|<b>`@x`"), "a&#124;&#60;b&#62;&#96;&#64;x&#96;");
+        assert_eq!(markdown("\u{1b}[31m"), "&#92;u&#123;1b&#125;&#91;31m");
+    }
+}

@@ -1,0 +1,369 @@
+//! The result of a comparison as plain data. Nothing is compared or drawn here.
+
+use crate::format::ScalarType;
+
+/// Area of a [`Difference`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DiffArea {
+    /// What a program computes, up to the bytes of its data: methods, inputs, outputs, values, instructions, operators, delegates.
+    Meaning,
+    /// Placement: planned memory, the parts of the file, and what the runtime ignores.
+    Layout,
+    /// Bytes of constants, of initial states, of named data, of `.ptd` files and of tests.
+    Data,
+}
+
+impl DiffArea {
+    /// All areas.
+    pub const ALL: [DiffArea; 3] = [DiffArea::Meaning, DiffArea::Layout, DiffArea::Data];
+
+    /// Returns the name in `--only` and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            DiffArea::Meaning => "meaning",
+            DiffArea::Layout => "layout",
+            DiffArea::Data => "data",
+        }
+    }
+}
+
+/// Kind of a [`Difference`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DiffKind {
+    /// Only the right one has it.
+    Added,
+    /// Only the left one has it.
+    Removed,
+    /// Both have it, with other content.
+    Changed,
+    /// Both have it, with the same content at another place.
+    Moved,
+}
+
+impl DiffKind {
+    /// Returns the name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            DiffKind::Added => "added",
+            DiffKind::Removed => "removed",
+            DiffKind::Changed => "changed",
+            DiffKind::Moved => "moved",
+        }
+    }
+
+    /// Returns the kind after the two sides are exchanged.
+    fn mirrored(self) -> DiffKind {
+        match self {
+            DiffKind::Added => DiffKind::Removed,
+            DiffKind::Removed => DiffKind::Added,
+            DiffKind::Changed | DiffKind::Moved => self,
+        }
+    }
+}
+
+/// Declares [`DiffTopic`] from rows `Variant "name"`.
+macro_rules! topics {
+    ($( $(#[$doc:meta])* $variant:ident $name:literal, )*) => {
+        /// What a [`Difference`] is about.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum DiffTopic {
+            $( $(#[$doc])* $variant ),*
+        }
+
+        impl DiffTopic {
+            /// Returns the name in JSON.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $( DiffTopic::$variant => $name ),*
+                }
+            }
+        }
+    };
+}
+
+topics! {
+    /// A method.
+    Method "method",
+    /// An input of a method.
+    Input "input",
+    /// An output of a method.
+    Output "output",
+    /// A value of a method.
+    Value "value",
+    /// An instruction, or an argument of one.
+    Instruction "instruction",
+    /// An operator that a method calls.
+    Operator "operator",
+    /// A delegate: its backend, its options, or the graph in its payload.
+    Delegate "delegate",
+    /// Planned memory: a pool, or the place of a tensor.
+    Memory "memory",
+    /// A part of the file that has no other topic: its header, its segments, its size.
+    File "file",
+    /// What the runtime ignores, such as stack traces.
+    Ignored "ignored",
+    /// A constant or an initial state of a method.
+    Constant "constant",
+    /// An entry of `named_data`.
+    NamedData "named data",
+    /// A key of a `.ptd` or of a `.safetensors`.
+    ExternalData "external data",
+    /// A test of a `.bpte`.
+    Test "test",
+}
+
+/// One of the two sides of a [`Difference`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct DifferingPart {
+    /// Path of the element, such as `methods.forward.instructions[3].args[1]`.
+    pub path: String,
+    /// Description of its content.
+    pub value: String,
+    /// Paths of the first uses of data.
+    pub uses: Vec<String>,
+    /// Number of further uses.
+    pub more_uses: u64,
+}
+
+/// Number of uses that are listed.
+const MAX_USES: usize = 4;
+
+impl DifferingPart {
+    /// Creates a part without uses.
+    pub(super) fn new(path: impl Into<String>, value: impl Into<String>) -> DifferingPart {
+        DifferingPart { path: path.into(), value: value.into(), uses: Vec::new(), more_uses: 0 }
+    }
+
+    /// Adds a use; after the first few only the number grows.
+    pub(super) fn add_use(&mut self, path: impl FnOnce() -> String) {
+        match self.uses.len() < MAX_USES {
+            true => self.uses.push(path()),
+            false => self.more_uses += 1,
+        }
+    }
+}
+
+/// Statistics of data that differ, element by element.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct DataStatistics {
+    /// Element type; `None` for bytes without one.
+    pub scalar_type: Option<ScalarType>,
+    /// Number of elements, or of bytes.
+    pub elements: u64,
+    /// Number of elements, or of bytes, that differ. `None` if the data have different lengths or were not read.
+    pub differing: Option<u64>,
+    /// Number of elements that differ and are not finite on a side: they are left out of the following numbers.
+    pub not_finite: u64,
+    /// Largest absolute difference.
+    pub max_abs: Option<f64>,
+    /// Mean absolute difference of all elements.
+    pub mean_abs: Option<f64>,
+    /// Cosine similarity of the two sides as vectors. `None` if one of them is zero.
+    pub cosine: Option<f64>,
+    /// SHA-256 of both sides, for data without statistics.
+    pub sha256: Option<[[u8; 32]; 2]>,
+}
+
+/// A difference between two programs or files; [`Differences`] has an example.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// Area.
+    pub area: DiffArea,
+    /// Kind.
+    pub kind: DiffKind,
+    /// What it is about.
+    pub topic: DiffTopic,
+    /// The element in the left one; `None` if it is added.
+    pub left: Option<DifferingPart>,
+    /// The element in the right one; `None` if it is removed.
+    pub right: Option<DifferingPart>,
+    /// Statistics of data.
+    pub data: Option<DataStatistics>,
+}
+
+impl Difference {
+    /// Returns the path in the left one, or in the right one if it is added.
+    pub fn path(&self) -> &str {
+        self.left.as_ref().or(self.right.as_ref()).map_or("", |part| &part.path)
+    }
+
+    fn mirrored(self) -> Difference {
+        let Difference { area, kind, topic, left, right, data } = self;
+        let swap = |[left, right]: [[u8; 32]; 2]| [right, left];
+        let data = data.map(|data| DataStatistics { sha256: data.sha256.map(swap), ..data });
+        Difference { area, kind: kind.mirrored(), topic, left: right, right: left, data }
+    }
+}
+
+/// Declares [`DiffTotals`] from rows `field "name"`.
+macro_rules! totals {
+    ($( $(#[$doc:meta])* $field:ident $name:literal, )*) => {
+        /// Totals of one of the two sides.
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct DiffTotals {
+            $( $(#[$doc])* pub $field: u64, )*
+            /// Names of the operators that kernel calls use, sorted.
+            pub operator_names: Vec<String>,
+        }
+
+        impl DiffTotals {
+            /// Returns the numbers with their names.
+            pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$( ($name, self.$field) ),*].into_iter()
+            }
+        }
+    };
+}
+
+totals! {
+    /// Bytes of the file, or of the program that YAML assembles to.
+    size "size",
+    /// Bytes of its metadata.
+    metadata "metadata",
+    /// Bytes of the planned pools of all methods.
+    planned_memory "planned memory",
+    /// Instructions of all methods.
+    instructions "instructions",
+    /// Kernel calls: instructions that run operators outside of delegates.
+    kernel_calls "kernel calls",
+    /// Calls of delegates.
+    delegate_calls "delegate calls",
+    /// Different operators that kernel calls use.
+    operators "operators",
+    /// Bytes of constants and initial states, each stored range once.
+    constants "constants",
+    /// Bytes of the payloads of delegates.
+    payloads "payloads",
+    /// Bytes of named data.
+    named_data "named data",
+    /// Bytes of the data of `.ptd` and `.safetensors` files.
+    external_data "external data",
+}
+
+/// All differences between two programs or files, in a fixed order: each a [`Difference`] with a [`DiffArea`], a [`DiffKind`], a
+/// [`DiffTopic`] and one or two [`DifferingPart`]s, those of data with [`DataStatistics`]; and [`DiffTotals`] of both sides.
+///
+/// ```
+/// use pte_emit::{
+///     DataStatistics, DiffArea, DiffKind, DiffOptions, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+///     Source, diff,
+/// };
+///
+/// let weights = |last: &str| {
+///     let yaml = format!("named_data: {{bias: {{tensor: float32, data: [1, {last}]}}}}");
+///     Source::yaml("weights.yaml", yaml, ".")
+/// };
+/// let found: Differences = diff(&weights("2"), &weights("4"), &DiffOptions::default())?;
+/// assert_eq!((found.len(), found.is_empty(), found.of(DiffArea::Data).count()), (1, false, 1));
+///
+/// let difference: &Difference = &found.list[0];
+/// assert_eq!((difference.path(), difference.kind), ("keys.bias", DiffKind::Changed));
+/// assert_eq!((difference.topic, difference.topic.name()), (DiffTopic::ExternalData, "external data"));
+/// assert_eq!((difference.area.name(), difference.kind.name()), ("data", "changed"));
+/// let left: &DifferingPart = difference.left.as_ref().unwrap();
+/// assert_eq!(left.value, "float32 [2], 8 bytes");
+/// let data: &DataStatistics = difference.data.as_ref().unwrap();
+/// assert_eq!((data.elements, data.differing, data.max_abs), (2, Some(1), Some(2f64)));
+///
+/// let totals: &DiffTotals = &found.left;
+/// assert!(totals.rows().any(|row| row == ("external data", 8)));
+/// assert_eq!(found.areas, DiffArea::ALL);
+/// assert!(found.to_json().contains(r#""mean_abs": 1.0"#));
+/// assert_eq!(found.clone().mirrored().mirrored(), found);
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Differences {
+    /// Totals of the left one.
+    pub left: DiffTotals,
+    /// Totals of the right one.
+    pub right: DiffTotals,
+    /// The differences.
+    pub list: Vec<Difference>,
+    /// Areas that were compared.
+    pub areas: Vec<DiffArea>,
+}
+
+impl Differences {
+    /// Returns the differences of an area.
+    pub fn of(&self, area: DiffArea) -> impl Iterator<Item = &Difference> {
+        self.list.iter().filter(move |difference| difference.area == area)
+    }
+
+    /// Returns true if there is no difference in the areas that were compared.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Returns the number of differences.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns the differences with the two sides exchanged.
+    #[must_use]
+    pub fn mirrored(self) -> Differences {
+        let Differences { left, right, list, areas } = self;
+        Differences { left: right, right: left, list: list.into_iter().map(Difference::mirrored).collect(), areas }
+    }
+
+    /// Returns true if an area is compared.
+    pub(super) fn has(&self, area: DiffArea) -> bool {
+        self.areas.contains(&area)
+    }
+
+    /// Adds a difference, unless its area is not compared.
+    pub(super) fn push(&mut self, difference: Difference) {
+        if self.has(difference.area) {
+            self.list.push(difference);
+        }
+    }
+
+    /// Adds an element that both sides have.
+    pub(super) fn changed(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart, right: DifferingPart) {
+        let kind = DiffKind::Changed;
+        self.push(Difference { area, kind, topic, left: Some(left), right: Some(right), data: None });
+    }
+
+    /// Adds an element with the same content at another place.
+    pub(super) fn moved(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart, right: DifferingPart) {
+        let kind = DiffKind::Moved;
+        self.push(Difference { area, kind, topic, left: Some(left), right: Some(right), data: None });
+    }
+
+    /// Adds an element that only the left one has.
+    pub(super) fn removed(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart) {
+        let kind = DiffKind::Removed;
+        self.push(Difference { area, kind, topic, left: Some(left), right: None, data: None });
+    }
+
+    /// Adds an element that only the right one has.
+    pub(super) fn added(&mut self, area: DiffArea, topic: DiffTopic, right: DifferingPart) {
+        let kind = DiffKind::Added;
+        self.push(Difference { area, kind, topic, left: None, right: Some(right), data: None });
+    }
+
+    /// Adds an element that one of both may lack, if its descriptions are not equal.
+    pub(super) fn compared(&mut self, area: DiffArea, topic: DiffTopic, path: [&str; 2], values: [Option<String>; 2]) {
+        let [left, right] = values;
+        if left == right {
+            return;
+        }
+        let [left, right] =
+            [(path[0], left), (path[1], right)].map(|(path, value)| value.map(|value| DifferingPart::new(path, value)));
+        match (left, right) {
+            (Some(left), Some(right)) => self.changed(area, topic, left, right),
+            (Some(left), None) => self.removed(area, topic, left),
+            (None, Some(right)) => self.added(area, topic, right),
+            (None, None) => {}
+        }
+    }
+}

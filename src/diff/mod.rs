@@ -1,0 +1,50 @@
+//! Differences between two programs or files, as a list of plain data. Nothing is drawn here.
+//!
+//! Elements are aligned by names and by structure, never by index: [`align`] aligns instructions, [`values`] matches values by their
+//! roles, so that numbering and memory planning change nothing in the area of the meaning.
+
+mod align;
+mod bytes;
+mod data;
+mod delegates;
+mod difference;
+mod graph;
+mod json;
+mod layout;
+mod memory;
+mod methods;
+mod side;
+mod values;
+mod view;
+
+use std::io;
+
+pub use data::DiffData;
+pub use difference::{
+    DataStatistics, DiffArea, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+};
+pub use side::Side;
+
+use data::DataPairs;
+
+/// How often the data of the larger file may be read; more are ranges of a hostile file that overlap.
+const MAX_READS: u64 = 4;
+
+/// Compares two sides in these areas.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn compare(sides: [&Side; 2], areas: &[DiffArea], mode: DiffData) -> io::Result<Differences> {
+    let [left, right] = sides.map(Side::totals);
+    let mut found = Differences { left, right, list: Vec::new(), areas: areas.to_vec() };
+    let limit = sides.map(Side::data_size).into_iter().fold(0, u64::max).saturating_mul(MAX_READS);
+    let mut data = DataPairs::new(limit);
+    methods::compare(sides, &mut found, &mut data);
+    layout::compare(sides, &mut found);
+    data.add_files(sides, &mut found);
+    let covered = data.ranges();
+    data.compare(mode, &mut found)?;
+    layout::compare_rest(sides, &covered, mode == DiffData::None, &mut found)?;
+    found.list.sort_by_key(|difference| difference.area);
+    Ok(found)
+}

@@ -1,0 +1,361 @@
+//! One of the two sides of a comparison: the program of a file or of YAML as the reader of files sees it, with explicit offsets, and
+//! the facts of its file. Nothing is compared here; data are not read.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+
+use super::difference::DiffTotals;
+use crate::assembly::{Assembly, OutputFile};
+use crate::data::{Blob, BlobId, Origin};
+use crate::format::Format;
+use crate::format::container::HEAD;
+use crate::format::path::{MethodName, Methods};
+use crate::program::element::{Element, Part};
+use crate::program::test_cases::MethodTests;
+use crate::program::{ExecutionPlan, Instruction, Program, TensorData, TensorLayout};
+use crate::raw::Overrides;
+use crate::reader;
+use crate::reader::program::{DataEntry, ProgramContents};
+
+/// A key of a `.ptd` or of a `.safetensors`.
+pub struct ExternalEntry {
+    /// Key.
+    pub key: String,
+    /// Data.
+    pub data: Blob,
+    /// Type and shape, if the data are a tensor.
+    pub tensor_layout: Option<TensorLayout>,
+}
+
+/// A property of a file: its path, and its value as text.
+pub type FileFact = (String, String);
+
+/// Facts of a file beside its content.
+#[derive(Default)]
+pub struct FileFacts {
+    /// Properties, by path.
+    pub facts: Vec<FileFact>,
+    /// Offsets of the constants in their segment, with the reserved entry.
+    pub constant_offsets: Vec<u64>,
+    /// Offset and size of each segment, relative to the first one.
+    pub segments: Vec<(u64, u64)>,
+}
+
+/// One of the two sides.
+#[derive(Default)]
+pub struct Side {
+    /// The program; without methods for a file of weights.
+    pub program: Program,
+    /// Keys of the `.ptd` files; `None` for a program without them.
+    pub external: Option<Vec<ExternalEntry>>,
+    /// Tests of a `.bpte`.
+    pub tests: Option<Vec<MethodTests>>,
+    /// Facts of the file; `None` for YAML, whose file is not written.
+    pub file: Option<FileFacts>,
+    /// The file; `None` for YAML.
+    pub origin: Option<Origin>,
+    /// Bytes of the file, or of the program that YAML assembles to.
+    pub size: u64,
+    /// Bytes of its metadata.
+    pub metadata: u64,
+    /// Names of the values in the source, by method.
+    value_names: Vec<Vec<Option<String>>>,
+    /// First steps of the paths of the methods.
+    method_paths: Vec<String>,
+    /// Blobs of `named_data`, by key.
+    keys: OnceCell<HashMap<String, BlobId>>,
+    /// By blob: hash of a few of its bytes.
+    samples: OnceCell<Vec<u64>>,
+}
+
+impl Methods for Side {
+    fn write_name(&self, index: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.method_path(index).as_bytes());
+    }
+
+    fn has_one_chain(&self, index: usize) -> bool {
+        self.program.plans().get(index).and_then(|plan| plan.chains.as_ref()).is_some_and(|chains| chains.len() < 2)
+    }
+}
+
+impl Side {
+    /// Reads the metadata of a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is malformed.
+    pub fn of_file(origin: &Origin) -> io::Result<Side> {
+        let by_name = || origin.format_by_name().filter(|format| *format == Format::Safetensors);
+        let size = origin.len()?;
+        let format = origin.format()?.or_else(by_name).unwrap_or(Format::Program);
+        let mut side = match format {
+            Format::Program => Side::of_contents(reader::program::read(origin)?),
+            Format::BundledProgram => {
+                let bundled = reader::bundled_program::read(origin)?;
+                let mut side = Side::of_contents(reader::program::read(&bundled.program_origin()?)?);
+                let facts = side.file.get_or_insert_default();
+                facts.facts.push(("bundle.version".to_owned(), bundled.version.to_string()));
+                facts.facts.push(("bundle.program.size".to_owned(), bundled.program.len().to_string()));
+                side.tests = Some(bundled.tests);
+                side
+            }
+            Format::FlatTensor => {
+                let frame = reader::flat_tensor::frame(origin)?;
+                let entries = reader::flat_tensor::read(origin)?;
+                let entry = |entry: reader::flat_tensor::FlatTensorEntry| {
+                    let reader::flat_tensor::FlatTensorEntry { key, data, tensor_layout } = entry;
+                    ExternalEntry { key, data, tensor_layout }
+                };
+                let facts = vec![
+                    ("metadata.size".to_owned(), frame.metadata.to_string()),
+                    ("header.segment_base_offset".to_owned(), frame.base.to_string()),
+                ];
+                Side {
+                    external: Some(entries.into_iter().map(entry).collect()),
+                    file: Some(FileFacts { facts, constant_offsets: Vec::new(), segments: frame.segments }),
+                    metadata: frame.metadata,
+                    ..Side::default()
+                }
+            }
+            Format::Safetensors => Side {
+                external: Some(external_of(&reader::safetensors::read(origin)?)),
+                file: Some(FileFacts::default()),
+                ..Side::default()
+            },
+        };
+        let facts = side.file.get_or_insert_default();
+        facts.facts.push(("format".to_owned(), extension(format).to_owned()));
+        facts.facts.push(("size".to_owned(), size.to_string()));
+        (side.origin, side.size) = (Some(origin.clone()), size);
+        Ok(side.complete())
+    }
+
+    /// Takes the files of an assembly, which need not be written.
+    ///
+    /// # Errors
+    /// Metadata that are malformed by overrides of fields, data that cannot be read.
+    pub fn of_assembly(assembly: &Assembly) -> io::Result<Side> {
+        let mut side = match assembly.program_file() {
+            Some(file) => Side::of_contents(contents(assembly, &file)?),
+            None => Side::default(),
+        };
+        let files = || assembly.program_file().into_iter().chain(assembly.data_files().map(|(_, file)| file));
+        side.size = files().next().and_then(|file| file.size()).unwrap_or(0);
+        if assembly.plan.external.iter().any(|file| !file.named_data.is_empty()) {
+            let entries = assembly.plan.external.iter().flat_map(|file| {
+                file.named_data.iter().map(|entry| {
+                    let segment = file.segments.get(entry.segment_index as usize);
+                    let piece = segment.and_then(|segment| segment.pieces.first());
+                    let data = piece.map_or_else(|| Blob::bytes([]), |piece| assembly.program.blob(piece.blob).clone());
+                    ExternalEntry { key: entry.key.clone(), data, tensor_layout: entry.tensor_layout.clone() }
+                })
+            });
+            side.external = Some(entries.collect());
+        }
+        side.tests = (!assembly.tests.is_empty()).then(|| assembly.tests.clone());
+        side.file = None;
+        #[cfg(feature = "cli")]
+        {
+            side.value_names = assembly.value_names.clone();
+        }
+        Ok(side.complete())
+    }
+
+    fn of_contents(contents: ProgramContents) -> Side {
+        let mut facts: Vec<FileFact> = Vec::new();
+        let mut fact = |path: &str, value: Option<u64>| {
+            facts.extend(value.map(|value| (path.to_owned(), value.to_string())));
+        };
+        let header = contents.header;
+        fact("header.length", header.map(|header| header.length.into()));
+        fact("header.program_size", header.map(|header| header.program_size));
+        fact("header.segment_base_offset", header.map(|header| header.segment_base_offset));
+        fact("header.segment_data_size", header.and_then(|header| header.segment_data_size));
+        fact("metadata.size", Some(contents.metadata.len() as u64));
+        let constants = if contents.inline_constants { "inside the FlatBuffer" } else { "in a segment" };
+        facts.push(("constants".to_owned(), constants.to_owned()));
+        for (index, segment) in contents.named_segments.iter().enumerate() {
+            facts.push((format!("named_data[{index}].segment_index"), segment.to_string()));
+        }
+        let unused = contents.data.unused(contents.segments.len());
+        facts.extend(unused.into_iter().map(|entry| {
+            let name = match entry {
+                DataEntry::Constant(index) => format!("constants[{index}]"),
+                DataEntry::InitialState(index) => format!("mutable_data_segments[0].offsets[{index}]"),
+                DataEntry::Inline(index) => format!("backend_delegate_data[{index}]"),
+                DataEntry::Segment(index) => format!("segments[{index}]"),
+            };
+            (format!("unused {name}"), "not used".to_owned())
+        }));
+        Side {
+            metadata: contents.metadata.len() as u64,
+            file: Some(FileFacts { facts, constant_offsets: contents.constant_offsets, segments: contents.segments }),
+            program: contents.program,
+            ..Side::default()
+        }
+    }
+
+    /// Computes what follows from the program.
+    fn complete(mut self) -> Side {
+        let plans = self.program.plans();
+        let name = |index: usize| plans.get(index)?.name.as_deref().map(str::as_bytes);
+        self.method_paths =
+            (0..plans.len()).map(|index| MethodName::of(plans.len(), name, index).to_string()).collect();
+        self
+    }
+
+    /// Returns the path of a part of a method.
+    pub fn path(&self, method: usize, part: Part) -> String {
+        Element::Method(method, part).path_among(self)
+    }
+
+    /// Returns the first steps of the path of a method.
+    pub fn method_path(&self, method: usize) -> &str {
+        self.method_paths.get(method).map_or("", String::as_str)
+    }
+
+    /// Returns the name of a value in the source.
+    pub fn value_name(&self, method: usize, value: usize) -> Option<&str> {
+        self.value_names.get(method)?.get(value)?.as_deref()
+    }
+
+    /// Returns a hash of the length of a blob and of a few of its bytes; only of its length if it cannot be read.
+    pub fn sample(&self, blob: BlobId) -> u64 {
+        let samples = self.samples.get_or_init(|| self.program.blobs.iter().map(sample).collect());
+        samples.get(blob.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// Returns the number of bytes of the file and of the data behind it.
+    pub fn data_size(&self) -> u64 {
+        let external = self.external.iter().flatten().map(|entry| entry.data.len());
+        let tests = self.tests.iter().flatten().map(MethodTests::size);
+        external.chain(tests).fold(self.size, u64::saturating_add)
+    }
+
+    /// Returns the blob of the first entry of `named_data` with a key.
+    pub fn named(&self, key: &str) -> Option<BlobId> {
+        let keys = self.keys.get_or_init(|| {
+            let entries = self.program.named_data.iter().flatten().rev();
+            entries.map(|entry| (entry.key.clone(), entry.data)).collect()
+        });
+        keys.get(key).copied()
+    }
+
+    /// Returns the blobs of tensors.
+    fn constants(&self) -> HashSet<BlobId> {
+        let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
+        let blob = |data: &TensorData| match data {
+            TensorData::Blob(blob) => Some(*blob),
+            TensorData::None | TensorData::Elsewhere(_) => None,
+        };
+        tensors.filter_map(|(_, tensor)| blob(&tensor.data)).collect()
+    }
+
+    /// Returns the totals.
+    pub fn totals(&self) -> DiffTotals {
+        let plans = || self.program.plans().iter();
+        let bytes = |blobs: &HashSet<BlobId>| {
+            blobs.iter().map(|blob| self.program.blob(*blob).len()).fold(0, u64::saturating_add)
+        };
+        let pools = plans().flat_map(|plan| plan.memory.non_const_buffer_sizes.iter().flatten());
+        let mut totals = DiffTotals {
+            size: self.size,
+            metadata: self.metadata,
+            planned_memory: pools.fold(0, |sum, size| sum.saturating_add(u64::try_from(*size).unwrap_or(0))),
+            constants: bytes(&self.constants()),
+            payloads: bytes(&plans().flat_map(|plan| plan.delegates()).map(|delegate| delegate.processed).collect()),
+            named_data: bytes(&self.program.named_data.iter().flatten().map(|entry| entry.data).collect()),
+            external_data: self.external.iter().flatten().fold(0, |sum, entry| sum.saturating_add(entry.data.len())),
+            ..DiffTotals::default()
+        };
+        let mut called: HashSet<(usize, i32)> = HashSet::new();
+        for (method, plan) in plans().enumerate() {
+            for instruction in plan.instructions() {
+                totals.instructions += 1;
+                match instruction {
+                    Instruction::KernelCall { op_index, .. } => {
+                        totals.kernel_calls += 1;
+                        called.insert((method, *op_index));
+                    }
+                    Instruction::DelegateCall { .. } => totals.delegate_calls += 1,
+                    Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                    }
+                }
+            }
+        }
+        let name = |(method, operator): (usize, i32)| {
+            let plan = self.program.plans().get(method)?;
+            plan.operators.as_ref()?.get(usize::try_from(operator).ok()?)?.full_name()
+        };
+        totals.operator_names = called.into_iter().filter_map(name).collect();
+        totals.operator_names.sort_unstable();
+        totals.operator_names.dedup();
+        totals.operators = totals.operator_names.len() as u64;
+        totals
+    }
+}
+
+/// Returns the extension of a format.
+fn extension(format: Format) -> &'static str {
+    format.container().map_or(crate::format::safetensors::EXTENSION, |container| container.extension)
+}
+
+fn external_of(program: &Program) -> Vec<ExternalEntry> {
+    let entry = |entry: &crate::program::ExternalData| ExternalEntry {
+        key: entry.key.clone(),
+        data: program.blob(entry.data).clone(),
+        tensor_layout: entry.tensor_layout.clone(),
+    };
+    program.external_data.iter().map(entry).collect()
+}
+
+/// Bytes of a sample; three are taken.
+const SAMPLE: usize = 64;
+
+fn sample(blob: &Blob) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    blob.len().hash(&mut hasher);
+    let bytes = match blob.len() {
+        0 => Ok(Vec::new()),
+        len if len <= 3 * SAMPLE as u64 => blob.read_at(0, len as usize),
+        len => blob.read_several([0, len / 2, len - SAMPLE as u64], SAMPLE),
+    };
+    // Data that cannot be read are an error when they are compared.
+    bytes.unwrap_or_default().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Size in bytes up to which a program with overrides is emitted, to be read from memory.
+const MAX_WHOLE: u64 = 16 << 20;
+
+/// Reads a program that is not written: its metadata from memory, and its data from their sources.
+fn contents(assembly: &Assembly, file: &OutputFile<'_>) -> io::Result<ProgramContents> {
+    let size = file.size().unwrap_or(u64::MAX);
+    if assembly.overrides != Overrides::default() {
+        if size > MAX_WHOLE {
+            let message = format!("a program of {size} bytes with `raw:`; assemble it, and compare the file");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        return reader::program::read(&Origin::Bytes(file.to_vec()?.into()));
+    }
+    let mut head = file.metadata();
+    let metadata = head.len();
+    head.resize(head.len().max(HEAD.min(size) as usize), 0);
+    let ranges: BTreeMap<u64, &Blob> =
+        file.emitted.ranges().filter(|(_, blob)| !blob.is_empty()).map(|((offset, _), blob)| (offset, blob)).collect();
+    let data = |offset: u64, len: u64| {
+        if len == 0 {
+            return Some(Blob::bytes([]));
+        }
+        if let Some((start, blob)) = ranges.range(..=offset).next_back()
+            && let Ok(Some(part)) = blob.part_or_whole(offset - start, len)
+        {
+            return Some(part);
+        }
+        let (start, end) = (usize::try_from(offset).ok()?, usize::try_from(offset.checked_add(len)?).ok()?);
+        head.get(start..end).map(Blob::bytes)
+    };
+    let found = reader::program::read_head(&head, size, &data).map_err(io::Error::from)?;
+    Ok(ProgramContents { metadata: crate::data::Head::Read(head[..metadata].to_vec()), ..found })
+}

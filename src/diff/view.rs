@@ -1,0 +1,655 @@
+//! A method as a comparison sees it: what its values are used for, keys of its instructions for the alignment, and descriptions for
+//! people. Knows one side only.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::side::Side;
+use crate::diagnostics::{clipped, escaped};
+use crate::operators::{self, Role, Signature};
+use crate::program::element::Part;
+use crate::program::{
+    BackendDelegate, EValue, ExecutionPlan, FieldReference, Instruction, Memory, OperandAccess, Operator, Tensor,
+    TensorData,
+};
+
+/// What a value is used for, which decides how it is found on the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueRole {
+    /// An input of the method, by its first position.
+    Input(usize),
+    /// Written by a step, the first one.
+    Result(usize),
+    /// A tensor with planned memory and a name or an initial state.
+    State,
+    /// A tensor with data that nothing writes: equal ones are interchangeable.
+    Constant,
+    /// A value that is no tensor, and that nothing writes: equal ones are interchangeable.
+    Literal,
+    /// Anything else.
+    Other,
+}
+
+impl ValueRole {
+    /// Returns true if the value is compared by its content wherever it is used, not by what it is.
+    pub fn is_by_content(self) -> bool {
+        match self {
+            ValueRole::Constant | ValueRole::Literal => true,
+            ValueRole::Input(_) | ValueRole::Result(_) | ValueRole::State | ValueRole::Other => false,
+        }
+    }
+}
+
+/// An instruction with its position.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'s> {
+    /// Index of its chain.
+    pub chain: usize,
+    /// Index in the chain.
+    pub index: usize,
+    /// The instruction.
+    pub instruction: &'s Instruction,
+}
+
+/// A method of one side.
+pub struct MethodView<'s> {
+    /// The side.
+    pub side: &'s Side,
+    /// Index of the method.
+    pub number: usize,
+    /// The method.
+    pub plan: &'s ExecutionPlan,
+    /// All instructions, chain after chain.
+    pub steps: Vec<Step<'s>>,
+    /// By value.
+    pub roles: Vec<ValueRole>,
+    /// By value: an input, an output, an instruction or a used list refers to it.
+    pub is_used: Vec<bool>,
+    signatures: Vec<Option<Signature>>,
+}
+
+/// Strength of keys; weaker ones leave out what an edit changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyStrength {
+    /// Operator, literals, names and a few bytes of constants, inputs, and the operators that write the other arguments.
+    Samples,
+    /// The same without the bytes of constants.
+    Names,
+    /// Operator, and the types of the arguments.
+    Types,
+    /// Operator.
+    Operator,
+    /// Types of the results, whatever computes them.
+    Results,
+}
+
+impl<'s> MethodView<'s> {
+    /// Looks at method `number`.
+    pub fn new(side: &'s Side, number: usize) -> MethodView<'s> {
+        let plan = &side.program.plans()[number];
+        let chains = plan.chains.iter().flatten().enumerate();
+        let steps = chains.flat_map(|(chain, content)| {
+            let instructions = content.instructions.iter().flatten().enumerate();
+            instructions.map(move |(index, instruction)| Step { chain, index, instruction })
+        });
+        let signature = |operator: &Operator| operators::find(&operator.full_name()?);
+        let mut view = MethodView {
+            side,
+            number,
+            plan,
+            steps: steps.collect(),
+            roles: plan.values().iter().map(own_role).collect(),
+            is_used: vec![false; plan.values().len()],
+            signatures: plan.operators.iter().flatten().map(signature).collect(),
+        };
+        view.find_roles();
+        view.find_uses();
+        view
+    }
+
+    fn find_roles(&mut self) {
+        let mut roles = std::mem::take(&mut self.roles);
+        for (position, input) in self.plan.inputs.iter().flatten().enumerate() {
+            if let Some(role) = get_mut(&mut roles, *input)
+                && !matches!(role, ValueRole::Input(_))
+            {
+                *role = ValueRole::Input(position);
+            }
+        }
+        // Lists whose items are known already: each is read once.
+        let mut lists = vec![false; roles.len()];
+        for (number, step) in self.steps.iter().enumerate() {
+            for field in step.instruction.fields() {
+                match field.reference {
+                    FieldReference::Operand(value, OperandAccess::Write) => written(&mut roles, value, number),
+                    FieldReference::Args(args) => {
+                        for (position, arg) in args.unwrap_or_default().iter().enumerate() {
+                            let access = self.access(step.instruction, position);
+                            self.take_argument(&mut roles, &mut lists, *arg, access, number);
+                        }
+                    }
+                    FieldReference::Operand(_, OperandAccess::Read | OperandAccess::Release)
+                    | FieldReference::Operator(_)
+                    | FieldReference::Delegate(_)
+                    | FieldReference::Destination(_) => {}
+                }
+            }
+        }
+        self.roles = roles;
+    }
+
+    /// Applies what an instruction does with an argument to its role.
+    fn take_argument(
+        &self,
+        roles: &mut [ValueRole],
+        lists: &mut [bool],
+        arg: i32,
+        access: Option<Role>,
+        number: usize,
+    ) {
+        let Some(value) = self.plan.value(arg) else { return };
+        let items = value.as_tensors();
+        if !items.is_empty() && access != Some(Role::In) {
+            if let Some(seen) = get_mut(lists, arg)
+                && !std::mem::replace(seen, true)
+            {
+                items.iter().for_each(|item| take_value(roles, self.plan, *item, access, number));
+            }
+            return;
+        }
+        take_value(roles, self.plan, arg, access, number);
+    }
+
+    fn find_uses(&mut self) {
+        let mut used = std::mem::take(&mut self.is_used);
+        let mut mark = |index: i32| {
+            let Some(flag) = get_mut(&mut used, index) else { return };
+            if std::mem::replace(flag, true) {
+                return;
+            }
+            for item in items(self.plan.value(index)) {
+                if let Some(flag) = usize::try_from(item).ok().and_then(|item| used.get_mut(item)) {
+                    *flag = true;
+                }
+            }
+        };
+        let ends = self.plan.inputs.iter().chain(&self.plan.outputs).flatten();
+        ends.for_each(|value| mark(*value));
+        for step in &self.steps {
+            step.instruction.args().iter().for_each(|value| mark(*value));
+            step.instruction.operands().for_each(|(_, value, _)| mark(value));
+        }
+        self.is_used = used;
+    }
+
+    /// Returns what a call does with the argument at a position; `None` if that is not known.
+    pub fn access(&self, instruction: &Instruction, position: usize) -> Option<Role> {
+        let operator = usize::try_from(instruction.operator()?).ok()?;
+        let signature = self.signatures.get(operator)?.as_ref()?;
+        // A result follows the arguments.
+        Some(signature.args.get(position).map_or(Role::Out, |arg| arg.role))
+    }
+
+    /// Returns the name of the argument at a position, if the operator is known.
+    pub fn argument_name(&self, instruction: &Instruction, position: usize) -> Option<&str> {
+        let operator = usize::try_from(instruction.operator()?).ok()?;
+        self.signatures.get(operator)?.as_ref()?.args.get(position).map(|arg| &*arg.name)
+    }
+
+    /// Returns the operator of a kernel call.
+    pub fn operator(&self, instruction: &Instruction) -> Option<&'s Operator> {
+        let operator = usize::try_from(instruction.operator()?).ok()?;
+        self.plan.operators.as_ref()?.get(operator)
+    }
+
+    /// Returns the delegate with an index.
+    pub fn delegate(&self, index: i32) -> Option<&'s BackendDelegate> {
+        self.plan.delegates().get(usize::try_from(index).ok()?)
+    }
+
+    /// Returns the role of a value; `None` if there is no such value.
+    pub fn role(&self, index: i32) -> Option<ValueRole> {
+        self.roles.get(usize::try_from(index).ok()?).copied()
+    }
+
+    /// Returns the positions in a chain.
+    pub fn chain(&self, chain: usize) -> std::ops::Range<usize> {
+        let start = self.steps.partition_point(|step| step.chain < chain);
+        start..self.steps.partition_point(|step| step.chain <= chain)
+    }
+
+    /// Returns the path of a step.
+    pub fn step_path(&self, step: usize) -> String {
+        let Step { chain, index, .. } = self.steps[step];
+        self.side.path(self.number, Part::Instruction(chain, index))
+    }
+
+    /// Returns the path of a value.
+    pub fn value_path(&self, value: usize) -> String {
+        self.side.path(self.number, Part::Value(value))
+    }
+
+    /// Returns the keys of the steps of a chain.
+    pub fn keys(&self, steps: std::ops::Range<usize>, strength: KeyStrength) -> Vec<u64> {
+        let mut known = vec![None; self.roles.len()];
+        steps.map(|step| self.key(step, strength, &mut known)).collect()
+    }
+
+    /// Returns the key of a value of an input or output list.
+    pub fn end_key(&self, value: i32) -> u64 {
+        self.value_key(value, KeyStrength::Types, &mut vec![])
+    }
+
+    fn key(&self, step: usize, strength: KeyStrength, known: &mut [Option<u64>]) -> u64 {
+        let instruction = self.steps[step].instruction;
+        let mut hasher = DefaultHasher::new();
+        if strength == KeyStrength::Results {
+            return self.results_key(instruction, known);
+        }
+        instruction.key().hash(&mut hasher);
+        for field in instruction.fields() {
+            match field.reference {
+                FieldReference::Operator(index) => match self.operator(instruction) {
+                    Some(operator) => operator.hash(&mut hasher),
+                    None => index.hash(&mut hasher),
+                },
+                FieldReference::Delegate(index) => {
+                    let delegate = self.delegate(index);
+                    delegate.map(|delegate| &delegate.id).hash(&mut hasher);
+                    if strength == KeyStrength::Samples {
+                        delegate.map(|delegate| self.side.sample(delegate.processed)).hash(&mut hasher);
+                    }
+                }
+                FieldReference::Operand(value, _) if strength != KeyStrength::Operator => {
+                    self.value_key(value, strength, known).hash(&mut hasher);
+                }
+                FieldReference::Args(args) if strength != KeyStrength::Operator => {
+                    for arg in args.unwrap_or_default() {
+                        self.value_key(*arg, strength, known).hash(&mut hasher);
+                    }
+                }
+                FieldReference::Operand(..) | FieldReference::Args(_) | FieldReference::Destination(_) => {}
+            }
+        }
+        hasher.finish()
+    }
+
+    /// Returns the key of the types of what an instruction writes.
+    fn results_key(&self, instruction: &Instruction, known: &mut [Option<u64>]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let is_call = match instruction {
+            Instruction::KernelCall { .. } | Instruction::DelegateCall { .. } => true,
+            Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => false,
+        };
+        if !is_call {
+            instruction.key().hash(&mut hasher);
+        }
+        for (position, arg) in instruction.args().iter().enumerate() {
+            let is_result = match self.access(instruction, position) {
+                Some(role) => role != Role::In,
+                None => position + 1 == instruction.args().len(),
+            };
+            if is_result {
+                self.value_key(*arg, KeyStrength::Types, known).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
+    /// Returns the key of a value; of a list, with the keys of its items. `known` has the keys so far, or is empty.
+    fn value_key(&self, index: i32, strength: KeyStrength, known: &mut [Option<u64>]) -> u64 {
+        if let Some(Some(key)) = usize::try_from(index).ok().and_then(|index| known.get(index)) {
+            return *key;
+        }
+        let key = self.fresh_key(index, strength, true);
+        if let Some(slot) = get_mut(known, index) {
+            *slot = Some(key);
+        }
+        key
+    }
+
+    fn fresh_key(&self, index: i32, strength: KeyStrength, with_items: bool) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let Some((value, role)) = self.plan.value(index).zip(self.role(index)) else {
+            ("no value", index).hash(&mut hasher);
+            return hasher.finish();
+        };
+        value.tag().hash(&mut hasher);
+        let is_weak = match strength {
+            KeyStrength::Samples | KeyStrength::Names => false,
+            KeyStrength::Types | KeyStrength::Operator | KeyStrength::Results => true,
+        };
+        if let EValue::Tensor(tensor) = value {
+            (tensor.scalar_type, tensor.sizes.as_deref()).hash(&mut hasher);
+            if is_weak {
+                return hasher.finish();
+            }
+            let name = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_deref());
+            match role {
+                ValueRole::Input(position) => ("input", position).hash(&mut hasher),
+                ValueRole::Result(step) => {
+                    let instruction = self.steps[step].instruction;
+                    (instruction.key(), self.operator(instruction)).hash(&mut hasher);
+                }
+                ValueRole::State | ValueRole::Constant => {
+                    name.hash(&mut hasher);
+                    if let (KeyStrength::Samples, TensorData::Blob(blob)) = (strength, &tensor.data) {
+                        self.side.sample(*blob).hash(&mut hasher);
+                    }
+                }
+                ValueRole::Literal | ValueRole::Other => {}
+            }
+        } else if role == ValueRole::Literal && !is_weak {
+            match value {
+                EValue::Null | EValue::Tensor(_) => {}
+                EValue::Int(number) => number.hash(&mut hasher),
+                EValue::Bool(bool) => bool.hash(&mut hasher),
+                EValue::Double(number) => number.to_bits().hash(&mut hasher),
+                EValue::String(text) => text.hash(&mut hasher),
+                EValue::DoubleList(numbers) => {
+                    numbers.iter().flatten().for_each(|number| number.to_bits().hash(&mut hasher));
+                }
+                EValue::BoolList(bools) => bools.hash(&mut hasher),
+                EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
+                    for item in items(Some(value)).filter(|_| with_items) {
+                        let item = i32::try_from(item).unwrap_or(i32::MIN);
+                        self.fresh_key(item, strength, false).hash(&mut hasher);
+                    }
+                }
+            }
+        }
+        hasher.finish()
+    }
+
+    /// Describes the type of a value: `float32 [2, 3]`, `Int`.
+    pub fn describe_type(&self, index: usize) -> String {
+        match &self.plan.values()[index] {
+            EValue::Tensor(tensor) => tensor_type(tensor),
+            value => value.kind().to_owned(),
+        }
+    }
+
+    /// Describes a value as an argument: its content if it is a literal, its name, or what writes it.
+    pub fn describe(&self, index: i32) -> String {
+        self.describe_to(index, true)
+    }
+
+    fn describe_to(&self, index: i32, with_items: bool) -> String {
+        let Some((value, role)) = self.plan.value(index).zip(self.role(index)) else {
+            return format!("no value {index}");
+        };
+        let number = index as usize;
+        if let Some(name) = self.side.value_name(self.number, number) {
+            return format!("`{}`", clipped(name));
+        }
+        let name =
+            value.as_tensor().and_then(tensor_name).map_or(String::new(), |name| format!(" `{}`", clipped(name)));
+        match role {
+            ValueRole::Input(position) => format!("inputs[{position}]{name}"),
+            ValueRole::Result(step) => {
+                let Step { chain, index, instruction } = self.steps[step];
+                let chain = if self.side_has_one_chain() { String::new() } else { format!("chains[{chain}].") };
+                format!("the result of {chain}instructions[{index}] ({})", self.describe_callee(instruction))
+            }
+            ValueRole::State => format!("the state{name} {}", self.describe_type(number)),
+            ValueRole::Constant => format!("the constant{name} {}", self.describe_type(number)),
+            ValueRole::Literal => self.literal(value, with_items),
+            ValueRole::Other => match value {
+                EValue::Tensor(tensor) => format!("{}{name}", tensor_type(tensor)),
+                _ => self.literal(value, with_items),
+            },
+        }
+    }
+
+    fn side_has_one_chain(&self) -> bool {
+        self.plan.chains.as_ref().is_some_and(|chains| chains.len() < 2)
+    }
+
+    /// Describes a literal by its content.
+    fn literal(&self, value: &EValue, with_items: bool) -> String {
+        let list = |shown: Vec<String>, count: usize| match count > shown.len() {
+            true => format!("[{}, ... {count} items]", shown.join(", ")),
+            false => format!("[{}]", shown.join(", ")),
+        };
+        match value {
+            EValue::Null => "none".to_owned(),
+            EValue::Int(number) => number.to_string(),
+            EValue::Bool(bool) => bool.to_string(),
+            EValue::Double(number) => format!("{number:?}"),
+            EValue::String(None) => "absent".to_owned(),
+            EValue::String(Some(text)) => format!("{:?}", clipped(text)),
+            EValue::Tensor(tensor) => tensor_type(tensor),
+            EValue::DoubleList(None)
+            | EValue::BoolList(None)
+            | EValue::IntList(None)
+            | EValue::TensorList(None)
+            | EValue::OptionalTensorList(None) => "absent".to_owned(),
+            EValue::DoubleList(Some(numbers)) => {
+                list(numbers.iter().take(SHOWN_ITEMS).map(|number| format!("{number:?}")).collect(), numbers.len())
+            }
+            EValue::BoolList(Some(bools)) => {
+                list(bools.iter().take(SHOWN_ITEMS).map(ToString::to_string).collect(), bools.len())
+            }
+            EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) if !with_items => {
+                "a list".to_owned()
+            }
+            EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
+                let shown = items(Some(value)).take(SHOWN_ITEMS).map(|item| match i32::try_from(item) {
+                    Ok(-1) => "none".to_owned(),
+                    Ok(item) => self.describe_to(item, false),
+                    Err(_) => format!("no value {item}"),
+                });
+                list(shown.collect(), item_count(value))
+            }
+        }
+    }
+
+    /// Describes what an instruction calls: an operator, the backend of a delegate, or the kind of the instruction.
+    pub fn describe_callee(&self, instruction: &Instruction) -> String {
+        match instruction {
+            Instruction::KernelCall { op_index, .. } => match self.operator(instruction) {
+                Some(operator) => operator_name(operator),
+                None => format!("no operator {op_index}"),
+            },
+            Instruction::DelegateCall { delegate_index, .. } => match self.delegate(*delegate_index) {
+                Some(delegate) => format!("delegate {}", delegate.id.as_deref().map_or("absent".into(), clipped)),
+                None => format!("no delegate {delegate_index}"),
+            },
+            Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                instruction.key().to_owned()
+            }
+        }
+    }
+
+    /// Describes an instruction with its arguments.
+    pub fn describe_step(&self, step: usize) -> String {
+        let instruction = self.steps[step].instruction;
+        // A result that is an out is passed twice.
+        let all = instruction.args();
+        let is_repeated = |position: usize| {
+            let is_out = |position| self.access(instruction, position) == Some(Role::Out);
+            position > 0 && is_out(position) && is_out(position - 1) && all[position] == all[position - 1]
+        };
+        let distinct = all.iter().enumerate().filter(|(position, _)| !is_repeated(*position));
+        let args = distinct.map(|(position, arg)| match self.access(instruction, position) {
+            Some(Role::Out) => {
+                let out = usize::try_from(*arg).ok().filter(|arg| *arg < self.roles.len());
+                out.map_or_else(|| self.describe(*arg), |out| format!("out: {}", self.describe_type(out)))
+            }
+            Some(Role::In | Role::InPlace) | None => self.describe(*arg),
+        });
+        let operands = instruction.operands().map(|(name, value, _)| format!("{name}: {}", self.describe(value)));
+        let destination = instruction.destination().map(|to| format!("to: instructions[{to}]"));
+        let mut shown: Vec<String> = args.take(SHOWN_ITEMS).chain(operands).chain(destination).collect();
+        if all.len() > SHOWN_ITEMS + 1 {
+            shown.push(format!("... {} arguments", all.len()));
+        }
+        format!("{}({})", self.describe_callee(instruction), shown.join(", "))
+    }
+
+    /// Describes a value that nothing uses, with all that there is to it.
+    pub fn describe_unused(&self, index: usize) -> String {
+        match &self.plan.values()[index] {
+            EValue::Tensor(tensor) => {
+                let name = tensor_name(tensor).map_or(String::new(), |name| format!(" `{}`", clipped(name)));
+                format!("{}{name}", full_type(tensor))
+            }
+            // Without indices and names of the source, which are those of this side.
+            value @ (EValue::IntList(Some(_)) | EValue::TensorList(Some(_)) | EValue::OptionalTensorList(Some(_))) => {
+                let item = |item: i64| {
+                    let found = i32::try_from(item).ok().and_then(|item| self.plan.value(item));
+                    found.map_or_else(|| item.to_string(), |value| self.literal(value, false))
+                };
+                let count = item_count(value);
+                let shown: Vec<String> = items(Some(value)).take(SHOWN_ITEMS).map(item).collect();
+                format!("{} of {count}: {}", value.kind(), list(Some(&shown)))
+            }
+            value => format!("{} {}", value.kind(), self.literal(value, false)),
+        }
+    }
+}
+
+/// Number of items of a list, and of arguments, that a description shows.
+const SHOWN_ITEMS: usize = 8;
+
+/// Returns the role of a value that no instruction refers to.
+fn own_role(value: &EValue) -> ValueRole {
+    let Some(tensor) = value.as_tensor() else { return ValueRole::Literal };
+    match (&tensor.data, tensor.memory) {
+        (TensorData::Blob(_) | TensorData::Elsewhere(_), Memory::None) => ValueRole::Constant,
+        (TensorData::Blob(_) | TensorData::Elsewhere(_), _) => ValueRole::State,
+        (TensorData::None, Memory::None) => ValueRole::Other,
+        (TensorData::None, _) if tensor_name(tensor).is_some() => ValueRole::State,
+        (TensorData::None, _) => ValueRole::Other,
+    }
+}
+
+/// States that a step writes a value.
+fn written(roles: &mut [ValueRole], value: i32, step: usize) {
+    let Some(role) = get_mut(roles, value) else { return };
+    *role = match *role {
+        ValueRole::Literal | ValueRole::Other => ValueRole::Result(step),
+        // A constant that is written is not interchangeable with an equal one.
+        ValueRole::Constant => ValueRole::Other,
+        ValueRole::Input(_) | ValueRole::Result(_) | ValueRole::State => *role,
+    };
+}
+
+/// States that a step has a value that is no list as an argument; `access` is `None` if what it does with it is not known.
+fn take_value(roles: &mut [ValueRole], plan: &ExecutionPlan, value: i32, access: Option<Role>, step: usize) {
+    match access {
+        Some(Role::In) => {}
+        Some(Role::InPlace | Role::Out) => written(roles, value, step),
+        None => {
+            let (is_tensor, is_number) = match plan.value(value) {
+                Some(EValue::Tensor(_)) => (true, false),
+                Some(EValue::Int(_) | EValue::Bool(_) | EValue::Double(_)) => (false, true),
+                Some(
+                    EValue::Null
+                    | EValue::String(_)
+                    | EValue::IntList(_)
+                    | EValue::DoubleList(_)
+                    | EValue::BoolList(_)
+                    | EValue::TensorList(_)
+                    | EValue::OptionalTensorList(_),
+                )
+                | None => (false, false),
+            };
+            let Some(role) = get_mut(roles, value) else { return };
+            *role = match *role {
+                ValueRole::Other if is_tensor => ValueRole::Result(step),
+                // It may be written, and it may not.
+                ValueRole::Literal if is_number => ValueRole::Other,
+                ValueRole::Literal
+                | ValueRole::Other
+                | ValueRole::Input(_)
+                | ValueRole::Result(_)
+                | ValueRole::State
+                | ValueRole::Constant => *role,
+            };
+        }
+    }
+}
+
+/// Returns the item with an index of the file.
+fn get_mut<T>(items: &mut [T], index: i32) -> Option<&mut T> {
+    items.get_mut(usize::try_from(index).ok()?)
+}
+
+/// Returns the values that a list refers to; none for a value of another kind.
+pub fn items(value: Option<&EValue>) -> impl Iterator<Item = i64> + '_ {
+    let ints = match value {
+        Some(EValue::IntList(Some(items))) => items.as_slice(),
+        _ => &[],
+    };
+    let tensors = value.map_or(&[][..], EValue::as_tensors);
+    ints.iter().copied().chain(tensors.iter().map(|item| i64::from(*item)))
+}
+
+/// Returns the number of values that a list refers to.
+pub fn item_count(value: &EValue) -> usize {
+    match value {
+        EValue::IntList(items) => items.as_ref().map_or(0, Vec::len),
+        EValue::Null
+        | EValue::Int(_)
+        | EValue::Bool(_)
+        | EValue::Double(_)
+        | EValue::Tensor(_)
+        | EValue::String(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_) => value.as_tensors().len(),
+    }
+}
+
+/// Returns the fully qualified name of a tensor.
+pub fn tensor_name(tensor: &Tensor) -> Option<&str> {
+    tensor.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()
+}
+
+/// Describes a list of numbers.
+pub fn list<T: ToString>(items: Option<&[T]>) -> String {
+    let Some(items) = items else { return "absent".to_owned() };
+    format!("[{}]", items.iter().map(T::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// Describes element type and sizes of a tensor.
+pub fn tensor_type(tensor: &Tensor) -> String {
+    format!("{} {}", tensor.scalar_type, list(tensor.sizes.as_deref()))
+}
+
+/// Describes a tensor with all fields.
+fn full_type(tensor: &Tensor) -> String {
+    use std::fmt::Write as _;
+    let mut text = tensor_type(tensor);
+    let order = list(tensor.dim_order.as_deref());
+    let _ = write!(text, " dim_order {order}");
+    for attribute in crate::program::attributes::TENSOR_ATTRIBUTES {
+        let _ = write!(text, " {} {}", attribute.key, (attribute.get)(tensor));
+    }
+    if let Some(extra) = &tensor.extra_tensor_info {
+        let _ = write!(text, " location {} device {}:{}", extra.location, extra.device_type, extra.device_index);
+    }
+    let data = match tensor.data {
+        TensorData::None => "",
+        TensorData::Blob(_) => " with data",
+        TensorData::Elsewhere(_) => " with external data",
+    };
+    text + data
+}
+
+/// Returns the name of an operator with its overload, which may be absent.
+pub fn operator_name(operator: &Operator) -> String {
+    match operator.full_name() {
+        Some(name) => clipped(&name),
+        None => format!("absent.{}", escaped(operator.overload.as_deref().unwrap_or_default())),
+    }
+}
+
+/// Counts equal items by their description.
+pub fn counted_by<T>(items: impl Iterator<Item = (String, T)>) -> HashMap<String, Vec<T>> {
+    let mut found: HashMap<String, Vec<T>> = HashMap::new();
+    items.for_each(|(description, item)| found.entry(description).or_default().push(item));
+    found
+}

@@ -1,0 +1,829 @@
+//! `diff`: what it reports of changed programs, and what it does not. Every field of a program is changed once; an oracle that does not
+//! align anything decides whether two programs mean the same.
+//!
+//! tests/cli.rs compares exit statuses, docs/diff.md describes the output.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
+use std::process::Command;
+
+use pte_emit::data::Origin;
+use pte_emit::format::Kind;
+use pte_emit::format::program::PROGRAM;
+use pte_emit::generate::random::Random;
+use pte_emit::operators;
+use pte_emit::program::{EValue, ExecutionPlan, FieldReference, Memory, OperandAccess, Program, Tensor, TensorData};
+use pte_emit::reader;
+use pte_emit::{
+    DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Differences, LayoutOptions, Options, Source, assemble, diff,
+};
+use pte_emit::{OperatorArgRole as Role, PrintOptions};
+
+mod support;
+
+use support::folder::{Folder, RELU};
+use support::program;
+use support::tree::{Item, Tree, align, number};
+use support::tree_changes::{self, TablePath, paths, table};
+use support::{files_below, root, sources};
+
+/// Options with one area.
+fn only(area: DiffArea) -> DiffOptions {
+    let mut options = DiffOptions::default();
+    options.only = Some(area);
+    options
+}
+
+fn compared(left: &[u8], right: &[u8]) -> Differences {
+    let source = |bytes: &[u8]| Source::binary("file", bytes);
+    diff(&source(left), &source(right), &DiffOptions::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn assembled(yaml: &str) -> Vec<u8> {
+    let assembly = sources::assembly("diff.yaml", yaml, &root().join("examples"));
+    assembly.program_file().unwrap().to_vec().unwrap()
+}
+
+/// Differences as sorted lines.
+fn lines(found: &Differences) -> Vec<String> {
+    let mut lines: Vec<String> = found.list.iter().map(|difference| format!("{difference:?}")).collect();
+    lines.sort();
+    lines
+}
+
+/// Paths and kinds of the differences of an area.
+fn changes(found: &Differences, area: DiffArea) -> Vec<(DiffKind, DiffTopic, String)> {
+    let of = found.of(area);
+    of.map(|difference| (difference.kind, difference.topic, difference.path().to_owned())).collect()
+}
+
+/// Examples that are one document with methods.
+fn examples() -> Vec<PathBuf> {
+    let files = files_below(&root().join("examples"), &["yaml"]);
+    let is_example = |path: &PathBuf| path.parent().is_some_and(|folder| folder.ends_with("examples"));
+    files.into_iter().filter(is_example).filter(|path| sources::read(path).contains("methods:")).collect()
+}
+
+/// Programs written by ExecuTorch.
+fn exported() -> Vec<Vec<u8>> {
+    let files = files_below(&root().join("tests/golden/upstream"), &["pte"]);
+    let read = |path: PathBuf| std::fs::read(path).unwrap();
+    let small = |bytes: &Vec<u8>| bytes.len() < 1 << 16 && bytes.get(4..8) == Some(b"ET12");
+    files.into_iter().map(read).filter(small).collect()
+}
+
+#[test]
+fn a_program_is_equal_to_itself_and_to_its_dump() {
+    for bytes in exported() {
+        let Ok(_) = reader::program::read(&Origin::Bytes(bytes[..].into())) else { continue };
+        let found = compared(&bytes, &bytes);
+        assert!(found.is_empty(), "{:?}", found.list);
+        let source = Source::binary("model.pte", &bytes);
+        let mut options = PrintOptions::default();
+        options.file = "model.pte".to_owned();
+        options.large_data = pte_emit::LargeData::Inline;
+        let printed = pte_emit::print(&source, ".".as_ref(), &options).unwrap();
+        let yaml = Source::yaml("dump.yaml", printed.text, ".");
+        let found = diff(&source, &yaml, &DiffOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        // A dump states the layout, but YAML has no file.
+        assert!(found.is_empty(), "{:?}", found.list);
+    }
+}
+
+#[test]
+fn yaml_is_equal_to_what_it_assembles_to() {
+    for path in examples() {
+        let source = Source::yaml(path.display().to_string(), sources::read(&path), path.parent().unwrap());
+        let assembly = assemble(&source, &Options::default()).unwrap();
+        let bytes = assembly.program_file().unwrap().to_vec().unwrap();
+        let found = diff(&source, &Source::binary("file", &bytes), &DiffOptions::default()).unwrap();
+        assert!(found.is_empty(), "{}: {:?}", path.display(), found.list);
+    }
+}
+
+#[test]
+fn layout_and_memory_planning_are_no_meaning() {
+    for path in examples() {
+        let text = sources::read(&path);
+        let source = Source::yaml("example.yaml", text, path.parent().unwrap());
+        let mut options = Options::default();
+        options.layout = LayoutOptions::default();
+        options.layout.set("segment_alignment", "4K").unwrap();
+        options.layout.set("tensor_alignment", "64").unwrap();
+        let left = assemble(&source, &Options::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+        let Ok(right) = assemble(&source, &options) else { continue };
+        let right = right.program_file().unwrap().to_vec().unwrap();
+        let found = compared(&left, &right);
+        let other: Vec<_> = found.list.iter().filter(|difference| difference.area != DiffArea::Layout).collect();
+        assert!(other.is_empty(), "{}: {other:?}", path.display());
+    }
+}
+
+/// Returns the index of an item after a list of `count` is reversed.
+fn reversed(index: i32, count: i32) -> i32 {
+    if (0..count).contains(&index) { count - 1 - index } else { index }
+}
+
+/// Reverses the values, operators and delegates of a method, and everything that refers to them.
+fn renumbered(plan: &mut ExecutionPlan) {
+    let count = plan.values().len() as i32;
+    let value = |index: i32| reversed(index, count);
+    for list in [&mut plan.inputs, &mut plan.outputs].into_iter().flatten() {
+        list.iter_mut().for_each(|index| *index = value(*index));
+    }
+    for content in plan.values.iter_mut().flatten() {
+        match content {
+            EValue::IntList(Some(items)) => {
+                items.iter_mut().for_each(|item| *item = value(*item as i32).into());
+            }
+            EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items)) => {
+                items.iter_mut().for_each(|item| *item = value(*item));
+            }
+            _ => {}
+        }
+    }
+    if let Some(values) = &mut plan.values {
+        values.reverse();
+    }
+    let operators = plan.operators.as_ref().map_or(0, Vec::len) as i32;
+    let delegates = plan.delegates().len() as i32;
+    if let Some(operators) = &mut plan.operators {
+        operators.reverse();
+    }
+    if let Some(delegates) = &mut plan.delegates {
+        delegates.reverse();
+    }
+    use pte_emit::program::Instruction::*;
+    for instruction in plan.chains.iter_mut().flatten().flat_map(|chain| chain.instructions.iter_mut().flatten()) {
+        match instruction {
+            KernelCall { op_index, args } => {
+                *op_index = reversed(*op_index, operators);
+                args.iter_mut().flat_map(|args| args.iter_mut()).for_each(|arg| *arg = value(*arg));
+            }
+            DelegateCall { delegate_index, args } => {
+                *delegate_index = reversed(*delegate_index, delegates);
+                args.iter_mut().flat_map(|args| args.iter_mut()).for_each(|arg| *arg = value(*arg));
+            }
+            MoveCall { move_from, move_to } => (*move_from, *move_to) = (value(*move_from), value(*move_to)),
+            JumpFalseCall { cond_value_index, .. } => *cond_value_index = value(*cond_value_index),
+            FreeCall { value_index } => *value_index = value(*value_index),
+        }
+    }
+}
+
+/// Programs with explicit memory, of the examples and of ExecuTorch.
+fn programs() -> Vec<Program> {
+    let examples =
+        examples().into_iter().map(|path| sources::assembled(&path).program_file().unwrap().to_vec().unwrap());
+    let files = examples.chain(exported());
+    files.filter_map(|bytes| Some(reader::program::read(&Origin::Bytes(bytes.into())).ok()?.program)).collect()
+}
+
+/// Returns true if all indices of values are those of values.
+fn is_valid(program: &Program) -> bool {
+    program.plans().iter().all(|plan| {
+        let is_value = |index: &i32| (0..plan.values().len() as i32).contains(index);
+        let mut instructions = plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten());
+        instructions.all(|instruction| {
+            instruction.args().iter().all(is_value) && instruction.operands().all(|(_, value, _)| is_value(&value))
+        })
+    })
+}
+
+#[test]
+fn renumbering_and_pruning_are_no_meaning() {
+    let mut pruned_values = 0;
+    for program in programs().into_iter().filter(is_valid) {
+        let options = pte_emit::layout::LayoutConfig::default();
+        let left = program::write(&program, &options);
+        let mut other = program.clone();
+        other.execution_plan.iter_mut().flatten().for_each(renumbered);
+        let found = compared(&left, &program::write(&other, &options));
+        assert!(found.of(DiffArea::Meaning).next().is_none(), "{:?}", found.list);
+        assert!(found.of(DiffArea::Data).next().is_none(), "{:?}", found.list);
+        let mut pruned = program.clone();
+        let removed = pte_emit::transform::prune::prune(&mut pruned);
+        pruned_values += removed.iter().map(|method| method.removed_values).sum::<usize>();
+        let found = compared(&left, &program::write(&pruned, &options));
+        assert!(found.of(DiffArea::Meaning).next().is_none(), "{:?}", found.list);
+    }
+    assert!(pruned_values > 0);
+}
+
+/// A file whose program can be changed.
+struct Base {
+    program: Tree,
+    header: Vec<u8>,
+    segments: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+/// Size of the start of a FlatBuffer: root offset and identifier, in bytes.
+const START: usize = 8;
+
+impl Base {
+    fn of(bytes: Vec<u8>) -> Base {
+        let program = Tree::read(&bytes, &PROGRAM);
+        let has_header = bytes.get(START..START + 4) == Some(b"eh00");
+        let header = match has_header {
+            true => bytes[START..START + (number(&bytes, START + 4, 4) as usize).next_multiple_of(8)].to_vec(),
+            false => Vec::new(),
+        };
+        let base = if has_header { number(&bytes, 24, 8) as usize } else { 0 };
+        let segments = if base == 0 { Vec::new() } else { bytes[base..].to_vec() };
+        let mut base = Base { program, header, segments, bytes };
+        // The tree is written in another way than the file.
+        base.bytes = base.with(&base.program);
+        base
+    }
+
+    /// Returns the file with another program.
+    fn with(&self, program: &Tree) -> Vec<u8> {
+        let mut bytes = program.write("ET12", self.header.len());
+        if self.header.is_empty() {
+            return bytes;
+        }
+        bytes[START..START + self.header.len()].copy_from_slice(&self.header);
+        let size = bytes.len() as u64;
+        bytes[16..24].copy_from_slice(&size.to_le_bytes());
+        if !self.segments.is_empty() {
+            align(&mut bytes, 4096);
+            let base = bytes.len() as u64;
+            bytes[24..32].copy_from_slice(&base.to_le_bytes());
+            bytes.extend(&self.segments);
+        }
+        bytes
+    }
+}
+
+/// Tables whose fields are no meaning, whatever they contain.
+const LAYOUT: &[&str] = &["AllocationDetails", "Frame", "FrameList"];
+
+/// Tables of places of data; other places have other data, among them payloads of delegates.
+const PLACES: &[&str] = &["DataSegment", "SubsegmentOffsets"];
+
+/// Fields of other tables that are no meaning.
+const LAYOUT_FIELDS: &[&str] = &[
+    "Program.version",
+    "Program.segments",
+    "Program.constant_segment",
+    "Program.mutable_data_segments",
+    "Program.backend_delegate_data",
+    "Program.named_data",
+    "ExecutionPlan.non_const_buffer_sizes",
+    "ExecutionPlan.non_const_buffer_device",
+    "NonConstBufferDevice.buffer_idx",
+    "NonConstBufferDevice.device_type",
+    "NonConstBufferDevice.device_index",
+    "ExtraTensorInfo.mutable_data_segments_idx",
+    "Tensor.allocation_info",
+    "Tensor.extra_tensor_info",
+    "Chain.inputs",
+    "Chain.outputs",
+    "Chain.stacktrace",
+];
+
+/// Fields that lead to data.
+const DATA_FIELDS: &[&str] =
+    &["Tensor.data_buffer_idx", "NamedData.key", "NamedData.segment_index", "Program.named_data"];
+
+/// Changes a field to other content; `None` if there is none that is sure to be read differently.
+fn change(tree: &mut Tree, slot: usize) -> Option<()> {
+    let kind = tree.schema.fields[slot].kind;
+    let item = &mut tree.fields[slot];
+    match item {
+        Item::Bits(bits) => {
+            *bits = match kind {
+                Kind::Bool => *bits ^ 1,
+                Kind::Double => 1.5f64.to_bits() ^ u64::from(*bits == 1.5f64.to_bits()),
+                _ => *bits ^ 1,
+            };
+        }
+        Item::Ints(items) => match items.first_mut() {
+            Some(first) => *first ^= 1,
+            None => items.push(0),
+        },
+        Item::Longs(items) => match items.first_mut() {
+            Some(first) => *first ^= 1,
+            None => items.push(0),
+        },
+        Item::Bytes(items) => match items.first_mut() {
+            Some(first) => *first ^= 1,
+            None => items.push(1),
+        },
+        Item::Text(text) => text.push(b'x'),
+        Item::Tables(items) => {
+            items.pop()?;
+        }
+        Item::Table(_) => *item = Item::Absent,
+        Item::Absent => match kind {
+            Kind::Text => *item = Item::Text(b"x".to_vec()),
+            Kind::Ints => *item = Item::Ints(Vec::new()),
+            Kind::Bool | Kind::Byte | Kind::Enum(_) | Kind::Int | Kind::UInt | Kind::Long | Kind::ULong => {
+                *item = Item::Bits(1);
+            }
+            _ => return None,
+        },
+    }
+    Some(())
+}
+
+/// Every field of every table is changed, one at a time. A file that can still be read differs, in an area of the field.
+#[test]
+fn every_single_change_is_reported_in_its_area() {
+    let names = [
+        "linear.yaml",
+        "mutable_buffer.yaml",
+        "if_else.yaml",
+        "lists.yaml",
+        "named_data_delegate.yaml",
+        "literals.yaml",
+        "loop_result.yaml",
+    ];
+    let (mut reported, mut unreadable, mut failed) = (0, 0, Vec::new());
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    for name in names {
+        let base = Base::of(sources::example(name, "pte"));
+        let tables: Vec<TablePath> = paths(&base.program, &|_| true);
+        for path in tables {
+            let count = table(&mut base.program.clone(), &path).fields.len();
+            for slot in 0..count {
+                let mut program = base.program.clone();
+                let tree = table(&mut program, &path);
+                let field = format!("{}.{}", tree.schema.name, tree.schema.fields[slot].name);
+                if change(tree, slot).is_none() || program.write("ET12", 0) == base.program.write("ET12", 0) {
+                    continue;
+                }
+                let bytes = base.with(&program);
+                let source = Source::binary("changed", &bytes);
+                let Ok(found) = diff(&Source::binary("base", &base.bytes), &source, &DiffOptions::default()) else {
+                    unreadable += 1;
+                    continue;
+                };
+                reported += 1;
+                seen.insert(field.clone());
+                if found.is_empty() {
+                    failed.push(format!("{name}: {field} at {path:?} is not reported"));
+                }
+                let is_data = DATA_FIELDS.contains(&&*field);
+                let table_name = field.split('.').next().unwrap();
+                let is_layout = LAYOUT.contains(&table_name) || LAYOUT_FIELDS.contains(&&*field);
+                let areas: BTreeSet<DiffArea> = found.list.iter().map(|difference| difference.area).collect();
+                let texts = lines(&found);
+                // Offsets of data lead to other data; a table of None is not needed.
+                let is_expected = match (is_layout, is_data) {
+                    _ if field == "EValue.val" || PLACES.contains(&table_name) => true,
+                    (true, _) => {
+                        !areas.contains(&DiffArea::Meaning) || table_name == "Tensor" || field.starts_with("Program.")
+                    }
+                    (false, true) => areas.contains(&DiffArea::Data) || areas.contains(&DiffArea::Meaning),
+                    (false, false) => areas.contains(&DiffArea::Meaning) || is_unused(&found),
+                };
+                if !is_expected {
+                    failed.push(format!("{name}: {field} at {path:?}: {texts:#?}"));
+                }
+                let mirrored = compared(&bytes, &base.bytes);
+                assert_eq!(lines(&mirrored.mirrored()), texts, "{name}: {field}");
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(reported > 500, "{reported} reported, {unreadable} unreadable");
+    for field in [
+        "Int.int_val",
+        "Tensor.scalar_type",
+        "KernelCall.op_index",
+        "MoveCall.move_from",
+        "Operator.name",
+        "AllocationDetails.memory_offset_low",
+    ] {
+        assert!(seen.contains(field), "{field}: {seen:?}");
+    }
+}
+
+/// Returns true if differences are about parts that nothing uses.
+fn is_unused(found: &Differences) -> bool {
+    let unused = |difference: &pte_emit::Difference| {
+        let parts = difference.left.iter().chain(&difference.right);
+        parts.into_iter().any(|part| part.value.contains("unused") || part.value.contains("never called"))
+    };
+    found.list.iter().any(unused)
+}
+
+/// What a value is, as an argument: its content, or its number in the order of first use.
+struct Oracle<'p> {
+    plan: &'p ExecutionPlan,
+    written: HashSet<i32>,
+    numbers: BTreeMap<i32, usize>,
+    text: Vec<String>,
+}
+
+impl<'p> Oracle<'p> {
+    /// Describes the meaning of a method: two descriptions are equal if and only if the methods mean the same.
+    fn describe(program: &Program, plan: &'p ExecutionPlan) -> Vec<String> {
+        let mut oracle =
+            Oracle { plan, written: HashSet::new(), numbers: BTreeMap::new(), text: vec![format!("{:?}", plan.name)] };
+        oracle.find_written();
+        for (name, list) in [("inputs", &plan.inputs), ("outputs", &plan.outputs)] {
+            let shown = list.as_ref().map(|list| list.iter().map(|value| oracle.value(*value, 0)).collect::<Vec<_>>());
+            oracle.text.push(format!("{name} {shown:?}"));
+        }
+        oracle.text.push(format!("{:?}", plan.container_meta_type));
+        for list in [plan.values.is_some(), plan.operators.is_some(), plan.delegates.is_some(), plan.chains.is_some()] {
+            oracle.text.push(list.to_string());
+        }
+        for chain in plan.chains.iter().flatten() {
+            oracle.text.push(format!("chain {}", chain.instructions.is_some()));
+            let instructions = chain.instructions.as_deref().unwrap_or_default();
+            for instruction in instructions {
+                let mut line = format!("{:?}", std::mem::discriminant(instruction));
+                for field in instruction.fields() {
+                    line += &match field.reference {
+                        FieldReference::Operator(index) => match plan.operators.iter().flatten().nth(index as usize) {
+                            Some(operator) if index >= 0 => format!(" {operator:?}"),
+                            _ => format!(" {index}"),
+                        },
+                        FieldReference::Delegate(index) => match plan.delegates().get(index as usize) {
+                            Some(delegate) => {
+                                let payload = program.blob(delegate.processed).to_vec().unwrap();
+                                format!(" {:?} {:?} {payload:?}", delegate.id, delegate.compile_specs)
+                            }
+                            None => format!(" {index}"),
+                        },
+                        FieldReference::Operand(value, _) => oracle.value(value, 0),
+                        // Beyond the end, the number is what matters.
+                        FieldReference::Destination(to) => format!(" to {to}"),
+                        FieldReference::Args(args) => {
+                            let shown: Option<Vec<String>> =
+                                args.map(|args| args.iter().map(|value| oracle.value(*value, 0)).collect());
+                            format!(" {shown:?}")
+                        }
+                    };
+                }
+                oracle.text.push(line);
+            }
+        }
+        oracle.text
+    }
+
+    fn find_written(&mut self) {
+        self.written.extend(self.plan.inputs.iter().flatten());
+        for instruction in self.plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()) {
+            for (_, value, access) in instruction.operands() {
+                if access == OperandAccess::Write {
+                    self.written.insert(value);
+                }
+            }
+            let operator = instruction.operator().and_then(|index| self.plan.operators.as_ref()?.get(index as usize));
+            let name = operator.and_then(|operator| {
+                let overload = operator.overload.as_deref().filter(|overload| !overload.is_empty());
+                Some(operator.name.clone()? + &overload.map_or(String::new(), |overload| format!(".{overload}")))
+            });
+            let signature = name.and_then(|name| operators::find(&name));
+            for (position, value) in instruction.args().iter().enumerate() {
+                let role =
+                    signature.as_ref().map(|signature| signature.args.get(position).map_or(Role::Out, |arg| arg.role));
+                let content = usize::try_from(*value).ok().and_then(|value| self.plan.values().get(value));
+                let may_be_written = match (role, content) {
+                    (Some(role), _) => role != Role::In,
+                    (None, Some(EValue::Int(_) | EValue::Bool(_) | EValue::Double(_))) => true,
+                    (None, _) => false,
+                };
+                if may_be_written {
+                    self.written.insert(*value);
+                    self.written.extend(items(content));
+                }
+            }
+        }
+    }
+
+    fn value(&mut self, index: i32, depth: usize) -> String {
+        let Some(value) = usize::try_from(index).ok().and_then(|index| self.plan.values().get(index)) else {
+            return format!(" no value {index}");
+        };
+        let is_constant = |tensor: &Tensor| tensor.data != TensorData::None && tensor.memory == Memory::None;
+        let is_written = self.written.contains(&index);
+        let content = match value {
+            EValue::Tensor(tensor) => meta(tensor),
+            EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) if depth == 0 => {
+                let items: Vec<String> = items(Some(value)).map(|item| self.value(item, 1)).collect();
+                format!("{} {items:?}", value.kind())
+            }
+            other => format!("{other:?}"),
+        };
+        let by_content = match value {
+            EValue::Tensor(tensor) => is_constant(tensor) && !is_written,
+            EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) => !is_written,
+            _ => true,
+        };
+        if by_content {
+            return format!(" {content}");
+        }
+        let next = self.numbers.len();
+        format!(" #{} {content}", self.numbers.entry(index).or_insert(next))
+    }
+}
+
+/// Values that a list refers to.
+fn items(value: Option<&EValue>) -> impl Iterator<Item = i32> {
+    let items: Vec<i32> = match value {
+        Some(EValue::IntList(Some(items))) => items.iter().map(|item| *item as i32).collect(),
+        Some(EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items))) => items.clone(),
+        _ => Vec::new(),
+    };
+    items.into_iter()
+}
+
+/// Properties of a tensor that are meaning.
+fn meta(tensor: &Tensor) -> String {
+    let extra = tensor.extra_tensor_info.as_ref();
+    let kind = match (&tensor.data, tensor.memory == Memory::None) {
+        (TensorData::None, _) => "no data",
+        (_, true) => "constant",
+        (_, false) => "state",
+    };
+    format!(
+        "{} {:?} {:?} {} {} {} {} {kind} {:?} {:?} {:?}",
+        tensor.scalar_type,
+        tensor.sizes.as_deref(),
+        tensor.dim_order.as_deref(),
+        tensor.storage_offset,
+        tensor.requires_grad,
+        tensor.layout,
+        tensor.shape_dynamism,
+        extra.and_then(|extra| extra.fully_qualified_name.as_deref()),
+        extra.map_or(0, |extra| extra.location),
+        tensor.device(),
+    )
+}
+
+/// Describes the meaning of a file, method by method, in the order of names.
+fn meaning(bytes: &[u8]) -> Option<(bool, Vec<Vec<String>>)> {
+    let program = reader::program::read(&Origin::Bytes(bytes.into())).ok()?.program;
+    let mut methods: Vec<Vec<String>> = program.plans().iter().map(|plan| Oracle::describe(&program, plan)).collect();
+    methods.sort();
+    Some((program.execution_plan.is_some(), methods))
+}
+
+/// Random changes of programs: no difference in the area of the meaning is reported if and only if the oracle finds none.
+#[test]
+fn programs_without_differences_in_meaning_mean_the_same() {
+    let names =
+        ["linear.yaml", "mutable_buffer.yaml", "if_else.yaml", "lists.yaml", "loop.yaml", "topk.yaml", "kv_cache.yaml"];
+    let bases: Vec<Base> = names.iter().map(|name| Base::of(sources::example(name, "pte"))).collect();
+    let mut random = Random::new(17);
+    const NAMES: tree_changes::FieldNames = tree_changes::FieldNames { floats: &[], are_alike: |_, _| false };
+    let (mut equal, mut different) = (0, 0);
+    for _ in 0..1500 {
+        let base = &bases[random.below(bases.len())];
+        let mut program = base.program.clone();
+        let steps: Vec<String> = (0..random.pick(&[1, 1, 2]))
+            .map(|_| tree_changes::change_field(&mut program, &NAMES, &|_| true, &mut random))
+            .collect();
+        let bytes = base.with(&program);
+        let (Some(left), Some(right)) = (meaning(&base.bytes), meaning(&bytes)) else { continue };
+        let found = compared(&base.bytes, &bytes);
+        let reported = found.of(DiffArea::Meaning).count();
+        let is_equal = left == right;
+        match is_equal {
+            true => equal += 1,
+            false => different += 1,
+        }
+        // Instructions without effect are no meaning.
+        let is_without_effect = found.of(DiffArea::Layout).any(|difference| difference.topic == DiffTopic::Instruction);
+        assert!(is_equal || reported > 0 || is_without_effect, "{steps:?}: nothing is reported\n{left:#?}\n{right:#?}");
+        if is_equal {
+            let texts: Vec<_> = found.of(DiffArea::Meaning).collect();
+            assert_eq!(reported, 0, "{steps:?}: {texts:#?}");
+        }
+        let mirrored = compared(&bytes, &base.bytes).mirrored();
+        assert_eq!(lines(&found), lines(&mirrored), "{steps:?}");
+    }
+    assert!(equal > 100 && different > 100, "{equal} equal, {different} different");
+}
+
+/// `y = relu(x) + w` with further lines.
+fn model(values: &str, instructions: &str, output: &str) -> String {
+    format!(
+        "methods:
+  forward:
+    values:
+      x: {{tensor: float32, sizes: [2, 2]}}
+      w: {{tensor: float32, sizes: [2, 2], data: [[1, 2], [3, 4]]}}
+{values}
+    inputs: [x]
+    outputs: [{output}]
+    instructions:
+{instructions}
+"
+    )
+}
+
+const CHAIN: &str = "      - {kernel: aten::relu.out, args: [x], out: a}
+      - {kernel: aten::add.out, args: [a, w], out: b}
+      - {kernel: aten::mul.out, args: [b, b], out: c}
+";
+
+#[test]
+fn an_inserted_instruction_is_one_difference_and_one_argument() {
+    let left = assembled(&model("", CHAIN, "c"));
+    let inserted = CHAIN.replace(
+        "      - {kernel: aten::mul.out, args: [b, b]",
+        "      - {kernel: aten::neg.out, args: [b], out: n}\n      - {kernel: aten::mul.out, args: [b, n]",
+    );
+    let found = compared(&left, &assembled(&model("", &inserted, "c")));
+    let expected = [
+        (DiffKind::Added, DiffTopic::Instruction, "methods.forward.instructions[2]"),
+        (DiffKind::Changed, DiffTopic::Instruction, "methods.forward.instructions[2].args[1] (other)"),
+        (DiffKind::Added, DiffTopic::Operator, "methods.forward.operators"),
+    ];
+    let expected = expected.map(|(kind, topic, path)| (kind, topic, path.to_owned()));
+    assert_eq!(changes(&found, DiffArea::Meaning), expected, "{:#?}", found.list);
+    assert_eq!(found.of(DiffArea::Data).count(), 0);
+}
+
+#[test]
+fn data_that_differ_have_statistics_and_uses() {
+    let left = assembled(&model("", CHAIN, "c"));
+    let right = assembled(&model("", CHAIN, "c").replace("[3, 4]", "[3, 6]"));
+    let found = compared(&left, &right);
+    let [difference] = &found.list[..] else { panic!("{:#?}", found.list) };
+    assert_eq!((difference.area, difference.topic), (DiffArea::Data, DiffTopic::Constant));
+    let data = difference.data.as_ref().unwrap();
+    assert_eq!((data.elements, data.differing, data.max_abs, data.mean_abs), (4, Some(1), Some(2.0), Some(0.5)));
+    let cosine = (1.0 + 4.0 + 9.0 + 24.0) / (30f64.sqrt() * 50f64.sqrt());
+    assert!((data.cosine.unwrap() - cosine).abs() < 1e-12);
+    assert_eq!(difference.left.as_ref().unwrap().uses, ["methods.forward.instructions[1].args[1] (other)"]);
+    // Without reading them, data are equal; with hashes there are no statistics.
+    let source = |bytes: &[u8]| Source::binary("file", bytes);
+    let mut options = DiffOptions::default();
+    options.data = DiffData::None;
+    assert!(diff(&source(&left), &source(&right), &options).unwrap().is_empty());
+    options.data = DiffData::Hash;
+    let found = diff(&source(&left), &source(&right), &options).unwrap();
+    let data = found.list[0].data.as_ref().unwrap();
+    assert!(data.max_abs.is_none() && data.sha256.is_some() && data.differing == Some(1));
+}
+
+#[test]
+fn a_tensor_of_another_type_is_one_difference() {
+    let embedding = |dtype: &str| {
+        let data: Vec<String> = (0..1000).map(|i| (i % 100).to_string()).collect();
+        format!(
+            "named_data:\n  table: {{tensor: {dtype}, sizes: [1000], data: [{}]}}\n  other: {{tensor: int8, data: [1]}}\n",
+            data.join(", ")
+        )
+    };
+    let source = |dtype: &str| Source::yaml("weights.yaml", embedding(dtype), ".");
+    let found = diff(&source("float32"), &source("int8"), &DiffOptions::default()).unwrap();
+    let [difference] = &found.list[..] else { panic!("{:#?}", found.list) };
+    assert_eq!(difference.left.as_ref().unwrap().value, "float32 [1000], 4000 bytes");
+    assert_eq!(difference.right.as_ref().unwrap().value, "int8 [1000], 1000 bytes");
+}
+
+#[test]
+fn a_removed_layer_does_not_shift_the_others() {
+    let layer = |number: usize, input: &str| {
+        format!(
+            "      - {{kernel: aten::add.out, args: [{input}, w{number}], out: a{number}}}\n      - {{kernel: aten::relu.out, args: [a{number}], out: r{number}}}\n"
+        )
+    };
+    let network = |layers: &[usize]| {
+        let mut values = String::new();
+        let (mut text, mut input) = (String::new(), "x".to_owned());
+        for number in layers {
+            values +=
+                &format!("      w{number}: {{tensor: float32, sizes: [2, 2], data: {{random: {{seed: {number}}}}}}}\n");
+            text += &layer(*number, &input);
+            input = format!("r{number}");
+        }
+        assembled(&model(&values, &text, &input))
+    };
+    // All layers have the same shapes, and their weights have no names.
+    let found = compared(&network(&[0, 1, 2, 3, 4, 5, 6, 7]), &network(&[0, 1, 2, 4, 5, 6, 7]));
+    assert_eq!(found.of(DiffArea::Data).count(), 0, "{:#?}", found.list);
+    let removed = found.of(DiffArea::Meaning).filter(|difference| difference.kind == DiffKind::Removed);
+    let paths: Vec<&str> = removed.map(pte_emit::Difference::path).collect();
+    assert_eq!(paths, ["methods.forward.instructions[6]", "methods.forward.instructions[7]"]);
+}
+
+#[test]
+fn graphs_of_delegates_are_compared_node_by_node() {
+    let text = sources::read(&root().join("examples/xnnpack_linear.yaml"));
+    let source = |text: &str| Source::yaml("xnnpack.yaml", text.to_owned(), root().join("examples"));
+    assert!(diff(&source(&text), &source(&text), &DiffOptions::default()).unwrap().is_empty());
+    let bytes = sources::example("xnnpack_linear.yaml", "pte");
+    let resolved = pte_emit::read(&Source::binary("x.pte", &bytes)).unwrap().program.clone();
+    assert!(!resolved.plans()[0].delegates().is_empty());
+    let quantized = Source::open(&root().join("examples/xnnpack_quantized_convolution.yaml")).unwrap();
+    let found = diff(&source(&text), &quantized, &only(DiffArea::Meaning)).unwrap();
+    let paths: Vec<&str> = found.list.iter().map(pte_emit::Difference::path).collect();
+    assert!(paths.iter().any(|path| path.contains("delegates[0].graph.nodes[")), "{paths:?}");
+}
+
+#[test]
+fn methods_are_found_by_name_and_bytes_without_meaning_are_layout() {
+    let two = |first: &str, second: &str| {
+        let method = |name: &str, value: &str| format!("  {name}: {{outputs: [{value}]}}\n");
+        assembled(&format!(
+            "methods:\n{}{}",
+            method(first, if first == "a" { "1" } else { "2" }),
+            method(second, if second == "a" { "1" } else { "2" })
+        ))
+    };
+    let found = compared(&two("a", "b"), &two("b", "a"));
+    assert!(found.list.iter().all(|difference| difference.area == DiffArea::Layout), "{:#?}", found.list);
+    assert!(changes(&found, DiffArea::Layout).iter().any(|change| change.0 == DiffKind::Moved));
+    let mut bytes = assembled(&model("", CHAIN, "c"));
+    let original = bytes.clone();
+    // Padding between the program and the segment.
+    let size = u64::from_le_bytes(bytes[16..24].try_into().unwrap()) as usize;
+    assert_eq!(bytes[size], 0);
+    bytes[size] = 1;
+    let found = compared(&original, &bytes);
+    assert_eq!(changes(&found, DiffArea::Layout), [(DiffKind::Changed, DiffTopic::File, "bytes".to_owned())]);
+    assert_eq!(found.len(), 1);
+}
+
+#[test]
+fn the_exit_status_is_that_of_diff() {
+    let neg = RELU.replace("aten::relu.out", "aten::neg.out");
+    let folder = Folder::new(&[
+        ("relu.yaml", RELU),
+        ("neg.yaml", &neg),
+        ("wrong.yaml", "methods: 1"),
+        ("two.yaml", "name: a\n---\nname: b\n"),
+    ]);
+    folder.run(&["relu.yaml", "-o", "relu.pte"]).exits(0);
+    let done = folder.run(&["diff", "relu.yaml", "relu.pte"]).exits(0).stderr_is_empty();
+    assert_eq!(done.stdout, b"relu.yaml -> relu.pte: equal\nmeaning: equal\nlayout: equal\ndata: equal\n");
+    let done = folder.run(&["diff", "relu.pte", "neg.yaml"]).exits(1).stderr_is_empty();
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(
+        text.contains(
+            "~ methods.forward.instructions[0]: aten::relu.out(inputs[0], out: float32 [2, 2]) -> aten::neg.out("
+        ),
+        "{text}"
+    );
+    folder.run(&["diff", "relu.pte", "neg.yaml", "--only", "data"]).exits(0);
+    folder.run(&["diff", "relu.pte", "missing.pte"]).exits(2).stderr_contains("missing.pte");
+    folder.run(&["diff", "relu.pte", "wrong.yaml"]).exits(2).stderr_contains("wrong.yaml");
+    folder.run(&["diff", "relu.pte", "two.yaml"]).exits(2).stderr_contains("2 documents");
+    folder.run(&["diff", "-", "-"]).exits(2);
+    folder.run(&["diff", "relu.pte", "neg.yaml", "--budget", "speed=1"]).exits(2).stderr_contains("unknown key");
+    folder.run_with_stdin(&["diff", "-", "relu.pte"], RELU).exits(0);
+}
+
+#[test]
+fn a_budget_allows_differences_up_to_its_limits() {
+    let neg = RELU.replace("aten::relu.out", "aten::neg.out");
+    let folder = Folder::new(&[("relu.yaml", RELU), ("neg.yaml", &neg)]);
+    let budget = |limits: &str, code: i32| {
+        let done = folder.run(&["diff", "relu.yaml", "neg.yaml", "--budget", limits, "--json"]).exits(code);
+        serde_json::from_slice::<serde_json::Value>(&done.stdout).unwrap()
+    };
+    let kept = budget("size=+1%,memory=+0,delegates=0,operators=1", 0);
+    assert_eq!((kept["version"].as_u64(), kept["equal"].as_bool()), (Some(1), Some(false)));
+    assert_eq!(kept["budget"].as_array().unwrap().len(), 4);
+    let exceeded = budget("delegates=0,operators=0", 1);
+    let lines: Vec<bool> =
+        exceeded["budget"].as_array().unwrap().iter().map(|line| line["exceeded"].as_bool().unwrap()).collect();
+    assert_eq!(lines, [false, true]);
+    let text = folder.run(&["diff", "relu.yaml", "neg.yaml", "--budget", "operators=0"]).exits(1).stdout;
+    assert!(String::from_utf8(text).unwrap().contains("budget exceeded: operators=0: 0 -> 1 operators"));
+    let comment = folder.run(&["diff", "relu.yaml", "neg.yaml", "--format", "github"]).exits(1).stdout;
+    let comment = String::from_utf8(comment).unwrap();
+    assert!(comment.contains("<details><summary>meaning: 3 differences</summary>"), "{comment}");
+    assert!(comment.contains("- **changed** methods.forward.instructions&#91;0&#93;:"), "{comment}");
+}
+
+/// `git diff` with the configuration of docs/diff.md.
+#[test]
+fn git_shows_differences_of_files() {
+    let docs = std::fs::read_to_string(root().join("docs/diff.md")).unwrap();
+    let (_, setup) = docs.split_once("<!-- git -->\n```text\n").expect("docs/diff.md has the marker");
+    let (setup, _) = setup.split_once("```").unwrap();
+    let gelu = RELU.replace("aten::relu.out", "aten::gelu.out");
+    let folder = Folder::new(&[("relu.yaml", RELU), ("gelu.yaml", &gelu)]);
+    let run = |script: &str| {
+        let binary = PathBuf::from(env!("CARGO_BIN_EXE_pte-emit"));
+        let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+        let mut command = Command::new("sh");
+        command.args(["-e", "-c", script]).current_dir(folder.path()).env("PATH", path).env("HOME", folder.path());
+        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_PAGER", "cat");
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{script}\n{stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run("git init -q . && git config user.email a@b && git config user.name n");
+    run(setup);
+    run(
+        "pte-emit relu.yaml -q -o model.pte && git add model.pte && git commit -qm relu && pte-emit gelu.yaml -q -o model.pte",
+    );
+    let shown = run("git diff model.pte");
+    assert!(shown.contains("-      - {kernel: aten::relu.out"), "{shown}");
+    assert!(shown.contains("+      - {kernel: aten::gelu.out"), "{shown}");
+    let shown = run("git difftool -y -t pte-emit model.pte");
+    assert!(shown.contains("~ methods.forward.instructions[0]: aten::relu.out("), "{shown}");
+}
