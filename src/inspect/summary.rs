@@ -9,9 +9,10 @@ use super::allocator::{Abi, method_memory};
 use super::memory::label;
 use super::{Subject, shape};
 use crate::data::{Blob, BlobId, dedup};
-use crate::delegate::xnnpack;
+use crate::delegate::GraphFormat;
 use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftQuantization};
 use crate::delegate::xnnpack::schema::Datatype;
+use crate::delegate::xnnpack::{self, Xnnpack};
 use crate::format::ScalarType;
 use crate::program::element::{Element, Part};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData};
@@ -302,7 +303,7 @@ fn graphs(program: &Program) -> HashMap<BlobId, Draft> {
             && let Some(rest) = left.checked_sub(payload.len())
         {
             left = rest;
-            graphs.extend(xnnpack::read(payload).ok().map(|draft| (delegate.processed, draft)));
+            graphs.extend(Xnnpack.decode(payload).ok().map(|draft| (delegate.processed, draft)));
         }
     }
     graphs
