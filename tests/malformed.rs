@@ -184,7 +184,7 @@ fn runs(folder: &Folder, arguments: &[&str]) -> Done {
     done
 }
 
-/// Assembles the example, with the warnings of `check`; validates, annotates and joins its files.
+/// Assembles the example, with the warnings of `check`; validates, annotates and joins its files, and describes their payloads.
 fn commands_do_not_panic(example: &Example) {
     let folder = Folder::new(&[]);
     let target = if example.is_bundle() { "model.bpte" } else { "model.pte" };
@@ -202,6 +202,7 @@ fn commands_do_not_panic(example: &Example) {
     );
     for file in &files {
         runs(&folder, &["annotate", file]);
+        runs(&folder, &["payload", "show", file]);
     }
     if !with.is_empty() {
         runs(&folder, &[&[target, "-o", "joined.pte", "--internal-data"], with.as_slice()].concat());

@@ -134,7 +134,7 @@ impl Blob {
             return Ok(Some(Blob::bytes([])));
         }
         if len == self.len {
-            return Ok(Some(self.clone()));
+            return Ok(Some(Blob::new(len, self.source.clone())));
         }
         if let BlobSource::Joined(parts) = &self.source {
             let mut start = 0;

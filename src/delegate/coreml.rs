@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::PayloadFormat;
 use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, UNKNOWN};
+use super::format::PayloadFormat;
 use crate::data::Blob;
 use crate::diagnostics::counted;
 

@@ -2,8 +2,8 @@
 //!
 //! Described only.
 
-use super::PayloadFormat;
 use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED};
+use super::format::PayloadFormat;
 use crate::data::Blob;
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::{array, u32_at};

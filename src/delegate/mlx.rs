@@ -3,7 +3,8 @@
 //! Described only.
 
 use super::description::{self, Arguments, DescribeError, Fact, Facts, IntoFact, Tally, UNKNOWN, name_of};
-use super::{PayloadFormat, header};
+use super::format::PayloadFormat;
+use super::header;
 use crate::data::Blob;
 use crate::format::Kind::{Byte, Bytes, Int, Table, Tables, Text, UInt, Union, UnionTag};
 use crate::format::ScalarType;

@@ -1,11 +1,12 @@
-//! Formats of delegate payloads: one module each, behind the trait [`PayloadFormat`], and a row of [`FORMATS`].
+//! Formats of delegate payloads: one module each, behind the trait [`PayloadFormat`](format::PayloadFormat), and a row of [`FORMATS`].
 //!
-//! A payload of any format is recognised and described. Only formats with the trait [`GraphFormat`] are decoded and encoded: their graphs
+//! A payload of any format is recognised and described. Only formats with the trait [`GraphFormat`](format::GraphFormat) are decoded and encoded: their graphs
 //! have nothing in common. Nothing here depends on a program or on YAML.
 
 pub mod coreml;
 pub mod description;
 pub mod ethos_u;
+pub mod format;
 pub mod generic;
 pub mod header;
 pub mod mlx;
@@ -18,46 +19,8 @@ pub mod xnnpack;
 use std::io;
 
 use crate::data::Blob;
-use description::{DescribeError, Description, Facts};
-
-/// Number of bytes by which a payload is recognised: the first ones.
-pub const HEAD: usize = 16;
-
-/// A payload format.
-pub trait PayloadFormat: Sync {
-    /// Name of the format.
-    fn name(&self) -> &'static str;
-
-    /// Names of the backends whose payloads have the format, unless they begin as another one.
-    fn backends(&self) -> &'static [&'static str];
-
-    /// Returns `true` if a payload with these first [`HEAD`] bytes (fewer if it is shorter) has the format, whatever its backend is.
-    fn has_magic(&self, head: &[u8]) -> bool;
-
-    /// Describes a payload. Reads its metadata only, at most [`description::MAX_METADATA`] bytes.
-    ///
-    /// # Errors
-    /// A payload that cannot be read, or is malformed; the message has the position in the payload.
-    fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError>;
-}
-
-/// A payload format that is a graph for YAML.
-pub trait GraphFormat: PayloadFormat {
-    /// Graph, which has all that the payload contains.
-    type Graph;
-
-    /// Returns the graph of a payload that [`GraphFormat::encode`] encodes to the same bytes.
-    ///
-    /// # Errors
-    /// Description of what a graph does not express.
-    fn decode(&self, payload: &Blob) -> Result<Self::Graph, String>;
-
-    /// Returns the payload of a graph.
-    ///
-    /// # Errors
-    /// A graph that the format cannot contain; data that cannot be read.
-    fn encode(&self, graph: &Self::Graph) -> io::Result<Blob>;
-}
+use description::{DescribeError, Description};
+pub use format::{GraphFormat, HEAD, PayloadFormat};
 
 /// All formats.
 pub static FORMATS: &[&dyn PayloadFormat] = &[

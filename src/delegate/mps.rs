@@ -3,7 +3,8 @@
 //! Described only.
 
 use super::description::{self, Arguments, ConstantTally, DescribeError, Fact, Facts, Tally, name_of};
-use super::{PayloadFormat, header};
+use super::format::PayloadFormat;
+use super::header;
 use crate::data::Blob;
 use crate::format::Kind::{AlignedBytes, Int, Ints, Short, Table, Tables, Text, ULong, Union, UnionTag};
 use crate::format::flatbuffer::read::{self, TableRef};

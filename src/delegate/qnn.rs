@@ -2,8 +2,8 @@
 //!
 //! Described only. The format of context binaries is not public: what they contain is unknown.
 
-use super::PayloadFormat;
 use super::description::{DescribeError, Fact, Facts, UNKNOWN};
+use super::format::PayloadFormat;
 use super::generic;
 use crate::data::Blob;
 use crate::diagnostics::counted;

@@ -5,10 +5,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::PayloadFormat;
 use super::description::{
     self, ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN, name_of,
 };
+use super::format::PayloadFormat;
 use crate::data::Blob;
 use crate::format::Kind::{AlignedBytes, Bool, Int, Ints, Table, Tables, Text, UInt, UInts, ULong, Union, UnionTag};
 use crate::format::flatbuffer::read::{self, TableRef};

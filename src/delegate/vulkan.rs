@@ -4,10 +4,10 @@
 
 use std::borrow::Cow;
 
-use super::PayloadFormat;
 use super::description::{
     self, Arguments, ConstantTally, DescribeError, Fact, Facts, IntoFact, Tally, UNKNOWN, name_of,
 };
+use super::format::PayloadFormat;
 use super::header::{HEADER, Sections};
 use crate::data::Blob;
 use crate::format::Kind::{Byte, Int, Ints, Table, Tables, Text, UInt, UInts, ULong, UnionTag};

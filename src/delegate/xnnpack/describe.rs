@@ -12,7 +12,7 @@ use crate::format::table::Union;
 /// Returns the facts of a payload.
 ///
 /// # Errors
-/// As [`PayloadFormat::describe`](crate::delegate::PayloadFormat::describe).
+/// As [`PayloadFormat::describe`](crate::delegate::format::PayloadFormat::describe).
 pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
     let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
     let sections = Sections::read(MAGIC, &head, payload.len()).map_err(DescribeError::Malformed)?;

@@ -16,7 +16,7 @@ pub mod sizes;
 use std::io;
 
 use super::description::{DescribeError, Facts};
-use super::{GraphFormat, PayloadFormat};
+use super::format::{GraphFormat, PayloadFormat};
 use crate::data::Blob;
 use draft::Draft;
 
