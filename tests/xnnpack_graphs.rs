@@ -233,7 +233,7 @@ impl Maker {
         let at = self.random.below(lines.len());
         let line = lines[at].clone();
         let words: Vec<(usize, usize)> = line
-            .match_indices(|c: char| c == ' ' || c == '[')
+            .match_indices([' ', '['])
             .filter_map(|(space, _)| {
                 let rest = &line[space + 1..];
                 let len = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
