@@ -93,17 +93,17 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     let open = |path: &Path| open(path, &definitions, arguments.confine.as_deref());
     let (left, right) = (open(&arguments.left)?, open(&arguments.right)?);
     definitions.warn_unused(messages);
-    let mut options = DiffOptions::default();
-    options.only = arguments.only.map(|only| match only {
+    let only = arguments.only.map(|only| match only {
         AreaName::Meaning => DiffArea::Meaning,
         AreaName::Layout => DiffArea::Layout,
         AreaName::Data => DiffArea::Data,
     });
-    options.data = match arguments.data {
+    let data = match arguments.data {
         DataName::None => DiffData::None,
         DataName::Hash => DiffData::Hash,
         DataName::Stats => DiffData::Statistics,
     };
+    let options = DiffOptions { data, only };
     let found = crate::diff(&left, &right, &options)?;
     let budget: Option<Vec<BudgetLine>> = arguments.budget.as_ref().map(|budget| budget.lines(&found));
     let drawing = Drawing {
@@ -338,7 +338,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position) % 3 == 0 {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

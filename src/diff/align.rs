@@ -117,8 +117,8 @@ impl Aligner<'_> {
         // Number of occurrences on both sides, and the last position on each.
         let mut seen: HashMap<u64, ([u32; 2], [usize; 2])> = HashMap::new();
         for (side, (keys, span)) in [(self.a, a), (self.b, b)].into_iter().enumerate() {
-            for position in span.0..span.1 {
-                let (counts, positions) = seen.entry(keys[position]).or_default();
+            for (key, position) in keys[span.0..span.1].iter().zip(span.0..) {
+                let (counts, positions) = seen.entry(*key).or_default();
                 counts[side] = counts[side].saturating_add(1);
                 positions[side] = position;
             }

@@ -237,7 +237,7 @@ impl<'s> MethodView<'s> {
 
     /// Returns the key of a value of an input or output list.
     pub fn end_key(&self, value: i32) -> u64 {
-        self.value_key(value, KeyStrength::Types, &mut vec![])
+        self.value_key(value, KeyStrength::Types, &mut [])
     }
 
     fn key(&self, step: usize, strength: KeyStrength, known: &mut [Option<u64>]) -> u64 {
