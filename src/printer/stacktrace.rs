@@ -34,7 +34,7 @@ fn called(line: &str) -> Option<&str> {
 fn calls(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices('(').filter_map(|(end, _)| {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        let start = line[..end].rfind(|c: char| !is_part(c)).map_or(0, |at| at + 1);
+        let start = line[..end].char_indices().rev().find(|(_, c)| !is_part(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         Some(&line[start..end]).filter(|callee| !callee.is_empty())
     })
 }
