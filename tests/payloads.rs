@@ -87,14 +87,14 @@ fn changed_payloads_are_described() {
         let all = bytes(name);
         // The table of Core ML is at the end.
         for at in (0..all.len()).filter(|at| *at < 4096 || all.len() - at < 1024) {
-            for value in [0, 1, 0x7f, 0xff] {
+            for value in [0, 0xff] {
                 let mut changed = all.clone();
                 changed[at] = value;
                 problem(format, &changed);
             }
         }
         for at in (0..all.len().saturating_sub(4).min(4096)).step_by(4) {
-            for word in [0u32, 0x7fff_ffff, u32::MAX, all.len() as u32] {
+            for word in [0x7fff_ffff, u32::MAX] {
                 let mut changed = all.clone();
                 changed[at..at + 4].copy_from_slice(&word.to_le_bytes());
                 problem(format, &changed);
