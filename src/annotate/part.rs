@@ -73,7 +73,7 @@ pub struct FilePart {
     /// Methods in the order of the file.
     pub methods: Vec<MethodPath>,
     /// Payload of a delegate that contains the FlatBuffer; `None` for a file and the program in a `.bpte`.
-    pub payload: Option<PayloadPart>,
+    pub payload: Option<PayloadBytes>,
 }
 
 /// A method in paths.
@@ -87,7 +87,7 @@ pub struct MethodPath {
 
 /// The payload around a graph.
 #[derive(Debug)]
-pub struct PayloadPart {
+pub struct PayloadBytes {
     /// Offset in the file.
     pub at: u64,
     /// Bytes up to the end of the graph.
@@ -108,7 +108,7 @@ pub struct HeaderRegion {
     pub meaning: &'static str,
 }
 
-impl PayloadPart {
+impl PayloadBytes {
     /// Returns the bytes of the graph.
     pub fn graph(&self) -> &[u8] {
         &self.head[self.start..]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io;
 
 use super::block::{BlockKind, FileBlock};
-use super::part::{FilePart, PayloadPart};
+use super::part::{FilePart, PayloadBytes};
 use super::segments::{DataClaim, DataRange, ElementLayout, RangeKind, SHOWN, SegmentMap, pieces};
 use super::source::FileBytes;
 use crate::data::Origin;
@@ -155,7 +155,7 @@ fn split(
         header: None,
         objects,
         methods: Vec::new(),
-        payload: Some(PayloadPart { at, head, start: start as usize, in_segment }),
+        payload: Some(PayloadBytes { at, head, start: start as usize, in_segment }),
     };
     Ok(Some(PayloadBlocks { part, segments: SegmentMap { inline, constants, ..SegmentMap::default() }, blocks }))
 }

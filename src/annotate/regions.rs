@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::block::{BlockKind, FileBlock};
 use super::map::FileMap;
-use super::part::{FilePart, HeaderRegion, PayloadPart, StatedHeader};
+use super::part::{FilePart, HeaderRegion, PayloadBytes, StatedHeader};
 use super::segments::{DataRange, ElementLayout, RangeKind, SegmentMap};
 use crate::format::container::{ExtendedHeader, PREAMBLE};
 use crate::format::flatbuffer::view;
@@ -340,7 +340,7 @@ impl<'m> RegionBuilder<'m, '_> {
     }
 
     /// Adds the header of a payload.
-    fn payload_header(&mut self, payload: &'m PayloadPart) {
+    fn payload_header(&mut self, payload: &'m PayloadBytes) {
         for HeaderRegion { range, number, meaning } in payload.header() {
             let bytes = &payload.head[range.start..range.end];
             let form = number.map_or(RegionType::String, RegionType::Number);
