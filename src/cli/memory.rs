@@ -94,7 +94,11 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     let event = escaped(&method.event(pool.peak)).into_owned();
     let _ = writeln!(out, "    peak: {} alive at once, the lower bound: {event}", counted(pool.lower_bound(), "byte"));
     let _ = writeln!(out, "    {}", timeline(&pool.timeline, *bytes));
-    let mut alive: Vec<&PlannedTensor> = pool.alive(pool.peak).filter(|tensor| tensor.bytes > 0).collect();
+    let is_alive = |tensor: &&PlannedTensor| {
+        let (first, last) = tensor.times;
+        tensor.bytes > 0 && (first as usize..=last as usize).contains(&pool.peak)
+    };
+    let mut alive: Vec<&PlannedTensor> = pool.tensors.iter().filter(is_alive).collect();
     alive.sort_by_key(|tensor| (std::cmp::Reverse(tensor.bytes), tensor.offset));
     let width = alive.first().map_or(0, |tensor| tensor.bytes.to_string().len());
     for tensor in alive.iter().take(limit) {

@@ -91,11 +91,16 @@ fn write_csv(size: &SizeTree, with_title: bool, out: &mut String) {
     if with_title {
         let _ = writeln!(out, "{},bytes", size.dimension_names().collect::<Vec<_>>().join(","));
     }
-    size.root.each_leaf(&mut Vec::new(), &mut |path, bytes| {
-        for name in path {
-            // Quotes are doubled; line breaks and other control characters are escaped.
-            let _ = write!(out, "\"{}\",", escaped(name).replace('"', "\"\""));
-        }
-        let _ = writeln!(out, "{bytes}");
-    });
+    write_leaves(&size.root, "", out);
+}
+
+/// Prints a row for each node without children; `row` has the columns of those above.
+fn write_leaves(node: &SizeNode, row: &str, out: &mut String) {
+    if node.children.is_empty() {
+        let _ = writeln!(out, "{row}{}", node.bytes);
+    }
+    for child in &node.children {
+        // Quotes are doubled; line breaks and other control characters are escaped.
+        write_leaves(child, &format!("{row}\"{}\",", escaped(&child.name).replace('"', "\"\"")), out);
+    }
 }

@@ -151,11 +151,6 @@ impl Pool {
         self.timeline[self.peak]
     }
 
-    /// Tensors that are alive at a time.
-    pub fn alive(&self, time: usize) -> impl Iterator<Item = &PlannedTensor> {
-        self.tensors.iter().filter(move |tensor| (tensor.times.0 as usize..=tensor.times.1 as usize).contains(&time))
-    }
-
     fn json(&self, method: &MethodReport) -> Value {
         json!({
             "pool": self.number,

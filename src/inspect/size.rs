@@ -146,16 +146,4 @@ impl SizeNode {
         }
         node
     }
-
-    /// Calls `take` for each node without children, with the names on the path to it.
-    pub fn each_leaf<'n>(&'n self, path: &mut Vec<&'n str>, take: &mut dyn FnMut(&[&'n str], u64)) {
-        if self.children.is_empty() {
-            return take(path, self.bytes);
-        }
-        for child in &self.children {
-            path.push(&child.name);
-            child.each_leaf(path, take);
-            path.pop();
-        }
-    }
 }
