@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
-use super::bytes::{self, BlobPair};
+use super::bytes::{self, BlobPair, ByteDifference};
 use super::difference::{DataStatistics, DiffArea, DiffKind, DiffTopic, Difference, Differences, DifferingPart};
 use super::side::{ExternalEntry, Side};
 use super::view::list;
@@ -25,6 +25,9 @@ pub enum DiffData {
     #[default]
     Statistics,
 }
+
+/// Bytes up to which data without statistics are hashed instead: a hash takes longer than comparing them.
+const MAX_HASHED: u64 = 16 << 20;
 
 /// Data that both sides have.
 struct DataPair {
@@ -282,7 +285,9 @@ impl DataPairs {
             .collect();
         let results = bytes::compare(&blobs, mode == DiffData::Statistics)?;
         let hashed = |index: &usize| {
-            results[*index].as_ref().is_some_and(|difference| mode == DiffData::Hash || difference.sums.is_none())
+            let is_small = blobs[*index].blobs[0].len() <= MAX_HASHED;
+            let is_hashed = |difference: &ByteDifference| difference.sums.is_none() && is_small;
+            results[*index].as_ref().is_some_and(|difference| mode == DiffData::Hash || is_hashed(difference))
         };
         let digests = workers::map((0..results.len()).filter(hashed).collect(), workers::cores(), |index| {
             let [left, right] = blobs[index].blobs;
