@@ -1,5 +1,5 @@
-//! Questions about a source, answered as plain data: how much memory a program needs. Binary files and YAML alike; YAML is
-//! assembled first. The computation is in [`crate::inspect`].
+//! Questions about a source, answered as plain data or as a report of all of them. Binary files and YAML alike; YAML is assembled first.
+//! The computation is in [`crate::inspect`], drawing in [`crate::report`].
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,22 +7,26 @@ use std::path::Path;
 
 use crate::annotate;
 use crate::assembly::{Assembly, OutputFile};
+use crate::check::{Finding, Findings};
 use crate::data::{Origin, dedup};
+use crate::diff::Difference;
 use crate::error::Error;
 use crate::format::container::Container;
 use crate::format::{Format, container};
 use crate::inspect::allocator::Abi;
 use crate::inspect::file::FileFacts;
+use crate::inspect::graph::ProgramGraph;
 use crate::inspect::size::{self as sizes, Dimension};
 use crate::inspect::summary::{Comparison, Contents};
 use crate::inspect::{Subject, memory as planned};
 use crate::layout::MemoryPlan;
 use crate::layout::memory::value_requests;
-use crate::pipeline::Options;
+use crate::pipeline::{CheckOptions, DiffOptions, Options};
 use crate::printer::{self, MethodValues};
 use crate::program::Program;
 use crate::reader;
 use crate::reader::flat_tensor::FlatTensorEntry;
+use crate::report::{self as reports, ReportFormat};
 use crate::source::{Source, SourceContent};
 
 /// Options of [`memory`](crate::memory()).
@@ -332,6 +336,99 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
         tests = bundled.tests.into_iter().map(|tests| (tests.method, tests.cases.len())).collect();
     }
     Ok(vec![(name.clone(), Inspection { facts, contents, keys, tests })])
+}
+
+/// Options of [`report`](crate::report()).
+///
+/// ```
+/// use pte_emit::{ReportFormat, ReportOptions};
+///
+/// assert_eq!(ReportOptions::default().format, ReportFormat::Html);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ReportOptions {
+    /// Format of the report.
+    pub format: ReportFormat,
+    /// Options of the findings in it.
+    pub check: CheckOptions,
+}
+
+/// Levels of the tree of sizes in a report.
+const REPORT_LEVELS: [Dimension; 3] = [Dimension::Segment, Dimension::Kind, Dimension::Tensor];
+
+/// Number of children of a node of the tree of sizes in a report; the smaller ones are one node.
+const REPORT_CHILDREN: usize = 200;
+
+/// Writes a report of a source: what [`inspect`](crate::inspect()), [`size`](crate::size()), [`memory`](crate::memory()) and
+/// [`check`](crate::check()) find, and the graphs of the methods, as one HTML file; or only the graphs, for another viewer. A malformed
+/// file has a report of its sizes and findings. With an older version in `before`, the page shows what changed since then, too.
+///
+/// ```
+/// use pte_emit::{ReportFormat, ReportOptions, Source, report};
+///
+/// let add = Source::open("examples/add.yaml".as_ref())?;
+/// let page = report(&add, None, &ReportOptions::default())?;
+/// assert!(page.starts_with("<!doctype html>") && page.len() < 300_000);
+///
+/// let mut options = ReportOptions::default();
+/// options.format = ReportFormat::Dot;
+/// assert!(report(&add, None, &options)?.contains("aten::add.out"));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+///
+/// # Errors
+/// A file that cannot be read or is of an unknown format; a graph of a file without a program; malformed files to compare; invalid YAML.
+pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &ReportOptions) -> Result<String, Error> {
+    let name = source.label();
+    let mut sizes = size(source, &SizeOptions { dimensions: REPORT_LEVELS.to_vec() })?;
+    let findings = crate::check(source, &options.check)?;
+    // The first file has the program.
+    let about: Vec<&str> = findings.first().into_iter().flat_map(Findings::list).map(|f| &*f.location.path).collect();
+    let program = Inspected::open(source);
+    match options.format {
+        ReportFormat::Html => {}
+        ReportFormat::Dot => return Ok(reports::dot::write(&ProgramGraph::new(&program?.view(), &about, &[]), &name)),
+        ReportFormat::ModelExplorer => {
+            let graph = ProgramGraph::new(&program?.view(), &about, &[]);
+            return Ok(format!("{:#}\n", reports::model_explorer::collection(&graph, &name)));
+        }
+    }
+    let changes = before.map(|before| crate::diff(before, source, &DiffOptions::default())).transpose()?;
+    // One that was removed has no path here.
+    let path = |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
+    let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
+    let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+    let contents = inspect(source, &InspectOptions::default());
+    let error = contents.as_ref().err().map(ToString::to_string);
+    let contents = contents.unwrap_or_default();
+    let files = sizes.iter_mut().enumerate().map(|(number, (name, size))| {
+        size.0.limit(REPORT_CHILDREN);
+        let findings = findings.get(number);
+        let list = findings.into_iter().flat_map(Findings::list).map(Finding::json);
+        let truncated = findings.into_iter().flat_map(Findings::truncated);
+        serde_json::json!({
+            "name": name,
+            "contents": contents.get(number).map(|(name, contents)| contents.value(name)),
+            "size": size.0.json(),
+            "findings": list.collect::<Vec<_>>(),
+            "truncated": truncated.map(|(rule, count)| serde_json::json!({"rule": rule.id, "count": count})).collect::<Vec<_>>(),
+        })
+    });
+    let files: Vec<serde_json::Value> = files.collect();
+    let view = program.as_ref().ok().map(Inspected::view);
+    let memory = view.as_ref().map(|view| planned::MethodMemories::new(view, false, Abi::default()).json());
+    let graph = view.as_ref().map(|view| ProgramGraph::new(view, &about, &changed).json());
+    let document = serde_json::json!({
+        "name": name,
+        "files": files,
+        "memory": memory,
+        "graph": graph,
+        "error": error,
+        "before": before.map(Source::label),
+        "changes": changes.map(|changes| changes.json()),
+    });
+    Ok(reports::html(&document))
 }
 
 /// A program to inspect.

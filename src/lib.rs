@@ -53,7 +53,8 @@ macro_rules! internal_modules {
 }
 
 internal_modules! {
-    annotate assembly check data delegate diagnostics diff emitter format inspect ir layout operators printer raw reader recover transform
+    annotate assembly check data delegate diagnostics diff emitter format inspect ir layout operators printer raw reader recover report
+    transform
 }
 
 // Never compiled: rustfmt finds the files of a module by its declaration, but not within a macro.
@@ -92,6 +93,8 @@ mod reader;
 #[cfg(any())]
 mod recover;
 #[cfg(any())]
+mod report;
+#[cfg(any())]
 mod transform;
 
 #[cfg(feature = "cli")]
@@ -126,7 +129,8 @@ pub use format::{ScalarType, ScalarTypeInfo};
 pub use inspect::allocator::Abi;
 pub use inspect::size::Dimension as SizeDimension;
 pub use inspection::{
-    FileSize, InspectOptions, Inspection, MemoryOptions, ProgramMemory, SizeOptions, inspect, memory, size,
+    FileSize, InspectOptions, Inspection, MemoryOptions, ProgramMemory, ReportOptions, SizeOptions, inspect, memory,
+    report, size,
 };
 pub use layout::options::OptionOverrides as LayoutOptions;
 pub use layout::{
@@ -142,6 +146,7 @@ pub use pipeline::{
     diff, documents, emit, json_schema, parse, plan, print, read, resolve,
 };
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
+pub use report::ReportFormat;
 pub use source::Source;
 
 /// Assembles a source: YAML, or a binary file that is rewritten with other options. Runs all stages from [`parse`] or [`read`] to [`emit`].

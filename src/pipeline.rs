@@ -679,7 +679,7 @@ pub(crate) fn rebuild(candidate: &Candidate, layout: &layout::LayoutConfig) -> R
 /// assert!(!findings[0].has_errors());
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CheckOptions {
     /// Runtime build that the file is for.

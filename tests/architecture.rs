@@ -19,6 +19,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
     ("cli", 8, &[]),
     // Public API: lib.rs, pipeline.rs, inspection.rs, payload.rs, source.rs, builder.rs and error.rs.
     ("facade", 7, &[]),
+    ("report", 6, &["inspect"]),
     ("inspect", 6, &[]),
     ("annotate", 5, &[]),
     ("check", 5, &[]),

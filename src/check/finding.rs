@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use serde_json::{Value, json};
+
 use super::rules::{self, Profile, Rule, RuleSeverity};
 use crate::diagnostics::escaped;
 use crate::format::flatbuffer::view::Table;
@@ -71,6 +73,29 @@ pub struct Finding {
     pub found: String,
     /// Value that the rule requires.
     pub expected: String,
+}
+
+impl Finding {
+    /// Returns the finding as JSON.
+    pub(crate) fn json(&self) -> Value {
+        let mut object = json!({
+            "rule": self.rule.id,
+            "severity": self.rule.severity.to_string(),
+            "path": self.location.path,
+            "offset": self.location.offset,
+            "found": self.found,
+            "expected": self.expected,
+            "title": self.rule.title,
+            "why": self.rule.why,
+            "runtime": self.rule.runtime,
+        });
+        if let Some(at) = &self.source {
+            let (start, end) = (at.span.start, at.span.end);
+            object["source"] =
+                json!({"path": at.path, "start": start, "end": end, "line": at.line, "column": at.column});
+        }
+        object
+    }
 }
 
 impl fmt::Display for Finding {

@@ -12,7 +12,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
 use super::source_names::{self, SourceNames};
 use super::stdout;
-use crate::check::{self, Findings, Profile, RuleSeverity, ValidatorOptions};
+use crate::check::{self, Finding, Findings, Profile, RuleSeverity, ValidatorOptions};
 use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
 use crate::pipeline::Options as AssembleOptions;
@@ -286,25 +286,7 @@ impl Validated {
         let mut findings = Vec::new();
         let mut truncated = Vec::new();
         for list in &self.findings {
-            findings.extend(list.list().iter().map(|finding| {
-                let mut object = json!({
-                    "rule": finding.rule.id,
-                    "severity": finding.rule.severity.to_string(),
-                    "path": finding.location.path,
-                    "offset": finding.location.offset,
-                    "found": finding.found,
-                    "expected": finding.expected,
-                    "title": finding.rule.title,
-                    "why": finding.rule.why,
-                    "runtime": finding.rule.runtime,
-                });
-                if let Some(at) = &finding.source {
-                    let (start, end) = (at.span.start, at.span.end);
-                    object["source"] =
-                        json!({"path": at.path, "start": start, "end": end, "line": at.line, "column": at.column});
-                }
-                object
-            }));
+            findings.extend(list.list().iter().map(Finding::json));
             truncated.extend(list.truncated().map(|(rule, count)| json!({"rule": rule.id, "count": count})));
         }
         let messages = self.report.diagnostics.iter().map(|diagnostic: &Diagnostic| {

@@ -19,6 +19,7 @@ pub mod outputs;
 mod payload;
 mod reduce;
 pub mod render;
+mod report;
 mod schema;
 mod size;
 mod source_names;
@@ -49,6 +50,7 @@ Examples:
   pte-emit diff old.pte new.pte                       what changed: meaning, layout, data
   pte-emit diff old.pte new.pte --budget size=+1%,memory=+0,delegates=0,operators=0
                                                       status 1 only if it grew by more
+  pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
   pte-emit ops add.out                                the operators whose names contain add.out
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
@@ -96,6 +98,8 @@ enum Command {
     Payload(payload::PayloadArguments),
     /// Compare two .pte, .ptd, .bpte, .safetensors or YAML files.
     Diff(diff::DiffArguments),
+    /// Write a page for a browser: graphs, memory plan, sizes, tables, findings; or graphs for another viewer.
+    Report(report::ReportArguments),
     /// List the known operators, or print their arguments, results and an instruction that calls them.
     Ops(ops::OpsArguments),
     /// Write random programs, for tests of a runtime.
@@ -151,6 +155,7 @@ pub fn main() -> ExitCode {
         Some(Command::Size(arguments)) => size::run(&arguments),
         Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
         Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages, cli.color)),
+        Some(Command::Report(arguments)) => report::run(&arguments),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),

@@ -29,7 +29,7 @@ pub struct MethodMemories {
 pub struct MethodReport {
     /// Name; empty if it has none.
     pub name: String,
-    /// Operator of each instruction, or what else it does.
+    /// Operator of each instruction, or what else it does; of long names, the begin.
     pub instructions: Vec<String>,
     /// Pools from 1, without those that are empty.
     pub pools: Vec<Pool>,
@@ -104,9 +104,10 @@ impl MethodReport {
             delegates.filter(|id| id != crate::delegate::xnnpack::BACKEND).collect();
         unknown_backends.sort_unstable();
         unknown_backends.dedup();
+        let labels = Labels::new(plan);
         MethodReport {
             name: plan.name.clone().unwrap_or_default(),
-            instructions: plan.instructions().map(|instruction| label(plan, instruction)).collect(),
+            instructions: plan.instructions().map(|instruction| labels.of(instruction).to_owned()).collect(),
             pools: pools(subject, method, plan),
             allocator: method_memory(subject.program, plan, external, abi),
             unknown_backends,
@@ -178,21 +179,71 @@ impl PlannedTensor {
     }
 }
 
-/// Returns what an instruction does: its operator, or its kind.
-pub fn label(plan: &ExecutionPlan, instruction: &Instruction) -> String {
-    match instruction {
-        Instruction::KernelCall { op_index, .. } => {
-            let operators = plan.operators.as_deref().unwrap_or_default();
-            let operator = usize::try_from(*op_index).ok().and_then(|index| operators.get(index));
-            operator.and_then(|operator| operator.full_name()).unwrap_or_else(|| "an unknown operator".to_owned())
+/// Most characters of a label: many instructions may have one long name.
+const MAX_LABEL: usize = 200;
+
+/// What instructions of a method do: the operator, the backend, or their kind. Each text once.
+#[derive(Debug)]
+pub struct Labels {
+    texts: Vec<String>,
+    operators: usize,
+    delegates: usize,
+}
+
+impl Labels {
+    /// Texts behind those of the operators and delegates.
+    const OTHERS: [&'static str; 5] = ["an unknown operator", "an unknown delegate", "move", "jump", "free"];
+
+    /// The labels of a method.
+    pub fn new(plan: &ExecutionPlan) -> Labels {
+        let operators = plan.operators.as_deref().unwrap_or_default();
+        let named = operators.iter().map(|operator| operator.full_name());
+        let named = named.map(|name| name.unwrap_or_else(|| Labels::OTHERS[0].to_owned()));
+        let backends = plan.delegates().iter().map(|delegate| delegate.id.clone());
+        let backends = backends.map(|id| id.unwrap_or_else(|| Labels::OTHERS[1].to_owned()));
+        let shortened = |mut text: String| {
+            if let Some((at, _)) = text.char_indices().nth(MAX_LABEL) {
+                text.truncate(at);
+                text += "...";
+            }
+            text
+        };
+        let others = Labels::OTHERS.iter().map(|text| (*text).to_owned());
+        Labels {
+            texts: named.chain(backends).map(shortened).chain(others).collect(),
+            operators: operators.len(),
+            delegates: plan.delegates().len(),
         }
-        Instruction::DelegateCall { delegate_index, .. } => {
-            let delegate = usize::try_from(*delegate_index).ok().and_then(|index| plan.delegates().get(index));
-            delegate.and_then(|delegate| delegate.id.clone()).unwrap_or_else(|| "an unknown delegate".to_owned())
+    }
+
+    /// Index of the text of an instruction.
+    pub fn index(&self, instruction: &Instruction) -> usize {
+        let others = self.operators + self.delegates;
+        let of = |index: i32, count: usize| usize::try_from(index).ok().filter(|index| *index < count);
+        match instruction {
+            Instruction::KernelCall { op_index, .. } => of(*op_index, self.operators).unwrap_or(others),
+            Instruction::DelegateCall { delegate_index, .. } => {
+                of(*delegate_index, self.delegates).map_or(others + 1, |index| self.operators + index)
+            }
+            Instruction::MoveCall { .. } => others + 2,
+            Instruction::JumpFalseCall { .. } => others + 3,
+            Instruction::FreeCall { .. } => others + 4,
         }
-        Instruction::MoveCall { .. } => "move".to_owned(),
-        Instruction::JumpFalseCall { .. } => "jump".to_owned(),
-        Instruction::FreeCall { .. } => "free".to_owned(),
+    }
+
+    /// Text with an index.
+    pub fn text(&self, index: usize) -> &str {
+        self.texts.get(index).map_or("", String::as_str)
+    }
+
+    /// Text of an instruction.
+    pub fn of(&self, instruction: &Instruction) -> &str {
+        self.text(self.index(instruction))
+    }
+
+    /// All texts.
+    pub fn texts(&self) -> &[String] {
+        &self.texts
     }
 }
 

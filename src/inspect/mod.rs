@@ -3,10 +3,12 @@
 
 pub mod allocator;
 pub mod file;
+pub mod graph;
 pub mod memory;
 pub mod size;
 pub mod summary;
 mod sweep;
+mod targets;
 
 use std::collections::HashMap;
 

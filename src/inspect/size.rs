@@ -130,6 +130,11 @@ impl SizeTree {
         })
     }
 
+    /// Merges all but the largest `limit` children of each node into one, which is called by their number. Its size is their sum.
+    pub fn limit(&mut self, limit: usize) {
+        self.root.limit(limit);
+    }
+
     /// Names of the levels.
     pub fn dimension_names(&self) -> impl Iterator<Item = &'static str> {
         let name =
@@ -139,6 +144,16 @@ impl SizeTree {
 }
 
 impl SizeNode {
+    fn limit(&mut self, limit: usize) {
+        if self.children.len() > limit.saturating_add(1) {
+            let rest = self.children.split_off(limit);
+            let bytes = rest.iter().map(|child| child.bytes).fold(0, u64::saturating_add);
+            let name = format!("({} more)", rest.len());
+            self.children.push(SizeNode { name, bytes, children: Vec::new() });
+        }
+        self.children.iter_mut().for_each(|child| child.limit(limit));
+    }
+
     fn json(&self) -> Value {
         let mut node = json!({"name": self.name, "bytes": self.bytes});
         if !self.children.is_empty() {

@@ -6,11 +6,11 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::allocator::{Abi, method_memory};
-use super::memory::label;
+use super::memory::Labels;
 use super::{Subject, shape};
 use crate::data::{Blob, BlobId, dedup};
 use crate::delegate::GraphFormat;
-use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftQuantization};
+use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftQuantization, DraftValue};
 use crate::delegate::xnnpack::schema::Datatype;
 use crate::delegate::xnnpack::{self, Xnnpack};
 use crate::format::ScalarType;
@@ -112,7 +112,7 @@ impl Contents {
     pub fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<Contents> {
         let program = subject.program;
         let stored = Stored { program, same: &subject.same };
-        let graphs = graphs(program);
+        let graphs = payload_graphs(program);
         let mut methods = Vec::new();
         let mut constant_methods = Vec::new();
         for (index, plan) in program.plans().iter().enumerate() {
@@ -183,11 +183,12 @@ impl Method {
         let allocator =
             method_memory(program, plan, plan.tensors().any(|(_, tensor)| tensor.is_external()), Abi::Bits64);
         let mut calls = vec![0; plan.delegates().len()];
+        let labels = Labels::new(plan);
         let mut kernels = Vec::new();
         let mut first_and_last: Option<(usize, usize)> = None;
         for (number, instruction) in plan.instructions().enumerate() {
             match instruction {
-                Instruction::KernelCall { .. } => kernels.push((number, label(plan, instruction))),
+                Instruction::KernelCall { .. } => kernels.push((number, labels.of(instruction))),
                 Instruction::DelegateCall { delegate_index, .. } => {
                     first_and_last = Some((first_and_last.map_or(number, |(first, _)| first), number));
                     if let Some(calls) = usize::try_from(*delegate_index).ok().and_then(|index| calls.get_mut(index)) {
@@ -211,8 +212,8 @@ impl Method {
             state: state.collect(),
             values: plan.values().len(),
             instructions: plan.instructions().count(),
-            between: counts(kernels.iter().filter(|(number, _)| is_between(*number)).map(|(_, operator)| operator)),
-            operators: counts(kernels.iter().map(|(_, operator)| operator)),
+            between: counts(kernels.iter().filter(|(number, _)| is_between(*number)).map(|(_, operator)| *operator)),
+            operators: counts(kernels.iter().map(|(_, operator)| *operator)),
             delegates: delegates.collect(),
             planned: memory.map_or(0, |memory| memory.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum()),
             allocator: (allocator.bytes, allocator.is_lower_bound),
@@ -260,16 +261,16 @@ fn name(plan: &ExecutionPlan) -> String {
 }
 
 /// Counts equal names, the most frequent first.
-fn counts<'n>(names: impl Iterator<Item = &'n String>) -> Vec<(String, usize)> {
-    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+fn counts<'n>(names: impl Iterator<Item = &'n str>) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     names.for_each(|name| *counts.entry(name).or_default() += 1);
-    let mut counts: Vec<(String, usize)> = counts.into_iter().map(|(name, count)| (name.clone(), count)).collect();
+    let mut counts: Vec<(String, usize)> = counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     counts
 }
 
 /// Type of a tensor, or the value of a literal.
-fn describe(value: &EValue) -> String {
+pub fn describe(value: &EValue) -> String {
     match value {
         EValue::Tensor(tensor) => shape(tensor),
         EValue::Null => "null".to_owned(),
@@ -291,8 +292,8 @@ fn outputs(plan: &ExecutionPlan) -> Vec<String> {
     outputs.map(describe).collect()
 }
 
-/// Decodes the XNNPACK payloads of a program, each once.
-fn graphs(program: &Program) -> HashMap<BlobId, Draft> {
+/// Decodes the XNNPACK payloads of a program, each once, up to a total size.
+pub fn payload_graphs(program: &Program) -> HashMap<BlobId, Draft> {
     let mut left = MAX_PAYLOADS;
     let mut seen = BTreeSet::new();
     let mut graphs = HashMap::new();
@@ -311,20 +312,20 @@ fn graphs(program: &Program) -> HashMap<BlobId, Draft> {
 
 /// Types of the inputs and outputs of a graph.
 fn interface(draft: &Draft) -> (Vec<String>, Vec<String>) {
-    let describe = |value: &usize| {
-        let Some(value) = draft.values.get(*value) else { return String::new() };
-        let name = Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name);
-        let sizes: Vec<String> = value.dims.iter().map(u32::to_string).collect();
-        let quantization = match &value.quantization {
-            Some(DraftQuantization::Tensor { scale, zero_point }) => {
-                format!(" scale {scale} zero_point {zero_point}")
-            }
-            Some(_) => " quantized".to_owned(),
-            None => String::new(),
-        };
-        format!("{name} [{}]{quantization}", sizes.join(", "))
-    };
+    let describe = |value: &usize| draft.values.get(*value).map_or_else(String::new, value_type);
     (draft.inputs.iter().map(describe).collect(), draft.outputs.iter().map(describe).collect())
+}
+
+/// Type, sizes and quantization of a value of a graph.
+pub fn value_type(value: &DraftValue) -> String {
+    let name = Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name);
+    let sizes: Vec<String> = value.dims.iter().map(u32::to_string).collect();
+    let quantization = match &value.quantization {
+        Some(DraftQuantization::Tensor { scale, zero_point }) => format!(" scale {scale} zero_point {zero_point}"),
+        Some(_) => " quantized".to_owned(),
+        None => String::new(),
+    };
+    format!("{name} [{}]{quantization}", sizes.join(", "))
 }
 
 /// Keys of tensors in a `.ptd`, and of constants of XNNPACK graphs that the program does not have.

@@ -1,0 +1,122 @@
+//! Reports for people: one HTML file that shows what [`crate::inspect`] and `check` found, and graphs for other viewers. Draws and writes;
+//! computes nothing.
+
+pub mod dot;
+pub mod model_explorer;
+
+use serde_json::Value;
+
+use crate::diagnostics::is_unsafe;
+
+/// Format of a report.
+///
+/// ```
+/// use pte_emit::ReportFormat;
+///
+/// assert_eq!(ReportFormat::default(), ReportFormat::Html);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReportFormat {
+    /// A page for a browser, which needs no network.
+    #[default]
+    Html,
+    /// The graphs of the methods, for Graphviz.
+    Dot,
+    /// The graphs of the methods and payloads as JSON, for Model Explorer.
+    ModelExplorer,
+}
+
+const STYLE: &str = include_str!("page/page.css");
+
+/// Libraries, in the order in which they run. Neither they nor the parts of the page contain `</`.
+const LIBRARIES: [&str; 2] = [include_str!("vendor/dagre.min.js"), include_str!("vendor/d3-hierarchy.min.js")];
+
+/// Parts of the script of the page, which share a scope.
+const PARTS: [&str; 12] = [
+    include_str!("page/data.js"),
+    include_str!("page/elements.js"),
+    include_str!("page/sections.js"),
+    include_str!("page/summary.js"),
+    include_str!("page/changes.js"),
+    include_str!("page/graph.js"),
+    include_str!("page/layout.js"),
+    include_str!("page/pan_zoom.js"),
+    include_str!("page/memory.js"),
+    include_str!("page/size.js"),
+    include_str!("page/tables.js"),
+    include_str!("page/start.js"),
+];
+
+/// Licences of the libraries, which are part of each page.
+const LICENCES: [(&str, &str); 2] = [
+    ("@dagrejs/dagre", include_str!("vendor/LICENSE-dagre")),
+    ("d3-hierarchy", include_str!("vendor/LICENSE-d3-hierarchy")),
+];
+
+/// Policy of the page: nothing is loaded from elsewhere, also if a script could be tricked into it.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+/// Writes the page of a document, whose keys `page/data.js` lists.
+pub fn html(document: &Value) -> String {
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>pte-emit report</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <noscript>This report is drawn by a script in this file; nothing is loaded from elsewhere.</noscript>\n\
+         <script type=\"application/json\" id=\"data\">{}</script>\n",
+        script_json(document)
+    );
+    for library in LIBRARIES {
+        page += &format!("<script>\n{library}</script>\n");
+    }
+    page += &format!("<script>\n\"use strict\";\n(() => {{\n{}}})();\n</script>\n", PARTS.join("\n"));
+    page += "<footer><details><summary>Licences of the libraries in this file</summary>\n";
+    for (name, licence) in LICENCES {
+        page += &format!("<h3>{name}</h3>\n<pre>{licence}</pre>\n");
+    }
+    page + "</details></footer>\n</body>\n</html>\n"
+}
+
+/// Formats JSON for the inside of a `<script>`: no character of it can end the element or begin a comment, and none is
+/// [unsafe](is_unsafe) for who reads the source.
+fn script_json(document: &Value) -> String {
+    let json = document.to_string();
+    let mut out = String::with_capacity(json.len() + json.len() / 8);
+    for c in json.chars() {
+        match matches!(c, '<' | '>' | '&') || is_unsafe(c) {
+            // All of them are in the basic plane.
+            true => out += &format!("\\u{:04x}", u32::from(c)),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_the_data() {
+        let names =
+            ["</script><script>alert(1)</script>", "<!--<script>", "]]>", "&lt;", "\u{2028}\u{202e}\u{7f}\u{9b}\0\n\""];
+        let document = serde_json::json!(names);
+        let json = script_json(&document);
+        assert!(!json.contains(['<', '>', '&']) && !json.contains(is_unsafe), "{json}");
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), document);
+        let page = html(&document);
+        assert_eq!(page.matches("<script").count(), 2 + LIBRARIES.len());
+        assert_eq!(page.matches("</script").count(), 2 + LIBRARIES.len());
+    }
+
+    #[test]
+    fn scripts_and_styles_end_where_the_page_ends_them() {
+        for script in LIBRARIES.into_iter().chain(PARTS) {
+            assert!(!script.contains("</") && !script.contains("<!--") && !script.contains("sourceMappingURL"));
+        }
+        assert!(!STYLE.contains('<') && !STYLE.contains("url("));
+        assert!(LICENCES.iter().all(|(_, licence)| !licence.contains(['<', '&'])));
+    }
+}

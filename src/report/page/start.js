@@ -1,0 +1,13 @@
+// Draws the parts in order; each is shown before the next one begins.
+
+const done = (step) => performance.measure(step, { start: started });
+const steps = [["summary", summary], ["changes", changesSection], ["graph", graphSection], ["memory", memorySection],
+  ["size", sizeSection], ["findings", findingsSection], ["tables", tables]];
+function next() {
+  const [name, step] = steps.shift();
+  step();
+  done(name);
+  if (steps.length > 0) setTimeout(next);
+  else document.documentElement.dataset.drawn = "all";
+}
+next();
