@@ -44,7 +44,7 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
 /// let source = finding.source.as_ref().unwrap();
 /// assert_eq!(source.path, "methods.forward.delegates.part.graph.nodes[1]");
 /// assert_eq!((source.line, source.column), (6, 43));
-/// assert!(yaml[source.span.clone()].starts_with("{abs: {input: y"));
+/// assert!(yaml[source.span.start..].starts_with("{abs: {input: y"));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
