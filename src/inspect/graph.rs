@@ -441,14 +441,13 @@ fn traces(plan: &ExecutionPlan) -> impl Iterator<Item = &[StackFrame]> {
 #[derive(Default)]
 struct Frames<'p> {
     list: Vec<StackFrame>,
-    numbers: HashMap<(&'p Option<String>, i32, &'p Option<String>, &'p Option<String>), usize>,
+    numbers: HashMap<&'p StackFrame, usize>,
 }
 
 impl<'p> Frames<'p> {
     fn take(&mut self, trace: &'p [StackFrame]) -> Vec<usize> {
         let number = |frame: &'p StackFrame| {
-            let key = (&frame.filename, frame.lineno, &frame.name, &frame.context);
-            *self.numbers.entry(key).or_insert_with(|| {
+            *self.numbers.entry(frame).or_insert_with(|| {
                 self.list.push(frame.clone());
                 self.list.len() - 1
             })

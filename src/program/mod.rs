@@ -623,7 +623,7 @@ pub struct Chain {
 /// };
 /// assert_eq!(chain.stacktrace.map(|traces| traces.len()), chain.instructions.map(|list| list.len()));
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct StackFrame {
     /// File.
     pub filename: Option<String>,

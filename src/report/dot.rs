@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::diagnostics::escaped;
+use super::shown;
 use crate::inspect::graph::{Content, MethodGraph, ProgramGraph, Read};
 
 /// Writes the graphs of the program in the file `name`.
@@ -89,7 +89,7 @@ fn quoted(text: &str) -> String {
 
 /// Escapes a text for the inside of a string: Graphviz reads backslashes, and HTML entities in labels.
 fn inside(text: &str) -> String {
-    escaped(text).replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
+    shown(text).replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
 }
 
 #[cfg(test)]

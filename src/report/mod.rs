@@ -6,7 +6,7 @@ pub mod model_explorer;
 
 use serde_json::Value;
 
-use crate::diagnostics::is_unsafe;
+use crate::diagnostics::{escaped, is_unsafe};
 
 /// Format of a report.
 ///
@@ -77,6 +77,17 @@ pub fn html(document: &Value) -> String {
         page += &format!("<h3>{name}</h3>\n<pre>{licence}</pre>\n");
     }
     page + "</details></footer>\n</body>\n</html>\n"
+}
+
+/// Most characters of a name in the files for other viewers, which repeat names at each use.
+const MAX_TEXT: usize = 200;
+
+/// Escapes [unsafe](is_unsafe) characters of a text of the file, and shortens it.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((at, _)) => format!("{}...", escaped(&text[..at])),
+        None => escaped(text).into_owned(),
+    }
 }
 
 /// Formats JSON for the inside of a `<script>`: no character of it can end the element or begin a comment, and none is

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::diagnostics::escaped;
+use super::shown;
 use crate::inspect::graph::{Content, GraphNode, MethodGraph, PayloadGraph, ProgramGraph, Read};
 use crate::program::StackFrame;
 
@@ -176,8 +176,4 @@ fn payload_graph(number: usize, payload: &PayloadGraph) -> Value {
         }));
     }
     json!({"id": payload_id(number), "nodes": nodes})
-}
-
-fn shown(text: &str) -> String {
-    escaped(text).into_owned()
 }

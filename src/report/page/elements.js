@@ -10,11 +10,19 @@ function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value === true ? "" : value);
+    else element.setAttribute(key, value === true ? "" : shown(value));
   }
-  element.append(...nodes(children));
+  for (const node of nodes(children)) element.append(node);
   return element;
 }
+// Replaces the content of an element.
+function replace(element, ...children) {
+  element.replaceChildren();
+  fill(element, {}, children);
+}
+// The largest number, and the least one, of a list of any length.
+const largest = (list, of) => list.reduce((most, item) => Math.max(most, of(item)), -Infinity);
+const least = (list, of) => -largest(list, (item) => -of(item));
 // Elements and texts of a nested list, without what is absent.
 function nodes(...children) {
   const present = children.flat(9).filter((child) => child !== undefined && child !== null && child !== false);

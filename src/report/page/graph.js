@@ -30,9 +30,12 @@ const show = { method: -1, value: () => {} };
 
 // Largest graph that dagre places; larger ones are placed in rows, in a time proportional to the number of edges.
 const DAGRE = { nodes: 90, edges: 180 };
-// Instructions of a group if there are more than MANY and there is nothing else to group by.
-const BLOCK = 100;
+// Most nodes beside each other; more are in groups of BLOCK. Most nodes that "Expand all" draws.
 const MANY = 2000;
+const BLOCK = 100;
+const DRAWN = 5000;
+// Most lines of a stack trace that are groups.
+const LEVELS = 32;
 
 // The groups of instructions, as a tree: a group is a run of consecutive instructions whose paths begin alike.
 function groups(paths, depth, start, end) {
@@ -45,28 +48,32 @@ function groups(paths, depth, start, end) {
     else {
       // A level that separates nothing is left out.
       const children = groups(paths, depth + 1, at, stop);
-      if (stop - at === end - start && depth > 0) items.push(...children);
-      else items.push({ label, start: at, end: stop, children, open: false });
+      if (stop - at === end - start && depth > 0) return children;
+      items.push({ label, start: at, end: stop, children, open: false });
     }
     at = Math.max(stop, at + 1);
   }
-  return items;
+  return blocks(items);
+}
+function blocks(items) {
+  if (items.length <= MANY) return items;
+  const parts = [];
+  for (let at = 0; at < items.length; at += BLOCK) parts.push(items.slice(at, at + BLOCK));
+  return blocks(parts.map((children) => {
+    const [start, end] = [children[0].start ?? children[0].node, children.at(-1).end ?? children.at(-1).node + 1];
+    return { label: `instructions ${start} to ${end - 1}`, start, end, children, open: false };
+  }));
 }
 
 function methodGraph(method, holder) {
+  const labelOf = (frame) => frameLabel(method.frames[frame]);
   const GROUPINGS = {
     none: ["nothing", () => []],
-    trace: ["stack trace", (node) => (node.trace ?? []).map((frame) => frameLabel(method.frames[frame]))],
+    trace: ["stack trace", (node) => (node.trace ?? []).slice(0, LEVELS).map(labelOf)],
     delegate: ["calls between delegates", (node) => (node.delegate === undefined ? ["outside of delegates"] : [])],
-    block: [`${BLOCK} instructions`, (_, index) => [`instructions from ${Math.floor(index / BLOCK) * BLOCK}`]],
   };
-  const has = {
-    none: true,
-    trace: method.frames.length > 0,
-    delegate: method.delegates.length > 0,
-    block: method.nodes.length > BLOCK,
-  };
-  let grouping = has.trace ? "trace" : method.nodes.length > MANY ? "block" : "none";
+  const has = { none: true, trace: method.frames.length > 0, delegate: method.delegates.length > 0 };
+  let grouping = has.trace ? "trace" : "none";
   let tree = [];
   const openPayloads = new Set();
   let visible = [];
@@ -102,23 +109,27 @@ function methodGraph(method, holder) {
   function regroup() {
     const paths = method.nodes.map((node, index) => GROUPINGS[grouping][1](node, index));
     tree = groups(paths, 0, 0, method.nodes.length);
-    // Opens groups from the outside while the picture stays small.
+    openUpTo(DAGRE.nodes * 0.6);
+  }
+  // Opens groups, from the outside, up to a number of nodes.
+  function openUpTo(most) {
     let count = tree.length;
     const queue = tree.filter((item) => item.children);
-    while (queue.length > 0) {
-      const group = queue.shift();
-      if (count + group.children.length > DAGRE.nodes * 0.6) continue;
+    for (let at = 0; at < queue.length; at++) {
+      const group = queue[at];
+      if (count + group.children.length - 1 > most) continue;
       group.open = true;
       count += group.children.length - 1;
-      queue.push(...group.children.filter((item) => item.children));
+      for (const item of group.children) if (item.children) queue.push(item);
     }
   }
   function eachGroup(items, visit) {
     for (const item of items) if (item.children) { visit(item); eachGroup(item.children, visit); }
   }
   function expand(open) {
-    eachGroup(tree, (group) => { group.open = open; });
-    if (!open) openPayloads.clear();
+    eachGroup(tree, (group) => { group.open = false; });
+    if (open) openUpTo(DRAWN);
+    else openPayloads.clear();
     draw(true);
   }
 
@@ -268,12 +279,12 @@ function methodGraph(method, holder) {
   // ---- selection
   function overview() {
     const shownNodes = visible.filter((item) => item.kind === "instruction" || item.kind === "delegate").length;
-    detail.replaceChildren(...nodes(el("h3", {}, method.name), list([
+    replace(detail, el("h3", {}, method.name), list([
       ["instructions", `${grouped(method.nodes.length)}, of which ${grouped(shownNodes)} are drawn one by one`],
       ["values", grouped(method.values.length)], ["delegates", grouped(method.delegates.length)],
     ]), el("p", { class: "quiet" }, "Choose a node for its arguments, its origin in the source and the findings " +
       "about it. Double-click, or Enter, opens groups and payloads of XNNPACK. Drag moves, Ctrl and the wheel zoom."),
-      findingsList(method.findings ?? []), differencesList(method.differences ?? [])));
+      findingsList(method.findings ?? []), differencesList(method.differences ?? []));
   }
   const differencesList = (all) => all.length > 0 && [el("h3", {}, "Differences"), el("ul", {}, all.map((index) => {
     const { kind, path, left, right } = differences[index] ?? {};
@@ -320,7 +331,7 @@ function methodGraph(method, holder) {
     const title = node ? label(node) : item.group ? item.group.label : item.lines[0];
     const action = item.inner ? "Close the payload" : item.group ? "Open the group" : "Open the payload";
     const close = (group) => { group.open = false; draw(false); };
-    detail.replaceChildren(...nodes(el("h3", {}, el("bdi", {}, title)),
+    replace(detail, el("h3", {}, el("bdi", {}, title)),
       el("div", { class: "bar" }, canOpen && button(action, () => toggle(item)),
         (item.parents ?? []).map((group) => button(`Close “${clipped(group.label, 40)}”`, () => close(group)))),
       list(rows),
@@ -330,7 +341,7 @@ function methodGraph(method, holder) {
         const { file, line, name, context } = method.frames[frame];
         return el("li", {}, `${file ?? ""}:${line} ${name ?? ""}`, el("br"), el("code", {}, context ?? ""));
       }))],
-      findingsList(marks(item, "findings")), differencesList(marks(item, "differences"))));
+      findingsList(marks(item, "findings")), differencesList(marks(item, "differences")));
   }
   function toggle(item) {
     if (item.group) item.group.open = true;
@@ -357,8 +368,8 @@ function methodGraph(method, holder) {
   // ---- search, in all instructions; groups are opened as needed
   const named = (index) => [value(index).name, value(index).type];
   const used = (node) => [...(node.args ?? []), ...(node.writes ?? [])];
-  const texts = method.nodes.map((node) => [label(node), ...used(node).flatMap(named),
-    ...(node.trace ?? []).map((frame) => frameLabel(method.frames[frame]))].join("\n").toLowerCase());
+  const texts = method.nodes.map((node) => [label(node), ...used(node).flatMap(named).map((text) => clipped(text, 200)),
+    ...(node.trace ?? []).map(labelOf)].join("\n").toLowerCase());
   let current = -1;
   function find(step) {
     const wanted = search.value.trim().toLowerCase();

@@ -1,10 +1,10 @@
 // Places of the nodes of a graph, and lines of its edges.
 
 function bounds(items) {
-  const left = Math.min(...items.map((item) => item.x - item.width / 2));
-  const right = Math.max(...items.map((item) => item.x + item.width / 2));
-  const top = Math.min(...items.map((item) => item.y - item.height / 2));
-  const bottom = Math.max(...items.map((item) => item.y + item.height / 2));
+  const left = least(items, (item) => item.x - item.width / 2);
+  const right = largest(items, (item) => item.x + item.width / 2);
+  const top = least(items, (item) => item.y - item.height / 2);
+  const bottom = largest(items, (item) => item.y + item.height / 2);
   return { left: left - 20, top: top - 20, width: right - left + 40, height: bottom - top + 40 };
 }
 
@@ -44,13 +44,13 @@ function placeRows(items, edges) {
   const after = new Map(items.map((item) => [item, []]));
   for (const { from, to } of edges) if (from.order < to.order) { before.get(to).push(from); after.get(from).push(to); }
   for (const item of items) {
-    item.row = Math.max(-1, ...before.get(item).map((other) => other.row)) + 1;
+    item.row = Math.max(-1, largest(before.get(item), (other) => other.row)) + 1;
     item.isFed = item.kind === "value" || before.get(item).some((other) => other.isFed);
   }
   // What depends on constants only is close to where it is used.
   for (const item of [...items].reverse()) {
     const users = after.get(item);
-    if (!item.isFed && users.length > 0) item.row = Math.min(...users.map((other) => other.row)) - 1;
+    if (!item.isFed && users.length > 0) item.row = least(users, (other) => other.row) - 1;
   }
   const rows = [];
   for (const item of items) (rows[item.row] ??= []).push(item);
@@ -58,7 +58,7 @@ function placeRows(items, edges) {
   rows.forEach((row, number) => {
     for (const item of row) {
       // Below the nearest ones, so that a chain is a straight line.
-      const nearest = Math.max(...before.get(item).map((other) => other.row));
+      const nearest = largest(before.get(item), (other) => other.row);
       const others = before.get(item).filter((other) => other.row === nearest);
       item.wish = others.length === 0 ? 0 : others.reduce((sum, other) => sum + other.x, 0) / others.length;
     }

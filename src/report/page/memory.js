@@ -18,7 +18,7 @@ function memorySection() {
   function draw({ method, index, pool }, width) {
     const [height, left, top, bottom] = [420, 74, 14, 26];
     const times = pool.timeline.length;
-    const full = Math.max(pool.bytes, 1, ...pool.tensors.map((tensor) => tensor.offset + tensor.bytes));
+    const full = Math.max(pool.bytes, 1, largest(pool.tensors, (tensor) => tensor.offset + tensor.bytes));
     const x = (time) => left + ((width - left - 8) * time) / times;
     const y = (address) => height - bottom - ((height - top - bottom) * address) / full;
     const line = el("div", { class: "line mono", "aria-live": "polite" });
@@ -43,8 +43,7 @@ function memorySection() {
           drawing.querySelectorAll(".chosen").forEach((other) => other.classList.remove("chosen"));
           box.classList.add("chosen");
           const open = () => show.value(index, { value: tensor.value });
-          line.replaceChildren(...nodes(`${describe(tensor)} `,
-            el("button", { type: "button", onclick: open }, "Show in the graph")));
+          replace(line, `${describe(tensor)} `, el("button", { type: "button", onclick: open }, "Show in the graph"));
         };
         box.addEventListener("click", pick);
         box.addEventListener("focus", pick);

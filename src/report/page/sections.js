@@ -51,7 +51,7 @@ function table(into, columns, rows, open, kind) {
     count.textContent = order.length === rows.length ? total : `${grouped(order.length)} of ${total}`;
     const kept = all ? order : order.slice(0, ROWS);
     more.hidden = kept.length === order.length;
-    body.replaceChildren(...kept.map((row) => el("tr", { class: kind?.(row) }, rows[row].map((cell, column) => {
+    replace(body, kept.map((row) => el("tr", { class: kind?.(row) }, rows[row].map((cell, column) => {
       const text = cell === null || cell === undefined ? "" : columns[column][1] ? grouped(cell) : cell;
       const action = column === 0 && open?.(row);
       const content = action ? el("button", { type: "button", onclick: action }, text) : text;

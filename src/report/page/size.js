@@ -27,9 +27,9 @@ function sizeSection() {
     const padding = (place) => (place.depth === 0 ? 2 : 17);
     const treemap = d3.treemap().size([width, height]).paddingOuter(2).paddingTop(padding).paddingInner(1).round(true);
     treemap(hierarchy);
-    trail.replaceChildren(...path.map((node, depth) =>
+    replace(trail, path.map((node, depth) =>
       el("button", { type: "button", onclick: () => draw(path.slice(0, depth + 1)) }, node.name || data.name)));
-    drawing.replaceChildren(...hierarchy.descendants().filter((place) => place.depth > 0).map((place) => {
+    replace(drawing, hierarchy.descendants().filter((place) => place.depth > 0).map((place) => {
       const { node } = place.data;
       const [w, h] = [place.x1 - place.x0, place.y1 - place.y0];
       if (w < 1 || h < 1) return null;
