@@ -203,6 +203,24 @@ fn two_files_have_their_differences() {
 }
 
 #[test]
+fn graph_files_have_no_unsafe_characters() {
+    let source = Source::from_bytes("h.json".to_owned(), hostile().into_bytes(), ".".into()).unwrap();
+    for format in [ReportFormat::Dot, ReportFormat::ModelExplorer] {
+        let text = formatted(&source, format).unwrap();
+        assert!(!text.contains(|c: char| c != '\n' && is_unsafe(c)), "{text}");
+    }
+}
+
+#[test]
+fn pictures_are_small() {
+    let pictures = files_below(&root().join(PICTURES), &["png"]);
+    assert_eq!(pictures.len(), 3);
+    for picture in pictures {
+        assert!(std::fs::metadata(&picture).unwrap().len() < 64 << 10, "{}: `optipng -o4`", picture.display());
+    }
+}
+
+#[test]
 fn model_explorer_opens_all_graphs() {
     for path in sources() {
         let source = Source::open(&path).unwrap();
@@ -317,9 +335,6 @@ fn common_steps(instructions: usize) -> Vec<Value> {
     steps
 }
 
-/// Page whose drawing is timed.
-const LARGE: &str = "vit_b_16.html";
-
 /// Folder of the screenshots of docs/.
 const PICTURES: &str = "docs/pictures";
 
@@ -401,7 +416,7 @@ fn a_browser_shows_all_of_a_report() {
         has(".detail", "step7"),
         has(".detail", "attention.py"),
     ];
-    add(LARGE, large, first, [common_steps(750), more].concat());
+    add("vit_b_16.html", large, first, [common_steps(750), more].concat());
 
     let yaml = transformer(3);
     let more = vec![

@@ -24,7 +24,7 @@ fn payload_id(number: usize) -> String {
 }
 
 fn attribute(key: &str, value: &str) -> Value {
-    json!({"key": key, "value": shown(value)})
+    json!({"key": shown(key), "value": shown(value)})
 }
 
 fn edge(source: &str, output: usize, input: usize) -> Value {

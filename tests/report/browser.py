@@ -127,10 +127,6 @@ class Page:
         return result["result"].get("value")
 
     def open(self, path):
-        if path == "about:blank":
-            self.url = path
-            self.call("Page.navigate", url=path)
-            return
         self.url = Path(path).resolve().as_uri()
         self.call("Page.navigate", url=self.url)
         self.wait(f"location.href === {json.dumps(self.url)} && document.documentElement?.dataset.drawn === 'all'")
