@@ -160,7 +160,7 @@ fn validate(
     definitions: &Definitions,
 ) -> Result<Vec<Validated>, Error> {
     // By extension: a file with a damaged identifier is not YAML.
-    let source = if io::is_binary_name(input) { io::open_binary(input)? } else { io::open(input)? };
+    let source = io::open_any(input)?;
     match source.content() {
         SourceContent::Binary(origin) => {
             let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;

@@ -129,7 +129,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
 
 /// Opens an input; YAML must be one document.
 fn open(path: &Path, definitions: &Definitions, confine: Option<&Path>) -> Result<Source<'static>, Failure> {
-    let source = if io::is_binary_name(path) { io::open_binary(path)? } else { io::open(path)? };
+    let source = io::open_any(path)?;
     if !source.is_text() {
         return Ok(source);
     }

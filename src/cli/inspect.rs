@@ -46,7 +46,7 @@ pub fn run(arguments: &InspectArguments) -> Result<Exit, Failure> {
     let definitions = Definitions::new(&arguments.definitions);
     let mut out = String::new();
     for input in &arguments.inputs {
-        for source in definitions.documents(io::open(input)?)? {
+        for source in definitions.documents(io::open_any(input)?)? {
             for (name, inspection) in crate::inspect(&source, &options)? {
                 match arguments.json {
                     true => out += &escaped_json(&inspection.json(&name)),

@@ -39,6 +39,14 @@ pub fn open(path: &Path) -> Result<Source<'static>, Error> {
     Source::from_bytes(STDIN.into(), read_stdin()?, PathBuf::new())
 }
 
+/// Opens an input of any format: one with the extension of a binary format is binary, also if its identifier is damaged.
+///
+/// # Errors
+/// Those of [`open`] and [`open_binary`].
+pub fn open_any(path: &Path) -> Result<Source<'static>, Error> {
+    if is_binary_name(path) { open_binary(path) } else { open(path) }
+}
+
 /// Confines the files that a source refers to, if a folder is given.
 pub fn confined<'s>(source: Source<'s>, folder: Option<&Path>) -> Source<'s> {
     match folder {

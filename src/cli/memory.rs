@@ -63,7 +63,7 @@ pub fn run(arguments: &MemoryArguments) -> Result<Exit, Failure> {
     let options = MemoryOptions { abi, external: arguments.external };
     let definitions = Definitions::new(&arguments.definitions);
     let mut out = String::new();
-    for source in definitions.documents(io::open(&arguments.input)?)? {
+    for source in definitions.documents(io::open_any(&arguments.input)?)? {
         let memory = crate::memory(&source, &options)?;
         match arguments.json {
             true => out += &escaped_json(&memory.json()),

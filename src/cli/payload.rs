@@ -95,7 +95,7 @@ pub fn run(arguments: &PayloadArguments, messages: &Messages) -> Result<Exit, Fa
 impl InputArguments {
     fn payloads(&self, messages: &Messages) -> Result<Input, Failure> {
         let path = &self.input;
-        let source = if io::is_binary_name(path) { io::open_binary(path)? } else { io::open(path)? };
+        let source = io::open_any(path)?;
         let name = source.name().to_owned();
         if !source.is_text() {
             return Ok(Input { payloads: payload::payloads(&source)?, name });

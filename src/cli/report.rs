@@ -84,7 +84,7 @@ pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
 /// Opens an input of one document.
 fn open(path: &Path, definitions: &Definitions) -> Result<Source<'static>, Failure> {
     // By extension: a file with a damaged identifier is not YAML.
-    let source = if io::is_binary_name(path) { io::open_binary(path)? } else { io::open(path)? };
+    let source = io::open_any(path)?;
     let name = source.name().to_owned();
     let mut documents = definitions.documents(source)?;
     match (documents.pop(), documents.len()) {

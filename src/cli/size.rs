@@ -49,7 +49,7 @@ pub fn run(arguments: &SizeArguments) -> Result<Exit, Failure> {
     let definitions = Definitions::new(&arguments.definitions);
     let mut out = String::new();
     let mut is_first = true;
-    for source in definitions.documents(io::open(&arguments.input)?)? {
+    for source in definitions.documents(io::open_any(&arguments.input)?)? {
         for (name, size) in crate::size(&source, &options)? {
             if arguments.json {
                 out += &escaped_json(&size.json());
