@@ -1433,3 +1433,20 @@ fn dump_names_the_formats_of_payloads() {
     let comment = "# The payload of part1 is not of the format Vulkan: a payload of 8 bytes, smaller than its header.";
     assert!(dump.contains(comment), "{dump}");
 }
+
+#[test]
+fn files_with_a_damaged_identifier_are_binary_by_their_names() {
+    let folder = Folder::new(&[("model.yaml", MODEL)]);
+    folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
+    let mut bytes = folder.read("model.pte");
+    bytes[4..8].copy_from_slice(&[0xff; 4]);
+    folder.write("damaged.pte", &bytes);
+    let size = folder.run(&["size", "damaged.pte", "-d", "segment"]).exits(0);
+    let title = format!("damaged.pte: {} bytes\n", bytes.len());
+    assert!(size.stdout.starts_with(title.as_bytes()), "{}", String::from_utf8_lossy(&size.stdout));
+    for command in ["inspect", "memory"] {
+        let done = folder.run(&[command, "damaged.pte"]);
+        assert_ne!(done.code, Some(0), "{command}");
+        assert!(!done.stderr.contains("UTF-8"), "{command}: {}", done.stderr);
+    }
+}
