@@ -289,6 +289,15 @@ pub enum Constraint {
         /// Position of the number of groups.
         groups: usize,
     },
+    /// A tensor of no dimensions, or with all those of another argument, except one: the kernel compares the sizes of the others.
+    OtherDimensions {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the tensor.
+        tensor: usize,
+        /// Position of the dimension that it may lack.
+        dim: usize,
+    },
     /// Sizes of which one may be -1: the number of elements is divided by the product of the others, of which 64 bits are kept.
     ViewSizes {
         /// Position of the sizes.
@@ -427,6 +436,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
     ("aten::div.Scalar_mode_out", &[Constraint::DivisorOfType { argument: 1, other: 0 }]),
     ("aten::div.out", &COMPLEX_DIVISION),
     ("aten::div.out_mode", &COMPLEX_DIVISION),
+    ("aten::gather.out", &[Constraint::OtherDimensions { argument: 2, tensor: 0, dim: 1 }]),
     ("aten::gelu.out", &[Constraint::Text { argument: 1, texts: &["none", "tanh"] }]),
     ("aten::grid_sampler_2d.out", &[not_empty_last(2)]),
     ("aten::index.Tensor_out", &[same_type(2, 0), SELECTS]),
@@ -834,6 +844,12 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<(usize, String, 
             let expected = || format!("{channels} at least, the number of channels of the result");
             (found < channels).then(|| (argument, format!("size {found}"), expected()))
         }
+        Constraint::OtherDimensions { argument, tensor, dim } => {
+            let (tensor, at) = dimension_of(call, tensor, dim)?;
+            let (found, rank) = (ranks_of(call, argument).next()?, tensor.sizes.len());
+            let is_wrong = found > 0 && (found..rank).any(|other| other != at);
+            is_wrong.then(|| (argument, format!("a tensor of rank {found}"), format!("rank {rank}")))
+        }
         Constraint::ViewSizes { argument } => {
             let (open, others): (Vec<i64>, Vec<i64>) = ints_of(call, argument).partition(|size| *size == -1);
             let is_wrong =
@@ -916,6 +932,7 @@ mod tests {
                     | Constraint::Groups { argument, other, .. }
                     | Constraint::Indexed { argument, indices: other }
                     | Constraint::BiasSizes { argument, gradient: other, .. }
+                    | Constraint::OtherDimensions { argument, tensor: other, .. }
                     | Constraint::Channels { argument, weight: other, .. }
                     | Constraint::Selects { argument, tensor: other }
                     | Constraint::Dimension { argument, tensor: other }
@@ -992,6 +1009,9 @@ mod tests {
             ("aten::div.out", vec![t("complex64 2"), t("complex64 2")], None),
             ("aten::div.out", vec![t("complex64 2"), t("complex64 1")], Some((1, "[2], the sizes"))),
             ("aten::div.out", vec![t("float32 2"), t("complex64 2")], Some((0, "complex64"))),
+            ("aten::gather.out", vec![t("float32 2"), i(0), t("int64")], None),
+            ("aten::gather.out", vec![t("float32 2 3"), i(-1), t("int64 0")], None),
+            ("aten::gather.out", vec![t("float32 2 3"), i(0), t("int64 0")], Some((2, "rank 2"))),
             ("aten::index_put_", vec![t("float32 3 4"), tensors(&["int64 2"]), t("float32 2 4")], None),
             ("aten::index_put_", vec![t("float32 3 4"), tensors(&["int64 2"]), t("float32")], Some((2, "rank 1"))),
             (
