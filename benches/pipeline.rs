@@ -23,6 +23,7 @@ use pte_emit::format::Format;
 use pte_emit::format::table::Union;
 use pte_emit::ir::files::FileAccess;
 use pte_emit::ir::{decode, resolve, tree};
+use pte_emit::layout::shared::SharedState;
 use pte_emit::layout::{self, memory};
 use pte_emit::printer::{LargeData, PrintOptions};
 use pte_emit::reader;
@@ -63,7 +64,7 @@ fn pipeline(count: usize, rounds: usize) {
         ),
         ("copy of the tree", Box::new(|| drop(black_box(parsed.clone())))),
         ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, &FileAccess::default()))))),
-        ("plan memory", Box::new(|| drop(black_box(memory::plan(0, execution_plan))))),
+        ("plan memory", Box::new(|| drop(black_box(memory::plan(0, execution_plan, &SharedState::default()))))),
         ("plan all", Box::new(|| drop(black_box(layout::plan(&resolved.program, &same, &options))))),
         ("emit", Box::new(|| drop(black_box(emitter::program::emit(&resolved.program, &plan, &options, None))))),
     ];
@@ -325,7 +326,10 @@ fn planner(count: usize, rounds: usize) {
     let mut cases: Vec<Case<'_>> =
         vec![("parse YAML of as many tensors (baseline)", Box::new(|| drop(black_box(tree::parse(&text)))))];
     for (name, plan) in &plans {
-        cases.push((name, Box::new(move || drop(black_box(memory::plan(0, plan).expect("a valid plan"))))));
+        cases.push((
+            name,
+            Box::new(move || drop(black_box(memory::plan(0, plan, &SharedState::default()).expect("a valid plan")))),
+        ));
     }
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
-use crate::data::Blob;
+use crate::data::{Blob, Origin, PlannedBytes};
 use crate::diagnostics::Report;
 use crate::emitter::encoding::FieldEncodings;
 use crate::emitter::flatbuffer::FlatBuffer;
@@ -206,6 +207,22 @@ impl OutputFile<'_> {
             bytes.truncate(usize::try_from(overrides.truncate.unwrap_or(u64::MAX)).unwrap_or(usize::MAX));
         }
         bytes
+    }
+
+    /// Returns the file as an input: metadata in memory, and data in their sources. One with overrides is in memory.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub(crate) fn origin(&self) -> io::Result<Origin> {
+        if self.overrides.is_some() {
+            return Ok(Origin::Bytes(self.to_vec()?.into()));
+        }
+        let File { padding, placement, .. } = &self.emitted;
+        let mut planned = PlannedBytes::default();
+        planned.add(0, Blob::bytes(self.emitted.metadata()), *padding);
+        self.emitted.ranges().for_each(|((offset, _), blob)| planned.add(offset, blob.clone(), *padding));
+        planned.add(placement.file_size, Blob::bytes([]), *padding);
+        Ok(Origin::Planned(Arc::new(planned)))
     }
 
     /// Returns the file in memory.

@@ -17,7 +17,7 @@ use crate::inspect::allocator::Abi;
 use crate::inspect::file::FileFacts;
 use crate::inspect::graph::ProgramGraph;
 use crate::inspect::size::{self as sizes, Dimension};
-use crate::inspect::summary::{Comparison, Contents};
+use crate::inspect::summary::{Comparison, Contents, named_data_paths};
 use crate::inspect::{Subject, memory as planned};
 use crate::layout::MemoryPlan;
 use crate::layout::memory::value_requests;
@@ -139,7 +139,7 @@ impl fmt::Debug for FileSize {
 }
 
 /// Measures where the bytes of a file are, also of a malformed one. Each byte belongs to one leaf of the tree. Of YAML, measures
-/// the files that it assembles to, which are in memory then, each with its name: that of the source with another extension.
+/// the files that it assembles to, each with its name: that of the source with another extension.
 ///
 /// ```
 /// use pte_emit::{SizeOptions, Source, size};
@@ -170,18 +170,18 @@ pub fn size(source: &Source<'_>, options: &SizeOptions) -> Result<Vec<(String, F
             let prefix = if let Format::BundledProgram = format { "program." } else { "" };
             // A malformed file and a .ptd have no names.
             let program = Some(source).filter(|_| is_named).and_then(|source| Inspected::open(source).ok());
-            let names = program.map_or_else(HashMap::new, |program| program.view().named_paths(prefix));
+            let names = program.map_or_else(HashMap::new, |program| names(&program.view(), prefix));
             Ok(vec![(name.clone(), measure(origin, format, &names)?)])
         }
         SourceContent::Text(_) => {
-            let inspected = Inspected::Assembled(Box::new(crate::assemble(source, &Options::default())?));
-            let names = if is_named { inspected.view().named_paths("") } else { HashMap::new() };
+            let inspected = Inspected::open(source)?;
+            let names = if is_named { names(&inspected.view(), "") } else { HashMap::new() };
             let stem = Path::new(source.name()).with_extension("");
             let files = inspected.files().into_iter().map(|(tag, container, file)| {
-                let bytes = file.to_vec().map_err(failed)?;
+                let origin = file.origin().map_err(failed)?;
                 let stem = tag.map_or_else(|| stem.clone(), |tag| stem.with_file_name(tag));
                 let name = stem.with_extension(container.extension).display().to_string();
-                Ok((name, measure(&Origin::Bytes(bytes.into()), container.format, &names)?))
+                Ok((name, measure(&origin, container.format, &names)?))
             });
             files.collect()
         }
@@ -296,7 +296,7 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
     let failed = |error: std::io::Error| Error::io(&name, "", &error);
     let compare = if options.data { Comparison::All } else { Comparison::Little };
     let SourceContent::Binary(origin) = source.content() else {
-        let inspected = Inspected::Assembled(Box::new(crate::assemble(source, &Options::default())?));
+        let inspected = Inspected::open(source)?;
         let stem = Path::new(source.name()).with_extension("");
         let files = inspected.files().into_iter().map(|(tag, container, file)| {
             let metadata = file.metadata();
@@ -304,8 +304,7 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
             let (mut contents, mut keys) = (None, Vec::new());
             match container.format {
                 Format::FlatTensor => {
-                    keys = reader::flat_tensor::read(&Origin::Bytes(file.to_vec().map_err(failed)?.into()))
-                        .map_err(failed)?
+                    keys = file.origin().and_then(|origin| reader::flat_tensor::read(&origin)).map_err(failed)?;
                 }
                 Format::Program | Format::BundledProgram | Format::Safetensors => {
                     contents = Some(Contents::new(&inspected.view(), compare).map_err(failed)?);
@@ -362,7 +361,8 @@ const REPORT_CHILDREN: usize = 200;
 
 /// Writes a report of a source: what [`inspect`](crate::inspect()), [`size`](crate::size()), [`memory`](crate::memory()) and
 /// [`check`](crate::check()) find, and the graphs of the methods, as one HTML file; or only the graphs, for another viewer. A malformed
-/// file has a report of its sizes and findings. With an older version in `before`, the page shows what changed since then, too.
+/// file has a report of its sizes and findings. With an older version in `before`, the page shows what changed since then, too, or why
+/// both cannot be compared.
 ///
 /// ```
 /// use pte_emit::{ReportFormat, ReportOptions, Source, report};
@@ -378,7 +378,7 @@ const REPORT_CHILDREN: usize = 200;
 /// ```
 ///
 /// # Errors
-/// A file that cannot be read or is of an unknown format; a graph of a file without a program; malformed files to compare; invalid YAML.
+/// A file that cannot be read or is of an unknown format; a graph of a file without a program; invalid YAML.
 pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &ReportOptions) -> Result<String, Error> {
     let name = source.label();
     let mut sizes = size(source, &SizeOptions { dimensions: REPORT_LEVELS.to_vec() })?;
@@ -394,7 +394,11 @@ pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &Report
             return Ok(format!("{:#}\n", reports::model_explorer::collection(&graph, &name)));
         }
     }
-    let changes = before.map(|before| crate::diff(before, source, &DiffOptions::default())).transpose()?;
+    let changes = before.map(|before| crate::diff(before, source, &DiffOptions::default()));
+    let (changes, comparison_error) = match changes.transpose() {
+        Ok(changes) => (changes, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
     // One that was removed has no path here.
     let path = |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
     let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
@@ -427,16 +431,24 @@ pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &Report
         "error": error,
         "before": before.map(Source::label),
         "changes": changes.map(|changes| changes.json()),
+        "comparison_error": comparison_error,
     });
     Ok(reports::html(&document))
+}
+
+/// Texts to show in place of the paths of values and of the owners of named data.
+fn names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, String> {
+    let mut names = subject.named_paths(prefix);
+    names.extend(named_data_paths(subject.program));
+    names
 }
 
 /// A program to inspect.
 enum Inspected {
     /// Read from a file.
     File { program: Program, memory: Vec<MemoryPlan> },
-    /// Assembled from YAML.
-    Assembled(Box<Assembly>),
+    /// Assembled from YAML, with the names of the delegates by method.
+    Assembled(Box<Assembly>, Vec<Vec<String>>),
 }
 
 impl Inspected {
@@ -444,7 +456,11 @@ impl Inspected {
         match source.content() {
             SourceContent::Text(_) => {
                 let assembly = crate::assemble(source, &Options::default())?;
-                Ok(Inspected::Assembled(Box::new(assembly)))
+                let delegates = match assembly.program().plans().iter().any(|plan| !plan.delegates().is_empty()) {
+                    true => crate::pipeline::parse(source)?.delegate_names(),
+                    false => Vec::new(),
+                };
+                Ok(Inspected::Assembled(Box::new(assembly), delegates))
             }
             SourceContent::Binary(origin) => {
                 let failed = |error| Error::io(source.name(), "", &error);
@@ -457,7 +473,7 @@ impl Inspected {
 
     /// The files that are assembled: tag, format and file.
     fn files(&self) -> Vec<(Option<&str>, &'static Container, OutputFile<'_>)> {
-        let Inspected::Assembled(assembly) = self else { return Vec::new() };
+        let Inspected::Assembled(assembly, _) = self else { return Vec::new() };
         let program = assembly.program_file().map(|file| (None, &container::PROGRAM, file));
         let data = assembly.data_files().map(|(tag, file)| (tag, &container::FLAT_TENSOR, file));
         program.into_iter().chain(data).collect()
@@ -466,9 +482,10 @@ impl Inspected {
     fn view(&self) -> Subject<'_> {
         match self {
             Inspected::File { program, memory } => {
-                Subject { program, memory, same: Vec::new(), values: printer::values(program) }
+                let values = printer::values(program);
+                Subject { program, memory, same: Vec::new(), values, delegates: Vec::new() }
             }
-            Inspected::Assembled(assembly) => {
+            Inspected::Assembled(assembly, delegates) => {
                 let values = assembly.program().plans().iter().enumerate().map(|(method, plan)| MethodValues {
                     names: (0..plan.values().len())
                         .map(|value| assembly.value_name(method, value).map(str::to_owned))
@@ -476,7 +493,13 @@ impl Inspected {
                     memory: value_requests(plan),
                 });
                 let same = dedup::find(&assembly.program().blobs).unwrap_or_default();
-                Subject { program: assembly.program(), memory: &assembly.plan().memory, same, values: values.collect() }
+                Subject {
+                    program: assembly.program(),
+                    memory: &assembly.plan().memory,
+                    same,
+                    values: values.collect(),
+                    delegates: delegates.clone(),
+                }
             }
         }
     }

@@ -34,7 +34,7 @@ use crate::reader;
 use crate::recover;
 use crate::source::{Source, SourceContent, SourceText};
 use crate::transform;
-use crate::transform::prune::PrunedMethod;
+use crate::transform::prune::{OverwrittenResult, PrunedMethod};
 #[cfg(feature = "cli")]
 use crate::transform::reduce::Candidate;
 
@@ -104,7 +104,7 @@ pub struct Resolved<'s> {
     origins: Origins<'s>,
     /// Warnings so far.
     pub(crate) messages: Vec<NodeDiagnostic>,
-    /// Errors about gaps between the requested indices of values, unless the program is pruned.
+    /// Warnings about gaps between the requested indices of values, unless the program is pruned.
     gaps: Vec<NodeDiagnostic>,
     /// Names of unknown operators that a warning reports.
     pub(crate) reported_operators: BTreeSet<String>,
@@ -236,8 +236,7 @@ impl Planned<'_> {
 /// Resolves names, numbers values in the order of the exporter, opens data files.
 ///
 /// # Errors
-/// All unknown names and invalid values; data files that cannot be opened. Requested indices of values that leave gaps
-/// are errors of [`plan`], unless [`Options::prune`] is set.
+/// All unknown names and invalid values; data files that cannot be opened.
 pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
     let Document { source, files, document, mut messages } = document;
     let resolved = ir::resolve::resolve(&document, files);
@@ -384,15 +383,15 @@ impl Resolved<'_> {
 /// needs them.
 ///
 /// # Errors
-/// Gaps between the requested indices of values; data that exceed [`Options::max_size`], that cannot be read or are
-/// missing in the files of [`Options::with`]; contradictory memory plans; offsets that do not fit their fields.
+/// Data that exceed [`Options::max_size`], that cannot be read or are missing in the files of [`Options::with`]; contradictory memory
+/// plans; offsets that do not fit their fields.
 pub fn plan<'s>(mut resolved: Resolved<'s>, options: &Options) -> Result<Planned<'s>, Error> {
     options.layout.apply(&mut resolved.layout);
     resolved.layout.shards = options.shards.clone();
     let limit = options.max_size.unwrap_or(DEFAULT_MAX_SIZE);
     check_blobs(&resolved.program).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
     override_payloads(&mut resolved)?;
-    let pruned = prune(&mut resolved, options.prune)?;
+    let pruned = prune(&mut resolved, options.prune);
     check_size(&resolved, limit).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
     let same = move_data(&mut resolved, options).map_err(|error| resolved.io(&error))?;
     let plan = layout::plan(&resolved.program, &same, &resolved.layout)
@@ -421,36 +420,31 @@ fn override_payloads(resolved: &mut Resolved<'_>) -> Result<(), Error> {
     if errors.is_empty() { Ok(()) } else { Err(resolved.error(errors)) }
 }
 
-/// Removes the unused parts of a program if `requested`, else warns about unused values of a source.
-///
-/// # Errors
-/// Gaps between the requested indices of values of a program that is not pruned.
-fn prune(resolved: &mut Resolved<'_>, requested: bool) -> Result<Vec<PrunedNames>, Error> {
+/// Removes the unused parts of a program if `requested`, else warns about unused values of a source, and about gaps between the indices
+/// that it requests.
+fn prune(resolved: &mut Resolved<'_>, requested: bool) -> Vec<PrunedNames> {
     let Resolved { program, origins, .. } = resolved;
     if requested {
         let names = |(method, counts): (usize, PrunedMethod)| {
             let removed = |(_, value): &(String, usize)| counts.values.binary_search(value).is_err();
             let names = origins.values(method).into_iter().filter(removed).map(|(name, _)| name).collect();
-            origins.retain(method, &counts.values, &counts.delegates);
+            origins.retain(method, &counts.values, &counts.delegates, counts.removed_instructions == 0);
             PrunedNames { counts, names }
         };
-        return Ok(transform::prune::prune(program).into_iter().enumerate().map(names).collect());
+        return transform::prune::prune(program).into_iter().enumerate().map(names).collect();
     }
-    if !resolved.gaps.is_empty() {
-        let mut messages = std::mem::take(&mut resolved.messages);
-        messages.append(&mut resolved.gaps);
-        messages.sort_by_key(|message| message.at);
-        return Err(resolved.error(messages));
-    }
+    resolved.messages.append(&mut resolved.gaps);
     // A program without a source is as it was read or built.
     if !resolved.origins.methods.is_empty() {
-        let unused = transform::prune::unused_values(&resolved.program);
-        let warnings =
-            unused.iter().enumerate().filter_map(|(method, unused)| unused_warning(resolved, method, unused));
+        let unused = transform::prune::unused_parts(&resolved.program);
+        let warnings = unused.iter().enumerate().flat_map(|(method, unused)| {
+            let overwritten = overwritten_warnings(resolved, method, &unused.overwritten);
+            unused_warning(resolved, method, &unused.values).into_iter().chain(overwritten)
+        });
         let warnings: Vec<NodeDiagnostic> = warnings.collect();
         resolved.messages.extend(warnings);
     }
-    Ok(Vec::new())
+    Vec::new()
 }
 
 /// Returns a warning about the unused values of a method that have names.
@@ -468,6 +462,30 @@ fn unused_warning(resolved: &Resolved<'_>, method: usize, unused: &[usize]) -> O
     let method = resolved.program.plans().get(method)?.name.as_deref().map_or("".into(), diagnostics::clipped);
     let warning = NodeDiagnostic::warning(first, format!("unused {noun} in method `{method}`: {names}"));
     Some(warning.label("unused").help("`--prune` removes unused values, and the instructions that only write them"))
+}
+
+/// Returns a warning about each result of a method that is overwritten before it is read, if its value has a name.
+fn overwritten_warnings(
+    resolved: &Resolved<'_>,
+    method: usize,
+    overwritten: &[OverwrittenResult],
+) -> Vec<NodeDiagnostic> {
+    if overwritten.is_empty() {
+        return Vec::new();
+    }
+    let chains = resolved.program.plans().get(method).and_then(|plan| plan.chains.as_deref()).unwrap_or_default();
+    let counts = chains.iter().map(|chain| chain.instructions.as_ref().map_or(0, Vec::len));
+    let parts = counts.enumerate().flat_map(|(chain, count)| (0..count).map(move |at| Part::Instruction(chain, at)));
+    let parts: Vec<Part> = parts.collect();
+    let node = |step: usize| resolved.origins.node(Element::Method(method, *parts.get(step)?));
+    let warning = |of: &OverwrittenResult| {
+        let name = diagnostics::clipped(resolved.origins.name(method, of.value)?);
+        let warning =
+            NodeDiagnostic::warning(node(of.step)?, format!("the result `{name}` is overwritten before it is read"));
+        let warning = warning.label("unused result").related(node(of.by)?, "overwritten here");
+        Some(warning.help("`--prune` removes instructions whose results nothing reads"))
+    };
+    overwritten.iter().filter_map(warning).collect()
 }
 
 /// Moves data into or out of `.ptd` files. Returns for each blob the first one with the same bytes.

@@ -193,6 +193,57 @@ fn an_unknown_operator_is_one_warning_of_every_command() {
     }
 }
 
+/// Notes come behind the warnings, those of one rule with the same text as one.
+#[test]
+fn equal_notes_of_check_are_one() {
+    let constants: String = (0..5).map(|number| format!("\n      c{number}: {{tensor: float32, data: [1]}}")).collect();
+    let yaml =
+        RELU.replace("    values:", &format!("    values:{constants}")).replace("aten::relu.out", "mine::relu.out");
+    let folder = Folder::new(&[("model.yaml", &yaml)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    let stdout = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
+    let (some, all) = (stdout(&["check", "model.pte"]), stdout(&["check", "--all", "model.pte"]));
+    for (text, count) in [(&some, 1), (&all, 5)] {
+        assert_eq!(text.matches("note[X-13]: ").count(), count, "{text}");
+        assert!(text.starts_with("model.pte: suspicious[O-5]: ") && text.contains("1 warning, 5 notes"), "{text}");
+    }
+    assert!(some.contains("\n    the same at methods.forward.values["), "{some}");
+    assert!(some.contains(" and 2 more (`--all` prints each)\n"), "{some}");
+}
+
+#[test]
+fn a_mistyped_command_is_no_input() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    for (arguments, expected) in [
+        (&["info", "model.yaml"][..], "no such file `info`; did you mean the command `inspect`?"),
+        (&["inspct", "model.yaml"], "no such file `inspct`; did you mean the command `inspect`?"),
+        (&["assemble", "model.yaml", "-o", "a.pte"], "no such file `assemble`; YAML is assembled without a command: "),
+        (&["frobnicate", "model.yaml"], "no such file `frobnicate`; `pte-emit --help` lists the commands"),
+    ] {
+        folder.run(arguments).exits(2).stderr_contains(expected);
+    }
+    // A file of that name is an input, and a word alone may be a file that is missing.
+    folder.run(&["model", "-o", "a.pte"]).exits(3);
+    std::fs::copy(folder.path().join("model.yaml"), folder.path().join("info")).unwrap();
+    folder.run(&["info", "-o", "a.pte"]).exits(0);
+}
+
+#[test]
+fn operators_are_found_in_any_case_and_by_names_of_torch() {
+    let folder = Folder::new(&[]);
+    let stdout = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
+    assert_eq!(stdout(&["ops", ""]), stdout(&["ops"]));
+    assert!(stdout(&["ops", "SUM"]).contains("aten::sum.IntList_out\n"));
+    assert_eq!(stdout(&["ops", "ATEN::ADD.OUT"]), stdout(&["ops", "aten::add.out"]));
+    let conversion = stdout(&["ops", "_to_dim_order_copy"]);
+    assert!(conversion.contains("another element type is declared under `values`"), "{conversion}");
+    for (name, nearest) in
+        [("attention", "llama::custom_sdpa.out"), ("relu6", "aten::hardtanh.out"), ("AATEN::ADD.OUT", "aten::add.out")]
+    {
+        folder.run(&["ops", name]).exits(2).stderr_contains(&format!("nearest names: {nearest}"));
+    }
+}
+
 #[test]
 fn an_invalid_command_line_exits_with_2() {
     let folder = Folder::new(&[("model.yaml", RELU)]);
@@ -1423,6 +1474,8 @@ fn payloads_are_extracted() {
     assert_eq!(folder.read("p.bin"), b"some payload");
     assert_eq!(folder.run(&["payload", "extract", "m.yaml", "other/0", "-o", "-"]).exits(0).stdout, b"some payload");
     folder.run(&["payload", "extract", "m.yaml", "other/0", "-o", "missing/p.bin"]).exits(3);
+    let payload = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/payloads/vulkan.bin");
+    folder.run(&["payload", "show", payload]).exits(1).stderr_contains("found a payload of the format Vulkan");
 }
 
 #[test]
@@ -1432,6 +1485,24 @@ fn dump_names_the_formats_of_payloads() {
     let dump = String::from_utf8(folder.run(&["dump", "--exact", "m.pte"]).exits(0).stdout).unwrap();
     let comment = "# The payload of part1 is not of the format Vulkan: a payload of 8 bytes, smaller than its header.";
     assert!(dump.contains(comment), "{dump}");
+}
+
+#[test]
+fn sizes_have_each_level_once_and_no_row_of_nothing() {
+    let folder = Folder::new(&[("model.yaml", MODEL), ("empty.pte", "")]);
+    let done = folder.run(&["size", "--csv", "-d", "kind", "empty.pte"]).exits(0);
+    assert_eq!(done.stdout, b"kind,bytes\n");
+    folder.run(&["size", "-d", "kind,segment,kind", "model.yaml"]).exits(2).stderr_contains("the level kind twice");
+}
+
+#[test]
+fn inspect_prints_the_files_that_are_readable() {
+    let folder = Folder::new(&[("model.yaml", MODEL), ("cut.pte", "")]);
+    let done = folder.run(&["inspect", "model.yaml", "cut.pte", "model.yaml"]).exits(1).stderr_contains("cut.pte");
+    assert_eq!(String::from_utf8(done.stdout).unwrap().matches("program (.pte)").count(), 2);
+    let done = folder.run(&["inspect", "missing.pte", "model.yaml", "cut.pte", "--json"]).exits(3);
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&done.stdout).unwrap()["format"], "pte");
+    assert!(done.stderr.contains("missing.pte") && done.stderr.contains("cut.pte"), "{}", done.stderr);
 }
 
 #[test]

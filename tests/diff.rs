@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-use pte_emit::data::Origin;
+use pte_emit::data::{Blob, Origin};
+use pte_emit::delegate::xnnpack;
 use pte_emit::format::Kind;
 use pte_emit::format::program::PROGRAM;
 use pte_emit::generate::random::Random;
@@ -642,6 +643,25 @@ fn an_inserted_instruction_is_one_difference_and_one_argument() {
     assert_eq!(found.of(DiffArea::Data).count(), 0);
 }
 
+/// The explicit offsets of a file do not make an instruction necessary.
+#[test]
+fn instructions_without_effect_are_layout() {
+    let dead =
+        "      - {kernel: aten::neg.out, args: [a], out: n}\n      - {kernel: aten::abs.out, args: [n], out: m}\n";
+    let [first, second, third] = CHAIN.split_inclusive('\n').collect::<Vec<_>>()[..] else { panic!("three lines") };
+    let left = assembled(&model("", CHAIN, "c"));
+    for inserted in [
+        format!("{first}{dead}{second}{third}"),
+        format!("{first}{second}{dead}{third}"),
+        format!("{first}{second}{third}{dead}"),
+    ] {
+        let found = compared(&left, &assembled(&model("", &inserted, "c")));
+        assert_eq!(found.of(DiffArea::Meaning).count(), 0, "{inserted}: {:#?}", found.list);
+        let added = changes(&found, DiffArea::Layout).into_iter().filter(|change| change.0 == DiffKind::Added);
+        assert_eq!(added.filter(|change| change.1 == DiffTopic::Instruction).count(), 2, "{:#?}", found.list);
+    }
+}
+
 #[test]
 fn data_that_differ_have_statistics_and_uses() {
     let left = assembled(&model("", CHAIN, "c"));
@@ -663,6 +683,17 @@ fn data_that_differ_have_statistics_and_uses() {
     let found = diff(&source(&left), &source(&right), &options).unwrap();
     let data = found.list[0].data.as_ref().unwrap();
     assert!(data.max_abs.is_none() && data.sha256.is_some() && data.differing == Some(1));
+}
+
+#[test]
+fn elements_that_are_not_finite_have_no_distance() {
+    let folder = Folder::new(&[
+        ("a.yaml", &model("", CHAIN, "c")),
+        ("b.yaml", &model("", CHAIN, "c").replace("[3, 4]", "[3, .nan]")),
+    ]);
+    let done = folder.run(&["diff", "a.yaml", "b.yaml"]).exits(1);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("1 of 4 elements differ, 1 not finite, all finite elements are equal; used by"), "{text}");
 }
 
 #[test]
@@ -743,6 +774,8 @@ fn methods_are_found_by_name_and_bytes_without_meaning_are_layout() {
     let found = compared(&original, &bytes);
     assert_eq!(changes(&found, DiffArea::Layout), [(DiffKind::Changed, DiffTopic::File, "bytes".to_owned())]);
     assert_eq!(found.len(), 1);
+    let text = &found.list[0].left.as_ref().unwrap().value;
+    assert_eq!(*text, format!("1 byte that no other difference explains, the first at offset {size}"));
 }
 
 #[test]
@@ -765,7 +798,8 @@ fn the_exit_status_is_that_of_diff() {
         ),
         "{text}"
     );
-    folder.run(&["diff", "relu.pte", "neg.yaml", "--only", "data"]).exits(0);
+    let done = folder.run(&["diff", "relu.pte", "neg.yaml", "--only", "data"]).exits(0);
+    assert_eq!(done.stdout, b"relu.pte -> neg.yaml: equal in data; meaning and layout not compared\ndata: equal\n");
     folder.run(&["diff", "relu.pte", "missing.pte"]).exits(2).stderr_contains("missing.pte");
     folder.run(&["diff", "relu.pte", "wrong.yaml"]).exits(2).stderr_contains("wrong.yaml");
     folder.run(&["diff", "relu.pte", "two.yaml"]).exits(2).stderr_contains("2 documents");
@@ -826,4 +860,47 @@ fn git_shows_differences_of_files() {
     assert!(shown.contains("+      - {kernel: aten::gelu.out"), "{shown}");
     let shown = run("git difftool -y -t pte-emit model.pte");
     assert!(shown.contains("~ methods.forward.instructions[0]: aten::relu.out("), "{shown}");
+}
+
+/// What the runtime reads of a graph, without its numbering of constants and without their bytes.
+fn graph_meaning(graph: &xnnpack::model::Graph) -> String {
+    let mut graph = graph.clone();
+    let keys: Vec<Option<String>> = graph.constants.iter().map(|constant| constant.key.clone()).collect();
+    (graph.version, graph.constants, graph.constants_len, graph.mem_buffer_sizes) = Default::default();
+    graph.nodes.iter_mut().for_each(|node| node.debug_handle = 0);
+    // Keys in the order of the values; the first constant stands for none.
+    let constants = graph.values.iter().filter(|value| value.constant != 0);
+    let used: Vec<_> = constants.map(|value| keys.get(value.constant as usize)).collect();
+    format!("{graph:?} {used:?}")
+}
+
+/// Each byte of the payloads is changed: what the runtime reads is a difference of meaning or of data.
+#[test]
+fn every_byte_of_an_xnnpack_payload_is_compared() {
+    let bytes = std::fs::read(root().join("tests/golden/upstream/bytes/conv_xnn/model.pte")).unwrap();
+    let payload = |bytes: &[u8]| {
+        let program = reader::program::read(&Origin::Bytes(bytes.into())).ok()?.program;
+        Some(program.blob(program.plans()[0].delegates()[0].processed).to_vec().unwrap())
+    };
+    let original = payload(&bytes).unwrap();
+    let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(&original)).unwrap();
+    let decode = |payload: &[u8]| xnnpack::decode::decode(&Blob::bytes(payload.to_vec())).ok();
+    let expected = graph_meaning(&decode(&original).unwrap());
+    let (mut changed, mut keys) = (0, 0);
+    for offset in 0..original.len() {
+        for bit in [0, 4, 7] {
+            let mut other = bytes.clone();
+            other[at + offset] ^= 1 << bit;
+            let Some(graph) = payload(&other).as_deref().and_then(decode) else { continue };
+            if graph_meaning(&graph) == expected {
+                continue;
+            }
+            changed += 1;
+            let found = compared(&bytes, &other);
+            let counts = [DiffArea::Meaning, DiffArea::Data].map(|area| found.of(area).count());
+            assert!(counts != [0, 0], "byte {offset}, bit {bit}: {:#?}", found.list);
+            keys += usize::from(found.list.iter().any(|difference| difference.path().ends_with(".constant")));
+        }
+    }
+    assert!(changed > 300 && keys > 100, "{changed} changes, {keys} of keys");
 }

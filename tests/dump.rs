@@ -491,3 +491,82 @@ fn the_first_line_names_data_that_yaml_cannot_state() {
     assert!(first.starts_with("# This YAML does not reproduce") && first.contains("constant 8 is not used"), "{first}");
     assert!(printed.difference.is_some_and(|difference| difference.contains("constant 8 is not used")));
 }
+
+/// YAML of a method with these parts as `dump` prints it, which must reproduce the file.
+fn dumped(parts: &str) -> String {
+    let file = bytes(&format!("methods: {{forward: {{{parts}}}}}"));
+    let printed = pte_emit::print(&Source::binary("x.pte", &file), Path::new(""), &print_options()).unwrap();
+    assert_eq!(printed.difference, None, "{parts}:\n{}", printed.text);
+    assert_eq!((printed.stats.indices, printed.stats.places), (0, 0), "{parts}:\n{}", printed.text);
+    printed.text
+}
+
+/// A gradient that is not computed is stated for its value only: results of unknown operators, of delegates, and of moves.
+#[test]
+fn gradients_of_unknown_results_are_stated_for_them_only() {
+    let four = "tensor: float32, sizes: [4]";
+    let weights = format!("w: {{{four}, data: [1, 2, 3, 4]}}, x: {{{four}}}");
+    let text = dumped(&format!(
+        "values: {{{weights}, y: {{{four}, requires_grad: true}}}}, inputs: [x], outputs: [z], requires_grad: true, \
+         instructions: [{{kernel: aten::mul.out, args: [x, w], out: a}}, {{kernel: my::op.out, args: [a], out: y}}, \
+         {{kernel: aten::relu.out, args: [y], out: b}}, {{kernel: aten::add.out, args: [b, w], out: z}}]"
+    ));
+    assert!(text.contains("op: {tensor: float32, sizes: [4], requires_grad: true}"), "{text}");
+    assert_eq!(text.matches("requires_grad").count(), 2, "{text}");
+    // One branch has a result that requires gradients.
+    let text = dumped(&format!(
+        "values: {{{weights}, c: {{tensor: bool, sizes: []}}}}, inputs: [x, c], outputs: [z], requires_grad: true, \
+         instructions: [{{jump_false: {{cond: c, to: other}}}}, {{kernel: aten::mul.out, args: [x, w], out: a}}, \
+         {{move: {{from: a, to: m}}}}, {{jump_false: {{cond: false, to: end}}}}, \
+         {{label: other, kernel: aten::neg.out, args: [x], out: b}}, {{move: {{from: b, to: m}}}}, \
+         {{label: end, kernel: aten::mul.out, args: [m, w], out: z}}]"
+    ));
+    assert_eq!(text.matches("requires_grad").count(), 1, "{text}");
+}
+
+/// The first argument of an unknown operator is not what it writes, if it has outs; it may be a view, a constant or state.
+#[test]
+fn arguments_of_unknown_operators_are_no_results() {
+    let parts = |first: &str, more: &str, call: &str| {
+        format!(
+            "values: {{w: {{tensor: float32, sizes: [4, 4], data: {{fill: 1}}}}, s: {{tensor: float32, sizes: [4, 4], mutable: true}}, \
+             x: {{tensor: float32, sizes: [4, 4]}}, y: {{tensor: float32, sizes: [4, 4]}}{more}}}, \
+             inputs: [x], outputs: [z], \
+             instructions: [{{kernel: aten::relu.out, args: [x], out: a}}, {first}, {call}, \
+             {{kernel: aten::mul.out, args: [x, y], out: z}}]"
+        )
+    };
+    let view = "{view: a, sizes: [2, 8], out: v}";
+    let text = dumped(&parts(view, "", "{kernel: my::op.out, args: [v, s, w], out: y}"));
+    assert!(text.contains("- {view: relu, sizes: [2, 8], out: view}"), "{text}");
+    let o = ", o: {tensor: float32, sizes: [4]}";
+    let text = dumped(&parts(view, o, "{kernel: my::op.pair, args: [v, s, w, y, o, {tensor_list: [y, o]}]}"));
+    assert!(text.contains("- {view: relu, sizes: [2, 8], out: view}"), "{text}");
+}
+
+/// A view of what branches are merged to stands behind them, also if one is in another.
+#[test]
+fn views_of_merged_values_stand_behind_the_branches() {
+    let branches = |condition: &str, then: &str, otherwise: &str, result: &str| {
+        format!(
+            "{{jump_false: {{cond: {condition}, to: else_{result}}}}}, {then}, {{move: {{from: t_{result}, to: {result}}}}}, \
+             {{jump_false: {{cond: false, to: end_{result}}}}}, {{label: else_{result}, kernel: aten::abs.out, args: [x], out: e_{result}}}, \
+             {otherwise}, {{label: end_{result}, view: {result}, sizes: [4], out: v_{result}}}"
+        )
+    };
+    let relu = "{kernel: aten::relu.out, args: [x], out: t_m}, {kernel: aten::neg.out, args: [t_m], out: u_m}";
+    let one = branches("c", relu, "{move: {from: e_m, to: m}}", "m");
+    let inner = branches("d", "{kernel: aten::exp.out, args: [x], out: t_n}", "{move: {from: e_n, to: n}}", "n");
+    let relu = "{kernel: aten::relu.out, args: [x], out: t_m}";
+    let nested = branches("c", relu, &format!("{inner}, {{move: {{from: n, to: m}}}}"), "m");
+    for instructions in [one, nested] {
+        let text = dumped(&format!(
+            "values: {{x: {{tensor: float32, sizes: [2, 2]}}, c: {{tensor: bool, sizes: []}}, d: {{tensor: bool, sizes: []}}}}, \
+             inputs: [x, c, d], outputs: [y], instructions: [{instructions}, {{kernel: aten::sin.out, args: [v_m], out: y}}]"
+        ));
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let view = lines.iter().position(|line| line.contains("view: merged, ")).unwrap();
+        assert!(lines[view].starts_with("- {label: "), "{text}");
+        assert!(lines[view - 1].starts_with("- {move: "), "{text}");
+    }
+}

@@ -61,6 +61,40 @@ fn every_byte_of_the_references_has_one_owner() {
     }
 }
 
+/// YAML is measured without its data: these have 60 GiB.
+#[test]
+fn the_data_of_yaml_are_not_read_for_their_sizes() {
+    let tensor =
+        |name: &str| format!("{name}: {{tensor: uint8, sizes: [15, 1073741824], data: {{fill: {}}}}}", name.len());
+    let values: Vec<String> = ["a", "bb", "ccc", "dddd"].into_iter().map(tensor).collect();
+    let yaml = format!("methods: {{forward: {{values: {{{}}}, outputs: [a, bb, ccc, dddd]}}}}", values.join(", "));
+    let source = Source::yaml("large.yaml", yaml, ".");
+    let files = sizes(&source, ALL).unwrap();
+    assert!(files[0].1["bytes"].as_u64().unwrap() > 60 << 30);
+    assert_sums(&files[0].1, "large.yaml");
+}
+
+/// The sizes of YAML are those of the files that it assembles to.
+#[test]
+fn yaml_has_the_sizes_of_its_files() {
+    let mut compared = 0;
+    for path in files(Path::new("examples"), &["yaml"]) {
+        let Ok(source) = Source::open(&path) else { continue };
+        let Ok(assembly) = pte_emit::assemble(&source, &pte_emit::Options::default()) else { continue };
+        let Some(measured) = sizes(&source, ALL) else { continue };
+        for ((extension, bytes), (name, found)) in support::sources::files(&assembly).into_iter().zip(measured) {
+            let Some(expected) = sizes(&Source::binary(format!("a.{extension}"), &bytes), ALL) else { continue };
+            assert_eq!(found["bytes"], expected[0].1["bytes"], "{name}");
+            let parts = |tree: &Value| -> Vec<Value> {
+                tree["children"].as_array().unwrap().iter().map(|child| child["bytes"].clone()).collect()
+            };
+            assert_eq!(parts(&found), parts(&expected[0].1), "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 300, "{compared} files");
+}
+
 /// Malformed files, too: whatever their offsets say.
 #[test]
 fn every_byte_of_malformed_files_has_one_owner() {
@@ -112,7 +146,7 @@ fn the_json_has_the_schema() {
     // A schema that accepts anything would not fail above.
     assert!(!inspection.is_valid(&serde_json::json!({"version": 1})));
     assert!(!tree.is_valid(&serde_json::json!({"version": 1, "dimensions": [], "bytes": -1, "children": []})));
-    assert!(!needed.is_valid(&serde_json::json!({"version": 2, "abi": "64", "methods": []})));
+    assert!(!needed.is_valid(&serde_json::json!({"version": 1, "abi": "64", "methods": []})));
 }
 
 /// YAML and the file that it assembles to have the same contents.
@@ -138,12 +172,40 @@ fn yaml_is_inspected_as_its_files() {
                     method[list].as_array_mut().unwrap().iter_mut().for_each(|value| value["name"] = Value::Null);
                 }
                 method["state"] = method["state"].as_array().unwrap().len().min(1).into();
+                let delegates = method["delegates"].as_array_mut().unwrap();
+                delegates.iter_mut().for_each(|delegate| delegate["name"] = Value::Null);
             }
         }
         pretty_assertions::assert_eq!(yaml, binary, "{}", path.display());
         compared += 1;
     }
     assert!(compared > 30, "{compared} examples");
+}
+
+/// Data of delegates have the name of the operation that reads them, and delegates that of `payload show`.
+#[test]
+fn weights_of_delegates_have_names() {
+    let source = Source::open("tests/golden/upstream/bytes/conv_xnn/model.pte".as_ref()).unwrap();
+    let files = inspect(&source, &InspectOptions::default()).unwrap();
+    let document: Value = serde_json::from_str(&files[0].1.json("")).unwrap();
+    let delegates = document["methods"][0]["delegates"].as_array().unwrap();
+    let known: Vec<String> = pte_emit::payloads(&source).unwrap().iter().map(pte_emit::Payload::path).collect();
+    assert_eq!(
+        delegates.iter().map(|delegate| &delegate["name"]).collect::<Vec<_>>(),
+        known.iter().collect::<Vec<_>>()
+    );
+    let data = document["named_data"].as_object().unwrap();
+    let total: u64 = data.values().filter_map(Value::as_u64).sum();
+    assert!(total > 0);
+    assert_eq!(delegates.iter().filter_map(|delegate| delegate["named_data_bytes"].as_u64()).sum::<u64>(), total);
+    let users = document["named_data_users"].as_object().unwrap();
+    assert_eq!(users.len(), data.len());
+    let is_weight =
+        |user: &Value| user.as_str().unwrap().ends_with("filter") || user.as_str().unwrap().ends_with("bias");
+    assert!(users.values().all(is_weight), "{users:?}");
+    let tree = sizes(&source, &[SizeDimension::Tensor]).unwrap();
+    let largest = tree[0].1["children"][0]["name"].as_str().unwrap();
+    assert!(largest.starts_with("forward/delegates[0] nodes["), "{largest}");
 }
 
 /// Operators and their calls, against ExecuTorch's `gen_oplist` (tests/inspect/oplist.json says how it was recorded).

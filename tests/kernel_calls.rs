@@ -3,7 +3,7 @@
 //!
 //! Runs a sample by default. Variables of the environment: `PTE_EMIT_CALLS` is the number of accepted calls of each operator (`all`: 2000),
 //! `PTE_EMIT_CALLS_SEED` a seed (`fresh` for a random one), `PTE_EMIT_CALLS_OF` a part of the names of operators, `PTE_EMIT_CALLS_LISTS` a
-//! folder for lists of crashing calls. docs/mutants.md has the figures.
+//! folder for lists of crashing calls, and of rejected ones that execute. docs/mutants.md has the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use pte_emit::generate::lower::{BoundaryMemory, program};
 use pte_emit::generate::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use pte_emit::generate::random::Random;
 use pte_emit::generate::wild::wild;
-use pte_emit::operators::Signature;
+use pte_emit::operators::{Base, Role, Signature};
 use pte_emit::{LargeData, Options, PrintOptions, Source};
 
 mod support;
@@ -166,6 +166,8 @@ struct Tally {
     rejected_crash: usize,
     /// Rejected calls that run without an error, by rules: number, example.
     harmless: BTreeMap<String, (usize, String)>,
+    /// These calls, each with its rules, as `tools/inference.py --judge` reads them.
+    executing: Vec<String>,
     /// Panics of `check`.
     failures: Vec<String>,
 }
@@ -223,6 +225,58 @@ fn one_line(bytes: &[u8]) -> String {
     }
 }
 
+/// Names of element types in the cases of `tools/inference.py`, by code.
+const ELEMENT_TYPES: [&str; 29] = [
+    "u8", "i8", "i16", "i32", "i64", "f16", "f32", "f64", "c32", "c64", "c128", "b8", "", "", "", "bf16", "", "", "",
+    "", "", "", "", "", "", "", "", "u16", "u32",
+];
+
+/// Returns a call as a case of `tools/inference.py`: name, arguments, `->`, outs. `None` if it cannot be written as one.
+fn text(call: &GeneratedCall, signature: &Signature) -> Option<String> {
+    let element_type = |code: i64| {
+        let name = ELEMENT_TYPES.get(usize::try_from(code).ok()?)?;
+        (!name.is_empty()).then_some(*name)
+    };
+    let list = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(",");
+    let tensor = |tensor: &TensorOperand| {
+        let sizes = list(&mut tensor.sizes.iter().map(i32::to_string));
+        let order = list(&mut tensor.dim_order.iter().map(u8::to_string));
+        let order = if tensor.dim_order.is_sorted() { String::new() } else { format!("{{{order}}}") };
+        Some(format!("{}[{sizes}]{order}", element_type(tensor.scalar_type.0.into())?))
+    };
+    let operand = |operand: &Operand, base: Base| {
+        Some(match operand {
+            Operand::Null => "none".to_owned(),
+            Operand::Int(code) if base == Base::Dtype => format!("@{}", element_type(*code)?),
+            Operand::Int(code) if base == Base::MemoryFormat => {
+                ["contiguous", "preserve", "channels_last"].get(usize::try_from(*code).ok()?)?.to_string()
+            }
+            Operand::Int(int) => int.to_string(),
+            Operand::Bool(value) => value.to_string(),
+            Operand::Double(value) => format!("{value:?}"),
+            Operand::Str(text) => format!("{text:?}"),
+            Operand::Tensor(of) => tensor(of)?,
+            Operand::Ints(items) => format!("[{}]", list(&mut items.iter().map(i64::to_string))),
+            Operand::Doubles(items) => format!("[{}]", list(&mut items.iter().map(|item| format!("{item:?}")))),
+            Operand::Bools(items) => format!("[{}]", list(&mut items.iter().map(bool::to_string))),
+            Operand::Tensors { items, .. } => {
+                let items = items.iter().map(|item| item.as_ref().map_or(Some("none".to_owned()), &tensor));
+                format!("<{}>", items.collect::<Option<Vec<_>>>()?.join(";"))
+            }
+            Operand::Same(_) => return None,
+        })
+    };
+    let (mut ins, mut outs) = (Vec::new(), Vec::new());
+    for (arg, given) in signature.args.iter().zip(&call.args) {
+        let given = match given {
+            Operand::Same(position) => call.args.get(*position)?,
+            given => given,
+        };
+        if arg.role == Role::Out { &mut outs } else { &mut ins }.push(operand(given, arg.kind.base)?);
+    }
+    Some(format!("{} {} -> {}", call.operator, ins.join(" "), outs.join(" ")))
+}
+
 /// Call number `index` of an operator.
 fn candidate(seed: u64, index: u64, name: &'static str, signature: &Signature) -> Option<Candidate> {
     let mut random = Random::of_item(seed, index);
@@ -260,6 +314,7 @@ fn test(driver: &Driver, seed: u64, name: &'static str, signature: &Signature, t
             tally.rejected_crash += usize::from(crashed(&answer));
             if answer.starts_with("ok") {
                 let rules = rules.iter().copied().collect::<Vec<_>>().join("+");
+                tally.executing.extend(text(&file.call, signature).map(|text| format!("{rules} {text}")));
                 let entry = tally.harmless.entry(rules).or_default();
                 entry.0 += 1;
                 if entry.1.is_empty() {
@@ -400,6 +455,9 @@ fn report(results: &BTreeMap<&'static str, Tally>, lists: Option<&Path>) {
             fs::create_dir_all(folder).unwrap();
             fs::write(folder.join("crashes.txt"), &crashes).unwrap();
             fs::write(folder.join("summary.txt"), &lines).unwrap();
+            let executing = results.values().flat_map(|tally| tally.executing.iter());
+            let executing: String = executing.map(|call| format!("{call}\n")).collect();
+            fs::write(folder.join("executing.txt"), executing).unwrap();
             println!("{total}");
         }
         None => println!("{lines}"),

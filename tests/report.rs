@@ -12,6 +12,7 @@ use pte_emit::diagnostics::is_unsafe;
 use pte_emit::{ReportFormat, ReportOptions, Source, report};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use support::folder::Folder;
 use support::{files_below, root};
 
 fn formatted(source: &Source<'_>, format: ReportFormat) -> Result<String, pte_emit::Error> {
@@ -203,6 +204,41 @@ fn two_files_have_their_differences() {
 }
 
 #[test]
+fn a_report_says_why_files_cannot_be_compared() {
+    let now = Source::open(&root().join("examples/add.yaml")).unwrap();
+    let before = Source::binary("cut.pte", b"\x30\0\0\0ET12");
+    let document = document(&report(&now, Some(&before), &ReportOptions::default()).unwrap());
+    let error = document["comparison_error"].as_str().unwrap();
+    assert!(error.contains("cut.pte"), "{error}");
+    assert!(document["changes"].is_null() && document["graph"].is_object());
+}
+
+#[test]
+fn a_report_replaces_none_of_its_sources() {
+    let weights = "named_data: {w: {tensor: float32, data: [1, 2]}}";
+    let yaml = "methods: {forward: {values: {w: {tensor: uint8, sizes: [4], data: {file: w.bin}}}, outputs: [w]}}";
+    let folder = Folder::new(&[("a.yaml", yaml), ("w.bin", "abcd"), ("w.yaml", weights), ("old.html", "old")]);
+    folder.run(&["a.yaml", "-q", "-o", "a.pte"]).exits(0);
+    folder.run(&["w.yaml", "-q", "-o", "w.ptd"]).exits(0);
+    let sources = ["a.yaml", "w.bin", "w.ptd", "a.pte"].map(|name| (name, folder.read(name)));
+    for (arguments, output) in [
+        (&["a.yaml"][..], "a.yaml"),
+        (&["a.yaml"][..], "./w.bin"),
+        (&["a.pte", "--with", "w.ptd"], "w.ptd"),
+        (&["a.pte", "a.yaml"], "w.bin"),
+        (&["a.pte", "a.yaml"], "a.pte"),
+    ] {
+        let all = [&["report"], arguments, &["-o", output]].concat();
+        folder.run(&all).exits(2).stderr_contains(&format!("output {output} is also an input"));
+    }
+    for (name, bytes) in sources {
+        assert_eq!(folder.read(name), bytes, "{name}");
+    }
+    folder.run(&["report", "a.yaml", "-o", "old.html"]).exits(0);
+    assert!(folder.read("old.html").starts_with(b"<!doctype html>"));
+}
+
+#[test]
 fn graph_files_have_no_unsafe_characters() {
     let source = Source::from_bytes("h.json".to_owned(), hostile().into_bytes(), ".".into()).unwrap();
     for format in [ReportFormat::Dot, ReportFormat::ModelExplorer] {
@@ -345,7 +381,8 @@ fn a_browser_shows_all_of_a_report() {
     let at = |name: &str| folder.path().join(name);
     let mut jobs: Vec<Value> = Vec::new();
     let mut add = |name: &str, page: String, mut steps: Vec<Value>, more: Vec<Value>| {
-        std::fs::write(at(name), page).unwrap();
+        // The part behind # is that of the address.
+        std::fs::write(at(name.split('#').next().unwrap()), page).unwrap();
         steps.extend(more);
         jobs.push(json!({"page": at(name), "steps": steps, "dark": name.contains("dark")}));
     };
@@ -397,6 +434,17 @@ fn a_browser_shows_all_of_a_report() {
         json!(["eval", "document.querySelectorAll('#size .bar button').length", 2]),
     ];
     add("linear.html", page(&open("examples/linear.yaml")), common_steps(3), more);
+    let at_top = "Math.abs(document.getElementById('size').getBoundingClientRect().top) < 100";
+    let more = vec![
+        json!(["eval", at_top, true]),
+        json!(["size", 400, 800]),
+        // All of the links are visible, and no number is divided.
+        json!(["eval", "[...document.querySelectorAll('nav a')].every((a) => a.getClientRects().length === 1)", true]),
+        json!(["eval", "document.querySelector('nav').scrollWidth <= document.querySelector('nav').clientWidth", true]),
+        json!(["eval", "/\\d \\d|\\d byte/.test(document.getElementById('summary').textContent)", false]),
+        has(".tiles", "calls of kernels"),
+    ];
+    add("linear.html#size", page(&open("examples/linear.yaml")), Vec::new(), more);
 
     // Groups by stack trace.
     let yaml = transformer(25);
@@ -440,6 +488,8 @@ fn a_browser_shows_all_of_a_report() {
     ];
     let delegates = page(&open("examples/xnnpack_two_delegates.yaml"));
     let instructions = document(&delegates)["graph"]["methods"][0]["nodes"].as_array().unwrap().len();
+    let grouping = json!(["eval", "document.querySelector('#graph .bar select').value", "delegate"]);
+    let more = [vec![grouping], more].concat();
     add("dark.html", delegates, common_steps(instructions), [more, pictures("delegates", "#graph")].concat());
 
     // Findings, branches, two files, weights, a malformed file, hostile names.

@@ -28,16 +28,20 @@ const BATCH: usize = 200;
 /// Rules that refuse graphs which the runtime may execute: what it reads is undefined, or not what the graph states.
 const EXECUTED: &[(&str, &str)] = &[
     ("D-12", "an argument that is not written, a value that is written twice, or an id that is none is read as it is"),
+    ("D-13", "constants that are too small are read beyond their end"),
     ("D-14", "the runtime does not compare the sizes and the types of arguments with the graph"),
     ("D-15", "scales are read beyond their end"),
     ("D-16", "kernels of another type read and write other bytes than the values have"),
     ("D-17", "XNNPACK computes the sizes of results itself, and writes beyond the end of the tensor"),
+    ("D-18", "the runner keeps the whole file in memory"),
 ];
 
 /// A graph under construction. All values are float32 unless stated.
 struct Maker {
     random: Random,
     values: Vec<String>,
+    /// Constants that XNNPACK does not pack.
+    named: Vec<String>,
     nodes: Vec<String>,
     /// Names and sizes of the values that nodes may read.
     live: Vec<(String, Vec<u64>)>,
@@ -82,6 +86,17 @@ impl Maker {
         name
     }
 
+    /// Adds a constant that XNNPACK reads when the operation runs.
+    fn operand(&mut self, dims: &[u64]) -> String {
+        let name = self.name("w");
+        let seed = self.random.below(1000);
+        self.values.push(format!("{name}: {{datatype: fp32, sizes: {dims:?}, key: {name}}}"));
+        let numbers: Vec<u64> = (0..dims.iter().product()).map(|index| (index + seed as u64) % 7).collect();
+        let data = format!("{{numbers: {numbers:?}, dtype: float32}}");
+        self.named.push(format!("{name}: {{align: 16, data: {data}}}"));
+        name
+    }
+
     fn push(&mut self, node: String, output: String, dims: Vec<u64>) {
         let bounds = match self.random.below(6) {
             0 => ", output_min: 0, output_max: 6",
@@ -114,8 +129,8 @@ impl Maker {
                 let same = self.live.iter().filter(|(_, other)| *other == dims).map(|(name, _)| name.clone());
                 let same: Vec<String> = same.collect();
                 let other = match self.random.below(3) {
-                    0 => self.constant("fp32", &[last], ""),
-                    1 => self.constant("fp32", &dims, ""),
+                    0 => self.operand(&[last]),
+                    1 => self.operand(&dims),
                     _ => same[self.random.below(same.len())].clone(),
                 };
                 self.push(format!("{word}: {{input1: {x}, input2: {other}, output: {y}}}"), y, dims);
@@ -149,7 +164,7 @@ impl Maker {
                 let axis = self.random.below(rank);
                 let mut sizes = dims.clone();
                 sizes[axis] += dims[axis];
-                let other = self.constant("fp32", &dims, "");
+                let other = self.operand(&dims);
                 self.push(
                     format!("concatenate2: {{input1: {x}, input2: {other}, output: {y}, axis: {axis}}}"),
                     y,
@@ -277,7 +292,8 @@ fn program(seed: u64, index: usize) -> (String, Option<String>) {
     let rank = 1 + random.below(4);
     let dims: Vec<u64> = (0..rank).map(|_| 1 + random.below(5) as u64).collect();
     let (count, damaged) = (1 + random.below(6), random.below(2) == 0);
-    let mut maker = Maker { random, values: Vec::new(), nodes: Vec::new(), live: Vec::new(), count: 0 };
+    let mut maker =
+        Maker { random, values: Vec::new(), named: Vec::new(), nodes: Vec::new(), live: Vec::new(), count: 0 };
     let mut inputs = Vec::new();
     for _ in 0..=maker.random.below(2) {
         let name = maker.name("x");
@@ -289,7 +305,7 @@ fn program(seed: u64, index: usize) -> (String, Option<String>) {
     (0..count).for_each(|_| maker.node());
     let (output, sizes) = maker.live[maker.live.len() - 1].clone();
     let damage = damaged.then(|| maker.damage(&mut inputs));
-    let Maker { values, nodes, .. } = &maker;
+    let Maker { values, named, nodes, .. } = &maker;
     let tensors: String =
         arguments.iter().map(|name| format!("      {name}: {{tensor: float32, sizes: {dims:?}}}\n")).collect();
     let list = |lines: &[String], mark: &str| {
@@ -299,12 +315,13 @@ fn program(seed: u64, index: usize) -> (String, Option<String>) {
         "methods:\n  forward:\n    values:\n{tensors}      result: {{tensor: float32, sizes: {sizes:?}}}\n    delegates:\n      part:\n        \
          backend: XnnpackBackend\n        graph:\n          values:\n{}          inputs: [{}]\n          outputs: \
          [{output}]\n          nodes:\n{}    inputs: [{}]\n    outputs: [result]\n    instructions:\n      - {{delegate: part, \
-         args: [{}, result]}}\n",
+         args: [{}, result]}}\nnamed_data: {{{}}}\n",
         list(values, ""),
         inputs.join(", "),
         if nodes.is_empty() { "            []\n".to_owned() } else { list(nodes, "- ") },
         arguments.join(", "),
         arguments.join(", "),
+        named.join(", "),
     );
     (yaml, damage)
 }

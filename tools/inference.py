@@ -3,6 +3,8 @@
 
 Usage: tools/inference.py [OPERATOR...]     with operators, prints their cases to stdout and writes no file.
        tools/inference.py --errors          also prints the reason of each rejection to stderr.
+       tools/inference.py --judge FILE      what torch says of calls that `check` rejects and the runtime executes: the
+                                            `executing.txt` of tests/kernel_calls.rs.
 Needs torch and executorch; the head of the file states the versions that wrote it. Takes about one minute.
 
 The results are those of the functional variant of each operator with fake tensors, as the exporter computes them. A
@@ -1511,7 +1513,38 @@ def record(name, text, report):
     return f" {stated} -> {results}".rstrip()
 
 
+def judge(path):
+    """Prints for each call whether torch accepts it with these outs, then their numbers by rule."""
+    counts, seen = {}, {}
+    for line in dict.fromkeys(pathlib.Path(path).read_text().splitlines()):
+        rules, name, rest = line.split(" ", 2)
+        args, _, outs = rest.partition("->")
+        try:
+            found = record(name, args.strip(), False)
+        except (ValueError, RuntimeError, KeyError):
+            found = None
+        # Sizes and element types, without dim_orders, which the runtime compares for itself.
+        plain = lambda text: re.sub(r"\{[^}]*\}", "", text).split()
+        results = None if found is None else found.rpartition("->")[2].strip()
+        match results:
+            case None:
+                verdict = "no verdict"
+            case "error":
+                verdict = "torch rejects it"
+            case "data-dependent":
+                verdict = "depends on data"
+            case _:
+                verdict = "torch accepts it" if not outs.strip() or plain(outs) == plain(results) else "other results"
+        counts[rules, verdict] = counts.get((rules, verdict), 0) + 1
+        if verdict == "torch accepts it":
+            print(line)
+    for (rules, verdict), number in sorted(counts.items()):
+        print(f"{number:7} {rules}: {verdict}")
+
+
 def main():
+    if "--judge" in sys.argv:
+        return judge(sys.argv[-1])
     names = [line.split()[0] for line in (ROOT / "src/operators/operators.table").read_text().splitlines()]
     selected = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     for name in sorted(set(CASES) ^ set(names)):

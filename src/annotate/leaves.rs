@@ -6,6 +6,7 @@ use super::block::{BlockKind, FileBlock};
 use super::map::FileMap;
 use super::part::FilePart;
 use super::path;
+pub use super::segments::named_data_owner;
 use super::segments::{DataRange, RangeKind};
 use crate::data::Origin;
 use crate::format::Format;

@@ -22,7 +22,7 @@ mod text;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::data::Origin;
 use crate::data::workers;
@@ -123,7 +123,7 @@ pub fn annotate(origin: &Origin, format: Format, options: &AnnotateOptions, out:
     let mut first = true;
     // Buffers are reused: allocating costs more than filling them.
     let buffers: Mutex<Vec<Vec<u8>>> = Mutex::default();
-    let buffers = || buffers.lock().unwrap_or_else(PoisonError::into_inner);
+    let buffers = || workers::lock(&buffers);
     let number = |index: usize| selected.as_ref().map_or(index, |selected| selected[index] as usize);
     let chunks: Vec<Chunk> = Chunks { block: &|index| &map.blocks[number(index)], count, next: 0, within: 0 }.collect();
     let explain = |chunk: &Chunk| {

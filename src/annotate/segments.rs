@@ -430,7 +430,7 @@ impl DataClaims {
         }
         let Some(entries) = root.tables(program::named_data) else { return };
         for entry in entries.iter().take(self.left) {
-            let owner = format!("named data {:?}", shown(&entry, named_data::key));
+            let owner = named_data_owner(entry.text(named_data::key).unwrap_or_default());
             self.named(
                 entry.u32(named_data::segment_index),
                 DataClaim { from: 0, len: None, owner, layout: None, others: 0 },
@@ -474,8 +474,16 @@ impl DataClaims {
 
 /// Returns the start of a string: thousands of references may share a long one.
 fn shown(table: &Table<'_>, slot: u16) -> String {
-    let text = table.text(slot).unwrap_or_default();
+    clipped_name(table.text(slot).unwrap_or_default())
+}
+
+fn clipped_name(text: &[u8]) -> String {
     crate::diagnostics::clipped(&String::from_utf8_lossy(&text[..text.len().min(MAX_NAME)]))
+}
+
+/// Returns the owner of the data with a key in the named data of a program.
+pub fn named_data_owner(key: &[u8]) -> String {
+    format!("named data {:?}", clipped_name(key))
 }
 
 fn more(others: u64) -> String {

@@ -30,7 +30,7 @@ impl<'a> FileBytes<'a> {
     pub fn new(origin: &'a Origin, memory: &'a [u8], len: u64) -> io::Result<FileBytes<'a>> {
         let file = match origin {
             Origin::File(path) if (memory.len() as u64) < len => Some(File::open(path)?),
-            Origin::File(_) | Origin::Part { .. } | Origin::Bytes(_) => None,
+            Origin::File(_) | Origin::Part { .. } | Origin::Bytes(_) | Origin::Planned(_) => None,
         };
         Ok(FileBytes { memory, origin, file })
     }

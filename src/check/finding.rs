@@ -20,7 +20,7 @@ pub struct Location {
 }
 
 /// Returns the location of an element of a program.
-pub type Locator<'a> = dyn Fn(&Element) -> Location + 'a;
+pub type Locator<'a> = dyn Fn(&Element) -> Location + Sync + 'a;
 
 /// Returns a string of a table for a message, shortened if it is long.
 pub fn shown(table: &Table<'_>, slot: u16) -> String {
@@ -168,9 +168,21 @@ impl Findings {
         }
     }
 
-    /// Appends findings of another step, whose rules differ from those of this one.
-    pub(crate) fn append(&mut self, mut other: Findings) {
-        self.list.append(&mut other.list);
+    /// Returns an empty list for another step of the same validation.
+    pub(crate) fn empty(&self) -> Findings {
+        Findings::new(self.profile)
+    }
+
+    /// Appends findings of another step.
+    pub(crate) fn append(&mut self, other: Findings) {
+        let mut counts = self.counts.clone();
+        self.list.extend(other.list.into_iter().filter(|finding| {
+            let count = rules::find(finding.rule.id).map(|(index, _)| &mut counts[index]);
+            count.is_some_and(|count| {
+                *count += 1;
+                *count as usize <= KEPT
+            })
+        }));
         self.errors += other.errors;
         self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
     }

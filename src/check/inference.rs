@@ -3,7 +3,7 @@
 //! Sizes and element types are those that the tensors state; those that only execution determines are not compared,
 //! nor are calls of kernels that are not part of the default runtime. The work is linear in the file.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -387,7 +387,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     }
 }
 
-fn find<'m>(method: &'m MethodAnalysis<'_>, index: i32) -> Option<&'m Rc<KnownOperator>> {
+fn find<'m>(method: &'m MethodAnalysis<'_>, index: i32) -> Option<&'m Arc<KnownOperator>> {
     method.operators.get(usize::try_from(index).ok()?)?.as_ref()
 }
 

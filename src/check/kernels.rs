@@ -5,6 +5,7 @@
 
 use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, KnownOperator, MethodAnalysis};
+use crate::data::workers;
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::operators::inference::IntMeta;
@@ -107,7 +108,8 @@ fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Find
         bytes.as_chunks().0.iter().any(|element| f32::from_le_bytes(*element).is_nan())
     };
     // Many calls may share a constant.
-    if *call.method.constants_with_nan.borrow_mut().entry(data).or_insert_with(has_nan) {
+    let mut cache = workers::lock(&call.method.constants_with_nan);
+    if *cache.entry(data).or_insert_with(has_nan) {
         findings.add("O-14", || {
             let name = &call.known.operator.signature.args[position].name;
             let found = format!("NaN in the constant for argument `{name}` of {}", call.known.operator.name);
@@ -151,7 +153,7 @@ impl<'p> KernelCall<'_, 'p> {
         let tensor = self.tensor(position)?;
         let data = self.method.small_constant(tensor)?;
         // Many calls may share a constant.
-        let mut cache = self.method.constant_ints.borrow_mut();
+        let mut cache = workers::lock(&self.method.constant_ints);
         let read = || {
             let bytes = self.method.read_constant(data)?;
             match tensor.scalar_type {

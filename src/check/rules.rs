@@ -1030,8 +1030,8 @@ pub static RULES: &[Rule] = rules! {
 
     "D-12" Invalid ALL
     "The graph of an XNNPACK delegate is consistent."
-    "The backend does not verify this FlatBuffer, nor the ids of values in its operations."
-    "crashes, aborts, or rejects it with `DelegateInvalidCompatibility` when the method is loaded"
+    "The backend does not verify the ids of values in its operations, nor that a value is written before it is read, and once. A graph has 4096 arguments at most."
+    "crashes, aborts, or rejects it with `DelegateInvalidCompatibility`, `InvalidProgram` or `Internal` when the method is loaded; or executes it, with undefined results"
     "an operation on value 7 of a graph with 3 values"
 
     "D-13" Invalid ALL
@@ -1042,13 +1042,13 @@ pub static RULES: &[Rule] = rules! {
 
     "D-14" Invalid ALL
     "The arguments of an XNNPACK delegate are the tensors that its graph expects."
-    "The backend does not check the number of arguments, nor their types."
-    "crashes or aborts when the call runs"
+    "The backend does not check the number of arguments, nor their types. XNNPACK computes the sizes of outputs: a static tensor must have them, and a dynamic one room for as many elements."
+    "crashes or aborts, or rejects it with `NotSupported` or `Internal`, when the call runs"
     "a graph with one input and one output, called with one tensor"
 
     "D-15" Invalid ALL
-    "The values of an XNNPACK graph have the quantization of their element type."
-    "XNNPACK reads a scale for each channel or group, also if there are none, and divides by the size of a group."
+    "The values of an XNNPACK graph have the quantization that their element types and operations need."
+    "XNNPACK reads a scale for each channel or group, also if there are none, and divides by the size of a group. It takes normal positive scales, zero points of the element type, of weights in int8 0, and one scale in operations that only move elements."
     "crashes or rejects it with `Internal` when the method is loaded"
     "4-bit weights with groups of size 0"
 
@@ -1063,6 +1063,24 @@ pub static RULES: &[Rule] = rules! {
     "XNNPACK computes the sizes itself, whatever the values have, and reads as many weights as the operations say."
     "crashes, hangs, or rejects it with `Internal` when the call runs"
     "a pooling window of a million rows of an image with 8"
+
+    "D-18" Invalid ALL
+    "The constants in the payload of an XNNPACK delegate are weights that XNNPACK packs, unless the payload is inside the FlatBuffer."
+    "The backend frees the payload in a segment when the method is loaded. XNNPACK has copied filters and biases, if both are constants, and the second operand of a matrix product; it reads other constants when the call runs, so they must be named data."
+    "crashes when the call runs, unless the program is loaded from memory that stays"
+    "an addition of a constant of the payload"
+
+    "D-19" Suspicious ALL
+    "Bounds of outputs are on operations of an XNNPACK graph that apply them."
+    "The backend passes them to matrix products with a filter, convolutions, poolings, clamps, and add, subtract, multiply and div only."
+    "ignores the bounds"
+    "a softmax with `output_max` 0.5"
+
+    "D-20" Suspicious ALL
+    "The lists of inputs and outputs of an XNNPACK graph, and the numbers of arguments, agree with the flags of its values."
+    "The backend takes what the flags say, and ignores the rest."
+    "ignores the list or the number"
+    "`input_ids: [77]` of a graph with the input 0"
 
     "I-1" Invalid ALL
     "Every instruction has its arguments."
@@ -1443,6 +1461,12 @@ pub static RULES: &[Rule] = rules! {
     "The target becomes the source, and calls are checked with the properties that the file states for the target."
     "moves it; kernels get other sizes and element types, and may read and write beyond tensors"
     "a move of a tensor of 2 elements over one of 8, which a kernel reads"
+
+    "X-27" Suspicious ALL
+    "State of one name in several methods has the same offset and size in each."
+    "Methods that get the same memory for a pool share bytes, not names. Each method is compared with the first; pool 1 is not, since it is rarely shared."
+    "each method uses bytes of its own: one does not see what the other writes"
+    "state `s` at 0..8 of pool 2 in one method, and at 16..24 in another"
 
     "X-19" Note ALL
     "State is written by a method."

@@ -20,7 +20,7 @@ use super::summary;
 use crate::assembly::Assembly;
 use crate::check::{Findings, RuleSeverity, ValidatorOptions};
 use crate::data::workers;
-use crate::diagnostics::counted;
+use crate::diagnostics::{self, counted};
 use crate::error::Error;
 use crate::layout::Shards;
 use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue};
@@ -80,6 +80,35 @@ pub struct AssembleArguments {
     #[command(flatten)]
     layout: LayoutArguments,
 }
+
+/// What assembling has instead of a command.
+const ASSEMBLE: &str = "YAML is assembled without a command: `pte-emit FILE.yaml -o FILE.pte`";
+
+/// Words that are commands of other tools, and the command of this one; `None` for assembling.
+const OTHER_COMMANDS: &[(&str, Option<&str>)] = &[
+    ("assemble", None),
+    ("build", None),
+    ("compare", Some("diff")),
+    ("compile", None),
+    ("convert", None),
+    ("decompile", Some("dump")),
+    ("disassemble", Some("dump")),
+    ("emit", None),
+    ("explain", Some("annotate")),
+    ("graph", Some("report")),
+    ("html", Some("report")),
+    ("info", Some("inspect")),
+    ("lint", Some("check")),
+    ("list", Some("inspect")),
+    ("make", None),
+    ("minimize", Some("reduce")),
+    ("operators", Some("ops")),
+    ("print", Some("dump")),
+    ("show", Some("inspect")),
+    ("summary", Some("inspect")),
+    ("validate", Some("check")),
+    ("verify", Some("check")),
+];
 
 /// Options of `layout:`, which override those of the source: one argument for each row of [`OPTIONS`].
 #[derive(Debug, Default)]
@@ -258,6 +287,24 @@ impl Command {
 }
 
 impl AssembleArguments {
+    /// Returns an error if the first input is a word that is no file, and one of `commands`, misspelt, was probably meant.
+    pub fn reject_unknown_command<'c>(&self, commands: impl Iterator<Item = &'c str>) -> Result<(), Failure> {
+        let Some(word) = self.inputs.first().and_then(|input| input.to_str()) else { return Ok(()) };
+        let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic())
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        if !is_word || Path::new(word).exists() {
+            return Ok(());
+        }
+        let other = OTHER_COMMANDS.iter().find(|(other, _)| *other == word).map(|(_, command)| *command);
+        let help = match other.or_else(|| diagnostics::nearest(word, commands).map(Some)) {
+            Some(Some(command)) => format!("did you mean the command `{command}`?"),
+            Some(None) => ASSEMBLE.to_owned(),
+            None if self.inputs.len() > 1 => "`pte-emit --help` lists the commands".to_owned(),
+            None => return Ok(()),
+        };
+        Err(Failure::Usage(format!("no such file `{word}`; {help}")))
+    }
+
     /// Treats the value of `--external-data model.yaml` as an input, and the option as one without a value.
     fn reclaim_input(&mut self) -> Result<(), Failure> {
         let Some(file) = &mut self.external_data else { return Ok(()) };

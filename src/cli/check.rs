@@ -3,6 +3,7 @@
 //! Findings go to standard output, as lines or as one JSON document; files that cannot be read are reported on standard error.
 
 use std::cell::LazyCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -33,6 +34,9 @@ pub struct CheckArguments {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
+    /// Print each note; by default, notes that differ in their position only are one
+    #[arg(long)]
+    all: bool,
     /// Runtime build that the files are for
     #[arg(long, value_enum, default_value = "strict")]
     profile: ProfileName,
@@ -136,8 +140,11 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     for file in validated.iter().filter(|_| !arguments.json) {
         messages.report(&file.report);
     }
-    let out =
-        if arguments.json { document(&validated, &unread, total) } else { lines(&validated, unread.len(), total) };
+    let out = if arguments.json {
+        document(&validated, &unread, total)
+    } else {
+        lines(&validated, unread.len(), total, arguments.all)
+    };
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
@@ -244,14 +251,18 @@ impl Counts {
     }
 }
 
-/// Formats findings as lines, and a last line with totals.
-fn lines(validated: &[Validated], unread: usize, total: Counts) -> String {
+/// Formats findings as lines, and a last line with totals. Errors come first, then warnings, then notes.
+fn lines(validated: &[Validated], unread: usize, total: Counts, all: bool) -> String {
     let mut out = String::new();
     for file in validated {
         let label = file.label();
         for (findings, lines) in file.findings.iter().zip(&file.lines) {
-            for lines in lines {
-                out += &format!("{label}: {lines}");
+            let mut shown: Vec<(&Finding, &String)> = findings.list().iter().zip(lines).collect();
+            shown.sort_by_key(|(finding, _)| finding.rule.severity.max(RuleSeverity::Invalid));
+            let groups = if all { shown.into_iter().map(|shown| vec![shown]).collect() } else { grouped(shown) };
+            for group in groups {
+                let Some(((_, first), others)) = group.split_first() else { continue };
+                out += &format!("{label}: {first}{}", positions(others));
             }
             for (rule, count) in findings.truncated() {
                 out += &format!("{label}: {}[{}]: {count} of these in total\n", rule.severity, rule.id);
@@ -266,6 +277,43 @@ fn lines(validated: &[Validated], unread: usize, total: Counts) -> String {
         count(total.warnings, "warning"),
         count(total.notes, "note"),
     )
+}
+
+/// Groups notes that differ in their position only, at the first of them; other findings are groups of one.
+fn grouped<'f>(shown: Vec<(&'f Finding, &'f String)>) -> Vec<Vec<(&'f Finding, &'f String)>> {
+    let mut groups: Vec<Vec<(&Finding, &String)>> = Vec::new();
+    let mut first: HashMap<(&str, &str, &str), usize> = HashMap::new();
+    for (finding, lines) in shown {
+        let next = groups.len();
+        let group = match finding.rule.severity {
+            RuleSeverity::Note => *first.entry((finding.rule.id, &finding.found, &finding.expected)).or_insert(next),
+            RuleSeverity::Malformed | RuleSeverity::Invalid | RuleSeverity::Suspicious => next,
+        };
+        match groups.get_mut(group) {
+            Some(group) => group.push((finding, lines)),
+            None => groups.push(vec![(finding, lines)]),
+        }
+    }
+    groups
+}
+
+/// Number of further positions of a group of notes that are printed.
+const POSITIONS: usize = 2;
+
+/// Formats the positions of further notes of a group as a line; nothing if there are none.
+fn positions(others: &[(&Finding, &String)]) -> String {
+    if others.is_empty() {
+        return String::new();
+    }
+    let path = |(finding, _): &(&Finding, &String)| {
+        finding.source.as_ref().map_or(&*finding.location.path, |source| &*source.path).to_owned()
+    };
+    let paths: Vec<String> = others.iter().take(POSITIONS).map(path).collect();
+    let more = match others.len().checked_sub(POSITIONS).filter(|more| *more > 0) {
+        Some(more) => format!(" and {more} more (`--all` prints each)"),
+        None => String::new(),
+    };
+    format!("    the same at {}{more}\n", paths.join(", "))
 }
 
 /// Formats findings as JSON.

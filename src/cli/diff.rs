@@ -171,9 +171,17 @@ impl Drawing<'_> {
 
     /// Returns the number of differences in words.
     fn verdict(&self) -> String {
-        match self.found.len() {
+        let names = |is_compared: bool| {
+            let areas = DiffArea::ALL.iter().filter(|area| self.found.areas.contains(area) == is_compared);
+            areas.map(|area| area.name()).collect::<Vec<_>>().join(" and ")
+        };
+        let what = match self.found.len() {
             0 => "equal".to_owned(),
             count => counted(count as u64, "difference"),
+        };
+        match self.found.areas.len() == DiffArea::ALL.len() {
+            true => what,
+            false => format!("{what} in {}; {} not compared", names(true), names(false)),
         }
     }
 
@@ -309,6 +317,11 @@ fn statistics(data: &DataStatistics) -> String {
     }
     if data.not_finite > 0 {
         parts.push(format!("{} not finite", grouped(data.not_finite)));
+    }
+    // The numbers are those of the elements that are finite on both sides.
+    if data.not_finite > 0 && data.differing == Some(data.not_finite) {
+        parts.push("all finite elements are equal".to_owned());
+        return parts.join(", ");
     }
     let mut number =
         |name: &str, value: Option<f64>| parts.extend(value.map(|value| format!("{name} {}", short(value))));

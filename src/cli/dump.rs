@@ -119,6 +119,7 @@ fn statistics(name: &str, stats: &PrintStats) -> String {
         ("positions stated (value:)", stats.positions),
         ("indices stated (index:)", stats.indices),
         ("places in planned memory stated (memory:)", stats.places),
+        ("gradients stated (requires_grad:)", stats.gradients),
         ("calls printed as the whole stack", stats.stacks),
     ];
     let mut text = format!("{name}:\n");

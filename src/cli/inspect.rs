@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions};
+use super::io::{self, Definitions, Messages};
 use super::stdout;
-use crate::diagnostics::{counted, escaped, escaped_json};
+use crate::delegate::xnnpack;
+use crate::diagnostics::{clipped, counted, escaped, escaped_json};
+use crate::error::Error;
 use crate::inspect::file::{FileFacts, Writer};
-use crate::inspect::summary::{Contents, Delegate, Method};
+use crate::inspect::summary::{Contents, Delegate, Method, NamedData};
 use crate::inspection::{InspectOptions, Inspection};
 
 /// Arguments of `inspect`.
@@ -37,25 +39,36 @@ pub struct InspectArguments {
 /// Column of the texts behind the labels.
 const LABEL: usize = 22;
 
-/// Runs the command.
+/// Runs the command. An input that cannot be read, or is malformed, does not stop the others.
 ///
 /// # Errors
-/// An input that cannot be read, or is malformed; output that cannot be written.
-pub fn run(arguments: &InspectArguments) -> Result<Exit, Failure> {
-    let options = InspectOptions { data: arguments.data };
+/// Output that cannot be written.
+pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Failure> {
     let definitions = Definitions::new(&arguments.definitions);
     let mut out = String::new();
+    let mut worst = Exit::Ok;
     for input in &arguments.inputs {
-        for source in definitions.documents(io::open_any(input)?)? {
-            for (name, inspection) in crate::inspect(&source, &options)? {
-                match arguments.json {
-                    true => out += &escaped_json(&inspection.json(&name)),
-                    false => Screen { out: &mut out, limit: arguments.limit }.file(&name, &inspection),
-                }
+        match inspect(input, arguments, &definitions) {
+            Ok(text) => out += &text,
+            Err(error) => worst = worst.max(Failure::from(error).report(messages)),
+        }
+    }
+    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
+}
+
+/// Returns what is printed of an input.
+fn inspect(input: &Path, arguments: &InspectArguments, definitions: &Definitions) -> Result<String, Error> {
+    let options = InspectOptions { data: arguments.data };
+    let mut out = String::new();
+    for source in definitions.documents(io::open_any(input)?)? {
+        for (name, inspection) in crate::inspect(&source, &options)? {
+            match arguments.json {
+                true => out += &escaped_json(&inspection.json(&name)),
+                false => Screen { out: &mut out, limit: arguments.limit }.file(&name, &inspection),
             }
         }
     }
-    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok)
+    Ok(out)
 }
 
 /// Text with labels in a column of their own.
@@ -144,7 +157,12 @@ impl Screen<'_> {
             format!("{}: {} in {}", row.scalar_type, counted(row.bytes, "byte"), counted(row.tensors, "tensor"))
         };
         self.list(2, "constants", &contents.constants.iter().map(constants).collect::<Vec<_>>());
-        let named = contents.named_data.iter().map(|(key, bytes)| format!("{key}: {}", counted(*bytes, "byte")));
+        let mut named: Vec<&NamedData> = contents.named_data.iter().collect();
+        named.sort_by_key(|entry| std::cmp::Reverse(entry.bytes));
+        let named = named.into_iter().map(|NamedData { key, bytes, user }| match user {
+            Some(user) => format!("{user}: {}, `{}`", counted(*bytes, "byte"), clipped(key)),
+            None => format!("`{}`: {}", clipped(key), counted(*bytes, "byte")),
+        });
         self.list(2, "named data", &named.collect::<Vec<_>>());
         self.list(2, "needs keys", &contents.required_keys);
         if contents.shared > 0 {
@@ -197,7 +215,12 @@ impl Screen<'_> {
         }
         let backends = backends.into_iter().map(|(backend, (count, bytes, calls))| {
             let (count, bytes) = (counted(count, "delegate"), counted(bytes, "byte"));
-            format!("{backend}: {count}, {bytes} of payload, {}", counted(calls, "call"))
+            // Keys are known of payloads that are decoded: those of XNNPACK.
+            let named = match backend == xnnpack::BACKEND && method.named > 0 {
+                true => format!(" and {} of named data", counted(method.named, "byte")),
+                false => String::new(),
+            };
+            format!("{backend}: {count}, {bytes} of payload{named}, {}", counted(calls, "call"))
         });
         self.list(4, "backends", &backends.collect::<Vec<_>>());
         self.list(4, "delegates", &method.delegates.iter().map(delegate).collect::<Vec<_>>());
@@ -210,11 +233,11 @@ impl Screen<'_> {
 
 /// Formats a delegate: payload, and what its inputs and outputs are.
 fn delegate(delegate: &Delegate) -> String {
-    let Delegate { backend, bytes, interface, .. } = delegate;
+    let Delegate { name, backend, bytes, interface, .. } = delegate;
     match interface {
         Some((inputs, outputs)) => {
-            format!("{}: {} -> {}", counted(*bytes, "byte"), inputs.join(", "), outputs.join(", "))
+            format!("{name}: {}, {} -> {}", counted(*bytes, "byte"), inputs.join(", "), outputs.join(", "))
         }
-        None => format!("{}: {backend}", counted(*bytes, "byte")),
+        None => format!("{name}: {}, {backend}", counted(*bytes, "byte")),
     }
 }

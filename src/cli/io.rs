@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use clap::ColorChoice;
 
@@ -14,6 +14,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::render;
 use crate::check::DataFile;
 use crate::data::Origin;
+use crate::data::workers;
+use crate::delegate;
 use crate::diagnostics::{Diagnostic, Report, escaped};
 use crate::error::Error;
 use crate::format::Format;
@@ -90,6 +92,16 @@ pub fn open_binary(path: &Path) -> Result<Source<'static>, Error> {
         return Err(Error::new(Report::new(source.name(), "", vec![Diagnostic::whole(message).help(help)])));
     }
     Ok(source)
+}
+
+/// Returns the format of a file that is the payload of a delegate, by its first bytes; `None` of standard input.
+pub fn payload_format(path: &Path) -> Option<&'static str> {
+    if path.as_os_str() == STREAM {
+        return None;
+    }
+    let head = Origin::File(path.into()).head(delegate::HEAD as u64).ok()?;
+    // Without the name of a backend, only the bytes count.
+    delegate::recognise("", &head).map(|format| format.name())
 }
 
 /// Opens a `.ptd` of `--with`.
@@ -175,13 +187,13 @@ impl Definitions {
     /// Undefined names.
     pub fn documents(&self, source: Source<'static>) -> Result<Vec<Source<'static>>, Error> {
         let documents = crate::documents(source, &self.values)?;
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).extend(documents.used);
+        workers::lock(&self.used).extend(documents.used);
         Ok(documents.sources)
     }
 
     /// Returns the names of definitions that no input uses, of those read so far.
     pub fn unused(&self) -> Vec<&str> {
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = workers::lock(&self.used);
         self.values.keys().filter(|name| !used.contains(*name)).map(String::as_str).collect()
     }
 
@@ -288,6 +300,19 @@ impl Messages {
     /// Prints an error without a position in a source.
     pub fn error(&self, message: &str) {
         self.print(&format!("error: {}\n", escaped(message)));
+    }
+}
+
+/// Returns an error if an output is one of the inputs of a command, or a file with data that they refer to.
+///
+/// # Errors
+/// A message that names the output.
+pub fn check_output<'i>(output: &Path, mut inputs: impl Iterator<Item = &'i Path>) -> Result<(), String> {
+    let path = canonical(output);
+    let is_output = |input: &Path| input.as_os_str() != STREAM && canonical(input) == path;
+    match inputs.any(is_output) {
+        true => Err(format!("output {} is also an input and would be overwritten; name another", output.display())),
+        false => Ok(()),
     }
 }
 

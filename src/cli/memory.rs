@@ -92,8 +92,8 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
         return;
     }
     let event = escaped(&method.event(pool.peak)).into_owned();
-    let _ = writeln!(out, "    peak: {} alive at once, the lower bound: {event}", counted(pool.lower_bound(), "byte"));
-    let _ = writeln!(out, "    {}", timeline(&pool.timeline, *bytes));
+    let _ = writeln!(out, "    peak: {} alive at once, the lower bound: {event}", counted(pool.lower_bound, "byte"));
+    let _ = writeln!(out, "    {}", timeline(&pool.timeline, method.instructions.len() + 2, *bytes));
     let is_alive = |tensor: &&PlannedTensor| {
         let (first, last) = tensor.times;
         tensor.bytes > 0 && (first as usize..=last as usize).contains(&pool.peak)
@@ -129,12 +129,16 @@ fn write_allocator(method: &MethodReport, abi: AbiName, out: &mut String) {
     }
 }
 
-/// Draws bytes over time, the largest of each column, in relation to the size of the pool.
-fn timeline(bytes: &[u64], full: u64) -> String {
-    let columns = bytes.len().min(TIMELINE);
+/// Draws bytes over so many times, the largest of each column, in relation to the size of the pool. `changes` has the times at which they
+/// change.
+fn timeline(changes: &[(u32, u64)], times: usize, full: u64) -> String {
+    let columns = times.min(TIMELINE);
     let column = |number: usize| {
-        let (start, end) = (number * bytes.len() / columns, (number + 1) * bytes.len() / columns);
-        let most = bytes[start..end].iter().copied().max().unwrap_or(0);
+        let (start, end) = (number * times / columns, (number + 1) * times / columns);
+        // The first one is what is in use when the column begins.
+        let from = changes.partition_point(|(time, _)| *time as usize <= start).saturating_sub(1);
+        let within = changes[from..].iter().take_while(|(time, _)| (*time as usize) < end);
+        let most = within.map(|(_, bytes)| *bytes).max().unwrap_or(0);
         let level = u128::from(most) * BARS.len() as u128 / u128::from(full.max(1));
         BARS[(level as usize).min(BARS.len() - 1)]
     };
@@ -147,8 +151,8 @@ mod tests {
 
     #[test]
     fn timelines_show_the_largest_of_each_column() {
-        assert_eq!(timeline(&[0, 50, 100], 100), "▁▅█");
-        let long: Vec<u64> = (0..640).map(|time| u64::from(time == 15) * 8).collect();
-        assert_eq!(timeline(&long, 8), format!("▁█{}", "▁".repeat(62)));
+        assert_eq!(timeline(&[(0, 0), (1, 50), (2, 100)], 3, 100), "▁▅█");
+        assert_eq!(timeline(&[(0, 0), (1, 100)], 3, 100), "▁██");
+        assert_eq!(timeline(&[(0, 0), (15, 8), (16, 0)], 640, 8), format!("▁█{}", "▁".repeat(62)));
     }
 }

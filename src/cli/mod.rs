@@ -150,7 +150,7 @@ pub fn main() -> ExitCode {
         Some(Command::Dump(arguments)) => dump::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
-        Some(Command::Inspect(arguments)) => inspect::run(&arguments),
+        Some(Command::Inspect(arguments)) => inspect::run(&arguments, &messages),
         Some(Command::Memory(arguments)) => memory::run(&arguments),
         Some(Command::Size(arguments)) => size::run(&arguments),
         Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
@@ -160,7 +160,11 @@ pub fn main() -> ExitCode {
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
-        None => assemble::run(cli.assemble, &messages),
+        None => {
+            let command = Cli::command();
+            let known = cli.assemble.reject_unknown_command(command.get_subcommands().map(clap::Command::get_name));
+            known.and_then(|()| assemble::run(cli.assemble, &messages))
+        }
     };
     let exit = done.unwrap_or_else(|failure| failure.report(&messages));
     ExitCode::from(exit as u8)

@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use super::exit::{Exit, Failure};
 use super::stdout;
 use crate::diagnostics::clipped;
-use crate::operators::inference::{data_dependent, rule};
+use crate::operators::inference::{data_dependent, out_type, rule};
 use crate::operators::{self, Arg, Base, Role, Signature};
 
 /// Arguments of `ops`.
 #[derive(Debug, Args)]
 pub struct OpsArguments {
-    /// Operator, such as aten::add.out, or a part of the names of several; without it, all names are listed
+    /// Operator, such as aten::add.out, or a part of the names of several, in any case; without it, all names are listed
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Print one JSON array of operators with their arguments
@@ -35,14 +35,15 @@ struct Operator {
 /// # Errors
 /// A name that no operator contains; output that cannot be written.
 pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
-    let operators = match &arguments.name {
+    let name = arguments.name.as_deref().filter(|name| !name.is_empty());
+    let operators = match name {
         Some(name) => named(name)?,
         None => operators::names().filter_map(operator).collect(),
     };
     let text = if arguments.json {
         let operators: Vec<Value> = operators.iter().map(Operator::json).collect();
         format!("{:#}\n", Value::from(operators))
-    } else if arguments.name.is_some() {
+    } else if name.is_some() {
         let operators: Vec<String> = operators.iter().map(Operator::text).collect();
         operators.join("\n")
     } else {
@@ -57,10 +58,12 @@ fn operator(name: &'static str) -> Option<Operator> {
 
 /// Returns the operator with this name, or else all whose names contain it.
 fn named(name: &str) -> Result<Vec<Operator>, Failure> {
-    let exact = operators::names().find(|known| *known == name);
+    let exact = operators::names().find(|known| known.eq_ignore_ascii_case(name));
+    let part = name.to_ascii_lowercase();
+    let contains = |known: &&str| known.to_ascii_lowercase().contains(&part);
     let found: Vec<Operator> = match exact {
         Some(exact) => operator(exact).into_iter().collect(),
-        None => operators::names().filter(|known| known.contains(name)).filter_map(operator).collect(),
+        None => operators::names().filter(contains).filter_map(operator).collect(),
     };
     if found.is_empty() {
         let near = operators::similar_names(name);
@@ -120,6 +123,9 @@ impl Operator {
         }
         Some(match (data_dependent(self.name), rule(self.name)) {
             (Some(reason), _) => format!("depends on data, declare it: {reason}"),
+            (None, Some(_)) if out_type::converts(self.name) => {
+                "inferred from the arguments; another element type is declared under `values`".to_owned()
+            }
             (None, Some(_)) => "inferred from the arguments".to_owned(),
             (None, None) => "declare it".to_owned(),
         })

@@ -7,7 +7,7 @@
 use std::fs;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tempfile::{NamedTempFile, TempPath};
 
@@ -282,7 +282,7 @@ impl NewFolder {
         let mut created = NewFolder::default();
         for folder in missing.into_iter().rev() {
             // The lock delays the handler of SIGINT until the folder is registered.
-            let mut registered = NEW_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut registered = workers::lock(&NEW_FOLDERS);
             match fs::create_dir(folder) {
                 // Another process was faster.
                 Err(_) if folder.is_dir() => continue,
@@ -316,7 +316,7 @@ static NEW_FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+    workers::lock(&UNFINISHED)
 }
 
 /// Removes the temporary files of all threads, and the new folders without files. No file is created or renamed as long as the returned
@@ -327,7 +327,7 @@ pub fn remove_unfinished() -> impl Sized {
         // Best effort: the process ends.
         let _ = fs::remove_file(name);
     }
-    remove_empty(&mut NEW_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner));
+    remove_empty(&mut workers::lock(&NEW_FOLDERS));
     unfinished
 }
 

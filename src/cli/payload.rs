@@ -95,6 +95,10 @@ pub fn run(arguments: &PayloadArguments, messages: &Messages) -> Result<Exit, Fa
 impl InputArguments {
     fn payloads(&self, messages: &Messages) -> Result<Input, Failure> {
         let path = &self.input;
+        if let Some(format) = io::payload_format(path) {
+            let message = format!("expected a program with payloads, found a payload of the format {format}");
+            return Err(Error::input(&path.display().to_string(), message).into());
+        }
         let source = io::open_any(path)?;
         let name = source.name().to_owned();
         if !source.is_text() {

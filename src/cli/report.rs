@@ -10,9 +10,9 @@ use super::outputs::Outputs;
 use super::stdout;
 use crate::error::Error;
 use crate::inspection::ReportOptions;
-use crate::pipeline::CheckOptions;
+use crate::pipeline::{CheckOptions, Options};
 use crate::report::ReportFormat;
-use crate::source::Source;
+use crate::source::{Source, SourceContent};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -62,16 +62,16 @@ pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
     let definitions = Definitions::new(&arguments.definitions);
     let first = open(&arguments.input, &definitions)?;
     let newer = arguments.newer.as_deref().map(|path| open(path, &definitions)).transpose()?;
+    let output = arguments.output.as_deref().filter(|path| path.as_os_str() != io::STREAM);
+    if let Some(output) = output {
+        arguments.check_output(output, [Some(&first), newer.as_ref()].into_iter().flatten())?;
+    }
     let report = match &newer {
         Some(newer) => crate::report(newer, Some(&first), &options)?,
         None => crate::report(&first, None, &options)?,
     };
-    match arguments.output.as_deref().filter(|path| path.as_os_str() != io::STREAM) {
+    match output {
         Some(path) => {
-            let mut inputs = [Some(&arguments.input), arguments.newer.as_ref()].into_iter().flatten();
-            if inputs.any(|input| io::canonical(path) == io::canonical(input)) {
-                return Err(Failure::Usage("the output would replace the input".to_owned()));
-            }
             let mut outputs = Outputs::new();
             let written = outputs.write(path, report.len() as u64, &|_| (), |out| out.write_all(report.as_bytes()));
             written.and_then(|()| outputs.commit()).map_err(|error| Failure::writing("", &error))?;
@@ -79,6 +79,30 @@ pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
         None => stdout::write("", |out| out.write_all(report.as_bytes()))?,
     }
     Ok(Exit::Ok)
+}
+
+impl ReportArguments {
+    /// Returns an error if the output would replace an input, or a file that the YAML of one refers to.
+    fn check_output<'s>(
+        &self,
+        output: &Path,
+        sources: impl Iterator<Item = &'s Source<'static>>,
+    ) -> Result<(), Failure> {
+        let inputs = [Some(&self.input), self.newer.as_ref()].into_iter().flatten().chain(&self.with);
+        io::check_output(output, inputs.map(PathBuf::as_path)).map_err(Failure::Usage)?;
+        // A new file replaces nothing.
+        if !output.exists() {
+            return Ok(());
+        }
+        for source in sources.filter(|source| matches!(source.content(), SourceContent::Text(_))) {
+            // What is wrong with it is reported later.
+            let Ok(assembly) = crate::assemble(source, &Options::default()) else { continue };
+            let mut files = Vec::new();
+            assembly.program().blobs.iter().for_each(|blob| blob.each_file(&mut |path| files.push(path)));
+            io::check_output(output, files.into_iter()).map_err(Failure::Usage)?;
+        }
+        Ok(())
+    }
 }
 
 /// Opens an input of one document.

@@ -46,6 +46,12 @@ fn dimension(text: &str) -> Result<Dimension, String> {
 /// An input that cannot be read, or has an unknown format; output that cannot be written.
 pub fn run(arguments: &SizeArguments) -> Result<Exit, Failure> {
     let options = SizeOptions { dimensions: arguments.dimensions.clone() };
+    for (number, dimension) in options.dimensions.iter().enumerate() {
+        if options.dimensions[..number].contains(dimension) {
+            let name = Dimension::NAMES.iter().find(|(_, other)| other == dimension).map_or("", |(name, _)| name);
+            return Err(Failure::usage(format!("`--dimensions` has the level {name} twice")));
+        }
+    }
     let definitions = Definitions::new(&arguments.definitions);
     let mut out = String::new();
     let mut is_first = true;
@@ -96,7 +102,8 @@ fn write_csv(size: &SizeTree, with_title: bool, out: &mut String) {
 
 /// Prints a row for each node without children; `row` has the columns of those above.
 fn write_leaves(node: &SizeNode, row: &str, out: &mut String) {
-    if node.children.is_empty() {
+    // An empty file has no rows.
+    if node.children.is_empty() && !row.is_empty() {
         let _ = writeln!(out, "{row}{}", node.bytes);
     }
     for child in &node.children {

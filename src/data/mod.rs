@@ -13,4 +13,4 @@ mod reorder;
 pub mod workers;
 
 pub use blob::{Blob, BlobId, BlobSource};
-pub use origin::{Head, Origin};
+pub use origin::{Head, Origin, PlannedBytes};

@@ -1,4 +1,4 @@
-//! Binary input: a file on disk, a range of one, or bytes in memory. Only the requested ranges are read.
+//! Binary input: a file on disk, a range of one, bytes in memory, or a file that is not written. Only the requested ranges are read.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -24,6 +24,45 @@ pub enum Origin {
     },
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
+    /// A file that is not written: what it would consist of.
+    Planned(Arc<PlannedBytes>),
+}
+
+/// Blobs, one after the other, of which any range is found quickly.
+#[derive(Debug, Default)]
+pub struct PlannedBytes {
+    /// Offset of each blob.
+    starts: Vec<u64>,
+    /// The blobs; none is empty.
+    parts: Vec<Blob>,
+    len: u64,
+}
+
+impl PlannedBytes {
+    /// Adds a blob at an offset, and `fill` up to it. What is before the end of the last one is left out.
+    pub fn add(&mut self, offset: u64, blob: Blob, fill: u8) {
+        let gap = offset.saturating_sub(self.len);
+        let fill: Arc<[u8]> = [fill].into();
+        for part in [Blob::new(gap, BlobSource::Repeat(fill)), blob] {
+            if let Some(end) = self.len.checked_add(part.len()).filter(|end| *end > self.len) {
+                self.starts.push(self.len);
+                self.parts.push(part);
+                self.len = end;
+            }
+        }
+    }
+
+    /// Returns a range; `None` if it is outside, or cannot be read.
+    fn range(&self, offset: u64, len: u64) -> Option<Blob> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.len)?;
+        let first = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let parts = self.starts.iter().zip(&self.parts).skip(first).take_while(|(start, _)| **start < end);
+        let pieces = parts.map(|(start, part)| {
+            let from = offset.max(*start);
+            part.part_or_whole(from - start, end.min(start + part.len()) - from).ok().flatten()
+        });
+        Blob::joined(pieces.collect::<Option<Vec<Blob>>>()?)
+    }
 }
 
 /// The first bytes of an [`Origin`], read from the file or shared with the bytes in memory.
@@ -65,6 +104,7 @@ impl Origin {
             }
             Origin::Part { len, .. } => Ok(*len),
             Origin::Bytes(bytes) => Ok(bytes.len() as u64),
+            Origin::Planned(planned) => Ok(planned.len),
         }
     }
 
@@ -80,7 +120,7 @@ impl Origin {
     pub fn format_by_name(&self) -> Option<Format> {
         match self {
             Origin::File(path) => Format::of_extension(path.extension()?.to_str()?),
-            Origin::Part { .. } | Origin::Bytes(_) => None,
+            Origin::Part { .. } | Origin::Bytes(_) | Origin::Planned(_) => None,
         }
     }
 
@@ -102,6 +142,7 @@ impl Origin {
             Origin::File(path) => read(path, 0),
             Origin::Part { path, offset, .. } => read(path, *offset),
             Origin::Bytes(bytes) => Ok(Head::Shared(bytes.clone(), len as usize)),
+            Origin::Planned(_) => Ok(Head::Read(self.range(0, len)?)),
         }
     }
 
@@ -114,6 +155,7 @@ impl Origin {
                 BlobSource::File { path: path.clone(), offset: start.checked_add(offset)? }
             }
             Origin::Bytes(bytes) => BlobSource::Bytes(bytes[offset as usize..(offset + len) as usize].into()),
+            Origin::Planned(planned) => return planned.range(offset, len),
         };
         Some(Blob::new(len, source))
     }
@@ -134,7 +176,32 @@ impl Origin {
         match self {
             Origin::File(own) => own == path && *at == offset,
             Origin::Part { path: own, offset: start, .. } => own == path && Some(*at) == start.checked_add(offset),
-            Origin::Bytes(_) => false,
+            Origin::Bytes(_) | Origin::Planned(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_a_planned_file_are_those_of_its_bytes() {
+        let mut planned = PlannedBytes::default();
+        planned.add(0, Blob::bytes([1, 2, 3]), 0);
+        planned.add(3, Blob::bytes([]), 0);
+        planned.add(6, Blob::bytes([4, 5]), 9);
+        planned.add(10, Blob::bytes([]), 9);
+        let origin = Origin::Planned(Arc::new(planned));
+        let bytes = [1, 2, 3, 9, 9, 9, 4, 5, 9, 9];
+        assert_eq!(origin.len().unwrap(), 10);
+        assert_eq!(*origin.head(99).unwrap(), bytes);
+        for start in 0..=10usize {
+            for end in start..=10 {
+                let found = origin.blob(start as u64, (end - start) as u64, 10).unwrap();
+                assert_eq!(found.to_vec().unwrap(), bytes[start..end], "{start}..{end}");
+            }
+        }
+        assert!(origin.blob(9, 2, 11).is_none() && origin.range(u64::MAX, 2).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZero;
 #[cfg(feature = "cli")]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
 /// Number of available cores, at least 1.
@@ -20,7 +20,7 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> 
     let worker = || {
         let mut done = Vec::new();
         loop {
-            let item = items.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let item = lock(&items).next();
             let Some((index, item)) = item else { return done };
             done.push((index, work(item)));
         }
@@ -58,7 +58,7 @@ pub fn each<S: Default>(
             }
             if let Err(error) = work(&mut state, number) {
                 next.fetch_max(count, Ordering::Relaxed);
-                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut failed = lock(&failed);
                 if failed.as_ref().is_none_or(|(before, _)| number < *before) {
                     *failed = Some((number, error));
                 }
@@ -105,6 +105,20 @@ pub fn in_order<T: Sync, R: Send>(
         // A worker that ends early has panicked; the scope propagates the panic.
         (0..items.len()).try_for_each(|number| take(lanes[number % workers].recv().map_err(io::Error::other)?))
     })
+}
+
+/// Calls both functions at the same time.
+pub fn both(first: impl FnOnce() + Send, second: impl FnOnce()) {
+    thread::scope(|scope| {
+        let first = scope.spawn(first);
+        second();
+        join(first);
+    });
+}
+
+/// Locks a mutex. A panic of another thread, which propagates from there, does not matter here.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the result of a thread, and propagates its panic.

@@ -3,7 +3,7 @@
 //! A description is bounded, whatever the payload contains: lists, maps and strings are cut, with the number of the others.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::{fmt, io};
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -18,6 +18,9 @@ pub const MAX_METADATA: u64 = 256 << 20;
 
 /// Largest number of items of a list, and of names of a map, in a description.
 pub const MAX_LISTED: usize = 64;
+
+/// Largest number of keys of named data in a description.
+const MAX_KEYS: usize = 1 << 16;
 
 /// Largest number of characters of a string in a description.
 const MAX_TEXT: usize = 200;
@@ -128,11 +131,26 @@ impl Fact {
     /// Returns the first [`MAX_LISTED`] of `total` items.
     pub(crate) fn list(items: impl IntoIterator<Item = Fact>, total: usize) -> Fact {
         let mut items: Vec<Fact> = items.into_iter().take(MAX_LISTED).collect();
-        if total > items.len() {
-            let more = Fact::Number((total - items.len()) as i64);
-            items.push(Fact::Map(vec![(MORE.into(), more)]));
-        }
+        let more = Fact::more(total - items.len().min(total));
+        items.extend(more);
         Fact::List(items)
+    }
+
+    /// Returns the last item of a list that leaves out some.
+    fn more(count: usize) -> Option<Fact> {
+        (count > 0).then(|| Fact::Map(vec![(MORE.into(), count.into_fact())]))
+    }
+
+    /// Returns a fact for people: its lists have at most [`MAX_LISTED`] items, and the number of the others.
+    pub(crate) fn abridged(&self) -> Fact {
+        match self {
+            Fact::List(items) if items.len() > MAX_LISTED + 1 => {
+                let total = usize::try_from(self.total()).unwrap_or(items.len());
+                Fact::list(items.iter().cloned(), total)
+            }
+            Fact::Map(facts) => Fact::Map(facts.iter().map(|(name, fact)| (name.clone(), fact.abridged())).collect()),
+            Fact::List(_) | Fact::Text(_) | Fact::Number(_) | Fact::Bytes(_) => self.clone(),
+        }
     }
 
     /// Returns sizes of dimensions.
@@ -273,7 +291,11 @@ impl IntoFact for Tally {
 #[derive(Debug, Default)]
 pub struct ConstantTally {
     inside: (usize, u64),
+    /// Number of constants in named data.
+    uses: usize,
+    /// Number of keys, and the size of their data: several constants may be the data of one.
     named: (usize, u64),
+    seen: HashSet<String>,
     keys: Vec<Fact>,
 }
 
@@ -285,8 +307,12 @@ impl ConstantTally {
 
     /// Counts a constant of `size` bytes in named data.
     pub fn named(&mut self, key: &str, size: u64) {
+        self.uses += 1;
+        if !self.seen.insert(key.to_owned()) {
+            return;
+        }
         self.named = (self.named.0 + 1, self.named.1.saturating_add(size));
-        if self.keys.len() < MAX_LISTED {
+        if self.keys.len() < MAX_KEYS {
             self.keys.push(key.into_fact());
         }
     }
@@ -294,11 +320,16 @@ impl ConstantTally {
 
 impl IntoFact for ConstantTally {
     fn into_fact(self) -> Fact {
-        let ConstantTally { inside, named, keys } = self;
+        let ConstantTally { inside, uses, named, keys, .. } = self;
         let place = |(count, size): (usize, u64)| Facts::default().with("count", count).with("size", Fact::Bytes(size));
         let mut facts = Facts::default().with("payload", place(inside));
         if named.0 > 0 {
-            facts.add("named_data", place(named).with("keys", Fact::list(keys, named.0)));
+            let mut found = place(named);
+            if uses > named.0 {
+                found.add("uses", uses);
+            }
+            let more = named.0 - keys.len();
+            facts.add("named_data", found.with("keys", Fact::List(keys.into_iter().chain(Fact::more(more)).collect())));
         }
         facts.into_fact()
     }
@@ -445,6 +476,18 @@ mod tests {
         assert_eq!(list.total(), 1000);
         let Fact::List(items) = list else { panic!() };
         assert_eq!((items.len(), &items[..2]), (MAX_LISTED + 1, &[UNKNOWN.into_fact(), "first".into_fact()][..]));
+    }
+
+    #[test]
+    fn keys_are_counted_once_and_abridged_for_people() {
+        let mut tally = ConstantTally::default();
+        (0..300).for_each(|number| tally.named(&format!("key {}", number % 100), 4));
+        let fact = tally.into_fact();
+        let text = serde_json::to_string(&fact).unwrap();
+        assert!(text.contains(r#""count":100,"size":400,"uses":300,"keys":["key 0","#), "{text}");
+        assert!(text.ends_with(r#""key 99"]}}"#), "{text}");
+        let text = serde_json::to_string(&fact.abridged()).unwrap();
+        assert!(text.ends_with(r#""key 63",{"more":36}]}}"#), "{text}");
     }
 
     #[test]

@@ -172,6 +172,27 @@ pub fn compare(pairs: &[BlobPair<'_>], with_statistics: bool) -> io::Result<Vec<
     Ok(found)
 }
 
+/// Returns the position of the first byte that differs in two blobs of the same length.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn first_difference(blobs: [&Blob; 2]) -> io::Result<Option<u64>> {
+    let len = blobs[0].len();
+    let producers = [blobs[0].open()?, blobs[1].open()?];
+    let room = len.min(BLOCK) as usize;
+    let mut buffers = [vec![0; room], vec![0; room]];
+    for block in 0..len.div_ceil(BLOCK) {
+        let (start, size) = block_range(len, block);
+        for (producer, buffer) in producers.iter().zip(&mut buffers) {
+            producer.read_at(start, &mut buffer[..size])?;
+        }
+        if let Some(at) = (0..size).find(|at| buffers[0][*at] != buffers[1][*at]) {
+            return Ok(Some(start + at as u64));
+        }
+    }
+    Ok(None)
+}
+
 /// Size of an element in bytes; 1 for bytes without a type.
 fn element_size(scalar_type: Option<ScalarType>) -> u64 {
     scalar_type.and_then(ScalarType::info).map_or(1, |info| info.size)

@@ -1,16 +1,18 @@
 //! Two graphs of XNNPACK payloads: nodes are aligned as instructions are, values are matched by argument number and by the nodes that
 //! write them. Ids do not matter.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::align::align_levels;
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::side::Side;
-use super::view::list;
+use super::view::{counted_by, list};
 use crate::data::Blob;
-use crate::delegate::xnnpack::model::{Constant, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
+use crate::delegate::xnnpack::model::{
+    Constant, ExtraContent, FieldContent, Graph, GraphValue, Node, QuantParamsValue,
+};
 use crate::delegate::xnnpack::schema::{Datatype, NO_ID, Operand, QuantParams};
 use crate::diagnostics::{clipped, counted};
 use crate::format::ScalarType;
@@ -52,15 +54,16 @@ impl<'s> GraphSide<'s> {
         self.value(id).is_some_and(|value| value.constant != 0)
     }
 
-    /// Returns the data of a constant, and its key if it is in the named data of the program.
-    fn data(&self, index: u32) -> Option<(Blob, Option<&'s str>)> {
-        let Constant { key, data, .. } = self.graph.constants.get(usize::try_from(index).ok()?)?;
-        match key.as_deref() {
-            None => Some((data.clone(), None)),
-            Some(key) => {
-                let entry = self.side.named(key)?;
-                Some((self.side.program.blob(entry).clone(), Some(key)))
-            }
+    /// Returns where a constant is.
+    fn place(&self, index: u32) -> Place<'s> {
+        let constant = usize::try_from(index).ok().and_then(|index| self.graph.constants.get(index));
+        match constant {
+            None => Place::Nowhere(index),
+            Some(Constant { key: None, data, .. }) => Place::Payload(data.clone()),
+            Some(Constant { key: Some(key), .. }) => match self.side.named(key) {
+                Some(entry) => Place::Named(key, self.side.program.blob(entry).clone()),
+                None => Place::Elsewhere(key),
+            },
         }
     }
 
@@ -133,6 +136,44 @@ impl<'s> GraphSide<'s> {
             }
         }
         hasher.finish()
+    }
+}
+
+/// Where a constant of a graph is.
+enum Place<'g> {
+    /// In the payload.
+    Payload(Blob),
+    /// In the named data of the program, with this key.
+    Named(&'g str, Blob),
+    /// Behind a key that the program does not have: the runtime looks it up in `.ptd` files.
+    Elsewhere(&'g str),
+    /// The graph has no constant with this index.
+    Nowhere(u32),
+}
+
+impl<'g> Place<'g> {
+    fn key(&self) -> Option<&'g str> {
+        match self {
+            Place::Named(key, _) | Place::Elsewhere(key) => Some(key),
+            Place::Payload(_) | Place::Nowhere(_) => None,
+        }
+    }
+
+    /// Returns the key if the program has it.
+    fn named(&self) -> Option<&'g str> {
+        match self {
+            Place::Named(key, _) => Some(key),
+            Place::Payload(_) | Place::Elsewhere(_) | Place::Nowhere(_) => None,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Place::Payload(_) => "in the payload".to_owned(),
+            Place::Named(key, _) => format!("`{}` in the named data", clipped(key)),
+            Place::Elsewhere(key) => format!("`{}`, which the program does not have", clipped(key)),
+            Place::Nowhere(index) => format!("no constant {index}"),
+        }
     }
 }
 
@@ -268,6 +309,17 @@ impl GraphPair<'_, '_> {
                 changed(name, texts, found);
             }
         }
+        // The runtime of a newer release may read them.
+        let mut slots: Vec<u16> = nodes.iter().flat_map(|node| node.extra.iter().map(|extra| extra.slot)).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        for slot in slots {
+            let contents = nodes.map(|node| node.extra.iter().find(|extra| extra.slot == slot));
+            if contents[0] != contents[1] {
+                let text = |content: Option<&ExtraContent>| content.map_or("absent".to_owned(), extra_text);
+                changed(&format!("unknown_{slot}"), contents.map(text), found);
+            }
+        }
         let bounds = nodes.map(|node| node.output_min_max.map(|bounds| bounds.map(f32::to_bits)));
         if bounds[0] != bounds[1] {
             let text = |node: &Node| {
@@ -294,18 +346,28 @@ impl GraphPair<'_, '_> {
         if texts[0] != texts[1] || kinds[0] != kinds[1] {
             for side in 0..2 {
                 let scales = scales[side].map(|(_, index)| index);
-                let keys = scales.into_iter().chain([constants[side]]).filter_map(|index| graphs[side].data(index)?.1);
-                keys.for_each(|key| data.know_key(side, key));
+                let places = scales.into_iter().chain([constants[side]]).map(|index| graphs[side].place(index));
+                places.filter_map(|place| place.named()).for_each(|key| data.know_key(side, key));
             }
             return;
         }
-        self.add_data(constants, storage, ids, texts, &uses, data);
-        if let [Some((params, left)), Some((_, right))] = scales {
-            let texts = [left, right].map(|_| "scales".to_owned());
-            self.add_data([left, right], params.kind.scale_type(), ids, texts, &uses, data);
+        self.add_data(constants, storage, ids, texts, &uses, found, data);
+        match scales {
+            [Some((params, left)), Some((_, right))] => {
+                let texts = [left, right].map(|_| "scales".to_owned());
+                self.add_data([left, right], params.kind.scale_type(), ids, texts, &uses, found, data);
+            }
+            [None, None] => {}
+            [_, _] => {
+                let paths = [0, 1].map(|side: usize| format!("{}.scales", graphs[side].value_path(ids[side])));
+                let place = |side: usize| scales[side].map(|(_, index)| graphs[side].place(index).describe());
+                found.compared(AREA, TOPIC, [&paths[0], &paths[1]], [place(0), place(1)]);
+            }
         }
     }
 
+    /// Compares where two constants are, and registers their data.
+    #[allow(clippy::too_many_arguments, reason = "the constants, and what is said of them")]
     fn add_data(
         &mut self,
         indices: [u32; 2],
@@ -313,21 +375,47 @@ impl GraphPair<'_, '_> {
         ids: [u32; 2],
         texts: [String; 2],
         uses: &[String; 2],
+        found: &mut Differences,
         data: &mut DataPairs,
     ) {
         if !self.constants.insert((indices[0], indices[1], scalar_type.0)) {
             return;
         }
         let graphs = self.graphs;
-        let [Some(left), Some(right)] = [0, 1].map(|side: usize| graphs[side].data(indices[side])) else { return };
-        let keys = [left.1, right.1];
+        let places = [0, 1].map(|side: usize| graphs[side].place(indices[side]));
+        let keys = [0, 1].map(|side: usize| places[side].key());
+        let [left, right] = match &places {
+            [Place::Payload(left) | Place::Named(_, left), Place::Payload(right) | Place::Named(_, right)] => {
+                [left.clone(), right.clone()]
+            }
+            [l, r] => {
+                let of = |place: &Place<'_>, side: usize| {
+                    DifferingPart::new(format!("{}.constant", graphs[side].value_path(ids[side])), place.describe())
+                };
+                let (left, right) = (of(l, 0), of(r, 1));
+                match places {
+                    // Data that are moved to a `.ptd`, as those of tensors.
+                    [Place::Payload(_), Place::Elsewhere(_)] | [Place::Elsewhere(_), Place::Payload(_)] => {
+                        found.moved(DiffArea::Data, DiffTopic::Constant, left, right);
+                    }
+                    [Place::Named(l, _), Place::Elsewhere(r)] | [Place::Elsewhere(l), Place::Named(r, _)] if l == r => {
+                        found.moved(DiffArea::Data, DiffTopic::Constant, left, right);
+                    }
+                    [_, _] if left.value != right.value || keys[0] != keys[1] => {
+                        found.changed(AREA, TOPIC, left, right)
+                    }
+                    [_, _] => {}
+                }
+                return;
+            }
+        };
         let parts = [0, 1].map(|side: usize| {
             let key = keys[side].map_or(String::new(), |key| format!("`{}` ", clipped(key)));
             let mut part = DifferingPart::new(graphs[side].value_path(ids[side]), format!("{key}{}", texts[side]));
             part.add_use(|| uses[side].clone());
             part
         });
-        data.add_graph_constant([left.0, right.0], scalar_type, parts, keys);
+        data.add_graph_constant([left, right], scalar_type, parts, keys);
     }
 
     /// Compares the fields of two values.
@@ -364,6 +452,32 @@ impl GraphPair<'_, '_> {
         pairs.into_iter().for_each(|(left, right)| self.compare_value([left, right], found));
     }
 
+    /// Compares the constants that no node reads: the runtime looks up their keys, too.
+    fn compare_unread(&self, found: &mut Differences) {
+        let unread = |graph: &GraphSide<'_>| {
+            let nodes = graph.graph.nodes.iter();
+            let read: HashSet<u32> =
+                nodes.flat_map(|node| node.operation.operands().map(|operand| id(node, &operand))).collect();
+            let free = graph.graph.values.iter().zip(0usize..);
+            let free = free.filter(|(value, _)| value.constant != 0 && !read.contains(&value.id));
+            counted_by(free.map(|(value, index)| {
+                (format!("the constant {}, {}", type_of(value), graph.place(value.constant).describe()), index)
+            }))
+        };
+        let [mut left, mut right] = self.graphs.map(unread);
+        let names: BTreeSet<String> = left.keys().chain(right.keys()).cloned().collect();
+        for name in names {
+            let lists = [left.remove(&name).unwrap_or_default(), right.remove(&name).unwrap_or_default()];
+            let common = lists[0].len().min(lists[1].len());
+            let part = |side: usize, index: usize| {
+                let path = format!("{}.values[{index}]", self.graphs[side].path);
+                DifferingPart::new(path, format!("{name}, which no node reads"))
+            };
+            lists[0][common..].iter().for_each(|index| found.removed(AREA, TOPIC, part(0, *index)));
+            lists[1][common..].iter().for_each(|index| found.added(AREA, TOPIC, part(1, *index)));
+        }
+    }
+
     /// Compares the lists of inputs and outputs, and what has no effect.
     fn compare_rest(&self, nodes: &[(usize, usize)], found: &mut Differences) {
         let graphs = self.graphs;
@@ -381,6 +495,7 @@ impl GraphPair<'_, '_> {
                 found.changed(AREA, TOPIC, part(0), part(1));
             }
         }
+        self.compare_unread(found);
         let compared = |area, topic, name: &str, texts: [Option<String>; 2], found: &mut Differences| {
             let paths = graphs.map(|graph| format!("{}.{name}", graph.path));
             found.compared(area, topic, [&paths[0], &paths[1]], texts);
@@ -448,6 +563,14 @@ fn content_text(content: &FieldContent) -> String {
         }
         FieldContent::Absent => "absent".to_owned(),
     }
+}
+
+/// Describes the content of a field that the schema does not have.
+fn extra_text(content: &ExtraContent) -> String {
+    let bytes = counted(content.bytes.len() as u64, "byte");
+    let items = content.width.map_or_else(String::new, |width| format!("items of {width}, "));
+    let shown = &content.bytes[..content.bytes.len().min(32)];
+    format!("{items}{bytes}, hex {}", data_encoding::HEXLOWER.encode(shown))
 }
 
 /// Describes a number; NaNs with other bits have other descriptions.

@@ -108,12 +108,10 @@ pub fn compare_rest(
     let results = bytes::compare(&pairs, false)?;
     let differing: u64 = results.iter().flatten().map(|difference| difference.differing).sum();
     if let Some(first) = results.iter().position(Option::is_some) {
-        let (offset, len) = gaps[first];
-        let text = format!(
-            "{} that no other difference explains, the first at {offset}..{}",
-            counted(differing, "byte"),
-            offset + len
-        );
+        let [left, right] = &blobs[first];
+        let at = gaps[first].0 + bytes::first_difference([left, right])?.unwrap_or(0);
+        let text =
+            format!("{} that no other difference explains, the first at offset {at}", counted(differing, "byte"));
         let part = || DifferingPart::new("bytes", text.clone());
         found.changed(AREA, TOPIC, part(), part());
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::align::align_levels;
 use super::data::DataPairs;
+use super::dead::without_effect;
 use super::delegates;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::memory;
@@ -21,7 +22,7 @@ type MethodKey<'s> = (Option<&'s str>, usize);
 /// Compares the methods of two programs.
 pub fn compare(sides: [&Side; 2], found: &mut Differences, data: &mut DataPairs) {
     let [left, right] = sides.map(methods_by_name);
-    let mut needed = Needed { sides, of: [None, None] };
+    let mut needed = Needed { sides, of: [None, None], dead: Default::default() };
     let mut pairs = Vec::new();
     for (key, l) in &left {
         match right.get(key) {
@@ -68,14 +69,20 @@ fn describe(side: &Side, method: usize) -> DifferingPart {
 struct Needed<'s> {
     sides: [&'s Side; 2],
     of: [Option<Vec<Vec<bool>>>; 2],
+    /// Steps without effect in the places of the file, by method.
+    dead: [HashMap<usize, Vec<bool>>; 2],
 }
 
 impl Needed<'_> {
     /// Returns true if a step of a method has an effect.
-    fn has(&mut self, side: usize, method: usize, step: usize) -> bool {
+    fn has(&mut self, side: usize, view: &MethodView<'_>, step: usize) -> bool {
         let program = &self.sides[side].program;
         let needed = self.of[side].get_or_insert_with(|| prune::needed_instructions(program));
-        needed.get(method).and_then(|steps| steps.get(step)).copied().unwrap_or(true)
+        if !needed.get(view.number).and_then(|steps| steps.get(step)).copied().unwrap_or(true) {
+            return false;
+        }
+        let dead = self.dead[side].entry(view.number).or_insert_with(|| without_effect(view));
+        !dead.get(step).copied().unwrap_or(false)
     }
 }
 
@@ -316,7 +323,7 @@ impl<'s> MethodPair<'_, 's> {
         let mut next = 0;
         let add = |from: usize, to: usize, needed: &mut Needed<'_>, found: &mut Differences| {
             for step in from..to {
-                let area = area_of(needed.has(1, views[1].number, step));
+                let area = area_of(needed.has(1, views[1], step));
                 let part = DifferingPart::new(views[1].step_path(step), views[1].describe_step(step));
                 found.added(area, DiffTopic::Instruction, part);
             }
@@ -324,7 +331,7 @@ impl<'s> MethodPair<'_, 's> {
         for left in 0..views[0].steps.len() {
             match self.aligned[left] {
                 None => {
-                    let area = area_of(needed.has(0, views[0].number, left));
+                    let area = area_of(needed.has(0, views[0], left));
                     let part = DifferingPart::new(views[0].step_path(left), views[0].describe_step(left));
                     found.removed(area, DiffTopic::Instruction, part);
                 }
@@ -456,7 +463,7 @@ impl<'s> MethodPair<'_, 's> {
             for (number, step) in view.steps.iter().enumerate() {
                 let Some(operator) = view.operator(step.instruction) else { continue };
                 let is_aligned = self.before[side][number + 1] > self.before[side][number];
-                if is_aligned || needed.has(side, view.number, number) {
+                if is_aligned || needed.has(side, view, number) {
                     *counts.entry(operator_name(operator)).or_default() += 1;
                 }
             }

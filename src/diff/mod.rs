@@ -6,6 +6,7 @@
 mod align;
 mod bytes;
 mod data;
+mod dead;
 mod delegates;
 mod difference;
 mod graph;

@@ -13,7 +13,7 @@ use crate::layout::memory::value_lifetimes;
 use crate::program::{ExecutionPlan, Instruction, Memory, device_name};
 
 /// Version of the JSON.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Memory of a program, by method.
 #[derive(Debug)]
@@ -50,10 +50,13 @@ pub struct Pool {
     pub bytes: u64,
     /// Total size in bytes of its tensors: what the pool would need without sharing.
     pub unshared: u64,
-    /// Bytes of tensors alive at each time: before the instructions, at each one, and when the outputs are read.
-    pub timeline: Vec<u64>,
+    /// Bytes of tensors that are alive: the times at which they change, from 0 on, and the bytes from then on. Time 0 is before the
+    /// instructions, each of which is a time, and the last one is when the outputs are read.
+    pub timeline: Vec<(u32, u64)>,
     /// First time at which most bytes are alive.
     pub peak: usize,
+    /// Most bytes that are alive at once: no plan needs less.
+    pub lower_bound: u64,
     /// Tensors, by offset.
     pub tensors: Vec<PlannedTensor>,
 }
@@ -147,18 +150,13 @@ impl MethodReport {
 }
 
 impl Pool {
-    /// Most bytes that are alive at once: no plan needs less.
-    pub fn lower_bound(&self) -> u64 {
-        self.timeline[self.peak]
-    }
-
     fn json(&self, method: &MethodReport) -> Value {
         json!({
             "pool": self.number,
             "device": self.device,
             "bytes": self.bytes,
             "unshared": self.unshared,
-            "lower_bound": self.lower_bound(),
+            "lower_bound": self.lower_bound,
             "peak": {"time": self.peak, "event": method.event(self.peak)},
             "timeline": self.timeline,
             "tensors": self.tensors.iter().map(PlannedTensor::json).collect::<Vec<_>>(),
@@ -287,13 +285,15 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
             times: tensor.times,
         };
         let timeline = used_bytes(&tensors.iter().map(used).collect::<Vec<_>>(), end);
-        let most = timeline.iter().copied().max().unwrap_or(0);
+        let most = timeline.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+        let peak = timeline.iter().find(|(_, bytes)| *bytes == most).map_or(0, |(time, _)| *time as usize);
         Some(Pool {
             number,
             device: device(number),
             bytes,
             unshared: tensors.iter().map(|tensor| tensor.bytes).fold(0, u64::saturating_add),
-            peak: timeline.iter().position(|bytes| *bytes == most).unwrap_or(0),
+            peak,
+            lower_bound: most,
             timeline,
             tensors,
         })

@@ -28,6 +28,8 @@ pub struct Subject<'p> {
     pub same: Vec<BlobId>,
     /// Names of the values, and their memory as YAML states it, by method.
     pub values: Vec<MethodValues>,
+    /// Names of the delegates in YAML, by method; empty for a program that is read from a file.
+    pub delegates: Vec<Vec<String>>,
 }
 
 impl Subject<'_> {
@@ -35,6 +37,12 @@ impl Subject<'_> {
     fn value_name(&self, method: usize, value: usize) -> String {
         let name = self.values.get(method).and_then(|values| values.names.get(value)?.clone());
         name.unwrap_or_else(|| format!("values[{value}]"))
+    }
+
+    /// Name of a delegate for `payload show`, without that of its method.
+    fn delegate_name(&self, method: usize, delegate: usize) -> String {
+        let name = self.delegates.get(method).and_then(|names| names.get(delegate).cloned());
+        name.unwrap_or_else(|| format!("part{delegate}"))
     }
 }
 

@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 use super::allocator::{Abi, method_memory};
 use super::memory::Labels;
 use super::{Subject, shape};
+use crate::annotate::leaves::named_data_owner;
 use crate::data::{Blob, BlobId, dedup};
 use crate::delegate::GraphFormat;
-use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftQuantization, DraftValue};
+use crate::delegate::xnnpack::draft::{
+    ConstantSource, Draft, DraftConstant, DraftField, DraftQuantization, DraftValue, Scales,
+};
 use crate::delegate::xnnpack::schema::Datatype;
 use crate::delegate::xnnpack::{self, Xnnpack};
 use crate::format::ScalarType;
@@ -41,8 +44,8 @@ pub struct Contents {
     pub constant_methods: Vec<(String, Vec<String>)>,
     /// Constants of tensors by element type, the largest first.
     pub constants: Vec<Constants>,
-    /// Key and size in bytes of the named data.
-    pub named_data: Vec<(String, u64)>,
+    /// The named data.
+    pub named_data: Vec<NamedData>,
     /// Keys that the runtime looks up in `.ptd` files, in order.
     pub required_keys: Vec<String>,
     /// Release that a runtime needs, and the newest feature that needs it.
@@ -51,6 +54,17 @@ pub struct Contents {
     pub shared: u64,
     /// Bytes of data that are stored more than once; `None` if they were not compared.
     pub duplicated: Option<u64>,
+}
+
+/// An entry of the named data.
+#[derive(Debug)]
+pub struct NamedData {
+    /// Key.
+    pub key: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// The first operation that reads it: `forward/delegates[0] nodes[3] convolution filter`, if its payload is decoded.
+    pub user: Option<String>,
 }
 
 /// Constants of an element type.
@@ -85,6 +99,8 @@ pub struct Method {
     pub between: Vec<(String, usize)>,
     /// Delegates.
     pub delegates: Vec<Delegate>,
+    /// Size in bytes of the named data that the payloads of XNNPACK delegates refer to, each key once.
+    pub named: u64,
     /// Planned memory in bytes, of all pools.
     pub planned: u64,
     /// What loading takes from the method allocator in bytes, and whether it is a lower bound.
@@ -94,10 +110,14 @@ pub struct Method {
 /// A delegate.
 #[derive(Debug)]
 pub struct Delegate {
+    /// Name for `payload show`: `forward/part0`.
+    pub name: String,
     /// Backend.
     pub backend: String,
     /// Size of the payload in bytes.
     pub bytes: u64,
+    /// Size in bytes of the named data that the payload refers to, each key once; 0 if it is not decoded.
+    pub named: u64,
     /// Number of calls.
     pub calls: usize,
     /// Types of its inputs and outputs, with their quantization; `None` if the payload is not decoded.
@@ -113,13 +133,15 @@ impl Contents {
         let program = subject.program;
         let stored = Stored { program, same: &subject.same };
         let graphs = payload_graphs(program);
+        let mut users = key_users(program, &graphs);
+        let named = NamedSizes::new(program, &graphs);
         let mut methods = Vec::new();
         let mut constant_methods = Vec::new();
         for (index, plan) in program.plans().iter().enumerate() {
             let has_inputs = plan.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
             match plan.instructions().next().is_none() && !has_inputs {
                 true => constant_methods.push((name(plan), outputs(plan))),
-                false => methods.push(Method::new(subject, index, plan, &graphs)),
+                false => methods.push(Method::new(subject, index, plan, &graphs, &named)),
             }
         }
         Ok(Contents {
@@ -130,7 +152,11 @@ impl Contents {
                 .named_data
                 .iter()
                 .flatten()
-                .map(|entry| (entry.key.clone(), program.blob(entry.data).len()))
+                .map(|entry| NamedData {
+                    key: entry.key.clone(),
+                    bytes: program.blob(entry.data).len(),
+                    user: users.remove(entry.key.as_str()),
+                })
                 .collect(),
             required_keys: required_keys(program, &graphs),
             needs: crate::check::needed_release(program),
@@ -147,7 +173,10 @@ impl Contents {
             "methods": self.methods.iter().map(Method::json).collect::<Vec<_>>(),
             "constant_methods": object(self.constant_methods.iter().map(|(name, values)| (name, json!(values)))),
             "constants": self.constants.iter().map(constants).collect::<Vec<_>>(),
-            "named_data": object(self.named_data.iter().map(|(key, bytes)| (key, json!(bytes)))),
+            "named_data": object(self.named_data.iter().map(|entry| (&entry.key, json!(entry.bytes)))),
+            "named_data_users": object(
+                self.named_data.iter().filter_map(|entry| Some((&entry.key, json!(entry.user.as_ref()?)))),
+            ),
             "required_keys": self.required_keys,
             "needs": self.needs.map(|(release, feature)| json!({"release": release, "feature": feature})),
             "shared_bytes": self.shared,
@@ -161,7 +190,13 @@ fn object<'n>(entries: impl Iterator<Item = (&'n String, Value)>) -> Value {
 }
 
 impl Method {
-    fn new(subject: &Subject<'_>, index: usize, plan: &ExecutionPlan, graphs: &HashMap<BlobId, Draft>) -> Method {
+    fn new(
+        subject: &Subject<'_>,
+        index: usize,
+        plan: &ExecutionPlan,
+        graphs: &HashMap<BlobId, Draft>,
+        named: &NamedSizes<'_>,
+    ) -> Method {
         let program = subject.program;
         let described = |value: &i32| {
             let name = usize::try_from(*value).map_or_else(|_| String::new(), |value| subject.value_name(index, value));
@@ -199,7 +234,9 @@ impl Method {
             }
         }
         let is_between = |number: usize| first_and_last.is_some_and(|(first, last)| (first..last).contains(&number));
-        let delegates = plan.delegates().iter().zip(calls).map(|(delegate, calls)| Delegate {
+        let delegates = plan.delegates().iter().zip(calls).enumerate().map(|(number, (delegate, calls))| Delegate {
+            name: format!("{}/{}", name(plan), subject.delegate_name(index, number)),
+            named: named.of(delegate.processed),
             backend: delegate.id.clone().unwrap_or_default(),
             bytes: program.blob(delegate.processed).len(),
             calls,
@@ -215,6 +252,7 @@ impl Method {
             between: counts(kernels.iter().filter(|(number, _)| is_between(*number)).map(|(_, operator)| *operator)),
             operators: counts(kernels.iter().map(|(_, operator)| *operator)),
             delegates: delegates.collect(),
+            named: named.of_method(plan),
             planned: memory.map_or(0, |memory| memory.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum()),
             allocator: (allocator.bytes, allocator.is_lower_bound),
         }
@@ -239,6 +277,7 @@ impl Method {
             "operators": object(self.operators.iter().map(|(name, count)| (name, json!(count)))),
             "operators_between_delegates": object(self.between.iter().map(|(name, count)| (name, json!(count)))),
             "delegates": self.delegates.iter().map(Delegate::json).collect::<Vec<_>>(),
+            "named_data_bytes": self.named,
             "planned_bytes": self.planned,
             "method_allocator": {"bytes": self.allocator.0, "at_least": self.allocator.1},
         })
@@ -247,7 +286,13 @@ impl Method {
 
 impl Delegate {
     fn json(&self) -> Value {
-        let mut delegate = json!({"backend": self.backend, "bytes": self.bytes, "calls": self.calls});
+        let mut delegate = json!({
+            "name": self.name,
+            "backend": self.backend,
+            "bytes": self.bytes,
+            "named_data_bytes": self.named,
+            "calls": self.calls,
+        });
         if let Some((inputs, outputs)) = &self.interface {
             delegate["inputs"] = json!(inputs);
             delegate["outputs"] = json!(outputs);
@@ -308,6 +353,101 @@ pub fn payload_graphs(program: &Program) -> HashMap<BlobId, Draft> {
         }
     }
     graphs
+}
+
+/// Returns the key of a constant in the named data.
+fn constant_key(constant: &DraftConstant) -> Option<&str> {
+    match &constant.source {
+        ConstantSource::Key(key) => Some(key),
+        ConstantSource::Data(_) => None,
+    }
+}
+
+/// Returns the keys that a value of a graph refers to: of its data, and of its scales.
+fn keys(value: &DraftValue) -> [Option<&str>; 2] {
+    let scales = match &value.quantization {
+        Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) => match scales {
+            Scales::Constant(constant) => constant_key(constant),
+            Scales::Listed(_) => None,
+        },
+        Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => None,
+    };
+    [value.constant.as_ref().and_then(constant_key), scales]
+}
+
+/// Returns the first operation that reads the data of each key: `forward/delegates[0] nodes[3] convolution filter`.
+fn key_users<'g>(program: &Program, graphs: &'g HashMap<BlobId, Draft>) -> HashMap<&'g str, String> {
+    let mut users: HashMap<&str, String> = HashMap::new();
+    let mut seen = BTreeSet::new();
+    for plan in program.plans() {
+        for (number, delegate) in plan.delegates().iter().enumerate() {
+            let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
+                continue;
+            };
+            for (position, node) in draft.nodes.iter().enumerate() {
+                for operand in node.operation.operands() {
+                    let Some(DraftField::Value(value)) = node.fields.get(usize::from(operand.slot)) else { continue };
+                    let Some(value) = draft.values.get(*value) else { continue };
+                    for (key, what) in keys(value).into_iter().zip(["", " scales"]) {
+                        let Some(key) = key else { continue };
+                        users.entry(key).or_insert_with(|| {
+                            let (word, operand) = (node.operation.word(), operand.name.trim_end_matches("_id"));
+                            format!("{}/delegates[{number}] nodes[{position}] {word} {operand}{what}", name(plan))
+                        });
+                    }
+                }
+            }
+        }
+    }
+    users
+}
+
+/// Returns the owners of named data in `annotate`, with the operation that reads them.
+pub fn named_data_paths(program: &Program) -> HashMap<String, String> {
+    let graphs = payload_graphs(program);
+    let named = |(key, user): (&str, String)| {
+        let owner = named_data_owner(key.as_bytes());
+        let named = format!("{user} ({})", owner.trim_start_matches("named data "));
+        (owner, named)
+    };
+    key_users(program, &graphs).into_iter().map(named).collect()
+}
+
+/// Sizes of the named data that payloads refer to.
+struct NamedSizes<'g> {
+    /// Sizes by key.
+    sizes: HashMap<&'g str, u64>,
+    /// Keys of each payload, each once.
+    keys: HashMap<BlobId, BTreeSet<&'g str>>,
+}
+
+impl<'g> NamedSizes<'g> {
+    fn new(program: &'g Program, graphs: &'g HashMap<BlobId, Draft>) -> NamedSizes<'g> {
+        let entries = program.named_data.iter().flatten();
+        let sizes = entries.map(|entry| (entry.key.as_str(), program.blob(entry.data).len())).collect();
+        let keys = |draft: &'g Draft| draft.values.iter().flat_map(keys).flatten().collect();
+        NamedSizes { sizes, keys: graphs.iter().map(|(payload, draft)| (*payload, keys(draft))).collect() }
+    }
+
+    fn sum<'k>(&self, keys: impl Iterator<Item = &'k &'g str>) -> u64
+    where
+        'g: 'k,
+    {
+        keys.filter_map(|key| self.sizes.get(*key)).copied().fold(0, u64::saturating_add)
+    }
+
+    /// Size of the data of a payload.
+    fn of(&self, payload: BlobId) -> u64 {
+        self.keys.get(&payload).map_or(0, |keys| self.sum(keys.iter()))
+    }
+
+    /// Size of the data of all delegates of a method.
+    fn of_method(&self, plan: &ExecutionPlan) -> u64 {
+        let payloads: BTreeSet<BlobId> = plan.delegates().iter().map(|delegate| delegate.processed).collect();
+        let keys: BTreeSet<&str> =
+            payloads.iter().filter_map(|payload| self.keys.get(payload)).flatten().copied().collect();
+        self.sum(keys.iter())
+    }
 }
 
 /// Types of the inputs and outputs of a graph.

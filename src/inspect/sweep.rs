@@ -12,9 +12,9 @@ pub struct Use {
     pub times: (u32, u32),
 }
 
-/// Returns for each time from 0 to `end` how many bytes are in use; bytes that several use count once. Takes
-/// `n log n + end` steps for `n` uses.
-pub fn used_bytes(uses: &[Use], end: u32) -> Vec<u64> {
+/// Returns how many bytes are in use from time 0 to `end`: the times at which the number changes, from 0 on, with the number from then
+/// on. Bytes that several use count once. Takes `n log n` steps for `n` uses.
+pub fn used_bytes(uses: &[Use], end: u32) -> Vec<(u32, u64)> {
     let mut bounds: Vec<u64> = uses.iter().flat_map(|used| [used.bytes.start, used.bytes.end]).collect();
     bounds.sort_unstable();
     bounds.dedup();
@@ -26,16 +26,17 @@ pub fn used_bytes(uses: &[Use], end: u32) -> Vec<u64> {
         changes.push((last.saturating_add(1), false, index));
     }
     changes.sort_unstable();
-    let mut changes = changes.into_iter().peekable();
-    let mut in_use = Vec::with_capacity(end as usize + 1);
-    for time in 0..=end {
-        while let Some((_, begins, index)) = changes.next_if(|(at, ..)| *at <= time) {
-            let Range { start, end } = uses[index].bytes;
-            let at = |bound: u64| bounds.partition_point(|other| *other < bound);
-            union.change(at(start)..at(end), begins);
+    let mut in_use = vec![(0, 0)];
+    for (time, begins, index) in changes.into_iter().take_while(|(time, ..)| *time <= end) {
+        let Range { start, end } = uses[index].bytes;
+        let at = |bound: u64| bounds.partition_point(|other| *other < bound);
+        union.change(at(start)..at(end), begins);
+        match in_use.last_mut() {
+            Some((last, total)) if *last == time => *total = union.total(),
+            Some(_) | None => in_use.push((time, union.total())),
         }
-        in_use.push(union.total());
     }
+    in_use.dedup_by_key(|(_, total)| *total);
     in_use
 }
 
@@ -98,9 +99,11 @@ mod tests {
     #[test]
     fn bytes_in_use_count_once() {
         let uses = [used(0..8, 0, 2), used(4..12, 1, 1), used(16..20, 1, 3), used(5..5, 0, 9)];
-        assert_eq!(used_bytes(&uses, 4), [8, 16, 12, 4, 0]);
-        assert_eq!(used_bytes(&[], 1), [0, 0]);
-        assert_eq!(used_bytes(&[used(0..u64::MAX, 0, u32::MAX)], 1), [u64::MAX; 2]);
+        assert_eq!(used_bytes(&uses, 4), [(0, 8), (1, 16), (2, 12), (3, 4), (4, 0)]);
+        assert_eq!(used_bytes(&[], 1), [(0, 0)]);
+        assert_eq!(used_bytes(&[used(0..u64::MAX, 0, u32::MAX)], 1), [(0, u64::MAX)]);
+        // One begins when another ends: nothing changes.
+        assert_eq!(used_bytes(&[used(0..4, 2, 3), used(4..8, 4, 5)], 9), [(0, 0), (2, 4), (6, 0)]);
     }
 
     /// Compared with a bitmap.
@@ -125,7 +128,10 @@ mod tests {
                     (0..64).filter(|at| byte(*at)).count() as u64
                 })
                 .collect();
-            assert_eq!(used_bytes(&uses, 16), expected, "{uses:?}");
+            let found = used_bytes(&uses, 16);
+            assert!(found.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 != pair[1].1), "{found:?}");
+            let at = |time: u32| found[found.partition_point(|(start, _)| *start <= time) - 1].1;
+            assert_eq!((0..=16).map(at).collect::<Vec<u64>>(), expected, "{uses:?}");
         }
     }
 }

@@ -12,6 +12,7 @@ use super::shape::{
     literal_map, memory, memory_placement, method, r#move, named_data, patch, random, raw, tensor, test, test_tensor,
     unknown_operation,
 };
+use super::synonyms;
 use super::tree::{MapKey, NodeId, NodeValue, SourceNode};
 use crate::data::number::{NumericValue, nan_of, number_word};
 use crate::data::random::Distribution;
@@ -52,6 +53,16 @@ macro_rules! ranged {
     )*};
 }
 ranged! { i8 u8 u16 i32 u32 i64 u64 }
+
+/// What is expected at `files` and `named_data`.
+const FILES: &str = "a map of names to paths";
+const NAMED_DATA: &str = "a map of keys to data";
+
+/// What to do about duplicate keys of maps that merged dumps have.
+const MERGED: &[(&str, &str)] = &[
+    (FILES, "to merge two dumps, rename the file of one, here and in each `{file: NAME}`"),
+    (NAMED_DATA, "data with the same key and bytes, as two dumps may have, are stated once: remove one of the entries"),
+];
 
 struct Decoder {
     diagnostics: Vec<NodeDiagnostic>,
@@ -119,7 +130,9 @@ impl Decoder {
         let mut first: HashMap<&str, NodeId> = HashMap::with_capacity(entries.len());
         for (key, _) in &entries {
             if let Some(first) = first.insert(&key.text, key.id) {
-                let duplicate = NodeDiagnostic::error(key.id, format!("duplicate key `{}`", key.text));
+                let mut duplicate = NodeDiagnostic::error(key.id, format!("duplicate key `{}`", key.text));
+                let help = MERGED.iter().find(|(of, _)| *of == what).map(|(_, help)| (*help).to_owned());
+                duplicate.help = help;
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
         }
@@ -143,7 +156,9 @@ impl Decoder {
                 let list = known.clone().collect::<Vec<_>>().join(", ");
                 let unknown =
                     NodeDiagnostic::error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
-                self.diagnostics.push(unknown.label(format!("expected one of {list}")).suggest(&key.text, known));
+                let mut unknown = unknown.label(format!("expected one of {list}"));
+                unknown.help = synonyms::meant(&key.text, known).map(|known| format!("did you mean `{known}`?"));
+                self.diagnostics.push(unknown);
             } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
                 let duplicate = NodeDiagnostic::error(key.id, format!("duplicate key `{}`", key.text));
                 self.diagnostics.push(duplicate.label("duplicate").related(first.id, "first defined here"));
@@ -267,7 +282,8 @@ impl Decoder {
             let mut wrong =
                 NodeDiagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe())).label(what);
             if let NodeValue::Text(text) = &node.value {
-                wrong = wrong.suggest(text, words.iter().copied());
+                wrong.help =
+                    synonyms::meant(text, words.iter().copied()).map(|known| format!("did you mean `{known}`?"));
             }
             self.diagnostics.push(wrong);
         }
@@ -367,7 +383,7 @@ impl Decoder {
             ..ParsedDocument::default()
         };
         if let Some(node) = fields.take(document::files) {
-            for (key, node) in self.entries(node, "a map of names to paths") {
+            for (key, node) in self.entries(node, FILES) {
                 if let Some(path) = self.text(node, "the path of a file") {
                     self.files.insert(key.text.into_owned(), path.value.into_owned());
                 }
@@ -392,7 +408,7 @@ impl Decoder {
             .map(|node| match node.value {
                 NodeValue::Null => Vec::new(),
                 _ => {
-                    let entries = self.entries(node, "a map of keys to data");
+                    let entries = self.entries(node, NAMED_DATA);
                     entries.into_iter().filter_map(|(key, node)| self.named_data(word(key), node)).collect()
                 }
             });
@@ -656,6 +672,7 @@ impl Decoder {
             planner,
             padding: fields.take(memory::padding).and_then(|node| self.size(&node)),
             reserved,
+            shared_order: fields.take(memory::shared_order).and_then(|node| self.int(&node, "a number")),
             unplanned_inputs,
             unplanned_outputs,
         })
@@ -674,8 +691,20 @@ impl Decoder {
             let value = Declared::Other(self.literal(node)?);
             return Some(Declaration { name, index: None, value });
         };
-        let is_literal = entries.iter().any(|(key, _)| shape::LITERAL_MAP.one_of.contains(&&*key.text));
+        let is_kind = |key: &MapKey<'_>| shape::LITERAL_MAP.one_of.contains(&&*key.text);
         let is_tensor = |key: &MapKey<'_>| shape::TENSOR.key(&key.text).is_some();
+        let kinds: Vec<&MapKey<'_>> = entries.iter().map(|(key, _)| key).filter(|key| is_kind(key)).collect();
+        let is_only_tensor = |key: &MapKey<'_>| is_tensor(key) && shape::LITERAL_MAP.key(&key.text).is_none();
+        if let [key] = kinds[..]
+            && key.text == literal_map::dtype
+            && entries.iter().any(|(key, _)| is_only_tensor(key))
+        {
+            let unknown = NodeDiagnostic::error(key.id, "unknown key `dtype` in a tensor");
+            let help = "did you mean `tensor`? A `dtype` is a number of its own: the argument of an operator";
+            self.diagnostics.push(unknown.label("expected `tensor`, with the element type").help(help));
+            return None;
+        }
+        let is_literal = !kinds.is_empty();
         // A map without a kind is a tensor that an instruction writes.
         if !is_literal && (entries.is_empty() || entries.iter().any(|(key, _)| is_tensor(key))) {
             return self.tensor(name, node);
@@ -1164,16 +1193,19 @@ impl Decoder {
         let kind = *kinds.first()?;
         let node = fields.take(kind)?;
         let id = node.id;
-        let mut int = |name| fields.take(name).and_then(|node| self.int::<i32>(&node, "an integer"));
         let value = match kind {
             graph_value::scale => {
-                let zero_point = int(graph_value::zero_point).unwrap_or(0);
+                let zero_point = fields.take(graph_value::zero_point);
+                let zero_point = zero_point.and_then(|node| self.int(&node, "an integer")).unwrap_or(0);
                 ParsedQuantization::Tensor(self.single(&node)?, zero_point)
             }
             graph_value::num_nonbatch_dims => ParsedQuantization::Token(self.int(&node, "a number of dimensions")?),
             _ => {
-                let (channel_dim, group_size) =
-                    (int(graph_value::channel_dim).unwrap_or(0), int(graph_value::group_size));
+                let mut placed = |name| {
+                    let node = fields.take(name)?;
+                    Some(At { id: node.id, value: self.int::<i32>(&node, "an integer")? })
+                };
+                let (channel_dim, group_size) = (placed(graph_value::channel_dim), placed(graph_value::group_size));
                 ParsedQuantization::Channels {
                     channel_dim,
                     group_size,

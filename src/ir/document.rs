@@ -327,6 +327,18 @@ impl Action<'_> {
             Action::View { .. } | Action::Value(_) => false,
         }
     }
+
+    /// The node to which messages about the action as a whole refer.
+    pub fn node(&self) -> NodeId {
+        match self {
+            Action::Kernel { name, .. } | Action::Value(name) => name.id,
+            Action::Delegate { delegate, .. } => delegate.id,
+            Action::Move { to, .. } => to.id,
+            Action::JumpFalse { to, .. } => to.id,
+            Action::Free(value) => value.id,
+            Action::View { out, .. } => out.id,
+        }
+    }
 }
 
 /// A name, which is checked, or a number, which is not.
@@ -447,10 +459,10 @@ pub enum ParsedQuantization<'a> {
     Token(i32),
     /// Scales of channels, or of groups of a channel.
     Channels {
-        /// Dimension of the channels.
-        channel_dim: i32,
+        /// Dimension of the channels; `None` for the first.
+        channel_dim: Option<At<i32>>,
         /// Number of elements that share a scale; `None` for a whole channel.
-        group_size: Option<i32>,
+        group_size: Option<At<i32>>,
         /// Scales.
         scales: ParsedScales<'a>,
         /// Number of scales.
@@ -531,6 +543,8 @@ pub struct MethodMemory {
     pub padding: Option<u64>,
     /// Bytes left free at each pool's start, from pool 1.
     pub reserved: Vec<u64>,
+    /// Position of the method when shared state is placed.
+    pub shared_order: Option<u32>,
     /// True if inputs have no planned memory.
     pub unplanned_inputs: bool,
     /// True if outputs have no planned memory.

@@ -10,6 +10,7 @@ pub mod files;
 pub mod json_schema;
 pub mod resolve;
 pub mod shape;
+mod synonyms;
 pub mod template;
 pub mod tree;
 

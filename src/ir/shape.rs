@@ -317,7 +317,7 @@ shapes! {
     GRAPH_NODE_BASE = graph_node "An operation of a graph: its name, and what belongs to all of them." required [] one of [] {
         unknown: Form::Shape(&UNKNOWN_OPERATION), "An operation that the schema of ExecuTorch 1.5.1 does not have: all its fields are in extra.";
         extra: List(&Form::Shape(&EXTRA_FIELD)), "Fields of the operation that the schema of ExecuTorch 1.5.1 does not have.";
-        output_min: Number, "Lower bound that the output is clamped to; -inf if only output_max is given.";
+        output_min: Number, "Lower bound that the output is clamped to; -inf if only output_max is given. Only some operations apply it.";
         output_max: Number, "Upper bound; inf if only output_min is given.";
         debug_handle: UInt, "Number of the node in the exporter's graph; 65535.";
     }
@@ -334,8 +334,9 @@ shapes! {
         non_const_buffer_device: List(&Form::Shape(&BUFFER_DEVICE)), "Devices of the planned buffers; computed.";
         alignment: Alignment, "Offsets are multiples of this, 16 at least.";
         planner: OneOf(PLANNERS), "greedy, or naive: no tensors share memory.";
-        padding: Size, "Padding after each used buffer, in bytes; 64 with an XNNPACK delegate, but for pools of state only, else 0.";
+        padding: Size, "Padding after each used buffer, in bytes; 64 with an XNNPACK delegate, but for pools of shared state, else 0.";
         reserved: List(&Size), "Bytes left free at the start of each buffer, from buffer 1.";
+        shared_order: UInt, "Position of the method when the state that methods share is placed; that in the file.";
         inputs: OneOf(&["planned", "unplanned"]), "Planned memory of inputs.";
         outputs: OneOf(&["planned", "unplanned"]), "Planned memory of outputs.";
     }
@@ -552,7 +553,7 @@ const FIELD_DOCS: &[(&str, &str)] = &[
     ("perm", "For each dimension of the output that of the input."),
     ("new_shape", "Sizes of the output; one may be 0, which is the rest."),
     ("offsets", "First index in each dimension."),
-    ("sizes", "Size of each dimension; 0 is the rest."),
+    ("sizes", "Size of each dimension; 0 is all of it, if its offset is 0, too."),
     ("pre_paddings", "Elements in front of each dimension."),
     ("post_paddings", "Elements behind each dimension."),
     ("padding_value", "Value of these elements."),
@@ -579,7 +580,9 @@ const fn field_keys<const N: usize>(table: &TableSchema) -> [KeySpec; N] {
         keys[slot] = match table.fields[slot].kind {
             Kind::Float => key(name, Number, doc_of(name)),
             Kind::UInts => key(name, SIZES, doc_of(name)),
-            _ if !same_text(name, table.fields[slot].name) => key(name, OPERAND, "A value; null or left out for none."),
+            _ if !same_text(name, table.fields[slot].name) => {
+                key(name, OPERAND, "A value; null or left out for none. A number is an id, which need not exist.")
+            }
             _ => key(name, UInt, doc_of(name)),
         };
         slot += 1;

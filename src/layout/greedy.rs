@@ -24,6 +24,12 @@ pub struct PlanRequest {
     pub pool: u32,
 }
 
+/// Default alignment of planned tensors in bytes, as in the exporter.
+pub const DEFAULT_ALIGNMENT: u64 = 16;
+
+/// Maximum number of pools of a method: each is an entry of a list.
+pub const MAX_POOLS: usize = 4096;
+
 /// Result of [`plan`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PoolLayout {

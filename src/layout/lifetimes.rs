@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::operators::MethodOperators;
 use super::regions::Regions;
 use crate::operators::Role;
-use crate::program::OperandAccess;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
 
 /// Lifetimes of the values of a method. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read
 /// at [`Lifetimes::end`].
@@ -104,7 +103,12 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
                 pass.record(*arg, role);
                 lifetimes.touch(*arg, time);
                 let returned = operator.is_some_and(|operator| operators.returns(operator));
-                let is_owned = is_state || inputs.contains(arg);
+                // State that the caller places is written back as planned state is.
+                let is_unplanned = || {
+                    let tensor = plan.value(*arg).and_then(EValue::as_tensor);
+                    tensor.is_some_and(|tensor| tensor.data == TensorData::None && state(*arg) == Some(&Memory::None))
+                };
+                let is_owned = is_state || inputs.contains(arg) || is_unplanned();
                 if role == Some(Role::InPlace) && returned && is_owned && pass.first(*arg) != FirstUse::Written {
                     usize::try_from(*arg).into_iter().for_each(|target| _ = last_writes.insert(target, time));
                 }

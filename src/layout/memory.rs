@@ -2,21 +2,20 @@
 //!
 //! Selects and validates what is planned; `super::lifetimes` computes lifetimes, `super::greedy` offsets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::greedy::{self, PlanRequest};
+pub use super::greedy::{DEFAULT_ALIGNMENT, MAX_POOLS};
 use super::lifetimes::{Alias, Lifetimes, aliases, lifetimes};
 use super::operators::MethodOperators;
 use super::regions::BodyInput;
+use super::shared::SharedState;
 use super::{LayoutError, align_up};
 use crate::diagnostics::counted;
 use crate::program::element::{Element, Part};
 use crate::program::{
     EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
 };
-
-/// Default alignment of planned tensors in bytes, as in the exporter.
-pub const DEFAULT_ALIGNMENT: u64 = 16;
 
 /// Bytes that the exporter adds to each used pool of a method that calls an XNNPACK delegate (docs/format.md, "Sizes and padding").
 const XNNPACK_PADDING: u64 = 64;
@@ -58,17 +57,18 @@ impl MemoryPlan {
 
 type Device = (i8, i8);
 
-/// Plans the memory of method number `method`.
+/// Plans the memory of method number `method`; `shared` has the places of the state that it shares.
 ///
 /// # Errors
 /// All of: sizes that are unknown or exceed 64 bits, explicit offsets that overlap or exceed their pool, memory requests that the
 /// exporter's planner rejects.
-pub fn plan(method: usize, plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {
+pub fn plan(method: usize, plan: &ExecutionPlan, shared: &SharedState) -> Result<MemoryPlan, Vec<LayoutError>> {
     let operators = MethodOperators::new(plan);
     let requested = requests(plan, &operators);
     let lifetimes = lifetimes(plan, &operators, &requested);
     let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
     planning.place_explicit();
+    planning.place_shared(shared);
     for (device, group) in planning.automatic() {
         planning.place_automatic(device, group);
     }
@@ -95,7 +95,7 @@ fn requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
     let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
     let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();
     for Alias { result, base, .. } in aliases(plan, operators) {
-        if requested[result] != (Memory::Auto { pool: None, persistent: false }) {
+        if requested[result] != (Memory::Auto { pool: None, persistent: false, shared: None }) {
             continue;
         }
         requested[result] = match requested[base] {
@@ -157,7 +157,10 @@ impl<'a> MethodPlanner<'a> {
         tensor.nbytes().unwrap_or_else(|| {
             let why = match tensor.scalar_type.info() {
                 None => format!("unknown element type {}", tensor.scalar_type),
-                Some(_) => "its size in bytes is negative or exceeds 64 bits".into(),
+                Some(_) => {
+                    let sizes = tensor.sizes.as_deref().unwrap_or_default();
+                    format!("the size in bytes of {} {sizes:?} is negative or exceeds 64 bits", tensor.scalar_type)
+                }
             };
             self.error(value, format!("cannot plan memory for the tensor: {why}"));
             0
@@ -180,6 +183,26 @@ impl<'a> MethodPlanner<'a> {
             self.grow(pool, end);
             self.set_device(value, pool, tensor.device());
         }
+    }
+
+    /// Adopts the places of shared state. The exporter adds no padding to its pools; a stated one is added to all pools.
+    fn place_shared(&mut self, shared: &SharedState) {
+        for (value, tensor) in self.plan.tensors() {
+            let Some(place) = shared.place(self.requested[value]) else { continue };
+            let size = self.nbytes(value, tensor);
+            self.places[value] = Some(place);
+            self.unshared = self.unshared.saturating_add(size);
+            self.set_device(value, place.0, tensor.device());
+        }
+        if !self.is_getter() {
+            let padding = self.request.padding.unwrap_or(0);
+            shared.pools().for_each(|(pool, size)| self.grow(pool, size.saturating_add(padding)));
+        }
+    }
+
+    /// Returns `true` for a method that only returns constants.
+    fn is_getter(&self) -> bool {
+        self.plan.inputs.as_ref().is_none_or(Vec::is_empty) && self.plan.instructions().next().is_none()
     }
 
     fn grow(&mut self, pool: u32, end: u64) {
@@ -205,7 +228,10 @@ impl<'a> MethodPlanner<'a> {
         let mut groups: BTreeMap<Device, Vec<usize>> = BTreeMap::new();
         for (value, tensor) in self.plan.tensors() {
             // Tensors without bounds are allocated by the runtime (docs/format.md, "Planned tensors").
-            if matches!(self.requested[value], Memory::Auto { .. }) && tensor.shape_dynamism != 2 {
+            if matches!(self.requested[value], Memory::Auto { .. })
+                && self.places[value].is_none()
+                && tensor.shape_dynamism != 2
+            {
                 groups.entry(tensor.device()).or_default().push(value);
             }
         }
@@ -242,8 +268,6 @@ impl<'a> MethodPlanner<'a> {
             requests.extend(self.write_backs());
         }
         let padding = self.padding(self.xnnpack_parts()[0]);
-        // The exporter's padding is not added to memory that methods share; a stated one is added to all pools.
-        let shared_padding = if self.request.padding.is_some() { 0 } else { padding };
         match self.place(&requests, &reserved, padding) {
             Ok(placement) => {
                 for ((&value, request), offset) in placed.iter().zip(&requests).zip(&placement.offsets) {
@@ -251,10 +275,8 @@ impl<'a> MethodPlanner<'a> {
                     self.places[value] = Some((pool, *offset));
                     self.set_device(value, pool, device);
                 }
-                let shared = self.shared_pools(&placed, &requests);
                 for (local, size) in placement.sizes.iter().enumerate().skip(1) {
-                    let unused = if shared.contains(&(local as u32)) { shared_padding } else { 0 };
-                    self.grow(local as u32 - 1 + base, size.saturating_sub(unused));
+                    self.grow(local as u32 - 1 + base, *size);
                 }
             }
             Err(greedy::TooLarge(request)) => {
@@ -262,19 +284,6 @@ impl<'a> MethodPlanner<'a> {
                 self.error(value, "the planned memory of this method exceeds 64 bits".into());
             }
         }
-    }
-
-    /// Returns the pools of state only, but for the default one: the exporter places state that methods share there, after all others
-    /// (`share_mutable_buffers`). The requests behind those of `placed` are for no value.
-    fn shared_pools(&self, placed: &[usize], requests: &[PlanRequest]) -> BTreeSet<u32> {
-        let is_state = |value: Option<&usize>| {
-            value.is_some_and(|value| matches!(self.requested[*value], Memory::Auto { persistent: true, .. }))
-        };
-        let (mut shared, mut others) = (BTreeSet::new(), BTreeSet::from([1]));
-        for (number, request) in requests.iter().enumerate() {
-            if is_state(placed.get(number)) { &mut shared } else { &mut others }.insert(request.pool);
-        }
-        &shared - &others
     }
 
     /// Places the tensors of the parts of the method, each for itself and above those of the parts inside it, and returns those of the method
@@ -448,8 +457,7 @@ impl<'a> MethodPlanner<'a> {
             self.grow(pool, end.saturating_add(padding));
         }
         let nothing_planned = self.places.iter().all(Option::is_none);
-        let getter = self.plan.inputs.as_ref().is_none_or(Vec::is_empty) && self.plan.instructions().next().is_none();
-        if nothing_planned && !getter {
+        if nothing_planned && !self.is_getter() {
             // At least [0, 0] (docs/format.md, "Pools and devices"); a constant method has [0] (E-2).
             self.grow(1, 0);
         }
@@ -519,9 +527,6 @@ impl<'a> MethodPlanner<'a> {
         }
     }
 }
-
-/// Maximum number of pools of a method: each is an entry of a list.
-pub const MAX_POOLS: usize = 4096;
 
 fn computed_devices(devices: &BTreeMap<u32, Device>) -> Option<Vec<NonConstBufferDevice>> {
     let list: Vec<_> = devices

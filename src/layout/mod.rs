@@ -16,6 +16,7 @@ pub mod options;
 mod plan;
 mod regions;
 pub mod segments;
+pub mod shared;
 mod skyline;
 
 use crate::data::BlobId;
@@ -27,6 +28,7 @@ pub use memory::MemoryPlan;
 pub use options::{HeaderMode, LayoutConfig, Shards, Storage, Strings};
 pub use plan::{DelegateData, Plan};
 pub use segments::{Piece, Segment};
+use shared::SharedState;
 
 /// Returns the plan of a program. `same[i]` is the first blob with the bytes of blob `i` ([`crate::data::dedup::find`]).
 ///
@@ -35,8 +37,12 @@ pub use segments::{Piece, Segment};
 pub fn plan(program: &Program, same: &[BlobId], options: &LayoutConfig) -> Result<Plan, Vec<LayoutError>> {
     let mut errors = Vec::new();
     let mut memory = Vec::with_capacity(program.plans().len());
+    let shared = SharedState::plan(program).unwrap_or_else(|found| {
+        errors.push(found);
+        SharedState::default()
+    });
     for (method, execution_plan) in program.plans().iter().enumerate() {
-        memory.push(memory::plan(method, execution_plan).unwrap_or_else(|found| {
+        memory.push(memory::plan(method, execution_plan, &shared).unwrap_or_else(|found| {
             errors.extend(found);
             MemoryPlan::default()
         }));

@@ -5,37 +5,80 @@ use crate::diagnostics::nearest;
 
 /// Functions of torch whose exported operators have other names, without the namespace.
 const RENAMED: &[(&str, &str)] = &[
+    ("attention", "custom_sdpa"),
+    ("batch_matmul", "bmm"),
     ("batch_norm", "_native_batch_norm_legit_no_training"),
+    ("chunk", "split_copy"),
+    ("clip", "clamp"),
+    ("concat", "cat"),
+    ("concatenate", "cat"),
+    ("contiguous", "clone"),
+    ("conv", "convolution"),
     ("conv1d", "convolution"),
     ("conv2d", "convolution"),
     ("conv3d", "convolution"),
     ("conv_transpose2d", "convolution"),
+    ("dense", "linear"),
+    ("dequantize", "dequantize_per_tensor"),
+    ("divide", "div"),
     ("dropout", "native_dropout"),
     ("flatten", "view_copy"),
+    ("fully_connected", "linear"),
+    ("greater", "gt"),
     ("group_norm", "native_group_norm"),
+    ("interpolate", "upsample_nearest2d"),
     ("layer_norm", "native_layer_norm"),
+    ("less", "lt"),
     ("log_softmax", "_log_softmax"),
     ("matmul", "mm"),
     ("max_pool2d", "max_pool2d_with_indices"),
+    ("movedim", "permute_copy"),
+    ("multiply", "mul"),
+    ("negative", "neg"),
+    ("not_equal", "ne"),
+    ("pad", "constant_pad_nd"),
+    ("quantize", "quantize_per_tensor"),
+    ("relu6", "hardtanh"),
     ("reshape", "view_copy"),
+    ("scaled_dot_product_attention", "custom_sdpa"),
     ("softmax", "_softmax"),
+    ("square", "pow"),
+    ("subtract", "sub"),
+    ("swapaxes", "transpose_copy"),
     ("to", "_to_copy"),
+    ("true_divide", "div"),
+    ("upsample", "upsample_nearest2d"),
 ];
+
+/// What precedes the names of functions in Python.
+const MODULES: &[&str] =
+    &["torch.nn.functional.", "torch.ops.aten.", "torch.", "nn.functional.", "functional.", "F.", "aten."];
 
 /// Largest number of names that are returned.
 const MAX_SIMILAR: usize = 5;
 
-/// Parts of `aten::add.out`: namespace, name, overload.
+/// Parts of `aten::add.out`, also with a single colon: namespace, name, overload.
 fn parts(name: &str) -> (Option<&str>, &str, &str) {
-    let (namespace, rest) = name.split_once("::").map_or((None, name), |(namespace, rest)| (Some(namespace), rest));
+    let split = name.split_once("::").or_else(|| name.split_once(':'));
+    let (namespace, rest) = split.map_or((None, name), |(namespace, rest)| (Some(namespace), rest));
     let (base, overload) = rest.split_once('.').unwrap_or((rest, ""));
     (namespace, base, overload)
+}
+
+/// Returns the known namespace that one is, or the nearest.
+fn near_namespace(namespace: &str) -> Option<&'static str> {
+    let mut known: Vec<&str> = names().filter_map(|name| parts(name).0).collect();
+    known.dedup();
+    nearest(namespace, known)
 }
 
 /// Returns the operators that have the name of an unknown one, or the nearest name, whatever their overloads; the nearest overload first.
 /// Operators of the default runtime come before those of libraries. Empty if none is near.
 pub fn similar_names(unknown: &str) -> Vec<&'static str> {
-    let (namespace, base, overload) = parts(unknown);
+    let name = MODULES.iter().find_map(|module| unknown.strip_prefix(module)).unwrap_or(unknown);
+    let (namespace, base, overload) = parts(name);
+    let namespace = namespace.map(str::to_ascii_lowercase);
+    let namespace = namespace.as_deref().map(|namespace| near_namespace(namespace).unwrap_or(namespace));
     // Some names begin with `_`, and those that torch has for work in place end with it.
     let base = base.trim_matches('_').to_ascii_lowercase();
     let known = || names().filter(|name| namespace.is_none_or(|namespace| parts(name).0 == Some(namespace)));
@@ -51,7 +94,12 @@ pub fn similar_names(unknown: &str) -> Vec<&'static str> {
         bases(linked).find(|name| name.trim_matches('_') == near)
     };
     let found = [same(false), same(true), near(false), near(true)].into_iter().flatten().next();
-    let Some(base) = found else { return nearest(unknown, names()).into_iter().collect() };
+    let Some(base) = found else {
+        // A function of torch may be an operator of another namespace.
+        let of_library = renamed.map(|renamed| names().filter(move |name| parts(name).1 == renamed));
+        let nearest = nearest(unknown, names());
+        return of_library.into_iter().flatten().chain(nearest).take(MAX_SIMILAR).collect();
+    };
     let mut found: Vec<&str> = known().filter(|name| parts(name).1 == base).collect();
     found.sort_by_key(|name| {
         let (of, _, other) = parts(name);
@@ -81,10 +129,28 @@ mod tests {
             ("convolutoin", "aten::convolution.out"),
             ("aten::addd.out", "aten::add.out"),
             ("llama::update_cach.out", "llama::update_cache.out"),
+            ("torch.nn.functional.relu", "aten::relu.out"),
+            ("torch.ops.aten.relu.default", "aten::relu.out"),
+            ("F.softmax", "aten::_softmax.out"),
+            ("AATEN::ADD.OUT", "aten::add.out"),
+            ("relu6", "aten::hardtanh.out"),
+            ("attention", "llama::custom_sdpa.out"),
+            ("aten::scaled_dot_product_attention.out", "llama::custom_sdpa.out"),
+            ("aten:relu.out", "aten::relu.out"),
         ] {
             assert_eq!(similar_names(unknown).first(), Some(&expected), "{unknown}: {:?}", similar_names(unknown));
         }
         assert!(similar_names("aten::frobnicate_the_widget.out").is_empty());
         assert!(similar_names("").is_empty());
+    }
+
+    #[test]
+    fn renamed_functions_are_sorted_and_no_operators_of_the_runtime() {
+        assert!(super::RENAMED.is_sorted_by(|one, other| one.0 < other.0));
+        for (function, operator) in super::RENAMED {
+            assert!(super::names().any(|name| super::parts(name).1 == *operator), "{operator}");
+            let is_known = |name: &str| super::parts(name).1 == *function && super::library(name).is_none();
+            assert!(!super::names().any(is_known), "{function}");
+        }
     }
 }

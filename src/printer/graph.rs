@@ -7,9 +7,11 @@ use std::fmt::Write;
 use std::io;
 
 use super::data::DataPrinter;
+use super::graph_inference::{self, StatedValue};
 use super::yaml::{self, FlowMap};
 use crate::data::number::{self, NumericValue};
 use crate::data::{Blob, BlobId};
+use crate::delegate::xnnpack::arguments::{self, GraphArgument};
 use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
     default_field, is_operand, scale_size,
@@ -35,6 +37,8 @@ pub struct PayloadGraphs {
 pub struct NamedGraph {
     draft: Draft,
     names: Vec<String>,
+    /// Arguments of the delegate.
+    pub arguments: Vec<GraphArgument>,
 }
 
 impl PayloadGraphs {
@@ -195,17 +199,21 @@ impl NamedGraph {
         let draft = Xnnpack.decode(payload)?;
         match defect(&draft) {
             Some(defect) => Err(defect),
-            None => Ok(NamedGraph { names: names(&draft), draft }),
+            None => {
+                let arguments = arguments::of(&draft.complete());
+                Ok(NamedGraph { names: names(&draft), arguments, draft })
+            }
         }
     }
 
     /// Appends the graph as a block, each line after `indent`. `name` is the base of names of extracted files, `copy` the number of a payload
-    /// that is stored by itself.
+    /// that is stored by itself. With `explicit`, it has the types and sizes that assembling infers.
     ///
     /// # Errors
     /// Data that cannot be read.
     pub fn print(
         &self,
+        explicit: bool,
         indent: &str,
         name: &str,
         copy: u32,
@@ -213,12 +221,18 @@ impl NamedGraph {
         data: &mut DataPrinter<'_>,
     ) -> io::Result<()> {
         let Draft { identifier, container, has_named_keys, version, values, inputs, outputs, nodes, .. } = &self.draft;
-        if !values.is_empty() {
+        let stated = match explicit {
+            true => vec![StatedValue { datatype: true, sizes: true }; values.len()],
+            false => graph_inference::stated(&self.draft),
+        };
+        let is_empty = |position: usize| states_nothing(&values[position], stated[position]);
+        let listed = if explicit { values.len() } else { graph_inference::listed(&self.draft, is_empty) };
+        if listed > 0 {
             let _ = writeln!(out, "{indent}values:");
         }
-        for (value, own) in values.iter().zip(&self.names) {
+        for ((value, own), stated) in values.iter().zip(&self.names).zip(stated).take(listed) {
             let _ = write!(out, "{indent}  {}: ", yaml::text(own));
-            print_value(value, &format!("{name}_{own}"), out, data)?;
+            print_value(value, stated, &format!("{name}_{own}"), out, data)?;
             out.push('\n');
         }
         for (key, list) in [("inputs", inputs), ("outputs", outputs)] {
@@ -335,16 +349,37 @@ fn print_content(content: &FieldContent, out: &mut String) {
     }
 }
 
+/// Returns `true` if a value is printed without keys.
+fn states_nothing(value: &DraftValue, stated: StatedValue) -> bool {
+    let numbers = [value.num_dims, value.id, value.external_id, value.flags];
+    !stated.datatype
+        && !stated.sizes
+        && value.quantization.is_none()
+        && value.constant.is_none()
+        && numbers == [None; 4]
+        && value.dq_datatype == 0
+}
+
 /// Appends a value. `name` is the base of names of extracted files.
 ///
 /// # Errors
 /// Data that cannot be read.
-fn print_value(value: &DraftValue, name: &str, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
+fn print_value(
+    value: &DraftValue,
+    stated: StatedValue,
+    name: &str,
+    out: &mut String,
+    data: &mut DataPrinter<'_>,
+) -> io::Result<()> {
     let mut fields = FlowMap::new(out);
     let datatype = |code: i16| Datatype::of(code).unwrap_or(&DATATYPES[0]);
     let found = datatype(value.datatype);
-    fields.key("datatype").push_str(found.name);
-    yaml::list(fields.key("sizes"), &value.dims, yaml::number);
+    if stated.datatype {
+        fields.key("datatype").push_str(found.name);
+    }
+    if stated.sizes {
+        yaml::list(fields.key("sizes"), &value.dims, yaml::number);
+    }
     match &value.quantization {
         None => {}
         Some(DraftQuantization::Tensor { scale, zero_point }) => {

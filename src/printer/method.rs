@@ -3,7 +3,7 @@
 //! Computed properties (indices, memory offsets) are printed only if [`Hints`] requests them.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use super::data::DataPrinter;
@@ -12,6 +12,7 @@ use super::stacktrace;
 use super::views::{self, Uses, View};
 use super::yaml::{self, FlowMap};
 use crate::data::{BlobId, number};
+use crate::delegate::xnnpack::arguments;
 use crate::diagnostics::escaped;
 use crate::format::ScalarType;
 use crate::operators::inference::{InferenceError, TensorMeta};
@@ -35,6 +36,8 @@ pub struct Hints {
     pub alignment: Option<u64>,
     /// What an instruction overwrites before anything reads it is no state: other tensors may take its memory.
     pub scratch: bool,
+    /// Position of the method when the state that methods share is placed.
+    pub shared_order: Option<u32>,
     /// Memory offsets of tensors and sizes of pools.
     pub memory: bool,
     /// Table of operators.
@@ -43,6 +46,38 @@ pub struct Hints {
     pub external: bool,
     /// Every property; values are declared with and referred to by their index.
     pub everything: bool,
+    /// Why every property is stated, if that was not requested.
+    pub reason: Option<String>,
+}
+
+/// Places of tensors in pools other than 1 of programs with several methods, which may share state there.
+#[derive(Debug, Default)]
+pub struct SharedPlaces(BTreeMap<(u32, u64), usize>);
+
+impl SharedPlaces {
+    /// Collects the places of a program.
+    pub fn of(program: &Program) -> SharedPlaces {
+        let mut places = BTreeMap::new();
+        if program.plans().len() > 1 {
+            let tensors = program.plans().iter().flat_map(ExecutionPlan::tensors);
+            places = tensors.filter_map(|(_, tensor)| Some((SharedPlaces::place(tensor)?, 0))).collect();
+        }
+        places.values_mut().enumerate().for_each(|(rank, number)| *number = rank);
+        SharedPlaces(places)
+    }
+
+    fn place(tensor: &Tensor) -> Option<(u32, u64)> {
+        let Memory::At { pool: pool @ 2.., offset } = tensor.memory else { return None };
+        (tensor.device() == (0, 0)).then_some((pool, offset))
+    }
+
+    /// Returns the name of a tensor that has none in the file: the same in all methods that have state at its place.
+    fn name(&self, tensor: &Tensor) -> Option<String> {
+        Some(match self.0.get(&SharedPlaces::place(tensor)?)? {
+            0 => "state".to_owned(),
+            number => format!("state_{number}"),
+        })
+    }
 }
 
 /// What printed YAML states of the values of all methods, for values whose properties it could leave to assembling.
@@ -75,6 +110,8 @@ pub struct PrintStats {
     pub indices: usize,
     /// Tensors whose place in planned memory is stated.
     pub places: usize,
+    /// Tensors whose `requires_grad` is stated.
+    pub gradients: usize,
     /// Calls that inference contradicts, whose arguments are printed as the whole stack.
     pub stacks: usize,
 }
@@ -89,6 +126,7 @@ impl std::ops::AddAssign for PrintStats {
         self.positions += other.positions;
         self.indices += other.indices;
         self.places += other.places;
+        self.gradients += other.gradients;
         self.stacks += other.stacks;
     }
 }
@@ -120,10 +158,14 @@ pub struct MethodPrinter<'p> {
     upfront: Option<usize>,
     /// Views and numbered values in front of each instruction, and behind the last one.
     positions: Vec<Vec<usize>>,
+    /// The first literal condition of the jumps to each instruction: it is numbered there.
+    conditions: HashMap<usize, usize>,
     /// Properties of results that assembling infers.
     inferred: Vec<Option<TensorMeta>>,
     /// Arguments of calls whose results or arguments contradict the inference: these calls are printed as they stand.
     contradictory: HashSet<&'p [i32]>,
+    /// Arguments of delegate calls that the graphs do not take: these delegates are called by number.
+    mismatched: HashSet<&'p [i32]>,
     /// `requires_grad` of each value as assembling computes it.
     requires_grad: Vec<bool>,
     /// The method states `requires_grad: true`.
@@ -142,6 +184,7 @@ impl<'p> MethodPrinter<'p> {
         plan: &'p ExecutionPlan,
         hints: Hints,
         delegates_inline: bool,
+        shared: &SharedPlaces,
     ) -> MethodPrinter<'p> {
         let count = plan.values().len();
         let operators: Vec<String> =
@@ -166,8 +209,10 @@ impl<'p> MethodPrinter<'p> {
             views: vec![None; count],
             upfront: None,
             positions: Vec::new(),
+            conditions: HashMap::new(),
             inferred: vec![None; count],
             contradictory: HashSet::new(),
+            mismatched: HashSet::new(),
             requires_grad: vec![false; count],
             with_gradients: false,
             bases: bases(program, plan),
@@ -189,7 +234,7 @@ impl<'p> MethodPrinter<'p> {
             printer.find_positions();
             printer.find_gradients();
         }
-        printer.find_names();
+        printer.find_names(shared);
         printer
     }
 
@@ -199,7 +244,7 @@ impl<'p> MethodPrinter<'p> {
             (Some(View { base, .. }), _) => Memory::View { base: base as u32 },
             (None, Some(Memory::At { pool, .. })) => {
                 let persistent = !self.uses.is_input[index] && !self.uses.produced[index];
-                Memory::Auto { pool: Some(pool), persistent }
+                Memory::Auto { pool: Some(pool), persistent, shared: None }
             }
             (None, Some(other)) => other,
             (None, None) => Memory::None,
@@ -308,13 +353,25 @@ impl<'p> MethodPrinter<'p> {
             let known = operator.map(|signature| &signature.args);
             let name = instruction.operator().and_then(|operator| self.operator(operator));
             let overwrites = name.is_some_and(operators::overwrites_first_argument);
+            // Position of the first argument that a call without a schema may write.
+            let outs = match instruction {
+                Instruction::KernelCall { args, .. } => self.outs_of_unknown(args.as_deref().unwrap_or_default()),
+                Instruction::DelegateCall { .. }
+                | Instruction::MoveCall { .. }
+                | Instruction::JumpFalseCall { .. }
+                | Instruction::FreeCall { .. } => 0,
+            };
             for (position, arg) in instruction.args().iter().enumerate() {
                 let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
-                // A delegate does not write what is numbered before an input: constants and state.
-                let is_before = matches!(instruction, Instruction::DelegateCall { .. }) && *arg < last_input;
-                // What is no tensor is an argument of an unknown operator.
-                let is_tensor = self.value(*arg).and_then(EValue::as_tensor).is_some();
-                let written = role.map_or(is_tensor, |role| role == Role::Out) && !is_before;
+                let written = match role {
+                    Some(role) => role == Role::Out,
+                    None => {
+                        // It does not write constants, nor what is numbered before an input: state.
+                        let tensor = self.value(*arg).and_then(EValue::as_tensor);
+                        let is_free = tensor.is_some_and(|tensor| tensor.data == TensorData::None);
+                        is_free && *arg >= last_input && position >= outs
+                    }
+                };
                 visit(*arg, number, written, overwrites && position == 0);
                 let items = self.value(*arg).map_or(&[][..], EValue::as_tensors);
                 items.iter().for_each(|item| visit(*item, number, written, false));
@@ -324,6 +381,19 @@ impl<'p> MethodPrinter<'p> {
             }
         }
         (self.uses.produced, self.uses.overwritten, self.uses.first) = (produced, overwritten, first);
+    }
+
+    /// Returns the position of the first argument that a call of an unknown operator may write: the out of an out variant, which is passed
+    /// twice, or its outs, which a list passes again, or any.
+    fn outs_of_unknown(&self, args: &[i32]) -> usize {
+        let [before @ .., last] = args else { return 0 };
+        match self.value(*last) {
+            Some(EValue::TensorList(Some(items))) if !items.is_empty() && before.ends_with(items) => {
+                before.len() - items.len()
+            }
+            _ if before.last() == Some(last) => before.len() - 1,
+            _ => 0,
+        }
     }
 
     /// Infers the properties of the results, as assembling does.
@@ -365,59 +435,104 @@ impl<'p> MethodPrinter<'p> {
                         to.get_or_insert(meta);
                     }
                 }
-                Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                Instruction::DelegateCall { delegate_index, args } => {
+                    if self.has_other_tensors(*delegate_index, args.as_deref().unwrap_or_default()) {
+                        self.mismatched.extend(args.as_deref());
+                    }
                 }
+                Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
             }
         }
+    }
+
+    /// Returns `true` if the assembler refuses the arguments of a delegate that is called by its name.
+    fn has_other_tensors(&self, index: i32, args: &[i32]) -> bool {
+        let delegate = usize::try_from(index).ok().and_then(|index| self.plan.delegates().get(index));
+        let Some(Some(Ok(graph))) = delegate.map(|delegate| self.payloads.of(delegate.processed)) else { return false };
+        let tensor = |number: u32| {
+            let value = args.get(number as usize).and_then(|arg| usize::try_from(*arg).ok())?;
+            self.plan.values().get(value)?.as_tensor()
+        };
+        if graph.arguments.len() > args.len() {
+            return false;
+        }
+        let is_dynamic = arguments::has_dynamic_input(&graph.arguments, tensor);
+        graph.arguments.iter().any(|argument| {
+            tensor(argument.number).is_some_and(|tensor| {
+                !argument.tensor_types().contains(&tensor.scalar_type) || !argument.takes_sizes_of(tensor, is_dynamic)
+            })
+        })
     }
 
     /// Computes `requires_grad` as assembling does if the method states it, and whether that is shorter.
     fn find_gradients(&mut self) {
         let values = self.plan.values();
         let stated = |index: usize| values[index].as_tensor().is_some_and(|tensor| tensor.requires_grad);
+        if !self.plan.tensors().any(|(_, tensor)| tensor.requires_grad) {
+            return;
+        }
+        let operators = inference::operators(self.plan);
         // What holds at each instruction: what is computed, or else stated.
         let mut current = vec![false; values.len()];
-        let mut is_stated = vec![false; values.len()];
-        let mut set = |current: &mut Vec<bool>, index: usize, computed: bool| {
+        // Whether something computed differs from it; `None` for what nothing computes, which is false.
+        let mut differs: Vec<Option<bool>> = vec![None; values.len()];
+        let set = |current: &mut [bool], differs: &mut [Option<bool>], index: usize, computed: bool| {
             let is_differentiable = values[index].as_tensor().is_some_and(|t| t.scalar_type.is_differentiable());
-            is_stated[index] |= (computed && is_differentiable) != stated(index);
+            let other = (computed && is_differentiable) != stated(index);
+            differs[index] = Some(other || differs[index] == Some(true));
             current[index] = stated(index);
         };
         for (index, tensor) in self.plan.tensors() {
             let is_constant = matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None;
             if !self.uses.produced[index] && self.views[index].is_none() {
-                set(&mut current, index, is_constant);
+                set(&mut current, &mut differs, index, is_constant);
             }
         }
-        for (number, instruction) in self.instructions().enumerate() {
+        let instructions = self.instructions().map(Some).chain([None]);
+        for (number, instruction) in instructions.enumerate() {
             for index in self.positions.get(number).into_iter().flatten() {
                 if let Some(View { base, .. }) = self.views[*index] {
                     let computed = current[base];
-                    set(&mut current, *index, computed);
+                    set(&mut current, &mut differs, *index, computed);
                 }
             }
-            let args = instruction.args();
-            let (ins, outs) = match instruction {
-                Instruction::KernelCall { op_index, .. } if self.signature(*op_index).is_some() => {
-                    let call = self.call(*op_index, args);
-                    (call.ins.to_vec(), call.outs.to_vec())
+            let Some(instruction) = instruction else { break };
+            let computed = match instruction {
+                Instruction::KernelCall { op_index, args } => match inference::find(&operators, *op_index) {
+                    Some(operator) => {
+                        let args = args.as_deref().unwrap_or_default();
+                        inference::gradients(values, operator, args, |value| current[value])
+                    }
+                    None => Vec::new(),
+                },
+                // A tensor that is moved from one branch or the other requires gradients if one of them does.
+                Instruction::MoveCall { move_from, move_to } => {
+                    let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < values.len());
+                    match (index(*move_from), index(*move_to)) {
+                        (Some(from), Some(to)) if current[from] => vec![(to, true)],
+                        _ => Vec::new(),
+                    }
                 }
-                Instruction::MoveCall { move_from, move_to } => (vec![*move_from], vec![*move_to]),
-                Instruction::KernelCall { .. }
-                | Instruction::DelegateCall { .. }
-                | Instruction::JumpFalseCall { .. }
-                | Instruction::FreeCall { .. } => continue,
+                Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                    Vec::new()
+                }
             };
-            let name = instruction.operator().and_then(|operator| self.operator(operator)).unwrap_or_default();
-            let outs = outs.into_iter().enumerate();
-            for (number, out) in outs.filter_map(|(number, out)| Some((number, usize::try_from(out).ok()?))) {
-                if out < values.len() {
-                    let computed = inference::requires_grad(values, name, &ins, number, |value| current[value]);
-                    set(&mut current, out, computed);
+            for (index, computed) in computed {
+                set(&mut current, &mut differs, index, computed);
+            }
+            // What is written without being computed.
+            let operands = instruction.operands().map(|(_, value, _)| value);
+            for value in instruction.args().iter().copied().chain(operands) {
+                let items = self.value(value).map_or(&[][..], EValue::as_tensors);
+                for index in items.iter().copied().chain([value]).filter_map(|index| usize::try_from(index).ok()) {
+                    if differs.get(index) == Some(&None) && self.uses.produced[index] {
+                        set(&mut current, &mut differs, index, false);
+                    }
                 }
             }
         }
-        let computed: Vec<bool> = (0..values.len()).map(|index| stated(index) != is_stated[index]).collect();
+        let computed: Vec<bool> =
+            (0..values.len()).map(|index| differs[index].is_some_and(|differs| stated(index) != differs)).collect();
         let tensors = || self.plan.tensors().map(|(index, _)| index);
         let exceptions = tensors().filter(|index| stated(*index) != computed[*index]).count();
         self.with_gradients = exceptions + 1 < tensors().filter(|index| stated(*index)).count();
@@ -428,7 +543,7 @@ impl<'p> MethodPrinter<'p> {
 
     /// Finds the positions of views, and of values that are numbered among the instructions.
     fn find_positions(&mut self) {
-        self.positions = vec![Vec::new(); self.uses.least.len() + 1];
+        self.positions = vec![Vec::new(); self.sequence.len() + 1];
         self.upfront =
             (0..self.views.len()).rev().find(|index| self.is_unproduced(*index) && !self.hints.numbers.contains(index));
         for index in 0..self.views.len() {
@@ -472,7 +587,7 @@ impl<'p> MethodPrinter<'p> {
 
     /// Finds the smallest values that the instructions number: those that they produce, and literals.
     fn find_owned(&mut self) {
-        let mut least = vec![usize::MAX; self.instructions().count()];
+        let mut least = vec![usize::MAX; 2 * self.sequence.len() + 1];
         // The instruction that numbers each value: the first one that uses it, or the jump in front of the branches that move to it.
         let mut numbered = self.uses.first.clone();
         let mut begin = 0;
@@ -489,6 +604,19 @@ impl<'p> MethodPrinter<'p> {
                     BranchStep::Other
                 }
             });
+            for (position, instruction) in instructions.iter().enumerate() {
+                if let Instruction::JumpFalseCall { cond_value_index, destination_instruction } = instruction
+                    && let (Ok(condition), Ok(to)) =
+                        (usize::try_from(*cond_value_index), usize::try_from(*destination_instruction))
+                    && self.inlined.get(condition) == Some(&true)
+                    && (position + 1..=instructions.len()).contains(&to)
+                {
+                    numbered[condition] = None;
+                    least[2 * (begin + to)] = least[2 * (begin + to)].min(condition);
+                    let first = self.conditions.entry(begin + to).or_insert(condition);
+                    *first = condition.min(*first);
+                }
+            }
             for (jump, target) in merged(steps) {
                 if let Some(Some(numbered)) = numbered.get_mut(target) {
                     *numbered = (*numbered).min(begin + jump);
@@ -499,7 +627,7 @@ impl<'p> MethodPrinter<'p> {
         for (index, numbered) in numbered.into_iter().enumerate() {
             let is_numbered = self.uses.produced[index] || self.inlined[index];
             if let Some(numbered) = numbered.filter(|_| is_numbered && !self.hints.numbers.contains(&index)) {
-                least[numbered] = least[numbered].min(index);
+                least[2 * numbered + 1] = least[2 * numbered + 1].min(index);
             }
         }
         // Items of a list of integers are used by the list only.
@@ -508,7 +636,7 @@ impl<'p> MethodPrinter<'p> {
                 let Some(EValue::IntList(Some(items))) = self.value(*arg) else { continue };
                 let items = items.iter().filter_map(|item| usize::try_from(*item).ok());
                 let literals = items.filter(|item| self.inlined.get(*item) == Some(&true));
-                least[number] = literals.fold(least[number], usize::min);
+                least[2 * number + 1] = literals.fold(least[2 * number + 1], usize::min);
             }
         }
         for number in (1..least.len()).rev() {
@@ -645,7 +773,7 @@ impl<'p> MethodPrinter<'p> {
 
     /// Names the values: by the fully qualified name, by the instruction that produces them and the submodule in its stack trace, or by the use
     /// of a constant; with a number if the name is taken.
-    fn find_names(&mut self) {
+    fn find_names(&mut self, shared: &SharedPlaces) {
         let mut suggested: Vec<Option<Cow<'p, str>>> = vec![None; self.plan.values().len()];
         let mut suggest = |index: i32, name: &Cow<'p, str>| {
             if let Some(slot) = usize::try_from(index).ok().and_then(|index| suggested.get_mut(index)) {
@@ -659,6 +787,12 @@ impl<'p> MethodPrinter<'p> {
             }
         }
         self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, &Cow::Borrowed("x")));
+        for (index, tensor) in self.plan.tensors() {
+            // Methods share it by its name.
+            if let Some(name) = shared.name(tensor).filter(|_| !self.uses.produced[index]) {
+                suggest(index as i32, &Cow::Owned(name));
+            }
+        }
         for (index, view) in self.views.iter().enumerate() {
             if view.is_some() {
                 suggest(index as i32, &Cow::Borrowed("view"));
@@ -771,6 +905,9 @@ impl<'p> MethodPrinter<'p> {
     /// # Errors
     /// Data that cannot be read or written.
     pub fn print(&self, out: &mut String, data: &mut DataPrinter<'_>) -> std::io::Result<()> {
+        if let Some(reason) = &self.hints.reason {
+            let _ = writeln!(out, "    # Every property is stated: {}.", escaped(reason));
+        }
         let heading = match self.hints.numbers.iter().any(|index| self.is_numbered(*index)) {
             true => "    # `index` states the numbers that the order of the instructions does not give.\n    values:\n",
             false => "    values:\n",
@@ -855,12 +992,17 @@ impl<'p> MethodPrinter<'p> {
             views: count(&|index| self.views[index].is_some()),
             positions: count(&|index| self.views[index].is_none() && self.numbered_at(index).is_some()),
             indices: count(&|index| states_all || self.is_numbered(index)),
-            places: count(&|index| {
-                (states_all || self.hints.memory)
-                    && tensor(index).is_some_and(|tensor| matches!(tensor.memory, Memory::At { .. }))
+            places: count(&|index| tensor(index).is_some_and(|tensor| self.states_place(tensor))),
+            gradients: count(&|index| {
+                tensor(index).is_some_and(|tensor| tensor.requires_grad != self.requires_grad[index])
             }),
             stacks: self.instructions().filter(|call| self.contradictory.contains(call.args())).count(),
         }
+    }
+
+    /// Returns `true` if the place of a tensor in planned memory is stated.
+    fn states_place(&self, tensor: &Tensor) -> bool {
+        matches!(tensor.memory, Memory::At { .. }) && (self.hints.memory || self.hints.everything)
     }
 
     /// Returns `true` if the element type, the sizes, the dim_order and the dynamism of a result are inferred.
@@ -881,7 +1023,7 @@ impl<'p> MethodPrinter<'p> {
             let graph = self.payloads.of(delegate.processed);
             if let Some(Ok(graph)) = graph {
                 let _ = writeln!(out, "      {name}:\n        backend: {backend}\n        graph:");
-                graph.print("          ", &name, blob.copy, out, data)?;
+                graph.print(self.hints.everything, "          ", &name, blob.copy, out, data)?;
                 self.delegate_options(delegate, "        ", "\n", out);
                 continue;
             }
@@ -937,8 +1079,11 @@ impl<'p> MethodPrinter<'p> {
 
     fn memory(&self, out: &mut String) {
         if !self.hints.memory && !self.hints.everything {
-            let Hints { planner, alignment, .. } = self.hints;
-            if planner != MemoryPlanner::default() || alignment.is_some() {
+            let Hints { planner, alignment, shared_order, .. } = self.hints;
+            if shared_order.is_some() {
+                out.push_str("    # The state that methods share was not placed in the order of the methods.\n");
+            }
+            if planner != MemoryPlanner::default() || alignment.is_some() || shared_order.is_some() {
                 out.push_str("    memory: ");
                 let mut fields = FlowMap::new(out);
                 match planner {
@@ -946,6 +1091,7 @@ impl<'p> MethodPrinter<'p> {
                     MemoryPlanner::Naive => fields.key("planner").push_str("naive"),
                 }
                 alignment.into_iter().for_each(|alignment| yaml::number(alignment, fields.key("alignment")));
+                shared_order.into_iter().for_each(|order| yaml::number(order, fields.key("shared_order")));
                 fields.end();
                 out.push('\n');
             }
@@ -1004,27 +1150,39 @@ impl<'p> MethodPrinter<'p> {
         }
     }
 
-    /// Appends the views in front of an instruction of the method, or behind the last one.
-    fn views_before(&self, position: usize, indent: &str, out: &mut String) {
-        for (index, view) in
-            self.positions.get(position).into_iter().flatten().map(|index| (*index, &self.views[*index]))
-        {
+    /// Appends the views in front of an instruction of the method, or behind the last one. Returns the label that is left for the
+    /// instruction: what is numbered after the conditions of the jumps to it follows the label.
+    fn views_before(
+        &self,
+        position: usize,
+        mut label: Option<String>,
+        indent: &str,
+        out: &mut String,
+    ) -> Option<String> {
+        let condition = self.conditions.get(&position);
+        for index in self.positions.get(position).into_iter().flatten().copied() {
             let Some(name) = &self.names[index] else { continue };
-            let Some(View { base, .. }) = view else {
-                let _ = writeln!(out, "{indent}- {{value: {}}}", yaml::text(name));
-                continue;
-            };
-            let Some(tensor) = self.plan.values()[index].as_tensor() else { continue };
             let _ = write!(out, "{indent}- ");
             let mut fields = FlowMap::new(out);
-            self.reference(*base as i32, fields.key("view"));
-            if !self.declares_view(index) {
-                yaml::list(fields.key("sizes"), tensor.sizes.as_deref().unwrap_or_default(), yaml::number);
+            if condition.is_some_and(|condition| *condition < index)
+                && let Some(label) = label.take()
+            {
+                fields.key("label").push_str(&label);
             }
-            fields.key("out").push_str(&yaml::text(name));
+            match (self.views[index], self.plan.values()[index].as_tensor()) {
+                (Some(View { base, .. }), Some(tensor)) => {
+                    self.reference(base as i32, fields.key("view"));
+                    if !self.declares_view(index) {
+                        yaml::list(fields.key("sizes"), tensor.sizes.as_deref().unwrap_or_default(), yaml::number);
+                    }
+                    fields.key("out").push_str(&yaml::text(name));
+                }
+                _ => fields.key("value").push_str(&yaml::text(name)),
+            }
             fields.end();
             out.push('\n');
         }
+        label
     }
 
     /// Appends a chain whose first instruction is number `first` of the method.
@@ -1039,11 +1197,11 @@ impl<'p> MethodPrinter<'p> {
         targets.dedup();
         let label = |position: usize| targets.binary_search(&(position as i32)).ok().map(|number| format!("L{number}"));
         for (position, instruction) in instructions.iter().enumerate() {
-            self.views_before(first + position, indent, out);
+            let own_label = self.views_before(first + position, label(position), indent, out);
             out.push_str(indent);
             out.push_str("- ");
             let mut fields = FlowMap::new(out);
-            if let Some(label) = label(position) {
+            if let Some(label) = own_label {
                 fields.key("label").push_str(&label);
             }
             match instruction {
@@ -1058,10 +1216,11 @@ impl<'p> MethodPrinter<'p> {
             fields.end();
             out.push('\n');
         }
+        let mut end = label(instructions.len());
         if is_last {
-            self.views_before(first + instructions.len(), indent, out);
+            end = self.views_before(first + instructions.len(), end, indent, out);
         }
-        if let Some(label) = label(instructions.len()) {
+        if let Some(label) = end {
             let _ = writeln!(out, "{indent}- {{label: {label}}}");
         }
     }
@@ -1078,7 +1237,8 @@ impl<'p> MethodPrinter<'p> {
             FieldReference::Operator(index) => out.push_str(&yaml::operator(self.operator(index).unwrap_or_default())),
             FieldReference::Delegate(index) => {
                 let known = usize::try_from(index).is_ok_and(|index| index < self.plan.delegates().len());
-                let _ = write!(out, "{}{index}", if known { "part" } else { "" });
+                let is_checked = known && !self.mismatched.contains(instruction.args());
+                let _ = write!(out, "{}{index}", if is_checked { "part" } else { "" });
             }
             FieldReference::Operand(value, OperandAccess::Read) => self.argument(value, None, out),
             FieldReference::Operand(value, OperandAccess::Write | OperandAccess::Release) => self.reference(value, out),
@@ -1332,7 +1492,7 @@ impl<'p> MethodPrinter<'p> {
             fields.key("mutable").push_str("true");
         }
         match tensor.memory {
-            Memory::At { pool, offset } if self.hints.memory || self.hints.everything => {
+            Memory::At { pool, offset } if self.states_place(tensor) => {
                 let _ = write!(fields.key("memory"), "{{pool: {pool}, offset: {offset}}}");
             }
             // Pools of other devices follow those of the CPU, and are computed.

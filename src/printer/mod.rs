@@ -6,6 +6,7 @@
 mod data;
 mod extracted;
 mod graph;
+mod graph_inference;
 mod layout;
 mod method;
 mod nearest;
@@ -19,6 +20,7 @@ mod views;
 pub(crate) mod yaml;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 use std::path::Path;
@@ -27,7 +29,7 @@ use data::DataPrinter;
 pub use extracted::ExtractedFile;
 use extracted::ExtractedFiles;
 use graph::PayloadGraphs;
-use method::{Hints, MethodPrinter};
+use method::{Hints, MethodPrinter, SharedPlaces};
 pub use method::{MethodValues, PrintStats};
 use options::Printer;
 pub use options::{Assembler, LargeData, PayloadForm, PrintOptions};
@@ -43,8 +45,9 @@ use crate::format::Format;
 use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
 use crate::format::serializer::{PROGRAM_VERSION, Serializer};
-use crate::layout::LayoutConfig;
 use crate::layout::memory::DEFAULT_ALIGNMENT;
+use crate::layout::shared::written;
+use crate::layout::{LayoutConfig, MemoryPlan};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
 use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, TensorData};
@@ -96,7 +99,8 @@ pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: 
 /// Returns what the YAML of each method of a program that is read from a file would say of its values.
 pub fn values(program: &Program) -> Vec<MethodValues> {
     let payloads = PayloadGraphs::default();
-    let values = |plan| MethodPrinter::new(program, &payloads, plan, Hints::default(), false).values();
+    let shared = SharedPlaces::of(program);
+    let values = |plan| MethodPrinter::new(program, &payloads, plan, Hints::default(), false, &shared).values();
     program.plans().iter().map(values).collect()
 }
 
@@ -217,6 +221,7 @@ fn print_with_tests(
         Printed { stats, ..printed }
     };
     // Each round adds a missing hint or tries another plan of memory.
+    let mut has_order = false;
     for _ in 0..16 {
         let assembly = match printer.assemble(&text) {
             Ok(assembly) => assembly,
@@ -224,15 +229,24 @@ fn print_with_tests(
                 let why = format!("YAML cannot express the program: {error}");
                 return Ok(with_stats(finish(text, Some(why))?, &methods));
             }
-            Err(_) => {
+            Err(error) => {
                 // The YAML has an error although the runtime may accept the file: state everything.
-                hints.iter_mut().for_each(|hint| hint.everything = true);
+                for hint in hints.iter_mut().filter(|hint| !hint.everything) {
+                    hint.everything = true;
+                    hint.reason = Some(format!("shorter YAML has an error, {error}"));
+                }
                 methods = printers(&found.program, &payloads, inline, &hints);
                 text = print_body(&found.program, &payloads, &methods, tests, printer)? + &suffix;
                 continue;
             }
         };
         let mut complete = true;
+        if !has_order && differs_in_shared(&assembly, &found.program) {
+            // Before the plans of the methods, which depend on it.
+            (has_order, complete) = (true, false);
+            let orders = shared_orders(&assembly.program, &found.program);
+            hints.iter_mut().zip(orders).for_each(|(hint, order)| hint.shared_order = order);
+        }
         for (method, hint) in hints.iter_mut().enumerate() {
             complete &= !add_hint(hint, &assembly, method, &found.program.plans()[method], &methods[method]);
         }
@@ -311,7 +325,11 @@ fn printers<'p>(
     hints: &[Hints],
 ) -> Vec<MethodPrinter<'p>> {
     let plans = program.plans().iter().zip(hints);
-    plans.map(|(plan, hints)| MethodPrinter::new(program, payloads, plan, hints.clone(), delegates_inline)).collect()
+    let shared = SharedPlaces::of(program);
+    let printer = |(plan, hints): (&'p ExecutionPlan, &Hints)| {
+        MethodPrinter::new(program, payloads, plan, hints.clone(), delegates_inline, &shared)
+    };
+    plans.map(printer).collect()
 }
 
 /// Prints methods, tests and named data.
@@ -381,7 +399,11 @@ fn add_hint(
             () if assembled.operators != original.operators && !hint.operators => hint.operators = true,
             () => match numbering::pins(assembled, original, &hint.numbers, |value| printer.is_movable(value)) {
                 Some(pins) if pins != hint.numbers => hint.numbers = pins,
-                Some(_) | None => hint.everything = true,
+                Some(_) | None if hint.everything => {}
+                Some(_) | None => {
+                    hint.everything = true;
+                    hint.reason = Some("shorter YAML gives other values, or another order of them".into());
+                }
             },
         }
     } else if assembled.operators != original.operators {
@@ -406,6 +428,57 @@ fn add_hint(
         });
     }
     *hint != before
+}
+
+/// Returns the shared state of a method: the pool and the offset of each in the original.
+fn shared_places<'p>(
+    assembled: &'p ExecutionPlan,
+    original: &'p ExecutionPlan,
+) -> impl Iterator<Item = (usize, Option<(u32, u64)>)> + use<'p> {
+    let stated = MemoryPlan::stated(original).places;
+    let is_shared = |value: &EValue| {
+        let memory = value.as_tensor().map(|tensor| tensor.memory);
+        matches!(memory, Some(Memory::Auto { shared: Some(_), .. }))
+    };
+    let values = assembled.values().iter().zip(stated).enumerate();
+    values.filter(move |(_, (value, _))| is_shared(value)).map(|(value, (_, place))| (value, place))
+}
+
+/// Returns `true` if state that methods share is at other places than in the original.
+fn differs_in_shared(assembly: &Assembly, original: &Program) -> bool {
+    let methods = assembly.program.plans().iter().zip(original.plans()).zip(&assembly.plan.memory);
+    methods.into_iter().any(|((assembled, original), planned)| {
+        let mut places = shared_places(assembled, original);
+        places.any(|(value, place)| planned.places.get(value).is_some_and(|planned| *planned != place))
+    })
+}
+
+/// Returns the positions of the methods by which their shared state may have been placed: the first one writes the first state, and each
+/// further one the first state that those before it do not write. `None` for methods without such state.
+fn shared_orders(assembled: &Program, original: &Program) -> Vec<Option<u32>> {
+    let mut orders = vec![None; original.plans().len()];
+    let mut is_sharing = Vec::with_capacity(orders.len());
+    let mut owners: BTreeMap<(u32, u64), Vec<usize>> = BTreeMap::new();
+    for (method, plans) in assembled.plans().iter().zip(original.plans()).enumerate() {
+        is_sharing.push(shared_places(plans.0, plans.1).next().is_some());
+        let written = written(plans.1);
+        for (_, place) in shared_places(plans.0, plans.1).filter(|(value, _)| written.contains(value)) {
+            owners.entry(place.unwrap_or_default()).or_default().push(method);
+        }
+    }
+    let mut next = 0;
+    for methods in owners.values() {
+        // State of a method that has its position is placed with it.
+        if methods.iter().all(|method| orders[*method].is_none()) {
+            orders[methods[0]] = Some(next);
+            next += 1;
+        }
+    }
+    for (order, _) in orders.iter_mut().zip(is_sharing).filter(|(order, is_sharing)| *is_sharing && order.is_none()) {
+        *order = Some(next);
+        next += 1;
+    }
+    orders
 }
 
 /// Returns the largest power of two of which the offsets of all planned tensors are multiples, if it exceeds the default alignment.

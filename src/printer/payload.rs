@@ -20,6 +20,7 @@ const WIDTH: usize = 110;
 /// Appends facts as a block, each line after `indent`.
 pub fn facts(facts: &[(Cow<'static, str>, Fact)], indent: &str, out: &mut String) {
     for (name, fact) in facts {
+        let fact = &fact.abridged();
         let mut line = String::new();
         flow(fact, &mut line);
         let name = yaml::text(name);
@@ -71,7 +72,7 @@ pub fn graph(payload: &Blob, name: &str, options: &PrintOptions, indent: &str, o
         Ok(graph) => {
             let extracted = RefCell::new(ExtractedFiles::default());
             let _ = writeln!(out, "{indent}graph:");
-            graph.print(&format!("{indent}  "), name, 0, out, &mut DataPrinter::alone(options, &extracted))
+            graph.print(true, &format!("{indent}  "), name, 0, out, &mut DataPrinter::alone(options, &extracted))
         }
         Err(reason) => {
             let _ = writeln!(out, "{indent}# Not printed as a graph: {}.", escaped(&reason));

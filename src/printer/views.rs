@@ -19,7 +19,8 @@ pub struct View {
 pub struct Uses {
     /// Instruction that uses each value first; `None` for an unused value.
     pub first: Vec<Option<usize>>,
-    /// Smallest value that each instruction or one behind it numbers.
+    /// Smallest value that each step or one behind it numbers. Step 2n numbers the literal conditions of the jumps to instruction n, and
+    /// step 2n + 1 what the instruction uses; the last step is the end of the method.
     pub least: Vec<usize>,
     /// `true` for values that their first use writes.
     pub produced: Vec<bool>,
@@ -102,11 +103,11 @@ fn base_in_memory(others: &BTreeSet<Content>, index: usize, uses: &Uses) -> Opti
 fn position(uses: &Uses, base: usize, index: usize) -> usize {
     let after = numbered_before(uses, index);
     let written = if uses.produced[base] { uses.first[base].map_or(0, |write| write + 1) } else { 0 };
-    let limit = uses.first[index].unwrap_or(uses.least.len());
+    let limit = uses.first[index].unwrap_or(uses.least.len() / 2);
     after.max(written).min(limit)
 }
 
-/// Returns the number of instructions up to the last one that numbers a value before `index`.
+/// Returns the number of instructions in front of the place behind the last step that numbers a value before `index`.
 pub fn numbered_before(uses: &Uses, index: usize) -> usize {
-    uses.least.partition_point(|least| *least < index)
+    uses.least.partition_point(|least| *least < index) / 2
 }

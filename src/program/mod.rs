@@ -166,7 +166,7 @@ impl Default for ExecutionPlan {
 /// let method = &mut program.execution_plan.as_mut().unwrap()[0];
 /// for value in method.values.iter_mut().flatten() {
 ///     if let EValue::Tensor(tensor) = value {
-///         tensor.memory = Memory::Auto { pool: Some(2), persistent: false };
+///         tensor.memory = Memory::Auto { pool: Some(2), persistent: false, shared: None };
 ///     }
 /// }
 /// method.memory.alignment = Some(64);
@@ -191,6 +191,8 @@ pub struct MemoryRequest {
     pub planner: MemoryPlanner,
     /// Bytes reserved at the start of each pool, by pool (docs/format.md, "Submodules").
     pub reserved: Vec<u64>,
+    /// Position of the method when the state that methods share is placed (docs/format.md, "Shared state"). `None`: that in the file.
+    pub shared_order: Option<u32>,
 }
 
 /// Algorithm that assigns offsets in planned memory (docs/format.md, "Memory planner").
@@ -347,7 +349,7 @@ impl EValue {
 /// image.dim_order = Some(dim_order(&[0, 2, 3, 1]));
 /// assert_eq!(image.nbytes(), Some(2 * 3 * 64));
 /// assert_eq!(image.device(), (0, 0));
-/// assert_eq!(image.memory, Memory::Auto { pool: None, persistent: false });
+/// assert_eq!(image.memory, Memory::Auto { pool: None, persistent: false, shared: None });
 ///
 /// // The weights of another file: they need a name, and no planned memory.
 /// let extra = ExtraTensorInfo {
@@ -412,7 +414,7 @@ impl Tensor {
             scalar_type,
             sizes: Some(sizes.into()),
             dim_order: Some(contiguous(sizes.len())),
-            memory: Memory::Auto { pool: None, persistent: false },
+            memory: Memory::Auto { pool: None, persistent: false, shared: None },
             ..Tensor::default()
         }
     }
@@ -534,6 +536,9 @@ pub enum Memory {
         pool: Option<u32>,
         /// The tensor keeps its bytes from one execution to the next: a mutable buffer (docs/format.md, "Lifetimes").
         persistent: bool,
+        /// Number of the state, if methods share it in a pool other than 1: tensors of all methods with this number are at the same place
+        /// (docs/format.md, "Shared state").
+        shared: Option<u32>,
     },
     /// Memory of another tensor: a view.
     View {

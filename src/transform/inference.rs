@@ -345,26 +345,29 @@ const GRADIENT_OF_FIRST: &[&str] = &[
     "aten::_native_batch_norm_legit.no_stats_out",
     "aten::_native_batch_norm_legit.out",
     "aten::_native_batch_norm_legit_no_training.out",
-    "aten::native_group_norm.out",
     "aten::native_layer_norm.out",
 ];
 
-/// Returns true if result number `number` of a call requires gradients in torch, provided that it is of floating point numbers: an argument
-/// does, according to `requires`.
-pub fn requires_grad(
+/// Returns the values that a call writes, and whether each requires gradients in torch, provided that it is a tensor of floating point
+/// numbers: an argument does, according to `requires`.
+pub fn gradients(
     values: &[EValue],
-    operator: &str,
-    ins: &[i32],
-    number: usize,
+    operator: &InferredOperator,
+    args: &[i32],
     requires: impl Fn(usize) -> bool,
-) -> bool {
+) -> Vec<(usize, bool)> {
     let index = |value: &i32| usize::try_from(*value).ok().filter(|index| *index < values.len());
-    let any = |value: &i32| {
-        let items = index(value).map_or(&[][..], |list| values[list].as_tensors());
-        index(value).is_some_and(&requires) || items.iter().filter_map(index).any(&requires)
-    };
-    let has_gradient = number == 0 || !GRADIENT_OF_FIRST.contains(&operator);
-    has_gradient && !WITHOUT_GRADIENT.contains(&operator) && ins.iter().any(any)
+    let items = |value: &i32| index(value).map_or(&[][..], |list| values[list].as_tensors());
+    let any = |value: &i32| index(value).is_some_and(&requires) || items(value).iter().filter_map(index).any(&requires);
+    let results = operator.results(args.len());
+    let name = &*operator.name;
+    let required = !WITHOUT_GRADIENT.contains(&name) && args[..results.start.min(args.len())].iter().any(any);
+    let mut gradients = Vec::new();
+    for (number, out) in args.get(results).unwrap_or_default().iter().enumerate() {
+        let required = required && (number == 0 || !GRADIENT_OF_FIRST.contains(&name));
+        gradients.extend(items(out).iter().chain([out]).filter_map(index).map(|value| (value, required)));
+    }
+    gradients
 }
 
 /// A property of a result that cannot come out of a call.

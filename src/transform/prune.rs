@@ -1,15 +1,17 @@
 //! Parts of methods without effect: instructions whose results nothing uses, values, operators and delegates that
-//! nothing refers to. [`prune`] removes them (`--prune`), [`unused_values`] lists those that are worth a warning.
+//! nothing refers to. [`prune`] removes them (`--prune`), [`unused_parts`] lists those that are worth a warning.
 //!
 //! An instruction has an effect unless it calls a known operator that only writes results, none of them an input, state
 //! or a constant. Parts stay if they are reachable from the inputs, the outputs and the instructions with an effect: an
-//! instruction needs its arguments, a value that is read needs the instructions that write it, a list its items, and a
+//! instruction needs its arguments, a value that is read needs the instructions whose results it may have then, a list its items, and a
 //! view its base. Data that nothing refers to are removed, too; `named_data` stay, because delegates find them by key.
 
 mod graph;
 mod placed;
 #[cfg(test)]
 mod tests;
+
+use std::collections::HashSet;
 
 use self::graph::{MethodGraph, Step, index};
 use self::placed::PlacedTensors;
@@ -174,6 +176,11 @@ impl Marker<'_> {
     fn content(&mut self, method: usize, value: i64, step: usize) {
         let graph = &self.graphs[method];
         let Some(number) = index(graph.plan.values(), value) else { return };
+        if let Some(writer) = graph.writer_before(number, step) {
+            self.work.push(Mark::Value { method, value });
+            self.work.push(Mark::Step { method, step: writer });
+            return;
+        }
         if graph.is_borrowed(number, step)
             && let Some(range) = placed::range(graph.plan.values(), number)
         {
@@ -196,7 +203,9 @@ impl Marker<'_> {
             if std::mem::replace(&mut self.written[method][member], true) {
                 return;
             }
-            self.work.extend(graph.writing_steps(member).map(|step| Mark::Step { method, step }));
+            // What is overwritten at once is only needed by the steps between, which are marked by themselves.
+            let lasting = graph.writing_steps(member).filter(|step| graph.overwriting_step(member, *step).is_none());
+            self.work.extend(lasting.map(|step| Mark::Step { method, step }));
             for list in graph.lists_of_outs(member) {
                 if !std::mem::replace(&mut self.written_lists[method][list], true) {
                     self.work.extend(graph.writing_steps(list).map(|step| Mark::Step { method, step }));
@@ -212,21 +221,43 @@ pub fn needed_instructions(program: &Program) -> Vec<Vec<bool>> {
     uses(program, Roots::Effects).into_iter().map(|uses| uses.steps).collect()
 }
 
-/// Returns, for each method, the values in ascending order that are worth a warning: nothing refers to them, or only
-/// instructions without effect write them. Constants and state are left out: exporters leave some unused.
-pub fn unused_values(program: &Program) -> Vec<Vec<usize>> {
+/// A result that an instruction overwrites before anything reads it. Instructions are counted through all chains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverwrittenResult {
+    /// The value.
+    pub value: usize,
+    /// The instruction whose result it is, which has no effect.
+    pub step: usize,
+    /// The instruction that overwrites it.
+    pub by: usize,
+}
+
+/// Parts of a method that are worth a warning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnusedParts {
+    /// Values in ascending order: nothing refers to them, or only instructions without effect write them. Constants and state are left
+    /// out: exporters leave some unused.
+    pub values: Vec<usize>,
+    /// Results of other values, in the order of the instructions.
+    pub overwritten: Vec<OverwrittenResult>,
+}
+
+/// Returns, for each method, the parts that are worth a warning.
+pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
     let of = |(plan, uses): (&ExecutionPlan, MethodUses)| {
         if uses.are_complete() {
-            return Vec::new();
+            return UnusedParts::default();
         }
         let operators = inference::operators(plan);
         let graph = MethodGraph::new(plan, &operators);
         let mut unused: Vec<bool> = uses.values.iter().map(|used| !used).collect();
         // Arguments of an unused instruction are used once it is; its results are what is missing a reader.
-        let dropped = graph.steps.iter().zip(&uses.steps).filter(|(_, used)| !**used);
-        for (Step { instruction, reads, .. }, _) in dropped {
+        let dropped = || graph.steps.iter().enumerate().filter(|(step, _)| !uses.steps[*step]);
+        let mut read_results = HashSet::new();
+        for (step, Step { instruction, reads, .. }) in dropped() {
             let (read, _) = instruction.args().split_at(*reads);
             for number in read.iter().filter_map(|value| index(plan.values(), (*value).into())) {
+                read_results.extend(graph.writer_before(number, step).map(|writer| (number, writer)));
                 if std::mem::replace(&mut unused[number], false) {
                     let items = graph::items(&plan.values()[number]).filter_map(|item| index(plan.values(), item));
                     items.for_each(|item| unused[item] = false);
@@ -239,8 +270,19 @@ pub fn unused_values(program: &Program) -> Vec<Vec<usize>> {
                 tensor.data != TensorData::None || matches!(tensor.memory, Memory::Auto { persistent: true, .. })
             })
         };
+        let mut overwritten = Vec::new();
+        for (step, Step { instruction, reads, .. }) in dropped() {
+            let written = instruction.args()[*reads..].iter();
+            let mut results: Vec<usize> = written.filter_map(|value| index(plan.values(), (*value).into())).collect();
+            results.dedup();
+            let result =
+                |value: usize| graph.overwriting_step(value, step).map(|by| OverwrittenResult { value, step, by });
+            let is_unread = |value: &usize| !unused[*value] && !read_results.contains(&(*value, step));
+            overwritten.extend(results.into_iter().filter(is_unread).filter_map(result));
+        }
         let values = plan.values().iter().zip(unused).enumerate();
-        values.filter(|(_, (value, unused))| *unused && !has_content(value)).map(|(number, _)| number).collect()
+        let values = values.filter(|(_, (value, unused))| *unused && !has_content(value)).map(|(number, _)| number);
+        UnusedParts { values: values.collect(), overwritten }
     };
     program.plans().iter().zip(uses(program, Roots::Effects)).map(of).collect()
 }

@@ -127,9 +127,11 @@ class Page:
         return result["result"].get("value")
 
     def open(self, path):
-        self.url = Path(path).resolve().as_uri()
-        self.call("Page.navigate", url=self.url)
-        self.wait(f"location.href === {json.dumps(self.url)} && document.documentElement?.dataset.drawn === 'all'")
+        file, mark, part = str(path).partition("#")
+        self.url = Path(file).resolve().as_uri()
+        url = self.url + mark + part
+        self.call("Page.navigate", url=url)
+        self.wait(f"location.href === {json.dumps(url)} && document.documentElement?.dataset.drawn === 'all'")
 
     def wait(self, condition, seconds=120):
         end = time.monotonic() + seconds
@@ -207,7 +209,8 @@ def run(port, job):
             raise RuntimeError(f"{job['page']}: {step[0]} {step[1:2]}: {error}") from None
     paint = page.value("Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1)")
     page.call("Page.close")
-    print(f"{Path(job['page']).name}: {os.path.getsize(job['page'])} bytes, first paint {paint} ms, {times}")
+    size = os.path.getsize(job['page'].partition('#')[0])
+    print(f"{Path(job['page']).name}: {size} bytes, first paint {paint} ms, {times}")
 
 
 def main():

@@ -2,9 +2,8 @@
 //!
 //! A step is the position of an instruction, counted through all chains. Indices out of range are left out.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use crate::data::BlobId;
 use crate::operators::inference::{constraints, rule};
@@ -142,7 +141,7 @@ pub struct KnownOperator {
 }
 
 /// The elements of a constant.
-pub type ConstantInts = Rc<[i64]>;
+pub type ConstantInts = Arc<[i64]>;
 
 /// A method and the accesses to its values.
 pub struct MethodAnalysis<'p> {
@@ -154,7 +153,7 @@ pub struct MethodAnalysis<'p> {
     /// First step of each chain, then [`MethodAnalysis::end`].
     pub chains: Vec<u32>,
     /// By index in the plan: the operator, if it is known.
-    pub operators: Vec<Option<Rc<KnownOperator>>>,
+    pub operators: Vec<Option<Arc<KnownOperator>>>,
     /// All accesses by step, those of the outputs last.
     pub accesses: Vec<Access>,
     /// By step: index of its first access.
@@ -175,9 +174,9 @@ pub struct MethodAnalysis<'p> {
     /// Lists are used so often that accesses to their items are missing.
     pub is_truncated: bool,
     /// Constants that were read, by data and element type.
-    pub constant_ints: RefCell<HashMap<(BlobId, i8), Option<ConstantInts>>>,
+    pub constant_ints: Mutex<HashMap<(BlobId, i8), Option<ConstantInts>>>,
     /// Constants of float32 that were read, and whether they have an element that is NaN.
-    pub constants_with_nan: RefCell<HashMap<BlobId, bool>>,
+    pub constants_with_nan: Mutex<HashMap<BlobId, bool>>,
 }
 
 impl<'p> MethodAnalysis<'p> {
@@ -233,8 +232,8 @@ impl<'p> MethodAnalysis<'p> {
             facts: Vec::with_capacity(values.len()),
             is_input,
             is_truncated: false,
-            constant_ints: RefCell::default(),
-            constants_with_nan: RefCell::default(),
+            constant_ints: Mutex::default(),
+            constants_with_nan: Mutex::default(),
         };
         for value in values {
             method.kinds.push(kinds_of(value));
@@ -296,7 +295,7 @@ impl<'p> MethodAnalysis<'p> {
     }
 
     /// Returns the operator and the arguments of a kernel call, if the operator is known.
-    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&Rc<KnownOperator>, &'p [i32])> {
+    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&Arc<KnownOperator>, &'p [i32])> {
         let Instruction::KernelCall { op_index, args } = step.instruction else { return None };
         let known = self.operators.get(usize::try_from(*op_index).ok()?)?.as_ref()?;
         Some((known, args.as_deref()?))
@@ -593,15 +592,15 @@ impl KnownOperator {
     }
 }
 
-fn known_operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Rc<KnownOperator>>> {
-    let mut found: HashMap<String, Option<Rc<KnownOperator>>> = HashMap::new();
+fn known_operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Arc<KnownOperator>>> {
+    let mut found: HashMap<String, Option<Arc<KnownOperator>>> = HashMap::new();
     let list = plan.operators.iter().flatten();
     list.map(|operator| {
         let name = operator.full_name()?;
         if let Some(known) = found.get(&name) {
             return known.clone();
         }
-        let known = KnownOperator::find(&name, set).map(Rc::new);
+        let known = KnownOperator::find(&name, set).map(Arc::new);
         found.insert(name, known.clone());
         known
     })

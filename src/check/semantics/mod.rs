@@ -13,6 +13,7 @@ mod forward;
 mod initialisation;
 mod memory;
 pub(super) mod numbers;
+mod shared_state;
 mod sharing;
 mod state;
 mod unused;
@@ -24,9 +25,13 @@ use std::collections::BTreeSet;
 
 use super::finding::{Findings, Locator};
 use super::operators;
+use crate::data::workers;
 use crate::operators::OperatorSet;
 use crate::program::Program;
 use method::MethodAnalysis;
+
+/// Number of instructions from which a method is checked by two threads.
+const LARGE: usize = 1 << 12;
 
 /// Checks the calls and the semantics of a program. `reported` has the unknown operators that other messages name; `locate` returns the
 /// location of an element in the file.
@@ -43,14 +48,31 @@ pub fn check(
     let states = initialisation::StateStarts::new(&methods);
     let mut unknown = reported.clone();
     for (method, uninitialised) in methods.iter().zip(&uninitialised) {
-        let flow = control::ControlFlow::new(method);
-        operators::check(method, &numbers::assumptions(method, &flow), &mut unknown, findings, locate);
-        control::check(method, &flow, findings, locate);
-        state::check(method, &flow, findings, locate);
-        initialisation::check(method, &flow, uninitialised, &states, findings, locate);
-        memory::check(method, &flow, findings, locate);
-        sharing::check(method, findings, locate);
-        unused::check(method, findings, locate);
+        let flow = &control::ControlFlow::new(method);
+        let mut calls = findings.empty();
+        let mut check_calls = || {
+            operators::check(method, &numbers::assumptions(method, flow), &mut unknown, &mut calls, locate);
+        };
+        let mut others = findings.empty();
+        let mut check_others = || {
+            control::check(method, flow, &mut others, locate);
+            state::check(method, flow, &mut others, locate);
+            initialisation::check(method, flow, uninitialised, &states, &mut others, locate);
+            memory::check(method, flow, &mut others, locate);
+            sharing::check(method, &mut others, locate);
+            unused::check(method, &mut others, locate);
+        };
+        match method.steps.len() >= LARGE {
+            true => workers::both(check_calls, check_others),
+            false => {
+                check_calls();
+                check_others();
+            }
+        }
+        // In this order, whichever was faster.
+        findings.append(calls);
+        findings.append(others);
     }
     unused::check_data(program, findings, locate);
+    shared_state::check(program, findings, locate);
 }

@@ -4,9 +4,11 @@
 //! size of the filter. Operations that XNNPACK itself rejects are not checked.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 use super::types::{OperandTypes, ROWS};
 use super::values::{EncodedOperation, GraphValue, GraphValues};
+use crate::delegate::xnnpack::arguments::GraphArgument;
 use crate::delegate::xnnpack::draft::nbytes;
 use crate::delegate::xnnpack::schema::*;
 use crate::delegate::xnnpack::sizes;
@@ -17,6 +19,9 @@ use crate::program::element::Part;
 
 /// Largest value that is not a constant, in bytes.
 const MAX_VALUE: u64 = 1 << 32;
+
+/// Largest number of arguments.
+const MAX_EXTERNS: u64 = 4096;
 
 /// Number of elements that groups of quantized weights are a multiple of.
 const GROUP: u64 = 32;
@@ -58,26 +63,40 @@ impl GraphPart {
     }
 }
 
-/// An argument of the delegate: its index, and XNNPACK's code of its element type.
-pub(super) struct ExternalValue {
-    pub id: u32,
-    pub datatype: i16,
-    pub flags: u32,
-    pub dims: Vec<u64>,
-}
-
 /// A graph, as far as it is checked.
 #[derive(Default)]
 pub(super) struct Graph {
     pub constants: Vec<GraphConstant>,
-    pub external_values: Vec<ExternalValue>,
+    pub arguments: Vec<GraphArgument>,
+    /// What is no error of a graph.
+    pub remarks: Vec<GraphRemark>,
+    /// Constants of the payload that operations read when they run.
+    pub unpacked: Vec<UnpackedConstant>,
     values: GraphValues,
-    /// Ids of [`Graph::external_values`].
+    /// Number of arguments that the values need.
+    num_externs: u64,
+    /// Numbers of [`Graph::arguments`].
     external_ids: HashSet<u32>,
     /// Rule that the part that is being read may violate.
     rule: &'static str,
     /// The part that is being read.
     part: GraphPart,
+}
+
+/// Something that the runtime accepts, and that is probably a mistake.
+pub(super) struct GraphRemark {
+    pub rule: &'static str,
+    pub part: GraphPart,
+    pub found: String,
+    pub expected: &'static str,
+}
+
+/// A constant of the payload that XNNPACK does not copy when the method is loaded.
+pub(super) struct UnpackedConstant {
+    /// Position of the value.
+    pub value: usize,
+    /// The first operation that reads it.
+    pub operation: Operation,
 }
 
 /// Malformed part of a graph.
@@ -121,6 +140,7 @@ impl Graph {
             Ok(())
         })?;
         self.part = GraphPart::Whole;
+        self.check_number_of_arguments(&t)?;
         self.check_inputs_and_outputs(&t)
     }
 
@@ -148,37 +168,57 @@ impl Graph {
         self.constant(&tensor, tensor_value::constant_buffer_idx, bytes)?;
         let constant = tensor.u32(tensor_value::constant_buffer_idx)? != 0;
         let external = tensor.u32(tensor_value::external_id)?;
+        if external != NO_ID {
+            self.num_externs = self.num_externs.max(u64::from(external) + 1);
+        }
         let flags = tensor.u32(tensor_value::flags)?;
-        if (flags != 0) != (external != NO_ID)
+        if (flags != 0 && external == NO_ID)
             || flags & !(EXTERNAL_INPUT | EXTERNAL_OUTPUT) != 0
             || (constant && flags != 0)
         {
             let message = format!("flags {flags} contradict external_id {external}");
             return tensor.wrong(tensor_value::flags, message);
         }
-        if external != NO_ID {
+        if external != NO_ID && flags == 0 {
+            self.remark("D-20", format!("external_id {external} of a value that is no argument"), "none");
+        } else if external != NO_ID {
             if !self.external_ids.insert(external) {
                 return tensor.wrong(tensor_value::external_id, format!("duplicate external_id {external}"));
             }
             if datatype.tensors.is_empty() {
                 return tensor.wrong(tensor_value::datatype, format!("an argument of {}", datatype.name));
             }
-            self.external_values.push(ExternalValue { id: external, datatype: code, flags, dims: dims.clone() });
+            let is_input = flags & EXTERNAL_INPUT != 0;
+            self.arguments.push(GraphArgument { number: external, is_input, datatype: code, dims: dims.clone() });
+        }
+        if flags == EXTERNAL_INPUT | EXTERNAL_OUTPUT {
+            return tensor.wrong(tensor_value::flags, "an input that is an output, too: no operation writes it");
         }
         let id = tensor.u32(tensor_value::id_out)?;
-        if self.values.by_id.contains_key(&id) || id == NO_ID {
+        if id == NO_ID {
+            return tensor.wrong(tensor_value::id_out, format!("id {id}, which means no value"));
+        }
+        if self.values.by_id.contains_key(&id) {
             return tensor.wrong(tensor_value::id_out, format!("duplicate id {id}"));
         }
         self.rule = "D-15";
-        self.quantization(&tensor, quantized.as_ref(), datatype, &dims)?;
+        let quantization = self.quantization(&tensor, quantized.as_ref(), datatype, &dims)?;
         self.rule = "D-17";
         if !constant && bytes.is_none_or(|bytes| bytes > MAX_VALUE) {
             return tensor.wrong(tensor_value::dims, format!("a value of more than {MAX_VALUE} bytes"));
         }
         self.rule = "D-12";
-        let value = GraphValue { position, dims, datatype: code, constant, flags, written: false };
+        let index = tensor.u32(tensor_value::constant_buffer_idx)? as usize;
+        let in_payload = constant && self.constants.get(index).is_some_and(|constant| constant.key.is_none());
+        let value =
+            GraphValue { position, dims, datatype: code, constant, in_payload, quantization, flags, written: false };
         self.values.by_id.insert(id, value);
         Ok(())
+    }
+
+    /// Reports something about the part that is being read.
+    fn remark(&mut self, rule: &'static str, found: String, expected: &'static str) {
+        self.remarks.push(GraphRemark { rule, part: self.part, found, expected });
     }
 
     /// Records a use of a constant of `bytes` bytes, by the index in a field; 0 is none.
@@ -202,14 +242,14 @@ impl Graph {
         Ok(())
     }
 
-    /// Checks the quantization of a value.
+    /// Checks the quantization of a value. Returns scale and zero point if it has one scale.
     fn quantization(
         &mut self,
         tensor: &TableRef<'_, '_>,
         quantized: Option<&TableRef<'_, '_>>,
         datatype: &Datatype,
         dims: &[u64],
-    ) -> Result<()> {
+    ) -> Result<Option<(f32, i32)>> {
         use quantized_tensor_value as q;
         // Before release 0.4, an input that is quantized at run time had the type of the result in a field of its own.
         let dynamic = tensor.i16(tensor_value::dq_datatype)?;
@@ -218,7 +258,7 @@ impl Graph {
         }
         let Some(t) = quantized else {
             return match datatype.quantization {
-                Some(Quantization::None) => Ok(()),
+                Some(Quantization::None) => Ok(None),
                 _ => tensor.wrong(tensor_value::datatype, format!("{} without quantization", datatype.name)),
             };
         };
@@ -230,14 +270,27 @@ impl Graph {
             return t.wrong(q::quant_params_type, format!("{kind:?} for a value of {}", datatype.name));
         }
         match kind {
-            Quantization::None | Quantization::Tensor => Ok(()),
+            Quantization::None => Ok(None),
+            Quantization::Tensor => {
+                use per_tensor_quant::*;
+                let (found, zero) = (member.f32(scale)?, member.i32(zero_point)?);
+                check_scale(&member, scale, found, found)?;
+                let zeros = zero_points(tensor.i16(tensor_value::datatype)?);
+                match zeros.contains(&zero) {
+                    true => Ok(Some((found, zero))),
+                    false => {
+                        let expected = format!("{} to {}", zeros.start(), zeros.end());
+                        member.wrong(zero_point, format!("{zero} of {}, expected {expected}", datatype.name))
+                    }
+                }
+            }
             Quantization::Token => {
                 use per_token_dynamic_quant::*;
                 let trailing = member.i32(num_nonbatch_dims)?;
                 let fits = usize::try_from(trailing).is_ok_and(|trailing| (1..=dims.len()).contains(&trailing));
                 let expected = dims.len();
                 if fits {
-                    Ok(())
+                    Ok(None)
                 } else {
                     member.wrong(num_nonbatch_dims, format!("{trailing}, expected 1 to {expected}"))
                 }
@@ -249,7 +302,8 @@ impl Graph {
                     let message = format!("channel_dim of a tensor of rank {} is out of range", dims.len());
                     return member.wrong(channel_dim, message);
                 };
-                self.scales(&member, [scale, scale_buffer_idx, num_scales], channels, 4)
+                self.scales(&member, [scale, scale_buffer_idx, num_scales], channels, 4)?;
+                Ok(None)
             }
             Quantization::Group => {
                 use per_channel_group_quant::*;
@@ -265,7 +319,8 @@ impl Graph {
                 if member.i32(channel_dim)? != 0 {
                     return member.wrong(channel_dim, "expected 0");
                 }
-                self.scales(&member, [scale, scale_buffer_idx, num_scales], outputs.saturating_mul(inputs / size), 2)
+                self.scales(&member, [scale, scale_buffer_idx, num_scales], outputs.saturating_mul(inputs / size), 2)?;
+                Ok(None)
             }
         }
     }
@@ -274,16 +329,28 @@ impl Graph {
     fn scales(&mut self, t: &TableRef<'_, '_>, slots: [u16; 3], expected: u64, width: u64) -> Result<()> {
         let [scale, buffer, count] = slots;
         let inside = t.u32(buffer)? == 0;
-        let found = if inside {
-            t.f32s(scale)?.map_or(0, |scales: Vec<f32>| scales.len() as u64)
-        } else {
-            u64::from(t.u32(count)?)
-        };
+        let listed: Vec<f32> = t.f32s(scale)?.unwrap_or_default();
+        let found = if inside { listed.len() as u64 } else { u64::from(t.u32(count)?) };
         if found != expected {
             let slot = if inside { scale } else { count };
             return t.wrong(slot, format!("{}, expected {expected}", counted(found, "scale")));
         }
-        if inside { Ok(()) } else { self.constant(t, buffer, expected.checked_mul(width)) }
+        if !inside {
+            return self.constant(t, buffer, expected.checked_mul(width));
+        }
+        // Scales of groups are converted to bfloat16.
+        let used = |scale: f32| if width == 2 { rounded_to_bf16(scale) } else { scale };
+        listed.into_iter().try_for_each(|found| check_scale(t, scale, found, used(found)))
+    }
+
+    /// Checks the number of arguments that XNNPACK allocates.
+    fn check_number_of_arguments(&self, t: &TableRef<'_, '_>) -> Result<()> {
+        let used = self.num_externs;
+        let found = t.u32(graph::num_externs)?;
+        match (used..=MAX_EXTERNS).contains(&u64::from(found)) {
+            true => Ok(()),
+            false => t.wrong(graph::num_externs, format!("{found}, expected {used} to {MAX_EXTERNS}")),
+        }
     }
 
     /// Checks that the lists of inputs and outputs agree with the flags of the values.
@@ -293,10 +360,10 @@ impl Graph {
             let flagged: HashSet<u32> =
                 self.values.by_id.iter().filter(|(_, value)| value.flags & flag != 0).map(|(id, _)| *id).collect();
             if let Some(id) = listed.symmetric_difference(&flagged).min() {
-                if let Some(value) = self.values.by_id.get(id) {
-                    self.part = GraphPart::Value(value.position);
-                }
-                return t.wrong(slot, format!("the list and the flags disagree about value {id}"));
+                let value = self.values.by_id.get(id);
+                self.part = value.map_or(GraphPart::Whole, |value| GraphPart::Value(value.position));
+                let name = GRAPH.fields[usize::from(slot)].name;
+                self.remark("D-20", format!("{name} and the flags disagree about value {id}"), "the same values");
             }
         }
         Ok(())
@@ -305,7 +372,15 @@ impl Graph {
     fn node(&mut self, t: TableRef<'_, '_>) -> Result<()> {
         let (operation, member) = t.member::<Operation>(node::xnode_union_type, node::xnode_union, "operation")?;
         let Some(member) = member else { return t.wrong(node::xnode_union, "xnode_union is missing") };
-        t.child(node::output_min_max, &OUTPUT_MIN_MAX)?;
+        if let Some(bounds) = t.child(node::output_min_max, &OUTPUT_MIN_MAX)?
+            && !ROWS[operation as usize].clamps
+        {
+            let (min, max) = (bounds.f32(output_min_max::output_min)?, bounds.f32(output_min_max::output_max)?);
+            if (min, max) != (f32::NEG_INFINITY, f32::INFINITY) {
+                let found = format!("bounds {min} to {max} of `{}`, which ignores them", operation.word());
+                self.remark("D-19", found, "a clamp of its output");
+            }
+        }
         for Operand { slot, is_output, .. } in operation.operands() {
             let id = member.u32(slot)?;
             match self.values.by_id.get(&id) {
@@ -322,14 +397,65 @@ impl Graph {
         }
         self.rule = "D-16";
         self.check_types(operation, &member)?;
+        self.rule = "D-15";
+        self.check_scales(operation, &member)?;
         self.rule = "D-17";
         sizes::check(operation, &EncodedOperation { values: &self.values, t: &member })?;
         self.rule = "D-12";
+        self.record_unpacked(operation, &member)?;
         for operand in operation.operands().filter(|operand| operand.is_output) {
             let id = member.u32(operand.slot)?;
             match self.values.by_id.get_mut(&id) {
                 Some(value) if !value.written => value.written = true,
                 _ => return member.wrong(operand.slot, format!("value {id} is written twice")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Records constants of the payload that the operation reads when it runs.
+    fn record_unpacked(&mut self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
+        let names = ROWS[operation as usize].packed;
+        let (mut is_packed, mut read) = (true, Vec::new());
+        for operand in operation.operands().filter(|operand| !operand.is_output) {
+            let id = t.u32(operand.slot)?;
+            let Some(value) = self.values.by_id.get(&id) else { continue };
+            is_packed &= value.constant || !names.contains(&operand.name);
+            if value.in_payload {
+                read.push((operand.name, id));
+            }
+        }
+        for (name, id) in read {
+            let Some(value) = self.values.by_id.get_mut(&id) else { continue };
+            if value.in_payload && !(is_packed && names.contains(&name)) {
+                // Each value once.
+                value.in_payload = false;
+                self.unpacked.push(UnpackedConstant { value: value.position, operation });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the quantization that an operation needs of its operands.
+    fn check_scales(&self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
+        let row = &ROWS[operation as usize];
+        let mut first: Option<(f32, i32)> = None;
+        for operand in operation.operands() {
+            let Some(value) = self.values.get(t, operand.slot)? else { continue };
+            if !matches!(value.datatype, QINT8 | QUINT8) {
+                continue;
+            }
+            let Some((scale, zero)) = value.quantization else { continue };
+            if row.packed.contains(&operand.name) && value.datatype == QINT8 && zero != 0 {
+                return t.wrong(operand.slot, format!("weights with zero_point {zero}, expected 0"));
+            }
+            let expected = *first.get_or_insert((scale, zero));
+            if row.moves && expected != (scale, zero) {
+                let message = format!(
+                    "scale {scale} and zero_point {zero}, expected {} and {} of the other operands",
+                    expected.0, expected.1
+                );
+                return t.wrong(operand.slot, message);
             }
         }
         Ok(())
@@ -365,6 +491,28 @@ impl Graph {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Checks a scale of a graph by the number that XNNPACK uses.
+fn check_scale(t: &TableRef<'_, '_>, slot: u16, found: f32, used: f32) -> Result<()> {
+    match used.is_normal() && used > 0.0 {
+        true => Ok(()),
+        false => t.wrong(slot, format!("scale {found:e}, expected a positive, finite, normal number")),
+    }
+}
+
+/// Returns a number as the backend converts it to bfloat16.
+fn rounded_to_bf16(number: f32) -> f32 {
+    f32::from_bits((number * 1.003_891).to_bits() & 0xffff_0000)
+}
+
+/// Returns the zero points that XNNPACK takes for an element type with one scale.
+fn zero_points(datatype: i16) -> RangeInclusive<i32> {
+    match datatype {
+        QINT8 => -128..=127,
+        QUINT8 => 0..=255,
+        _ => 0..=0,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Payloads of XNNPACK delegates, which the backend does not verify (`D-11` to `D-14`).
+//! Payloads of XNNPACK delegates, which the backend does not verify (`D-11` to `D-20`).
 //!
 //! A payload is a header, a graph (a FlatBuffer) and constants; constants may also be named data of the program or of a
 //! `.ptd`. Only header and graph are read. Operations that XNNPACK itself rejects, and unreadable data, are not reported.
@@ -14,12 +14,13 @@ use super::finding::{Findings, Location, Locator};
 use crate::data::{Blob, BlobId};
 use crate::delegate::header::{HEADER, Sections};
 use crate::delegate::xnnpack::BACKEND;
-use crate::delegate::xnnpack::schema::{Datatype, EXTERNAL_INPUT, GRAPH, IDENTIFIERS, MAGIC};
+use crate::delegate::xnnpack::arguments;
+use crate::delegate::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::Buffer;
 use crate::program::element::{Element, Part};
-use crate::program::{EValue, ExecutionPlan, Instruction, Program, Tensor};
-use graph::{ExternalValue, Graph, GraphConstant, GraphDefect, GraphPart};
+use crate::program::{EValue, ExecutionPlan, Instruction, Program};
+use graph::{Graph, GraphConstant, GraphDefect, GraphPart, GraphRemark, UnpackedConstant};
 
 /// Largest graph that is read, in bytes: a graph without a header contains its constants.
 const MAX_GRAPH: u64 = 64 << 20;
@@ -58,6 +59,15 @@ pub(super) fn check(
                 check_payload(payload, &named_data, findings, &at)
             });
             if let Some(graph) = graph {
+                // The bytes of a payload inside the program stay as long as it.
+                if delegate.inline != Some(true) {
+                    for UnpackedConstant { value, operation } in std::mem::take(&mut graph.unpacked) {
+                        let found =
+                            format!("a constant in the payload, which `{}` reads when it runs", operation.word());
+                        let expected = "a constant in named data, by its key".to_owned();
+                        findings.add("D-18", || (at(GraphPart::Value(value)), found, expected));
+                    }
+                }
                 calls.check(method, index, graph, findings, locate);
             }
         }
@@ -78,7 +88,7 @@ fn check_payload(
             return None;
         }
     };
-    let graph = match payload.graph() {
+    let mut graph = match payload.graph() {
         Ok(graph) => graph,
         Err(GraphDefect { rule, part, error }) => {
             findings.add(rule, || (at(part), format!("a malformed graph: {error}"), "a valid graph".into()));
@@ -89,6 +99,9 @@ fn check_payload(
     if let Some((constant, found)) = defect {
         let part = constant.user.map_or(GraphPart::Whole, GraphPart::Value);
         findings.add("D-13", || (at(part), found, format!("at least {}", counted(constant.needed, "byte"))));
+    }
+    for GraphRemark { rule, part, found, expected } in graph.remarks.drain(..) {
+        findings.add(rule, || (at(part), found, expected.to_owned()));
     }
     Some(graph)
 }
@@ -203,8 +216,15 @@ impl<'p> DelegateCalls<'p> {
     fn check(&self, method: usize, delegate: usize, graph: &Graph, findings: &mut Findings, locate: &Locator<'_>) {
         let calls = i32::try_from(delegate).ok().and_then(|delegate| self.by_delegate.get(&delegate));
         for &DelegateCall { chain, step, args } in calls.into_iter().flatten() {
-            for external in &graph.external_values {
-                let id = external.id;
+            let argument = |id: u32| {
+                let value = args.get(id as usize).and_then(|arg| usize::try_from(*arg).ok());
+                value.and_then(|value| self.plan.values().get(value))
+            };
+            // Not with fewer arguments: they would be visited for each call.
+            let is_dynamic = graph.arguments.len() <= args.len()
+                && arguments::has_dynamic_input(&graph.arguments, |number| argument(number)?.as_tensor());
+            for external in &graph.arguments {
+                let id = external.number;
                 let mut report = |part: Part, found: String, expected: String| {
                     findings.add("D-14", || (locate(&Element::Method(method, part)), found, expected));
                 };
@@ -213,15 +233,13 @@ impl<'p> DelegateCalls<'p> {
                     report(Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
                     break;
                 };
-                let value = usize::try_from(*arg).ok().and_then(|value| self.plan.values().get(value));
-                let types = Datatype::of(external.datatype).map_or(&[][..], |datatype| datatype.tensors);
+                let value = argument(id);
+                let types = external.tensor_types();
                 let found = match value {
                     Some(EValue::Tensor(tensor)) if !types.contains(&tensor.scalar_type) => {
                         format!("a tensor of {}", tensor.scalar_type)
                     }
-                    Some(EValue::Tensor(tensor))
-                        if external.flags & EXTERNAL_INPUT != 0 && !has_sizes(tensor, external) =>
-                    {
+                    Some(EValue::Tensor(tensor)) if !external.takes_sizes_of(tensor, is_dynamic) => {
                         let found = format!("a tensor of sizes {:?}", tensor.sizes.as_deref().unwrap_or_default());
                         report(Part::Arg(chain, step, id as usize), found, format!("sizes {:?}", external.dims));
                         continue;
@@ -234,19 +252,4 @@ impl<'p> DelegateCalls<'p> {
             }
         }
     }
-}
-
-/// Returns `true` if a tensor has the sizes of a value of the graph, in the order of memory. The exporter writes the sizes of an input that
-/// is quantized for a convolution in torch's order, and sizes `[1]` of a scalar.
-fn has_sizes(tensor: &Tensor, external: &ExternalValue) -> bool {
-    let sizes = tensor.sizes.as_deref().unwrap_or_default();
-    let size = |dim: usize| sizes.get(dim).and_then(|size| u64::try_from(*size).ok());
-    let order = tensor.dim_order.as_deref().unwrap_or_default();
-    let in_memory = order.iter().map(|dim| size(usize::from(*dim)));
-    if sizes.is_empty() && external.dims == [1] {
-        return true;
-    }
-    sizes.len() == external.dims.len()
-        && (in_memory.eq(external.dims.iter().map(|size| Some(*size)))
-            || (0..sizes.len()).map(size).eq(external.dims.iter().map(|size| Some(*size))))
 }

@@ -1,4 +1,4 @@
-//! Element types of the operands of XNNPACK operations, and their flags, as a table. XNNPACK has kernels for these types only; it does not
+//! Element types of the operands of XNNPACK operations, their flags, and what is packed of them, as a table. XNNPACK has kernels for these types only; it does not
 //! compare them in all operations, and reads scales that a value of another type does not have.
 //!
 //! `tests/xnnpack_mutants.rs` runs every combination in the runtime: a row that the runtime does not execute is an error of the table, and
@@ -22,7 +22,30 @@ pub(super) struct OperationRow {
     pub types: OperandTypes,
     /// Flags that the operation defines.
     pub flags: u32,
+    /// Operands that XNNPACK copies when the method is loaded, if all of them are constants. It reads other constants when the call runs.
+    pub packed: &'static [&'static str],
+    /// The operation moves elements without quantizing them again: all operands have the same scale.
+    pub moves: bool,
+    /// The backend passes the bounds of the output to XNNPACK; it ignores those of other operations.
+    pub clamps: bool,
 }
+
+impl OperationRow {
+    const fn packing(self, packed: &'static [&'static str]) -> OperationRow {
+        OperationRow { packed, ..self }
+    }
+
+    const fn clamping(self) -> OperationRow {
+        OperationRow { clamps: true, ..self }
+    }
+
+    const fn moving(self) -> OperationRow {
+        OperationRow { moves: true, ..self }
+    }
+}
+
+/// Packed operands of operations with a filter.
+const WEIGHTS: &[&str] = &["filter_id", "bias_id"];
 
 /// Positions of pixels by TensorFlow's rules.
 const LEGACY: u32 = 4;
@@ -184,26 +207,26 @@ pub(super) static ROWS: &[OperationRow] = &{
     use OperandTypes::*;
     use Operation::*;
     [
-        row(Add, ARITHMETIC, 0),
-        row(FullyConnected, MATRIX, TRANSPOSED | STATIC),
+        row(Add, ARITHMETIC, 0).clamping(),
+        row(FullyConnected, MATRIX, TRANSPOSED | STATIC).packing(WEIGHTS).clamping(),
         row(Softmax, FLOATS, 0),
         row(Sigmoid, FUNCTION, 0),
-        row(StaticTranspose, MOVED, 0),
-        row(Clamp, CLAMPED, 0),
-        row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC),
-        row(Div, ARITHMETIC, 0),
-        row(StaticResizeBilinear2D, PIXELS, LEGACY | ALIGN_CORNERS),
-        row(StaticConstantPad, MOVED, 0),
-        row(AvgPooling2d, FLOATS, SAME_PADDING),
+        row(StaticTranspose, MOVED, 0).moving(),
+        row(Clamp, CLAMPED, 0).clamping(),
+        row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC).packing(WEIGHTS).clamping(),
+        row(Div, ARITHMETIC, 0).clamping(),
+        row(StaticResizeBilinear2D, PIXELS, LEGACY | ALIGN_CORNERS).moving(),
+        row(StaticConstantPad, MOVED, 0).moving(),
+        row(AvgPooling2d, FLOATS, SAME_PADDING | KEEP_DIMS).clamping(),
         row(Minimum, ARITHMETIC, 0),
-        row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC),
-        row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS),
-        row(Multiply, ARITHMETIC, 0),
-        row(Subtract, ARITHMETIC, 0),
+        row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC).packing(WEIGHTS).clamping(),
+        row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS).moving().clamping(),
+        row(Multiply, ARITHMETIC, 0).clamping(),
+        row(Subtract, ARITHMETIC, 0).clamping(),
         row(Floor, FUNCTION, 0),
         row(Convert, CONVERSION, 0),
-        row(GlobalAvgPooling2d, PIXELS, KEEP_DIMS),
-        row(StaticReshape, MOVED, 0),
+        row(GlobalAvgPooling2d, PIXELS, KEEP_DIMS).clamping(),
+        row(StaticReshape, MOVED, 0).moving(),
         row(ArgMaxPooling2d, Rows(&[&[FP32, FP32, INT32]]), 0),
         row(SquareRoot, FUNCTION, 0),
         row(Ceiling, FUNCTION, 0),
@@ -215,27 +238,27 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(ELU, FUNCTION, 0),
         row(Abs, INTEGER_FUNCTION, 0),
         row(PReLU, ELEMENTWISE, 0),
-        row(Concatenate2, MOVED, 0),
-        row(Concatenate3, MOVED, 0),
-        row(Concatenate4, MOVED, 0),
-        row(StaticSlice, MOVED, 0),
+        row(Concatenate2, MOVED, 0).moving(),
+        row(Concatenate3, MOVED, 0).moving(),
+        row(Concatenate4, MOVED, 0).moving(),
+        row(StaticSlice, MOVED, 0).moving(),
         row(ScaledDotProductAttention, Unsupported, 0),
-        row(BatchMatrixMultiply, BATCH_MATRIX, TRANSPOSED),
-        row(Concatenate5, MOVED, 0),
-        row(ConvTranspose2d, DECONVOLUTION, STATIC),
+        row(BatchMatrixMultiply, BATCH_MATRIX, TRANSPOSED).packing(&["input2_id"]),
+        row(Concatenate5, MOVED, 0).moving(),
+        row(ConvTranspose2d, DECONVOLUTION, STATIC).packing(WEIGHTS).clamping(),
         row(ReciprocalSquareRoot, FUNCTION, 0),
         row(Log, FUNCTION, 0),
         row(Gelu, FUNCTION, 0),
         row(Tanh, FUNCTION, 0),
         row(Exp, FUNCTION, 0),
         row(Sin, FUNCTION, 0),
-        row(Copy, MOVED, 0),
+        row(Copy, MOVED, 0).moving(),
         row(Cos, FUNCTION, 0),
     ]
 };
 
 const fn row(operation: Operation, types: OperandTypes, flags: u32) -> OperationRow {
-    OperationRow { operation, types, flags }
+    OperationRow { operation, types, flags, packed: &[], moves: false, clamps: false }
 }
 
 const _: () = {
@@ -246,3 +269,24 @@ const _: () = {
         at += 1;
     }
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The flags other than 0 that the exporters of the releases 0.1 to 1.5 write.
+    const EXPORTED: [(Operation, u32); 5] = [
+        (Operation::FullyConnected, TRANSPOSED),
+        (Operation::AvgPooling2d, KEEP_DIMS),
+        (Operation::MaxPooling2d, KEEP_DIMS),
+        (Operation::GlobalAvgPooling2d, KEEP_DIMS),
+        (Operation::StaticResizeBilinear2D, ALIGN_CORNERS),
+    ];
+
+    #[test]
+    fn flags_that_exporters_write_are_known() {
+        for (operation, flags) in EXPORTED {
+            assert_eq!(ROWS[operation as usize].flags & flags, flags, "{operation:?}");
+        }
+    }
+}

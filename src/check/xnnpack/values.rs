@@ -12,6 +12,10 @@ pub(super) struct GraphValue {
     pub dims: Vec<u64>,
     pub datatype: i16,
     pub constant: bool,
+    /// The constant is in the payload, and no operation that would read it there when it runs was reported.
+    pub in_payload: bool,
+    /// Scale and number that stands for 0, of a value with one scale.
+    pub quantization: Option<(f32, i32)>,
     pub flags: u32,
     /// `true` if an earlier operation writes it.
     pub written: bool,

@@ -2,13 +2,13 @@
 //!
 //! Only what [`super::encode`] can write again is accepted; whether XNNPACK takes the graph is not checked.
 
-use std::{fmt, io};
+use std::{fmt, io, thread};
 
 use super::model::{
-    Constant, Container, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
+    Constant, Container, ExtraContent, FieldContent, Fields, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
 };
 use super::schema::*;
-use crate::data::Blob;
+use crate::data::{Blob, workers};
 use crate::delegate::header::{ALIGNMENT, HEADER, Sections};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{Buffer, ExtraField, ReadError, TableRef};
@@ -62,19 +62,52 @@ pub fn decode(payload: &Blob) -> Result<Graph> {
         error.offset = error.offset.saturating_add(start);
         DecodeError(error.to_string())
     };
-    let buffer = Buffer::new(&bytes);
-    let root = buffer.root(identifier, &GRAPH).map_err(at)?;
     let container = if sections.constants.is_some() { Container::Header } else { Container::Bare };
-    let mut graph = read(&root, container, identifier).map_err(at)?;
+    let mut graph = read(&bytes, container, identifier).map_err(at)?;
     match sections.constants {
         Some((data, len)) => after_graph(&mut graph, payload, data, len)?,
-        None => graph.constants = inside(&root, payload).map_err(at)??,
+        None => {
+            let buffer = Buffer::new(&bytes);
+            let root = buffer.root(identifier, &GRAPH).map_err(at)?;
+            graph.constants = inside(&root, payload).map_err(at)??;
+        }
     }
     Ok(graph)
 }
 
+/// Size in bytes from which a graph is read by two threads.
+const LARGE: usize = 1 << 20;
+
 /// Reads the graph; of the constants only what it states of those after the graph.
-fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) -> Read<Graph> {
+fn read(bytes: &[u8], container: Container, identifier: &'static str) -> Read<Graph> {
+    let buffer = Buffer::new(bytes);
+    let root = buffer.root(identifier, &GRAPH)?;
+    let values = || -> Read<_> {
+        let buffer = Buffer::new(bytes);
+        let values = read_values(&buffer.root(identifier, &GRAPH)?)?;
+        Ok((values, buffer.spent()))
+    };
+    thread::scope(|scope| {
+        let values = (bytes.len() >= LARGE).then(|| scope.spawn(values));
+        let mut graph = read_others(&root, container, identifier)?;
+        graph.values = match values {
+            Some(values) => {
+                let (values, spent) = workers::join(values)?;
+                buffer.settle(spent)?;
+                values
+            }
+            None => read_values(&root)?,
+        };
+        Ok(graph)
+    })
+}
+
+fn read_values(root: &TableRef<'_, '_>) -> Read<Vec<GraphValue>> {
+    Ok(items(root, graph::xvalues, &VALUE, |t| read_value(&t))?.unwrap_or_default())
+}
+
+/// Reads the graph without its values.
+fn read_others(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) -> Read<Graph> {
     let header = container == Container::Header;
     known(t)?;
     let constants = items(t, graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
@@ -102,7 +135,7 @@ fn read(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) ->
         identifier,
         version: t.text(graph::version)?.unwrap_or_default(),
         nodes: nodes.unwrap_or_default(),
-        values: items(t, graph::xvalues, &VALUE, |t| read_value(&t))?.unwrap_or_default(),
+        values: Vec::new(),
         num_externs: t.u32(graph::num_externs)?,
         input_ids: t.u32s(graph::input_ids)?.unwrap_or_default(),
         output_ids: t.u32s(graph::output_ids)?.unwrap_or_default(),
@@ -231,8 +264,8 @@ fn extra(t: &TableRef<'_, '_>, schema: &'static TableSchema, end: usize) -> Read
 }
 
 /// Reads the fields of a table of numbers and vectors.
-fn contents(t: &TableRef<'_, '_>, schema: &'static TableSchema) -> Read<Vec<FieldContent>> {
-    let mut contents = Vec::with_capacity(schema.fields.len());
+fn contents(t: &TableRef<'_, '_>, schema: &'static TableSchema) -> Read<Fields> {
+    let mut contents = Fields::with_capacity(schema.fields.len());
     for (slot, field) in (0..).zip(schema.fields) {
         contents.push(match field.kind {
             Kind::UInt => FieldContent::UInt(t.u32(slot)?),

@@ -12,8 +12,10 @@
 //! | offset of a constant | the end of the one before, aligned |
 //! | numbers of dimensions and scales | those of the lists; of scales in a constant those that the sizes need |
 
+use smallvec::smallvec;
+
 use super::model::{
-    Constant, Container, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
+    Constant, Container, Dims, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
 };
 use super::schema::*;
 use crate::data::Blob;
@@ -66,7 +68,7 @@ pub struct DraftValue {
     /// Element type: an index of [`DATATYPES`].
     pub datatype: i16,
     /// Size of each dimension.
-    pub dims: Vec<u32>,
+    pub dims: Dims,
     /// Content of a constant.
     pub constant: Option<DraftConstant>,
     /// Quantization.
@@ -245,10 +247,10 @@ pub fn nbytes(dims: &[u64], bits: u64) -> Option<u64> {
 
 impl DraftValue {
     /// Creates a value without content.
-    pub fn new(datatype: i16, dims: Vec<u32>) -> DraftValue {
+    pub fn new(datatype: i16, dims: impl Into<Dims>) -> DraftValue {
         DraftValue {
             datatype,
-            dims,
+            dims: dims.into(),
             constant: None,
             quantization: None,
             num_dims: None,
@@ -594,6 +596,14 @@ impl DraftQuantization {
         }
     }
 
+    /// Returns `true` if it has scales for parts of the value, whose number follows from the sizes.
+    pub fn has_scales(&self) -> bool {
+        match self {
+            DraftQuantization::Channel { .. } | DraftQuantization::Group { .. } => true,
+            DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. } => false,
+        }
+    }
+
     fn complete(&self, value: &DraftValue, constants: &mut Constants) -> QuantParamsValue {
         use FieldContent::{Absent, Float, Floats, Int, UInt, UShorts};
         let kind = self.kind();
@@ -607,16 +617,16 @@ impl DraftQuantization {
             }
         };
         let fields = match self {
-            DraftQuantization::Tensor { scale, zero_point } => vec![Float(*scale), Int(*zero_point)],
-            DraftQuantization::Token { num_nonbatch_dims } => vec![Int(*num_nonbatch_dims)],
+            DraftQuantization::Tensor { scale, zero_point } => smallvec![Float(*scale), Int(*zero_point)],
+            DraftQuantization::Token { num_nonbatch_dims } => smallvec![Int(*num_nonbatch_dims)],
             DraftQuantization::Channel { channel_dim, scales, num_scales } => {
                 let (list, index, number) = parts(scales, *num_scales);
-                vec![list, Int(*channel_dim), index, number]
+                smallvec![list, Int(*channel_dim), index, number]
             }
             DraftQuantization::Group { channel_dim, group_size, scales, num_scales, scale_bf16 } => {
                 let (list, index, number) = parts(scales, *num_scales);
                 let bf16 = scale_bf16.clone().map_or(Absent, UShorts);
-                vec![list, Int(*channel_dim), Int(*group_size), bf16, index, number]
+                smallvec![list, Int(*channel_dim), Int(*group_size), bf16, index, number]
             }
         };
         QuantParamsValue { kind, fields }

@@ -3,11 +3,13 @@
 //! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert from and to bytes.
 //! [`describe`] counts what is in a payload.
 //! [`draft`] is a graph without what follows from rules. [`sizes`] has the sizes that
-//! operations write. Nothing here depends on a program or on YAML.
+//! operations write, [`draft_sizes`] applies it to drafts. Nothing here depends on YAML, and only [`arguments`] on a program.
 
+pub mod arguments;
 pub mod decode;
 mod describe;
 pub mod draft;
+pub mod draft_sizes;
 pub mod encode;
 pub mod model;
 pub mod schema;

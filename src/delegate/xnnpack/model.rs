@@ -3,6 +3,8 @@
 //! Nothing is computed or checked here: ids may be unknown, sizes wrong. A node is an operation with the fields of its table, so that no
 //! operation has a type of its own.
 
+use smallvec::SmallVec;
+
 use super::schema::{Operand, Operation, QuantParams};
 use crate::data::Blob;
 use crate::format::TableSchema;
@@ -16,6 +18,12 @@ pub enum Container {
     /// In the graph, which is the payload.
     Bare,
 }
+
+/// Sizes of a value: most have at most four dimensions.
+pub type Dims = SmallVec<[u32; 4]>;
+
+/// Fields of a table, by slot: most operations have at most four.
+pub type Fields = SmallVec<[FieldContent; 4]>;
 
 /// A payload.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +73,7 @@ pub struct GraphValue {
     /// Number of dimensions that the graph states.
     pub num_dims: u32,
     /// Size of each dimension.
-    pub dims: Vec<u32>,
+    pub dims: Dims,
     /// Index of the constant; 0 for none.
     pub constant: u32,
     /// Number of the argument of the delegate, or [`super::schema::NO_ID`].
@@ -86,7 +94,7 @@ pub struct QuantParamsValue {
     /// Member of the union.
     pub kind: QuantParams,
     /// By slot of its table.
-    pub fields: Vec<FieldContent>,
+    pub fields: Fields,
 }
 
 /// An operation.
@@ -95,7 +103,7 @@ pub struct Node {
     /// Operation.
     pub operation: NodeOperation,
     /// By slot of the table of the operation.
-    pub fields: Vec<FieldContent>,
+    pub fields: Fields,
     /// Fields that the table of the schema does not have, by ascending slot.
     pub extra: Vec<ExtraContent>,
     /// Number of the node in the exporter's graph.

@@ -468,8 +468,8 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
         use slice::*;
         let (from, starts, lengths) = (self.dims(input_id)?, self.list(offsets)?, self.list(sizes)?);
         let part = |((from, start), length): ((&u64, &u64), &u64)| {
-            // Size 0 is the rest.
-            let length = if *length == 0 { from.checked_sub(*start)? } else { *length };
+            // XNNPACK computes the end, of which 0 is that of the input: size 0 is the whole of a dimension, but nothing from another offset.
+            let length = if *length == 0 && *start == 0 { *from } else { *length };
             (start.saturating_add(length) <= *from).then_some(length)
         };
         let expected: Option<Vec<u64>> = from.iter().zip(&starts).zip(&lengths).map(part).collect();

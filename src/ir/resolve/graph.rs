@@ -9,15 +9,17 @@ use std::collections::{HashMap, HashSet};
 use super::origins::GraphOrigins;
 use crate::data::Blob;
 use crate::delegate::GraphFormat;
+use crate::delegate::xnnpack::arguments::{self, GraphArgument};
 use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
     is_operand, nbytes, scale_size,
 };
+use crate::delegate::xnnpack::draft_sizes::{DraftOperands, SizeError, SizedValue, position};
 use crate::delegate::xnnpack::model::{Container, ExtraContent, FieldContent, NodeOperation};
 use crate::delegate::xnnpack::schema::{
     Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
 };
-use crate::delegate::xnnpack::sizes::{self, SizedOperands};
+use crate::delegate::xnnpack::sizes;
 use crate::delegate::xnnpack::{BACKEND, Xnnpack};
 use crate::diagnostics::counted;
 use crate::format::Field;
@@ -29,12 +31,12 @@ use crate::ir::document::{
 };
 use crate::ir::tree::NodeId;
 
-/// Returns the payload of a graph, and its nodes in the source; `None` with errors in [`Finder::diagnostics`].
+/// Returns the payload of a graph, its nodes in the source, and its arguments; `None` with errors in [`Finder::diagnostics`].
 pub(super) fn payload<'d, 'a>(
     graph: &'d ParsedGraph<'a>,
     backend: &str,
     finder: &mut Finder<'d, 'a>,
-) -> Option<(Blob, GraphOrigins)> {
+) -> Option<(Blob, GraphOrigins, Vec<GraphArgument>)> {
     if backend != BACKEND {
         let wrong = NodeDiagnostic::error(graph.id, format!("the backend `{backend}` has no graphs"));
         finder.diagnostics.push(wrong.label(format!("expected `data`, or the backend {BACKEND}")));
@@ -51,7 +53,7 @@ pub(super) fn payload<'d, 'a>(
     if finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
         return None;
     }
-    let encoded = encoded.map(|blob| (Blob { copy: graph.copy, ..blob }, origins));
+    let encoded = encoded.map(|blob| (Blob { copy: graph.copy, ..blob }, origins, arguments::of(&complete)));
     encoded.map_err(|error| finder.diagnostics.push(NodeDiagnostic::error(graph.id, error.to_string()))).ok()
 }
 
@@ -72,6 +74,16 @@ struct OpenValue<'d> {
     reported: bool,
     /// A value of unknown sizes that the node that writes it reads.
     after: Option<usize>,
+}
+
+impl SizedValue for OpenValue<'_> {
+    fn sizes(&self) -> Option<&[u64]> {
+        self.sizes.as_deref()
+    }
+
+    fn datatype(&self) -> i16 {
+        self.draft.datatype
+    }
 }
 
 struct GraphResolver<'d, 'a, 'f> {
@@ -157,7 +169,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let at = value.name.id;
         let mut reported = false;
         if let Some(sizes) = &value.sizes {
-            draft.dims.clone_from(&sizes.value);
+            draft.dims = sizes.value.iter().copied().collect();
             if sizes.value.len() > MAX_RANK {
                 let message = format!("{} exceed the maximum of XNNPACK", counted(sizes.value.len(), "dimension"));
                 self.error(sizes.id, message, format!("expected {MAX_RANK} at most"));
@@ -174,7 +186,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                 None => reported = true,
             }
         }
-        draft.dims = sizes.clone().unwrap_or_default();
+        draft.dims = sizes.iter().flatten().copied().collect();
         if let Some(quantization) = &value.quantization {
             draft.quantization = self.quantization(&draft, quantization);
             reported |= draft.quantization.is_none();
@@ -250,19 +262,43 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             }
             ParsedQuantization::Token(dims) => DraftQuantization::Token { num_nonbatch_dims: *dims },
             ParsedQuantization::Channels { channel_dim, group_size, scales, num_scales, scale_bf16 } => {
-                let (channel_dim, num_scales) = (*channel_dim, *num_scales);
+                let (dim, num_scales) = (channel_dim.as_ref(), *num_scales);
+                let channel_dim = dim.map_or(0, |dim| dim.value);
                 let none = Scales::Listed(Vec::new());
                 let mut found = match group_size {
                     None => DraftQuantization::Channel { channel_dim, scales: none, num_scales },
                     Some(group_size) => DraftQuantization::Group {
                         channel_dim,
-                        group_size: *group_size,
+                        group_size: group_size.value,
                         scales: none,
                         num_scales,
                         scale_bf16: scale_bf16.clone(),
                     },
                 };
                 let count = DraftValue { quantization: Some(found.clone()), ..value.clone() }.scales();
+                if count == 0 && !value.dims.contains(&0) {
+                    // Not if it is the number of scales that is wrong.
+                    let rank = value.dims.len();
+                    let wrong = match (dim, group_size) {
+                        (_, Some(size)) => (
+                            size.id,
+                            format!("group_size {}", size.value),
+                            "expected a divisor of the last size".into(),
+                        ),
+                        (Some(dim), None) => {
+                            let message =
+                                format!("channel_dim {channel_dim} of a value of {}", counted(rank, "dimension"));
+                            (dim.id, message, format!("expected less than {rank}"))
+                        }
+                        (None, None) => {
+                            (given.id, "scales of a value without dimensions".into(), "expected sizes".to_owned())
+                        }
+                    };
+                    if !matches!(scales, ParsedScales::Listed(list) if list.is_empty()) {
+                        self.error(wrong.0, wrong.1, wrong.2);
+                        return None;
+                    }
+                }
                 let resolved = self.scales(given.id, scales, count, found.kind())?;
                 if let DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. } = &mut found
                 {
@@ -383,7 +419,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             let least = found.last().map_or(known, |last| usize::from(last.slot) + 1);
             if usize::from(field.slot) < least || field.slot > MAX_SLOT {
                 let label = format!("expected {least} to {MAX_SLOT}: the slots ascend, after those of the schema");
-                self.error(field.id, format!("slot {}", field.slot), label);
+                self.error(field.id, format!("slot {} of a field in `extra`", field.slot), label);
             } else if !content.is_valid() {
                 let len = counted(content.bytes.len(), "byte");
                 self.error(
@@ -439,6 +475,10 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                     .iter()
                     .find(|(given, _)| *given == usize::from(slot))
                     .map_or(node.id, |(_, field)| field.id);
+                let message = match draft.fields.get(usize::from(slot)) {
+                    Some(DraftField::Id(id)) => format!("the sizes of value {id} are not known"),
+                    _ => message,
+                };
                 let message = format!("{}: {message}", node.operation.word());
                 // Stated sizes are kept: files that are malformed on purpose have such graphs.
                 let diagnostic = match is_open {
@@ -480,26 +520,25 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let sizes: Option<Option<Vec<u32>>> =
             value.sizes.as_ref().map(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
         match sizes {
-            Some(Some(sizes)) => self.values[position].draft.dims = sizes,
+            Some(Some(sizes)) => self.values[position].draft.dims = sizes.into(),
             _ if reported => {}
             Some(None) => self.error(at, "a size that exceeds 32 bits", "expected smaller sizes"),
             None => {
                 let name = self.name(position);
-                self.error(at, format!("the sizes of `{name}` are not known"), "add `sizes`");
+                match self.values[position].after.map(|input| self.name(input)) {
+                    // Each follows from the other, or from itself.
+                    Some(input) => {
+                        let message = format!("`{name}` follows from `{input}`, which no earlier node writes");
+                        return self.error(at, message, "expected the nodes in the order in which they run");
+                    }
+                    None => self.error(at, format!("the sizes of `{name}` are not known"), "add `sizes`"),
+                }
             }
         }
         if !has_type && !reported {
             let name = self.name(position);
             self.error(at, format!("the element type of `{name}` is not known"), "add `datatype`");
         }
-    }
-}
-
-/// Returns the position of the value in a field.
-fn position(node: &DraftNode, slot: u16) -> Option<usize> {
-    match node.fields.get(usize::from(slot)) {
-        Some(DraftField::Value(position)) => Some(*position),
-        Some(DraftField::NoValue | DraftField::Id(_) | DraftField::Parameter(_) | DraftField::NumDims) | None => None,
     }
 }
 
@@ -519,65 +558,5 @@ fn keys_of(quantization: Quantization) -> &'static str {
         Quantization::Channel => "`scales` and `channel_dim`",
         Quantization::Token => "`num_nonbatch_dims`",
         Quantization::Group => "`scales` and `group_size`",
-    }
-}
-
-/// Error of the sizes of an operation.
-enum SizeError {
-    /// The sizes of the value at this position are not known.
-    Unknown(usize),
-    /// A field that does not fit.
-    Wrong(u16, String),
-}
-
-/// An operation of a draft: the sizes of its outputs are collected.
-struct DraftOperands<'r> {
-    node: &'r DraftNode,
-    values: &'r [OpenValue<'r>],
-    found: &'r RefCell<Vec<(u16, Vec<u64>)>>,
-}
-
-impl DraftOperands<'_> {
-    fn is_output(&self, slot: u16) -> bool {
-        self.node.operation.operands().any(|operand| operand.slot == slot && operand.is_output)
-    }
-}
-
-impl SizedOperands for DraftOperands<'_> {
-    type Error = SizeError;
-
-    fn number(&self, slot: u16) -> Result<u32, SizeError> {
-        match self.node.fields.get(usize::from(slot)) {
-            Some(DraftField::Parameter(content)) => Ok(content.uint()),
-            Some(DraftField::Value(_) | DraftField::NoValue | DraftField::Id(_) | DraftField::NumDims) | None => Ok(0),
-        }
-    }
-
-    fn list(&self, slot: u16) -> Result<Vec<u64>, SizeError> {
-        match self.node.fields.get(usize::from(slot)) {
-            Some(DraftField::Parameter(FieldContent::UInts(items))) => {
-                Ok(items.iter().map(|item| u64::from(*item)).collect())
-            }
-            Some(_) | None => Ok(Vec::new()),
-        }
-    }
-
-    fn value(&self, slot: u16) -> Result<Option<(&[u64], i16)>, SizeError> {
-        let Some(DraftField::Value(position)) = self.node.fields.get(usize::from(slot)) else { return Ok(None) };
-        let value = &self.values[*position];
-        match &value.sizes {
-            Some(sizes) => Ok(Some((sizes, value.draft.datatype))),
-            None if self.is_output(slot) => Ok(Some((&[], value.draft.datatype))),
-            None => Err(SizeError::Unknown(*position)),
-        }
-    }
-
-    fn output(&self, slot: u16, sizes: &[u64]) -> Result<(), SizeError> {
-        self.found.borrow_mut().push((slot, sizes.to_vec()));
-        Ok(())
-    }
-
-    fn wrong<T>(&self, slot: u16, message: String) -> Result<T, SizeError> {
-        Err(SizeError::Wrong(slot, message))
     }
 }

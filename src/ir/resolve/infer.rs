@@ -3,18 +3,21 @@
 //!
 //! The rules of the operators are in [`crate::operators::inference`]; their application to a program is [`crate::transform::inference`].
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::method::MethodResolver;
-use crate::diagnostics::counted;
+use crate::delegate::xnnpack::arguments;
+use crate::diagnostics::{clipped, counted};
 use crate::format::ScalarType;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
-use crate::ir::document::{Action, At, Declaration, Declared, Literal, MemoryPlacement, ParsedTensor, Word};
+use crate::ir::document::{
+    Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedTensor, Word,
+};
 use crate::ir::tree::NodeId;
 use crate::operators::inference::{Dim, InferenceError, InvalidArgument, ResultMeta, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Tensor, contiguous, dim_order};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -53,24 +56,52 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                         self.set_requires_grad(&mut values, to, true);
                     }
                 }
-                Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                Instruction::DelegateCall { delegate_index, args } => {
+                    self.compare_arguments(&values, *delegate_index, args.as_deref().unwrap_or_default(), action);
                 }
+                Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
             }
         }
         let rest: Vec<i32> = self.unfinished.keys().map(|value| *value as i32).collect();
         self.finish_views(&mut pass, &mut values, &rest);
-        for (value, declaration) in std::mem::take(&mut self.unfinished) {
-            if !pass.failed.contains(&value) {
-                let name = &self.values[declaration].name;
-                self.error(
-                    name.id,
-                    format!("the sizes of `{}` are not known", name.value),
-                    "add `tensor` and `sizes` under `values`",
-                );
+        let unfinished = std::mem::take(&mut self.unfinished);
+        let unknown = if unfinished.is_empty() { HashMap::new() } else { self.outs_of_unknown_operators() };
+        for (_, declaration) in unfinished.into_iter().filter(|(value, _)| !pass.failed.contains(value)) {
+            let name = &self.values[declaration].name;
+            match unknown.get(&*name.value) {
+                Some(operator) => self.result_of_unknown(name, operator),
+                None => {
+                    let message = format!("the sizes of `{}` are not known", name.value);
+                    self.error(name.id, message, "add `tensor` and `sizes` under `values`");
+                }
             }
         }
-        self.warn_of_views(&pass, &values);
+        self.check_views(&pass, &values);
         plan.values = Some(values);
+    }
+
+    /// The operators that no table has, by the names of their outs.
+    fn outs_of_unknown_operators(&mut self) -> HashMap<&'d str, &'d Word<'a>> {
+        let mut unknown = HashMap::new();
+        let actions: Vec<&'d Action<'a>> = self.actions().collect();
+        for action in actions {
+            if let Action::Kernel { name, out: Some(outs), .. } = action
+                && self.signature(&name.value).is_none()
+            {
+                outs.iter().for_each(|out| _ = unknown.entry(&*out.value).or_insert(name));
+            }
+        }
+        unknown
+    }
+
+    /// Reports a result that is not inferred since its operator is unknown.
+    fn result_of_unknown(&mut self, result: &Word<'a>, operator: &Word<'a>) {
+        let (name, operator) = (clipped(&result.value), &operator.value);
+        let message = format!("the sizes of `{name}` are not known (`{}` is an unknown operator)", clipped(operator));
+        let similar = self.similar_operator(operator).map_or_else(String::new, |similar| similar + " ");
+        let custom = "A custom operator needs `tensor` and `sizes` of its results under `values`, and its schema in `--ops FILE`";
+        let help = similar + custom;
+        self.diagnostics.push(NodeDiagnostic::error(result.id, message).label("not inferred").help(help));
     }
 
     /// The instructions of the method, which emit one instruction each.
@@ -184,6 +215,43 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
+    /// Reports tensors of another element type or of other sizes than the graph of a delegate, which is called by its name.
+    fn compare_arguments(&mut self, values: &[EValue], index: i32, args: &[i32], action: &'d Action<'a>) {
+        let Action::Delegate { delegate: At { value: NameOrNumber::Name(name), .. }, args: given } = action else {
+            return;
+        };
+        let graphs = std::mem::take(&mut self.graph_arguments);
+        let graph = usize::try_from(index).ok().and_then(|index| graphs.get(index)).map_or(&[][..], Vec::as_slice);
+        // `check` reports fewer arguments.
+        let graph = if graph.len() <= args.len() { graph } else { &[] };
+        let tensor = |number: u32| {
+            let value = usize::try_from(*args.get(number as usize)?).ok()?;
+            let is_known = !self.unfinished.contains_key(&(value as u32));
+            values.get(value)?.as_tensor().filter(|_| is_known)
+        };
+        let is_dynamic = arguments::has_dynamic_input(graph, tensor);
+        let mut wrong = Vec::new();
+        for argument in graph {
+            let Some((tensor, given)) = tensor(argument.number).zip(given.get(argument.number as usize)) else {
+                continue;
+            };
+            let Literal::Word(word) = &given.value else { continue };
+            let types = argument.tensor_types();
+            let role = if argument.is_input { "an input" } else { "an output" };
+            if !types.contains(&tensor.scalar_type) {
+                let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+                let message = format!("`{word}` is {}, and {role} of the graph of `{name}`", tensor.scalar_type);
+                wrong.push((given.id, message, format!("expected {}", types.join(" or "))));
+            } else if !argument.takes_sizes_of(tensor, is_dynamic) {
+                let sizes = tensor.sizes.as_deref().unwrap_or_default();
+                let message = format!("`{word}` has sizes {sizes:?}, and is {role} of the graph of `{name}`");
+                wrong.push((given.id, message, format!("the graph has sizes {:?}", argument.dims)));
+            }
+        }
+        self.graph_arguments = graphs;
+        wrong.into_iter().for_each(|(at, message, label)| self.error(at, message, label));
+    }
+
     /// Warns of a declared bound below the inferred one: the call fails if the result is larger.
     fn warn_of_bound(
         &mut self,
@@ -207,8 +275,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Warns of views that do not have the elements of their bases in the same order, or whose sizes do not follow them.
-    fn warn_of_views(&mut self, pass: &InferencePass, values: &[EValue]) {
+    /// Reports views with fewer elements than their bases, and warns of those that do not have the elements in the same order, or whose
+    /// sizes do not follow those of the bases.
+    fn check_views(&mut self, pass: &InferencePass, values: &[EValue]) {
         let is_view =
             |value: &&Declaration<'_>| matches!(&value.value, Declared::Tensor(written) if written.view_of.is_some());
         if !self.values.iter().any(is_view) {
@@ -219,6 +288,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             _ => None,
         });
         let resized: HashSet<&str> = outs.flatten().map(|out| &*out.value).collect();
+        let instructions = self.method.chains.iter().flat_map(|chain| &chain.instructions);
+        let entries = instructions.filter_map(|instruction| match &instruction.action {
+            Some(Action::View { out, .. }) => Some(&*out.value),
+            _ => None,
+        });
+        let entries: HashSet<&str> = entries.collect();
         let numbers: Vec<Option<i32>> = self.declared.iter().map(|known| known.number).collect();
         let tensor = |declaration: usize| {
             let number = numbers.get(declaration).copied().flatten()?;
@@ -228,12 +303,22 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let Declared::Tensor(written) = &value.value else { continue };
             let Some(view_of) = &written.view_of else { continue };
             let base = self.names.get(&*view_of.value).copied();
-            let (Some((_, view)), Some((base, of))) = (tensor(declaration), base.and_then(tensor)) else { continue };
+            let (Some((number, view)), Some((base, of))) = (tensor(declaration), base.and_then(tensor)) else {
+                continue;
+            };
             let Some(meta) = pass.inference.tensor(values, base) else { continue };
             let at = written.sizes.as_ref().map_or(value.name.id, |sizes| sizes.id);
             let (sizes, base_sizes) =
                 (view.sizes.as_deref().unwrap_or_default(), of.sizes.as_deref().unwrap_or_default());
             let (name, base) = (&value.name.value, &view_of.value);
+            // The first bytes of a constant may be shared, by a declaration. Any other view with fewer elements usually has the sizes from
+            // before an edit of its base.
+            let is_part = matches!(of.data, TensorData::Blob(_)) && of.memory == Memory::None;
+            // Sizes that do not follow from the base have an error of their own.
+            if !pass.has_failed(number) && view.scalar_type == of.scalar_type && (!is_part || entries.contains(&**name))
+            {
+                self.diagnostics.extend(smaller_view(at, sizes, base_sizes));
+            }
             let mut warn = |at: NodeId, message: String, label: &str| {
                 self.diagnostics.push(NodeDiagnostic::warning(at, message).label(label));
             };
@@ -416,16 +501,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Sets `requires_grad` of the results of a call.
     fn propagate_gradients(&self, values: &mut [EValue], operator: &InferredOperator, args: &[i32]) {
-        let (ins, outs) = args.split_at(operator.results(args.len()).start.min(args.len()));
-        for (number, out) in outs[..operator.results(args.len()).len()].iter().enumerate() {
-            let requires = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.requires_grad);
-            let required = inference::requires_grad(values, &operator.name, ins, number, requires);
-            let index = usize::try_from(*out).ok().filter(|index| *index < values.len());
-            let Some(index) = index else { continue };
-            let items: Vec<i32> = values[index].as_tensors().to_vec();
-            for value in items.into_iter().filter_map(|item| usize::try_from(item).ok()).chain([index]) {
-                self.set_requires_grad(values, value, required);
-            }
+        let requires = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.requires_grad);
+        for (value, required) in inference::gradients(values, operator, args, requires) {
+            self.set_requires_grad(values, value, required);
         }
     }
 
@@ -548,7 +626,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let own: Vec<Dim> = meta.sizes.clone();
             let base = base.and_then(|base| usize::try_from(base).ok()).and_then(|base| values.get(base));
             let required = base.and_then(EValue::as_tensor).is_some_and(|base| base.requires_grad);
-            let is_planned = base.and_then(EValue::as_tensor).is_some_and(|base| base.memory != Memory::None);
             self.unfinished.remove(&key);
             let Some(EValue::Tensor(tensor)) = values.get_mut(key as usize) else { continue };
             tensor.scalar_type = scalar_type;
@@ -557,14 +634,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             let sizes = match &written.sizes {
                 Some(stated) => match view_sizes(stated, count) {
-                    Ok(sizes) => {
-                        // The first bytes of a constant may be shared. A smaller view of memory usually has the sizes from
-                        // before an edit of its base.
-                        if is_planned && scalar_type == base_type {
-                            self.diagnostics.extend(smaller_view(stated, &sizes, count));
-                        }
-                        sizes
-                    }
+                    Ok(sizes) => sizes,
                     Err(diagnostic) => {
                         pass.failed.insert(key);
                         self.diagnostics.push(diagnostic);
@@ -642,20 +712,25 @@ fn memory_order(tensor: &Tensor) -> Vec<u8> {
     tensor.dim_order.as_deref().unwrap_or_default().iter().copied().filter(has_several).collect()
 }
 
-/// Returns an error if a view has fewer elements than its base, which has `count`.
-fn smaller_view(stated: &At<Vec<i32>>, sizes: &[i32], count: Option<i64>) -> Option<NodeDiagnostic> {
-    let own = sizes.iter().try_fold(1i64, |product, size| product.checked_mul((*size).into()))?;
-    let count = count.filter(|count| own < *count)?;
-    let message = format!("a view of {} of a tensor of {count}", counted(own.unsigned_abs(), "element"));
-    let error = NodeDiagnostic::error(stated.id, message).label("expected sizes with the same number of elements");
+/// Returns an error if a view with these sizes has fewer elements than its base.
+fn smaller_view(at: NodeId, sizes: &[i32], base: &[i32]) -> Option<NodeDiagnostic> {
+    let count =
+        |sizes: &[i32]| sizes.iter().try_fold(1u64, |product, size| product.checked_mul((*size).try_into().ok()?));
+    let (own, base) = (count(sizes)?, count(base)?);
+    if own >= base {
+        return None;
+    }
+    let message = format!("a view of {} of a tensor of {base}", counted(own, "element"));
+    let error = NodeDiagnostic::error(at, message).label("expected sizes with the same number of elements");
     Some(error.help("state -1 for the size that follows from the others"))
 }
 
 /// Returns the sizes of a view of `count` elements, in which one may be -1.
 fn view_sizes(stated: &At<Vec<i32>>, count: Option<i64>) -> Result<Vec<i32>, NodeDiagnostic> {
     let error = |label: &str| {
-        let of = count.map_or_else(|| "too many to count".to_owned(), |count| count.to_string());
-        let message = format!("a view of sizes {:?} of a tensor whose elements are {of}", stated.value);
+        let of = count.and_then(|count| u64::try_from(count).ok()).map(|count| counted(count, "element"));
+        let of = of.unwrap_or_else(|| "more elements than 64 bits count".to_owned());
+        let message = format!("a view of sizes {:?} of a tensor of {of}", stated.value);
         Err(NodeDiagnostic::error(stated.id, message).label(label))
     };
     let open: Vec<usize> = stated.value.iter().enumerate().filter(|(_, size)| **size == -1).map(|(at, _)| at).collect();

@@ -19,11 +19,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let inputs = chain.inputs.iter().map(|item| self.mention(item)).collect();
         let mut instructions = Vec::with_capacity(chain.instructions.len());
         let mut traces = Vec::new();
+        let mut nodes = Vec::with_capacity(chain.instructions.len());
         let merged = self.merged_values(chain, &labels);
         let mut late_conditions: BTreeMap<usize, Vec<(usize, &At<Literal<'a>>)>> = BTreeMap::new();
         for instruction in &chain.instructions {
-            let Some(action) = &instruction.action else { continue };
             let position = instructions.len();
+            // A view behind a label is numbered after the conditions of the jumps to it.
+            if instruction.label.is_some() {
+                self.number_late(late_conditions.remove(&position), &mut instructions);
+            }
+            let Some(action) = &instruction.action else { continue };
             match action {
                 Action::View { base, out, sizes } => {
                     self.view(base, out, sizes.as_ref());
@@ -59,7 +64,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 _ => instructions.push(self.instruction(action, &labels)),
             }
             traces.push(instruction.stacktrace.clone());
+            nodes.push(action.node());
         }
+        self.origins.instructions.push(nodes);
         for (_, late) in late_conditions {
             self.number_late(Some(late), &mut instructions);
         }
@@ -169,6 +176,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     NameOrNumber::Number(number) => *number,
                     NameOrNumber::Name(name) => self.find_delegate(name, delegate.id),
                 };
+                self.check_delegate_args(args);
                 self.number_views(args);
                 let written = self.unwritten_tensors(args);
                 let args = self.arguments_with_written(args, &[], written);
@@ -260,8 +268,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
         let Some((namespace, _)) = name.value.split_once("::") else {
             if self.reported_operators.insert(&name.value) {
-                let warning =
+                let mut warning =
                     NodeDiagnostic::warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)));
+                warning.help = self.similar_operator(&name.value);
                 self.diagnostics
                     .push(warning.label("expected a namespace, a name and an overload, such as aten::add.out"));
             }
@@ -274,12 +283,15 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let message = format!("the runtime registers no operator `{}`", clipped(&name.value));
         let mut warning = NodeDiagnostic::warning(name.id, message).label("unknown");
-        if self.diagnostics.len() < 2 * SHOWN
-            && let Some(known) = operators::similar_names(&name.value).first()
-        {
-            warning = warning.help(format!("did you mean `{known}`?"));
-        }
+        warning.help = self.similar_operator(&name.value);
         self.diagnostics.push(warning);
+    }
+
+    /// Returns the help for an unknown operator whose name is similar to another; `None` also for messages that are not shown.
+    pub(super) fn similar_operator(&self, name: &str) -> Option<String> {
+        let is_shown = self.diagnostics.len() < 2 * SHOWN;
+        let known = is_shown.then(|| operators::similar_names(name)).and_then(|known| known.first().copied());
+        known.map(|known| format!("did you mean `{known}`?"))
     }
 }
 

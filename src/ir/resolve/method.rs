@@ -9,7 +9,8 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 
 use super::origins::MethodOrigins;
-use crate::diagnostics::clipped;
+use crate::delegate::xnnpack::arguments::GraphArgument;
+use crate::diagnostics::{clipped, first_names};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
 use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
@@ -50,13 +51,17 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) unfinished: BTreeMap<u32, usize>,
     pub(super) signatures: HashMap<&'d str, Option<Rc<Signature>>>,
     pub(super) origins: MethodOrigins<'a>,
+    /// Undeclared arguments of delegates, which are reported.
+    pub(super) undeclared: HashSet<&'d str>,
     /// A call has invalid outs: a value without a writer may be one that this call was meant to write.
     pub(super) wrong_outs: bool,
     pub(super) diagnostics: Vec<NodeDiagnostic>,
     /// Indices of the values in ascending order, if they leave gaps.
     pub(super) numbers: Vec<u32>,
-    /// Errors about these gaps.
-    pub(super) gaps: Vec<NodeDiagnostic>,
+    /// Warning about these gaps.
+    pub(super) gap: Option<NodeDiagnostic>,
+    /// Arguments of each delegate; none if its payload is stated as bytes.
+    pub(super) graph_arguments: Vec<Vec<GraphArgument>>,
     /// Values that are referred to by index.
     pub(super) references: Vec<(i32, NodeId)>,
 }
@@ -106,10 +111,12 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             unfinished: BTreeMap::new(),
             signatures: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
+            undeclared: HashSet::new(),
             wrong_outs: false,
             diagnostics: Vec::new(),
             numbers: Vec::new(),
-            gaps: Vec::new(),
+            gap: None,
+            graph_arguments: Vec::new(),
             references: Vec::new(),
             method,
             values,
@@ -128,6 +135,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let method = self.method;
         self.note_names();
         self.find_bases();
+        self.check_bases();
         self.note_requested_numbers();
         self.note_inputs_and_outputs();
         self.note_produced();
@@ -171,6 +179,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 alignment: method.memory.alignment,
                 planner: method.memory.planner,
                 padding: method.memory.padding,
+                shared_order: method.memory.shared_order,
                 reserved: std::iter::once(0).chain(method.memory.reserved.iter().copied()).collect(),
             },
         };
@@ -179,7 +188,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         plan
     }
 
-    /// Renumbers the values if their indices leave gaps. The gaps are an error unless the program is pruned.
+    /// Renumbers the values if their indices leave gaps. This is a warning unless the program is pruned.
     fn close_gaps(&mut self, plan: &mut ExecutionPlan) {
         let numbers = std::mem::take(&mut self.numbers);
         let Some(last) = numbers.last() else { return };
@@ -389,7 +398,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Looks up a declared value by name; reports unknown names.
     pub(super) fn find(&mut self, name: &str, at: NodeId) -> Option<usize> {
         let found = self.names.get(name).copied();
-        if found.is_none() {
+        if found.is_none() && !self.undeclared.contains(name) {
             let unknown = NodeDiagnostic::error(
                 at,
                 format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value)),
@@ -404,8 +413,23 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Adds to the message about an unknown name, if it was just reported, that a string is written as a map. For a position where a
     /// string is valid.
     pub(super) fn suggest_string(&mut self, name: &str) {
-        if let Some(unknown) = self.diagnostics.last_mut().filter(|_| !self.names.contains_key(name)) {
+        let is_new = !self.names.contains_key(name) && !self.undeclared.contains(name);
+        if let Some(unknown) = self.diagnostics.last_mut().filter(|_| is_new) {
             unknown.help.get_or_insert_with(|| format!("for a string, write {{string: {}}}", clipped(name)));
+        }
+    }
+
+    /// Reports unknown names among the arguments of a delegate, each once: its outputs are declared, since no rule infers them.
+    pub(super) fn check_delegate_args(&mut self, args: &'d [At<Literal<'a>>]) {
+        for arg in args {
+            let Literal::Word(name) = &arg.value else { continue };
+            if self.find(name, arg.id).is_none()
+                && self.undeclared.insert(name)
+                && let Some(unknown) = self.diagnostics.last_mut()
+            {
+                let help = "declare the outputs of a delegate under `values` with `tensor` and `sizes`";
+                unknown.help.get_or_insert_with(|| help.to_owned());
+            }
         }
     }
 
@@ -487,7 +511,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.bases[declaration]
     }
 
-    /// Finds the base of each view. Each view of a cycle is its own base; the cycle is reported by `share`.
+    /// Finds the base of each view. Each view of a cycle, or of one in a cycle, is its own base; [`Self::check_bases`] reports it.
     fn find_bases(&mut self) {
         let count = self.values.len();
         let next = |declaration: usize| match &self.values[declaration].value {
@@ -517,6 +541,52 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.bases = bases.into_iter().enumerate().map(|(declaration, base)| base.unwrap_or(declaration)).collect();
     }
 
+    /// Reports views whose base is unknown, no tensor, or a view of the view itself. Nothing else is reported of such views: that they
+    /// have no content follows from it.
+    fn check_bases(&mut self) {
+        for declaration in 0..self.values.len() {
+            let Some(view_of) = self.view_of(declaration) else { continue };
+            let Some(of) = self.find(&view_of.value, view_of.id) else {
+                self.declared[declaration].reported = true;
+                continue;
+            };
+            if let Declared::Other(_) = self.values[of].value {
+                let message = format!("`{}` is not a tensor", clipped(&view_of.value));
+                self.error(view_of.id, message, "expected a tensor with memory or data of its own");
+            }
+            if self.bases[declaration] == declaration && !self.declared[declaration].reported {
+                self.report_cycle(declaration);
+            }
+        }
+    }
+
+    fn view_of(&self, declaration: usize) -> Option<&'d Word<'a>> {
+        match &self.values[declaration].value {
+            Declared::Tensor(tensor) => tensor.view_of.as_ref(),
+            Declared::Other(_) => None,
+        }
+    }
+
+    /// Reports the cycle of views to which a view leads, unless it was reported for another view.
+    fn report_cycle(&mut self, view: usize) {
+        let mut path: Vec<(usize, &'d Word<'a>)> = Vec::new();
+        let mut step = view;
+        while !std::mem::replace(&mut self.declared[step].reported, true) {
+            let Some(view_of) = self.view_of(step) else { return };
+            let Some(of) = self.names.get(&*view_of.value).copied() else { return };
+            path.push((step, view_of));
+            step = of;
+        }
+        let Some(start) = path.iter().position(|(of, _)| *of == step) else { return };
+        let (cycle, first) = (&path[start..], clipped(&self.values[step].name.value));
+        let through = match &cycle[..cycle.len() - 1] {
+            [] => String::new(),
+            others => format!(" through {}", first_names(others.iter().map(|(_, of)| &*of.value))),
+        };
+        let message = format!("cyclic views: `{first}` is a view of itself{through}");
+        self.error(cycle[0].1.id, message, "expected a tensor with memory or data of its own");
+    }
+
     /// Assigns the indices of the views among the arguments, before those of the values that the instruction produces.
     pub(super) fn number_views(&mut self, args: &[At<Literal<'a>>]) {
         for arg in args {
@@ -530,7 +600,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// Assigns the index of a view at its position among the instructions.
     pub(super) fn view(&mut self, base: &'d Word<'a>, out: &'d Word<'a>, sizes: Option<&At<Vec<i32>>>) {
-        self.read(&base.value, base.id);
+        // An unknown base is reported by `check_bases`, since `out` is declared as a view of it.
+        if self.names.contains_key(&*base.value) {
+            self.read(&base.value, base.id);
+        }
         let Some(declaration) = self.names.get(&*out.value).copied() else { return };
         let (view_of, stated) = match &self.values[declaration].value {
             Declared::Tensor(tensor) => (tensor.view_of.as_ref(), tensor.sizes.as_ref()),

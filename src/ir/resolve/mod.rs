@@ -15,7 +15,7 @@ pub mod origins;
 mod values;
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use indexmap::IndexMap;
 
@@ -34,7 +34,7 @@ use crate::format::serializer::PROGRAM_VERSION;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::OptionOverrides;
 use crate::program::test_cases::MethodTests;
-use crate::program::{ExternalData, NamedData, Program, TensorLayout, contiguous};
+use crate::program::{EValue, ExecutionPlan, ExternalData, Memory, NamedData, Program, TensorLayout, contiguous};
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
 use crate::reader::flat_tensor::FlatTensorEntry;
 
@@ -55,7 +55,7 @@ pub struct ResolvedProgram<'a> {
     pub has_methods: bool,
     /// Warnings.
     pub diagnostics: Vec<NodeDiagnostic>,
-    /// Errors about gaps between the requested indices of values, which have been closed.
+    /// Warnings about gaps between the requested indices of values, which have been closed: one for each method.
     pub gaps: Vec<NodeDiagnostic>,
     /// Names of unknown operators that a warning reports.
     pub reported_operators: BTreeSet<String>,
@@ -84,12 +84,13 @@ pub fn resolve<'a>(
             let plan = resolver.run();
             reported_operators = resolver.reported_operators;
             diagnostics.append(&mut resolver.diagnostics);
-            gaps.append(&mut resolver.gaps);
+            gaps.extend(resolver.gap.take());
             let origin = resolver.origins;
             all_tests.extend(method_tests::resolve(method, &plan, &origin.values, &mut finder));
             origins.methods.push(origin);
             plans.push(plan);
         }
+        number_shared_state(&mut plans, &origins);
         program.execution_plan = Some(plans);
     }
     named_data(document, &mut program, &mut origins, &mut finder);
@@ -104,7 +105,6 @@ pub fn resolve<'a>(
     }
     diagnostics.append(&mut finder.diagnostics);
     if diagnostics.iter().any(NodeDiagnostic::is_error) {
-        diagnostics.append(&mut gaps);
         // In source order, independent of the stage that reported them.
         diagnostics.sort_by_key(|d| d.at);
         return Err(diagnostics);
@@ -120,6 +120,29 @@ pub fn resolve<'a>(
         gaps,
         reported_operators: reported_operators.into_iter().map(str::to_owned).collect(),
     })
+}
+
+/// Numbers the state in pools other than 1, which methods share by its name in the file, else by its name in the YAML.
+fn number_shared_state(plans: &mut [ExecutionPlan], origins: &Origins<'_>) {
+    let mut numbers: HashMap<(u32, String), u32> = HashMap::new();
+    for (plan, origin) in plans.iter_mut().zip(&origins.methods) {
+        let mut own = HashSet::new();
+        for (value, (_, name)) in plan.values.iter_mut().flatten().zip(&origin.values) {
+            let EValue::Tensor(tensor) = value else { continue };
+            let Memory::Auto { pool: Some(pool @ 2..), persistent: true, shared } = &mut tensor.memory else {
+                continue;
+            };
+            let extra = tensor.extra_tensor_info.as_ref();
+            let name = extra
+                .and_then(|extra| extra.fully_qualified_name.clone())
+                .or_else(|| name.as_deref().map(str::to_owned));
+            let Some(name) = name else { continue };
+            let next = numbers.len() as u32;
+            let number = *numbers.entry((*pool, name)).or_insert(next);
+            // Two values of a method are two states, whatever their names in the file.
+            *shared = own.insert(number).then_some(number);
+        }
+    }
 }
 
 /// Resolves the `raw` section.

@@ -34,6 +34,8 @@ pub struct MethodOrigins<'a> {
     pub values: Vec<(NodeId, Option<Cow<'a, str>>)>,
     /// Delegates.
     pub delegates: Vec<DelegateOrigin<'a>>,
+    /// Instructions, by chain.
+    pub instructions: Vec<Vec<NodeId>>,
 }
 
 /// A delegate.
@@ -90,20 +92,25 @@ impl Origins<'_> {
                         Some(method.delegates.get(delegate)?.graph.values.get(value)?.0)
                     }
                     Part::GraphNode(delegate, node) => method.delegates.get(delegate)?.graph.nodes.get(node).copied(),
-                    Part::Whole
-                    | Part::Output(_)
-                    | Part::Operator(_)
-                    | Part::Instruction(..)
-                    | Part::Arg(..)
-                    | Part::Field(..) => Some(method.id),
+                    Part::Instruction(chain, position) => {
+                        let instruction = method.instructions.get(chain).and_then(|chain| chain.get(position));
+                        Some(instruction.copied().unwrap_or(method.id))
+                    }
+                    Part::Whole | Part::Output(_) | Part::Operator(_) | Part::Arg(..) | Part::Field(..) => {
+                        Some(method.id)
+                    }
                 }
             }
         }
     }
 
-    /// Keeps the origins of some values and delegates of a method, by their former indices in ascending order.
-    pub fn retain(&mut self, method: usize, values: &[usize], delegates: &[usize]) {
+    /// Keeps the origins of some values and delegates of a method, by their former indices in ascending order, and of instructions only if
+    /// all stay.
+    pub fn retain(&mut self, method: usize, values: &[usize], delegates: &[usize], all_instructions: bool) {
         if let Some(method) = self.methods.get_mut(method) {
+            if !all_instructions {
+                method.instructions.clear();
+            }
             let take = |value: &usize| method.values.get_mut(*value).map(std::mem::take);
             method.values = values.iter().filter_map(take).collect();
             let take = |delegate: &usize| method.delegates.get_mut(*delegate).map(std::mem::take);

@@ -5,7 +5,7 @@
 use super::method::{DeclarationState, MethodResolver, NumberedValue};
 use super::origins::DelegateOrigin;
 use super::{bytes_disagree, graph};
-use crate::diagnostics::counted;
+use crate::diagnostics::{clipped, counted};
 use crate::format::ScalarType;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{self, DataRequest};
@@ -34,16 +34,18 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) });
                 }
             }
+            let mut arguments = Vec::new();
             let payload = match &delegate.payload {
                 ParsedPayload::Data(data) => self.finder.find(data, DataRequest::Bytes).map(|found| found.blob),
                 ParsedPayload::Graph(graph) => {
-                    graph::payload(graph, &delegate.backend, self.finder).map(|(payload, origins)| {
-                        origin.graph = origins;
+                    graph::payload(graph, &delegate.backend, self.finder).map(|(payload, origins, found)| {
+                        (origin.graph, arguments) = (origins, found);
                         payload
                     })
                 }
             };
             self.origins.delegates.push(origin);
+            self.graph_arguments.push(arguments);
             if let Some(payload) = payload {
                 delegates.push(BackendDelegate {
                     id: Some(delegate.backend.to_string()),
@@ -74,13 +76,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     (self.declared_value(declaration), self.values[declaration].name.id, Some(declaration))
                 }
             };
-            if let Some(index) = declaration.and_then(|d| self.values[d].index.as_ref())
+            if let Some((index, name)) =
+                declaration.and_then(|d| Some((self.values[d].index.as_ref()?, &self.values[d].name)))
                 && number as usize >= count
+                && self.gap.is_none()
             {
-                let message = format!("value index {number} leaves a gap: the method has {}", counted(count, "value"));
-                let gap = NodeDiagnostic::error(index.id, message).label(format!("expected an index below {count}"));
-                self.gaps
-                    .push(gap.help("remove `index` from the values of the method, or renumber them with `--prune`"));
+                let values = counted(count, "value");
+                let message = format!("index {number} of `{}` leaves a gap: the values are renumbered", name.value);
+                let label = format!("method `{}` has {values}", clipped(&self.method.name.value));
+                let gap = NodeDiagnostic::warning(index.id, message).label(label);
+                self.gap = Some(gap.help("remove `index` from the values of the method"));
             }
             self.origins.values.push((at, declaration.map(|d| self.values[d].name.value.clone())));
             values.push(value);
@@ -267,17 +272,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Gives a view the memory or the data of its base.
     pub(super) fn share(&mut self, declaration: usize, view_of: &'d Word<'a>, tensor: &mut Tensor) {
-        if self.find(&view_of.value, view_of.id).is_none() {
-            return;
-        }
         let base = self.base_of(declaration);
         let value: &'d Declaration<'a> = self.values[base];
         let expected = "expected a tensor with memory or data of its own";
-        let Declared::Tensor(of) = &value.value else {
-            return self.error(view_of.id, format!("`{}` is not a tensor", value.name.value), expected);
-        };
-        if of.view_of.is_some() || base == declaration {
-            return self.error(view_of.id, format!("cyclic views: `{}` is a view of itself", view_of.value), expected);
+        // `check_bases` reports a base that is no tensor, and cycles.
+        let Declared::Tensor(of) = &value.value else { return };
+        if of.view_of.is_some() {
+            return;
         }
         if of.external.is_some() {
             return self.error(
@@ -318,11 +319,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         match written.memory {
             Some(MemoryPlacement::None) => Memory::None,
             Some(MemoryPlacement::In { pool, offset: Some(offset) }) => Memory::At { pool, offset },
-            Some(MemoryPlacement::In { pool, offset: None }) => Memory::Auto { pool: Some(pool), persistent },
-            Some(MemoryPlacement::Auto) => Memory::Auto { pool: None, persistent },
+            Some(MemoryPlacement::In { pool, offset: None }) => {
+                Memory::Auto { pool: Some(pool), persistent, shared: None }
+            }
+            Some(MemoryPlacement::Auto) => Memory::Auto { pool: None, persistent, shared: None },
             // Unbounded tensors are allocated at run time (docs/format.md, "Planned tensors").
             None if constant || unplanned || unbound => Memory::None,
-            None => Memory::Auto { pool: None, persistent },
+            None => Memory::Auto { pool: None, persistent, shared: None },
         }
     }
 }

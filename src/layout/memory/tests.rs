@@ -1,13 +1,13 @@
 //! What is planned, the sizes of the pools, and plans that contradict themselves (docs/format.md, "Memory planner"). Offsets follow from
 //! the greedy algorithm: largest first, among equal sizes the later value first.
 
-use super::{MemoryPlan, plan};
+use super::{MemoryPlan, SharedState, plan};
 use crate::ir::resolve::tests::{Sample, errors, forward, resolved};
 use crate::program::{EValue, Memory, NonConstBufferDevice};
 
 fn planned(parts: &str) -> (Sample, MemoryPlan) {
     let sample = resolved(&forward(parts));
-    let plan = plan(0, sample.plan()).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let plan = plan(0, sample.plan(), &SharedState::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
     (sample, plan)
 }
 
@@ -125,7 +125,7 @@ fn both_at(first: u32, second: u32) -> String {
 #[test]
 fn tensors_with_offsets_may_overlap() {
     for (first, second) in [(0, 16), (32, 32), (0, 12), (12, 0)] {
-        assert!(plan(0, resolved(&both_at(first, second)).plan()).is_ok(), "{first} {second}");
+        assert!(plan(0, resolved(&both_at(first, second)).plan(), &SharedState::default()).is_ok(), "{first} {second}");
     }
 }
 
@@ -178,16 +178,6 @@ fn padding_is_added_to_used_pools_only() {
     let parts =
         delegate("XnnpackBackend", "").replace("y: f32[4]", "y: {tensor: float32, sizes: [4], memory: {pool: 3}}");
     assert_eq!(sizes(&parts), [0, 16 + 64, 0, 16 + 64]);
-}
-
-#[test]
-fn no_padding_is_added_to_state_that_methods_share() {
-    let parts = delegate("XnnpackBackend", "")
-        .replace("y: f32[4]", "y: f32[4], s: {tensor: float32, sizes: [5], mutable: true, memory: {pool: 2}}")
-        .replace("args: [x, y]", "args: [s, x, y]");
-    assert_eq!(sizes(&parts), [0, 32 + 64, 32]);
-    let padded = format!("{parts}, memory: {{padding: 16}}");
-    assert_eq!(sizes(&padded), [0, 32 + 16, 32 + 16]);
 }
 
 #[test]
@@ -306,5 +296,5 @@ fn more_pools_than_a_list_is_computed_for_must_be_stated() {
     let method = &mut sample.program.execution_plan.as_mut().unwrap()[0];
     let Some(EValue::Tensor(tensor)) = method.values.as_mut().unwrap().first_mut() else { panic!() };
     tensor.memory = Memory::At { pool: 4097, offset: 0 };
-    assert_eq!(plan(0, method).unwrap_err().len(), 1);
+    assert_eq!(plan(0, method, &SharedState::default()).unwrap_err().len(), 1);
 }

@@ -3,7 +3,7 @@
 use super::layout::{MemoryFormat, strided};
 use super::operands::{agree, map_dim, mismatch};
 use super::shape::{Inferred, Result, dim_of_int, element_count, one, sizes_text};
-use super::{Call, Dim, InferenceError, ResultMeta, TensorMeta};
+use super::{Call, Dim, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
 const HALF: ScalarType = ScalarType(5);
@@ -59,7 +59,12 @@ struct Window {
     output_paddings: Vec<i64>,
     transposed: bool,
     groups: i64,
+    /// Position of the argument `stride`, which the others follow.
+    at: usize,
 }
+
+/// Expected of an argument with which a size overflows.
+const NO_OVERFLOW: &str = "a number with which no size overflows";
 
 /// An argument that is a tensor, and its position.
 type Operand<'a> = (usize, &'a TensorMeta);
@@ -103,6 +108,7 @@ impl Window {
             output_paddings: list(at + 4, 0)?,
             transposed: call.bool(at + 3)?,
             groups,
+            at,
         })
     }
 
@@ -140,7 +146,7 @@ impl Window {
 
     /// Returns the spatial sizes of the result.
     fn sizes(&self, call: &Call<'_>, (input_at, input): Operand<'_>, weight: &TensorMeta) -> Result<Vec<Dim>> {
-        let size = |dim: usize| self.size(input.sizes[dim + 2], weight.sizes[dim + 2], dim);
+        let size = |dim: usize| self.size(call, input.sizes[dim + 2], weight.sizes[dim + 2], dim);
         let sizes = (0..self.rank).map(size).collect::<Result<Vec<_>>>()?;
         // A transposed convolution may have sizes of 0, but not only such.
         let is_valid = match self.transposed {
@@ -155,25 +161,30 @@ impl Window {
     }
 
     /// Returns the size of a spatial dimension of the result; it is less than 1 if the kernel does not fit.
-    fn size(&self, input: Dim, kernel: Dim, dim: usize) -> Result<Dim> {
+    fn size(&self, call: &Call<'_>, input: Dim, kernel: Dim, dim: usize) -> Result<Dim> {
         let (stride, padding, dilation) = (self.strides[dim], self.paddings[dim], self.dilations[dim]);
+        let output_padding = self.output_paddings[dim];
         // A smaller kernel has more positions.
         let least = if kernel.dynamic && !self.transposed { kernel.size.min(1) } else { kernel.size };
+        let (of_stride, of_padding, of_dilation, of_output_padding) =
+            ((0, stride), (1, padding), (2, dilation), (4, output_padding));
+        // An error is the argument with which a size overflows: its position behind `stride`, and its item.
         let size = || {
-            let reach = least.checked_sub(1)?.checked_mul(dilation)?;
-            let padding = padding.checked_mul(2)?;
+            let reach = least.checked_sub(1).and_then(|steps| steps.checked_mul(dilation)).ok_or(of_dilation)?;
+            let both = padding.checked_mul(2).ok_or(of_padding)?;
             if self.transposed {
-                let steps = input.size.checked_sub(1)?.checked_mul(stride)?;
-                let size = steps.checked_sub(padding)?.checked_add(reach)?;
-                size.checked_add(self.output_paddings[dim])?.checked_add(1)
+                let steps = input.size.checked_sub(1).and_then(|steps| steps.checked_mul(stride)).ok_or(of_stride)?;
+                let size = steps.checked_sub(both).ok_or(of_padding)?.checked_add(reach).ok_or(of_dilation)?;
+                size.checked_add(output_padding).and_then(|size| size.checked_add(1)).ok_or(of_output_padding)
             } else {
-                let steps = input.size.checked_add(padding)?.checked_sub(reach)?.checked_sub(1)?;
-                steps.div_euclid(stride).checked_add(1)
+                let padded = input.size.checked_add(both).ok_or(of_padding)?;
+                let steps = padded.checked_sub(reach).and_then(|steps| steps.checked_sub(1)).ok_or(of_dilation)?;
+                steps.div_euclid(stride).checked_add(1).ok_or(of_padding)
             }
         };
         match size() {
-            Some(size) => Ok(Dim { size, dynamic: input.dynamic || kernel.dynamic }),
-            None => Err(InferenceError::Undetermined("a size overflows")),
+            Ok(size) => Ok(Dim { size, dynamic: input.dynamic || kernel.dynamic }),
+            Err((behind, item)) => call.invalid(self.at + behind, item.to_string(), NO_OVERFLOW),
         }
     }
 
@@ -402,7 +413,7 @@ mod tests {
                     list(&[0]),
                     i(1),
                 ],
-                "undetermined: a size overflows",
+                "argument 4: 9223372036854775807; expected a number with which no size overflows",
             ),
             (
                 "aten::convolution_backward.out",

@@ -187,6 +187,13 @@ pub fn accepts(name: &str, result: ScalarType, out: ScalarType) -> bool {
     result == out || CONVERSIONS.iter().any(converts)
 }
 
+/// Returns true if an out of the operator `name` may have an element type of another kind than its result: the type is then declared.
+#[cfg(feature = "cli")]
+pub fn converts(name: &str) -> bool {
+    let kinds = [Conversion::Real, Conversion::ToReal, Conversion::Any];
+    CONVERSIONS.iter().any(|(conversion, names)| kinds.contains(conversion) && names.binary_search(&name).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

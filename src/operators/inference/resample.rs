@@ -1,11 +1,11 @@
 //! Resampling of images: upsampling, sampling at a grid, and pixel shuffling.
 
 use super::layout::MemoryFormat;
-use super::operands::{agree, map_dim, mismatch, ranked};
+use super::operands::{agree, mismatch, ranked};
 use super::pooling::with_last_sizes;
 use super::promotion::result_type;
 use super::shape::{Inferred, Result, one, sizes_text};
-use super::{Call, Dim, InferenceError, TensorMeta};
+use super::{Call, Dim, TensorMeta};
 
 /// `_upsample_bilinear2d_aa`: the last two sizes are arguments.
 pub(super) fn upsample(call: &Call<'_>) -> Inferred {
@@ -58,11 +58,15 @@ fn upsampled<'a>(call: &Call<'a>, factors_at: usize) -> Result<(&'a TensorMeta, 
         (Some(_), None) => with_last_sizes(call, input, 1)?,
         (None, Some([height, width])) => {
             let scaled = |dim: Dim, factor: f64| {
-                map_dim(dim, |size| {
-                    let product = size as f64 * factor;
-                    // Sizes beyond 2^53 are not exact.
-                    (0.0..9_007_199_254_740_992.0).contains(&product).then_some(product as i64)
-                })
+                let product = dim.size as f64 * factor;
+                // Sizes beyond 2^53 are not exact.
+                match (0.0..9_007_199_254_740_992.0).contains(&product) {
+                    true => Ok(Dim { size: product as i64, ..dim }),
+                    false => {
+                        let expected = format!("a factor whose product with {} is a size", dim.size);
+                        call.invalid(factors_at, factor.to_string(), expected)
+                    }
+                }
             };
             vec![input.sizes[0], input.sizes[1], scaled(input.sizes[2], *height)?, scaled(input.sizes[3], *width)?]
         }
@@ -115,11 +119,11 @@ fn shuffle(call: &Call<'_>, last_sizes: impl FnOnce([Dim; 3], i64, i64) -> Optio
     if factor < 1 {
         return call.invalid(1, factor.to_string(), "a positive factor");
     }
-    let overflow = Err(InferenceError::Undetermined("a size overflows"));
-    let Some(square) = factor.checked_mul(factor) else { return overflow };
+    let overflow = || call.invalid(1, factor.to_string(), "a factor with which no size overflows");
+    let Some(square) = factor.checked_mul(factor) else { return overflow() };
     let last = match last_sizes(*last, factor, square) {
         Some(Some(last)) => last,
-        Some(None) => return overflow,
+        Some(None) => return overflow(),
         None => {
             return call.invalid(0, sizes_text(&input.sizes), format!("sizes that the factor {factor} divides"));
         }
@@ -159,7 +163,7 @@ mod tests {
             (
                 "aten::upsample_nearest2d.vec_out",
                 vec![t("float32 1 3 8 8"), Argument::Null, Argument::Doubles(&[f64::NAN, 1e300])],
-                "undetermined: a size overflows",
+                "argument 2: NaN; expected a factor whose product with 8 is a size",
             ),
             (
                 "aten::grid_sampler_2d.out",
@@ -178,7 +182,11 @@ mod tests {
                 "argument 0: sizes [10, 2, 3]; expected sizes that the factor 2 divides",
             ),
             ("aten::pixel_unshuffle.out", vec![t("float32 1 3 4 6"), i(2)], "float32 1 12 2 3"),
-            ("aten::pixel_unshuffle.out", vec![t("float32 1 3 4 6"), i(i64::MAX)], "undetermined: a size overflows"),
+            (
+                "aten::pixel_unshuffle.out",
+                vec![t("float32 1 3 4 6"), i(i64::MAX)],
+                "argument 1: 9223372036854775807; expected a factor with which no size overflows",
+            ),
         ];
         for (name, args, expected) in cases {
             assert_eq!(results(name, &args), expected, "{name}");

@@ -2,8 +2,13 @@
 
 // The differences from the older file, and the totals of both.
 function changesSection() {
-  if (!data.changes) return;
+  if (!data.changes && !data.comparison_error) return;
   const body = section("changes", "Differences");
+  if (data.comparison_error) {
+    body.append(el("p", { class: "error" }, "It cannot be compared with ", el("bdi", { class: "mono" }, data.before),
+      `: ${data.comparison_error}`));
+    return;
+  }
   const count = differences.length === 0 ? "No differences" : counted(differences.length, "difference");
   body.append(el("p", {}, `${count} from `, el("bdi", { class: "mono" }, data.before), ". ",
     differences.length > 0 && [el("span", { class: "added" }, "added"), ", ",

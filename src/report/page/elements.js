@@ -31,14 +31,15 @@ function nodes(...children) {
 const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, " ");
-const counted = (count, noun) => `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
+// Numbers with separators, and counts, which no line break divides.
+const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u00a0");
+const counted = (count, noun) => `${grouped(count)}\u00a0${noun}${count === 1 ? "" : "s"}`;
 function bytes(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
   let size = count;
   for (; size >= 1024 && unit < units.length - 1; unit++) size /= 1024;
-  return unit === 0 ? `${count} B` : `${size.toFixed(size < 10 ? 2 : 1)} ${units[unit]}`;
+  return unit === 0 ? `${count}\u00a0B` : `${size.toFixed(size < 10 ? 2 : 1)}\u00a0${units[unit]}`;
 }
 // A colour that depends on a text only.
 function hue(text) {

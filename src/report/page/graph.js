@@ -73,7 +73,7 @@ function methodGraph(method, holder) {
     delegate: ["calls between delegates", (node) => (node.delegate === undefined ? ["outside of delegates"] : [])],
   };
   const has = { none: true, trace: method.frames.length > 0, delegate: method.delegates.length > 0 };
-  let grouping = has.trace ? "trace" : "none";
+  let grouping = has.trace ? "trace" : has.delegate ? "delegate" : "none";
   let tree = [];
   const openPayloads = new Set();
   let visible = [];
@@ -226,17 +226,20 @@ function methodGraph(method, holder) {
     }
     const isSmall = visible.length <= DAGRE.nodes && edges.length <= DAGRE.edges;
     (isSmall ? placeDagre : placeRows)(visible, edges);
-    const edgeLayer = svg("g", {});
+    // Types are above the lines of all edges.
+    const [paths, types] = [svg("g", {}), svg("g", { class: "types" })];
+    const edgeLayer = svg("g", {}, paths, types);
     const nodeLayer = svg("g", {});
     for (const edge of edges) {
       const text = edge.texts.length > 1 ? counted(edge.texts.length, "type") : clipped(shown(edge.texts[0] ?? ""), 40);
       const title = `${edge.from.lines[0]} → ${edge.to.lines[0]}: ${edge.texts.join("; ")}`;
       edge.element = svg("g", { class: edge.jump ? "edge jump" : "edge" },
         svg("path", { d: edge.path, "marker-end": "url(#arrow)" }),
-        text && svg("text", { x: edge.x, y: edge.y }, text), svg("title", {}, title));
+        svg("title", {}, title));
+      if (text) types.append(svg("text", { x: edge.x, y: edge.y }, text));
       edge.from.edges.push(edge);
       edge.to.edges.push(edge);
-      edgeLayer.append(edge.element);
+      paths.append(edge.element);
     }
     for (const item of visible) {
       const kind = item.kind === "delegate" ? "instruction delegate" : item.kind;

@@ -17,7 +17,7 @@ function memorySection() {
 
   function draw({ method, index, pool }, width) {
     const [height, left, top, bottom] = [420, 74, 14, 26];
-    const times = pool.timeline.length;
+    const times = method.instructions.length + 2;
     const full = Math.max(pool.bytes, 1, largest(pool.tensors, (tensor) => tensor.offset + tensor.bytes));
     const x = (time) => left + ((width - left - 8) * time) / times;
     const y = (address) => height - bottom - ((height - top - bottom) * address) / full;

@@ -2,7 +2,15 @@
 
 function sizeSection() {
   const body = section("size", "Size");
-  const roots = data.files.map((file) => ({ name: file.name, bytes: file.size.bytes, children: file.size.children }));
+  // A level with one part is none; its name is shown if nothing is below it.
+  const merged = (node) => {
+    const only = node.children?.length === 1 ? merged(node.children[0]) : null;
+    if (!only) return { ...node, children: node.children?.map(merged) };
+    const isNamed = !only.children && only.name !== "(none)" && !node.name.includes(only.name);
+    return { ...only, name: isNamed ? `${node.name} / ${only.name}` : node.name };
+  };
+  const roots = data.files.map((file) =>
+    ({ name: file.name, bytes: file.size.bytes, children: file.size.children.map(merged) }));
   const all = roots.reduce((sum, file) => sum + file.bytes, 0);
   const root = roots.length === 1 ? roots[0] : { name: data.name, bytes: all, children: roots };
   const trail = el("div", { class: "bar" });

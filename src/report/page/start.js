@@ -8,6 +8,10 @@ function next() {
   step();
   done(name);
   if (steps.length > 0) setTimeout(next);
-  else document.documentElement.dataset.drawn = "all";
+  else {
+    // The browser looked for it before there was any section.
+    if (location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+    document.documentElement.dataset.drawn = "all";
+  }
 }
 next();

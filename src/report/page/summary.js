@@ -25,12 +25,14 @@ function summary() {
   const calls = sum((data.graph?.methods ?? []).map(called));
   const instructions = sum(methods.map((method) => method.instructions));
   const tiles = [
-    ["files", bytes(sum(data.files.map((file) => file.size.bytes)))],
+    ["size", bytes(sum(data.files.map((file) => file.size.bytes)))],
     ["methods", methods.length],
     ["instructions", grouped(instructions)],
     ["calls of delegates", grouped(calls)],
+    ["calls of kernels", grouped(sum(methods.flatMap((method) => Object.values(method.operators))))],
     ["planned memory", bytes(Math.max(0, ...memory.map((method) => method.planned)))],
-    ["constants", bytes(sum((program.constants ?? []).map((row) => row.bytes)))],
+    ["constants", bytes(sum([...(program.constants ?? []).map((row) => row.bytes),
+      ...Object.values(program.named_data ?? {})]))],
     ["findings of check", `${counted(counts.error, "error")}, ${counted(counts.warning, "warning")}`],
   ];
   body.append(el("div", { class: "tiles" }, tiles.map(([label, value]) =>

@@ -34,19 +34,19 @@ function tables() {
   addTable("operators", "Operators", [["operator"], ["method"], ["calls", true], ["between delegates", true]],
     methodsOf((method) => Object.entries(method.operators).map(([name, count]) =>
       [name, method.name, count, method.operators_between_delegates[name] ?? 0])));
-  const delegate = (method, { backend, calls, bytes: size, inputs, outputs }, number) =>
-    [backend, method.name, number, calls, size, (inputs ?? []).join("; "), (outputs ?? []).join("; ")];
-  addTable("delegates", "Delegates", [["backend"], ["method"], ["delegate", true], ["calls", true], ["bytes", true],
-    ["inputs"], ["outputs"]],
-    methodsOf((method) => method.delegates.map((found, number) => delegate(method, found, number))));
+  const delegate = ({ name, backend, calls, bytes: size, named_data_bytes: named, inputs, outputs }) =>
+    [name, backend, calls, size, named, (inputs ?? []).join("; "), (outputs ?? []).join("; ")];
+  addTable("delegates", "Delegates", [["delegate"], ["backend"], ["calls", true], ["payload", true],
+    ["named data", true], ["inputs"], ["outputs"]], methodsOf((method) => method.delegates.map(delegate)));
   addTable("segments", "Segments", [["file"], ["segment", true], ["bytes", true], ["content"]],
     data.files.flatMap((file) => (file.contents?.segments ?? []).map((segment, number) =>
       [file.name, number, segment.bytes, segment.content.join(", ") || "unused"])));
   const entry = (file, { key, bytes: size, type, sizes }) =>
     [key, file.name, size, type ? `${type} [${sizes.join(", ")}]` : "data"];
-  addTable("keys", "Keys", [["key"], ["file"], ["bytes", true], ["type"]],
+  const users = program.named_data_users ?? {};
+  addTable("keys", "Keys", [["key"], ["file"], ["bytes", true], ["type"], ["used by"]],
     [...data.files.flatMap((file) => (file.contents?.keys ?? []).map((found) => entry(file, found))),
-      ...Object.entries(program.named_data ?? {}).map(([key, size]) => [key, first.name, size, "named data"])]);
+      ...Object.entries(program.named_data ?? {}).map(([key, size]) => [key, first.name, size, "named data", users[key]])]);
 }
 
 function findingsSection() {

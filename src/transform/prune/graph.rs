@@ -1,9 +1,9 @@
 //! Values and instructions of a method as a graph: which steps write a value, and which values share memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use crate::operators::{Role, aliased};
+use crate::operators::{Role, aliased, has_optional_outs};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
 use crate::transform::inference::{self, InferredOperator};
 
@@ -34,6 +34,13 @@ pub struct MethodGraph<'p> {
     groups: Vec<usize>,
     /// The values of each group of several, by the first one.
     members: HashMap<usize, Vec<usize>>,
+    /// By value: nothing else has its content, it is neither a list nor an item of one, and it has no explicit location, so that the steps that
+    /// refer to it are those that read and write it.
+    is_single: Vec<bool>,
+    /// By step, and for the end: the run of steps without a jump out of it or into it, counted through all chains.
+    blocks: Vec<usize>,
+    /// Steps that may leave their results as they were.
+    partial_writers: HashSet<usize>,
     /// By first value of a group: number of steps up to the first one that writes it; 0 for inputs, `usize::MAX` for
     /// one that no step writes or that has content before.
     written_after: Vec<usize>,
@@ -74,6 +81,9 @@ impl<'p> MethodGraph<'p> {
             first_reads: HashMap::new(),
             groups: (0..count).collect(),
             members: HashMap::new(),
+            is_single: vec![false; count],
+            blocks: blocks(plan),
+            partial_writers: HashSet::new(),
             written_after: vec![usize::MAX; count],
         };
         for (value, tensor) in plan.tensors() {
@@ -86,6 +96,7 @@ impl<'p> MethodGraph<'p> {
             graph.add(step, instruction, operators);
         }
         graph.finish_groups();
+        graph.find_single();
         graph.find_effects();
         graph
     }
@@ -96,6 +107,9 @@ impl<'p> MethodGraph<'p> {
         let mut added = Step { instruction, reads: args.len(), has_effect: true };
         if let Some(operator) = operator.filter(|operator| is_pure(operator, args.len())) {
             added = Step { reads: operator.signature.ins().count(), has_effect: false, ..added };
+        }
+        if operator.is_some_and(|operator| has_optional_outs(&operator.name)) {
+            self.partial_writers.insert(step);
         }
         let (read, written) = args.split_at(added.reads);
         for value in read.iter().filter_map(|value| index(self.plan.values(), (*value).into())) {
@@ -176,6 +190,20 @@ impl<'p> MethodGraph<'p> {
         *written = (*written).min(after);
     }
 
+    /// Determines which values nothing shares.
+    fn find_single(&mut self) {
+        let values = self.plan.values();
+        let is_placed =
+            |value: &EValue| value.as_tensor().is_some_and(|tensor| matches!(tensor.memory, Memory::At { .. }));
+        let is_single = |(value, content): (usize, &EValue)| {
+            self.group(value).nth(1).is_none() && !is_placed(content) && items(content).next().is_none()
+        };
+        self.is_single = values.iter().enumerate().map(is_single).collect();
+        for item in values.iter().flat_map(items).filter_map(|item| index(values, item)) {
+            self.is_single[item] = false;
+        }
+    }
+
     /// Marks the steps that write inputs, state or constants.
     fn find_effects(&mut self) {
         let values = self.plan.values();
@@ -208,6 +236,26 @@ impl<'p> MethodGraph<'p> {
         self.writers[value].iter().copied().filter(|step| aliasing.binary_search(step).is_err())
     }
 
+    /// Returns the step whose result a step finds in a value, if that is the same on all paths: the last one before it that writes the
+    /// value, without a jump between them.
+    pub fn writer_before(&self, value: usize, step: usize) -> Option<usize> {
+        let writers = &self.writers[value];
+        let before = writers.partition_point(|writer| *writer < step).checked_sub(1)?;
+        self.overwrites(value, writers[before], step).then_some(writers[before])
+    }
+
+    /// Returns the step that overwrites what a step writes to a value, without a jump between them.
+    pub fn overwriting_step(&self, value: usize, step: usize) -> Option<usize> {
+        let next = self.writers[value].partition_point(|writer| *writer <= step);
+        let next = *self.writers[value].get(next)?;
+        self.overwrites(value, next, step).then_some(next)
+    }
+
+    /// Returns `true` if a step that writes a value replaces all of it, and there is no jump between this step and another one.
+    fn overwrites(&self, value: usize, writer: usize, other: usize) -> bool {
+        self.is_single[value] && self.blocks[writer] == self.blocks[other] && !self.partial_writers.contains(&writer)
+    }
+
     /// Lists of outs that a value is an item of.
     pub fn lists_of_outs(&self, value: usize) -> impl Iterator<Item = usize> {
         self.lists.get(&value).into_iter().flatten().copied()
@@ -230,6 +278,31 @@ impl<'p> MethodGraph<'p> {
     pub fn is_borrowed(&self, value: usize, step: usize) -> bool {
         self.written_after[self.groups[value]] > step
     }
+}
+
+/// Returns the run of each step, and of the end, that only its first step begins and only its last one leaves.
+fn blocks(plan: &ExecutionPlan) -> Vec<usize> {
+    let count = plan.instructions().count();
+    let mut begins = vec![false; count + 1];
+    let mut first = 0;
+    for chain in plan.chains.iter().flatten() {
+        begins[first] = true;
+        let instructions = chain.instructions.as_deref().unwrap_or_default();
+        for (position, instruction) in instructions.iter().enumerate() {
+            if let Instruction::JumpFalseCall { destination_instruction, .. } = instruction {
+                let destination = usize::try_from(*destination_instruction).ok();
+                let destination = destination.filter(|destination| *destination <= instructions.len());
+                [Some(position + 1), destination].into_iter().flatten().for_each(|step| begins[first + step] = true);
+            }
+        }
+        first += instructions.len();
+    }
+    let mut block = 0;
+    let number = |begins: bool| {
+        block += usize::from(begins);
+        block
+    };
+    begins.into_iter().map(number).collect()
 }
 
 /// Returns `true` if calls of an operator with `count` arguments only write their results.

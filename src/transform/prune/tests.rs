@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use proptest::prelude::*;
 
-use super::{PrunedMethod, prune, unused_values};
+use super::{PrunedMethod, UnusedParts, prune, unused_parts};
 use crate::data::Blob;
 use crate::diagnostics::Severity;
 use crate::ir::resolve::tests::{forward, resolved};
@@ -39,7 +39,7 @@ fn assert_stays(parts: &str) {
     let before = program.clone();
     prune(&mut program);
     assert_eq!(program, before, "{parts}");
-    assert!(unused_values(&program).iter().all(Vec::is_empty), "{parts}");
+    assert!(unused_parts(&program).iter().all(|parts| *parts == UnusedParts::default()), "{parts}");
 }
 
 const USED: &str = "{kernel: aten::relu.out, args: [x], out: y}";
@@ -58,6 +58,36 @@ fn unused_results_and_what_only_they_use_are_removed() {
 }
 
 #[test]
+fn overwritten_results_are_removed() {
+    let method = |instructions: &str| {
+        format!(
+            "values: {{x: f32[4], y: f32[4], z: f32[8], c: true}}, inputs: [x, c], outputs: [y, z],
+            instructions: [{{kernel: aten::cat.out, args: [[x, x]], out: z}}, {instructions}]"
+        )
+    };
+    const LAST: &str = "{kernel: aten::exp.out, args: [x], out: y}";
+    let read_by_dead = format!("{USED}, {{kernel: aten::neg.out, args: [y], out: y}}, {LAST}");
+    assert_pruned(&method(&format!("{USED}, {LAST}")), &method(LAST));
+    assert_pruned(&method(&read_by_dead), &method(LAST));
+    let program = resolved(&forward(&method(&read_by_dead))).program;
+    let [found] = &unused_parts(&program)[0].overwritten[..] else { panic!("{program:?}") };
+    assert_eq!((found.step, found.by), (2, 3));
+    for read in [
+        "{kernel: aten::neg.out, args: [y], out: y}".to_owned(),
+        "{kernel: aten::add.out, args: [x, y], out: y}".to_owned(),
+        format!(
+            "{{kernel: aten::cat.out, args: [[y, y]], out: w}}, {{kernel: aten::add.out, args: [z, w], out: z}}, {LAST}"
+        ),
+        format!("{{kernel: mine::f, args: [y]}}, {LAST}"),
+        format!(
+            "{{jump_false: {{cond: c, to: end}}}}, {LAST}, {{label: end, kernel: aten::abs.out, args: [y], out: y}}"
+        ),
+    ] {
+        assert_stays(&method(&format!("{USED}, {read}")));
+    }
+}
+
+#[test]
 fn destinations_and_labels_are_adjusted() {
     let method = |dead: &str| {
         format!(
@@ -67,7 +97,7 @@ fn destinations_and_labels_are_adjusted() {
             {{move: {{from: true, to: c}}}}, {{jump_false: {{cond: c, to: last}}}},
             {{kernel: aten::abs.out, args: [x], out: y}},
             {dead}{{label: end, kernel: aten::neg.out, args: [x], out: y}},
-            {{label: last, kernel: aten::sin.out, args: [x], out: y}}]"
+            {{label: last, kernel: aten::sin.out, args: [y], out: y}}]"
         )
     };
     let dead = |name: &str| format!("{{kernel: aten::cos.out, args: [x], out: {name}}}, ");
@@ -166,9 +196,11 @@ fn gaps_are_closed() {
         ))
     };
     let gaps = method(", index: 5", ", index: 9");
-    let error = assemble(&Source::yaml("test", &gaps, "."), &options(false)).unwrap_err();
-    assert!(error.to_string().contains("value index 9 leaves a gap: the method has 3 values"), "{error}");
+    let warnings = assembled(&gaps, false).warnings.to_string();
+    assert_eq!(warnings.matches("index 5 of `x` leaves a gap: the values are renumbered").count(), 1, "{warnings}");
+    assert_eq!(warnings.matches("leaves a gap").count(), 1, "{warnings}");
     let pruned = assembled(&gaps, true);
+    assert!(!pruned.warnings.to_string().contains("gap"), "{}", pruned.warnings);
     let plan = &pruned.program().plans()[0];
     assert_eq!(
         (plan.values().len(), plan.inputs.as_deref(), plan.outputs.as_deref()),
@@ -325,7 +357,7 @@ enum Placement {
 
 fn tensor(tag: i32, placement: Placement) -> BoxedStrategy<EValue> {
     let at = |cell: u64| Memory::At { pool: 1, offset: 8 * cell };
-    let auto = |persistent: bool| Memory::Auto { pool: None, persistent };
+    let auto = |persistent: bool| Memory::Auto { pool: None, persistent, shared: None };
     let view = if tag < 2 { auto(false) } else { Memory::View { base: tag as u32 % 2 } };
     let memory = match (placement, TENSORS - tag) {
         (Placement::Shared, 1 | 3) => Just(at(0)).boxed(),
@@ -400,7 +432,7 @@ fn pruned_once(program: &Program) -> Program {
     let again = prune(&mut twice);
     assert_eq!(twice, once);
     assert_eq!(again[0].removed_values + again[0].removed_instructions, 0);
-    assert!(unused_values(&once)[0].is_empty());
+    assert_eq!(unused_parts(&once)[0], UnusedParts::default());
     once
 }
 

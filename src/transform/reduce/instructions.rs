@@ -36,7 +36,7 @@ fn with_instructions(base: &Candidate, method: usize, flow: &MethodFlow, kept: &
             if let Some(EValue::Tensor(tensor)) = plan.values.as_mut().and_then(|values| values.get_mut(*value))
                 && matches!(tensor.memory, Memory::View { .. } | Memory::At { .. })
             {
-                tensor.memory = Memory::Auto { pool: None, persistent: false };
+                tensor.memory = Memory::Auto { pool: None, persistent: false, shared: None };
             }
         }
         plan.inputs.get_or_insert_default().extend(inputs.iter().map(|value| *value as i32));

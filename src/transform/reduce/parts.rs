@@ -25,7 +25,7 @@ const ATTRIBUTES: &[fn(&mut Program)] = &[
         program.execution_plan.iter_mut().flatten().for_each(|plan| plan.memory = MemoryRequest::default());
         tensors(program, |tensor| {
             if let Memory::At { .. } = tensor.memory {
-                tensor.memory = Memory::Auto { pool: None, persistent: false };
+                tensor.memory = Memory::Auto { pool: None, persistent: false, shared: None };
             }
         });
     },

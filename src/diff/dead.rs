@@ -1,0 +1,165 @@
+//! Instructions whose results nothing reads, in the places of a file. [`crate::transform::prune`] keeps what writes to explicit offsets;
+//! here an instruction has no effect, either, if its results are in memory that holds nothing else at that time.
+
+use std::collections::HashMap;
+
+use super::view::MethodView;
+use crate::layout::memory::{value_lifetimes, value_requests};
+use crate::operators::Role;
+use crate::program::{EValue, Instruction, Memory, Tensor, TensorData};
+
+/// Pairs of tensors that are compared by their places in a method; what is beyond has an effect.
+const WORK: u64 = 1 << 24;
+
+/// Returns for each step of a method whether it is a call of a known operator whose results nothing else reads, and whose memory holds
+/// no other tensor at that time.
+pub fn without_effect(view: &MethodView<'_>) -> Vec<bool> {
+    let mut dead = vec![false; view.steps.len()];
+    let mut values = Values::new(view);
+    for (step, found) in dead.iter_mut().enumerate().rev() {
+        let instruction = view.steps[step].instruction;
+        if values.is_free_of_effect(view, step) {
+            *found = true;
+            // What it reads is read by one less.
+            for (_, value) in known_args(view, instruction) {
+                values.uses[value] = values.uses[value].saturating_sub(1);
+            }
+        }
+    }
+    dead
+}
+
+/// Arguments of an instruction that are values, with their positions.
+fn known_args<'v>(view: &'v MethodView<'_>, instruction: &'v Instruction) -> impl Iterator<Item = (usize, usize)> + 'v {
+    let count = view.plan.values().len();
+    let args = instruction.args().iter().enumerate();
+    args.filter_map(move |(position, arg)| Some((position, usize::try_from(*arg).ok().filter(|value| *value < count)?)))
+}
+
+/// Bytes of a pool that a tensor has, and the times at which it is alive.
+struct Place {
+    value: usize,
+    bytes: (u64, u64),
+    times: (u32, u32),
+}
+
+/// The values of a method, and what refers to them.
+struct Values {
+    /// Number of arguments and operands of instructions that are not known to be without effect.
+    uses: Vec<usize>,
+    /// Inputs, outputs, items of lists, and those that are alive at all times.
+    is_kept: Vec<bool>,
+    /// Tensors in planned memory, by pool.
+    places: HashMap<u32, Vec<Place>>,
+    work: u64,
+}
+
+impl Values {
+    fn new(view: &MethodView<'_>) -> Values {
+        let plan = view.plan;
+        let count = plan.values().len();
+        let (mut uses, mut is_kept, mut is_written) = (vec![0; count], vec![false; count], vec![false; count]);
+        // What is read before an instruction writes it has its content from elsewhere: state is alive at all times.
+        let mut is_state = vec![false; count];
+        // Unless it is a view: it begins where a tensor with content begins, and is no longer.
+        let mut views: Vec<Option<u32>> = vec![None; count];
+        let mut filled: HashMap<(u32, u64), (u64, u32)> = HashMap::new();
+        let place = |value: usize| {
+            let tensor = plan.values()[value].as_tensor()?;
+            let Memory::At { pool, offset } = tensor.memory else { return None };
+            Some(((pool, offset), tensor.nbytes().unwrap_or(u64::MAX)))
+        };
+        let mut is_input = vec![false; count];
+        let known = |value: i64| usize::try_from(value).ok().filter(|value| *value < count);
+        let inputs = plan.inputs.iter().flatten().filter_map(|value| known((*value).into()));
+        for value in inputs {
+            is_input[value] = true;
+            place(value).into_iter().for_each(|(start, bytes)| _ = filled.insert(start, (bytes, 0)));
+        }
+        let ends = plan.inputs.iter().chain(&plan.outputs).flatten().map(|value| i64::from(*value));
+        let items = plan.values().iter().flat_map(EValue::as_tensors);
+        ends.chain(items.map(|item| i64::from(*item))).filter_map(known).for_each(|value| is_kept[value] = true);
+        for (step, time) in view.steps.iter().zip(1u32..) {
+            let instruction = step.instruction;
+            for (position, value) in known_args(view, instruction) {
+                uses[value] += 1;
+                match view.access(instruction, position) {
+                    Some(Role::Out) => {
+                        is_written[value] = true;
+                        place(value).into_iter().for_each(|(start, bytes)| _ = filled.insert(start, (bytes, time)));
+                    }
+                    Some(Role::In) if is_written[value] || is_input[value] => {}
+                    Some(Role::In) => {
+                        let found = place(value).and_then(|(start, bytes)| Some((*filled.get(&start)?, bytes)));
+                        match found.filter(|((filled, _), bytes)| bytes <= filled) {
+                            Some(((_, since), _)) => _ = views[value].get_or_insert(since),
+                            None => is_state[value] = true,
+                        }
+                    }
+                    Some(Role::InPlace) | None => is_state[value] |= !is_written[value] && !is_input[value],
+                }
+            }
+            for (_, value, _) in instruction.operands() {
+                let Some(value) = known(value.into()) else { continue };
+                uses[value] += 1;
+                is_state[value] = true;
+            }
+        }
+        let lifetimes = value_lifetimes(plan, &value_requests(plan));
+        let mut places: HashMap<u32, Vec<Place>> = HashMap::new();
+        for (value, tensor) in plan.tensors() {
+            is_kept[value] |= is_state[value];
+            if let Memory::At { pool, offset } = tensor.memory {
+                let bytes = (offset, offset.saturating_add(tensor.nbytes().unwrap_or(u64::MAX)));
+                let times = match lifetimes[value] {
+                    _ if is_state[value] => (0, u32::MAX),
+                    (first, last) => (views[value].unwrap_or(first), last),
+                };
+                places.entry(pool).or_default().push(Place { value, bytes, times });
+            }
+        }
+        Values { uses, is_kept, places, work: WORK }
+    }
+
+    fn is_free_of_effect(&mut self, view: &MethodView<'_>, step: usize) -> bool {
+        let instruction = view.steps[step].instruction;
+        if !matches!(instruction, Instruction::KernelCall { .. }) {
+            return false;
+        }
+        let mut outs = 0;
+        for (position, value) in known_args(view, instruction) {
+            match view.access(instruction, position) {
+                Some(Role::In) => continue,
+                Some(Role::Out) => outs += 1,
+                Some(Role::InPlace) | None => return false,
+            }
+            let Some(tensor) = view.plan.values().get(value).and_then(EValue::as_tensor) else { return false };
+            let own = known_args(view, instruction).filter(|(_, other)| *other == value).count();
+            if self.is_kept[value] || self.uses[value] != own || !self.is_alone(view, value, tensor, step) {
+                return false;
+            }
+        }
+        outs > 0
+    }
+
+    /// Returns true if no other tensor is in the memory of a tensor at a step.
+    fn is_alone(&mut self, view: &MethodView<'_>, value: usize, tensor: &Tensor, step: usize) -> bool {
+        let Memory::At { pool, offset } = tensor.memory else {
+            return tensor.memory == Memory::None && tensor.data == TensorData::None;
+        };
+        // Other methods may have state in any pool but the first.
+        if pool != 1 && view.side.program.plans().len() > 1 {
+            return false;
+        }
+        let places = self.places.get(&pool).map_or(&[][..], Vec::as_slice);
+        let Some(work) = self.work.checked_sub(places.len() as u64) else { return false };
+        self.work = work;
+        let end = offset.saturating_add(tensor.nbytes().unwrap_or(u64::MAX));
+        let time = u32::try_from(step).unwrap_or(u32::MAX).saturating_add(1);
+        places.iter().all(|place| {
+            let is_elsewhere = place.bytes.1 <= offset || end <= place.bytes.0;
+            let is_dead = time < place.times.0 || place.times.1 < time;
+            place.value == value || is_elsewhere || is_dead
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! Words that other tools use for keys and words of the YAML, for messages. Spelling is compared by [`crate::diagnostics::nearest`].
+
+use crate::diagnostics::nearest;
+
+/// A word of another tool, and that of the YAML. One may have several: the first that is allowed at the place counts.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("bfloat16", "bf16"),
+    ("concat", "concatenate2"),
+    ("concatenate", "concatenate2"),
+    ("conv", "conv2d"),
+    ("convolution", "conv2d"),
+    ("divide", "div"),
+    ("dtype", "datatype"),
+    ("dtype", "tensor"),
+    ("float", "fp32"),
+    ("float16", "fp16"),
+    ("float32", "fp32"),
+    ("half", "fp16"),
+    ("linear", "fully_connected"),
+    ("matmul", "batch_matrix_multiply"),
+    ("bmm", "batch_matrix_multiply"),
+    ("mul", "multiply"),
+    ("neg", "negate"),
+    ("pad", "static_constant_pad"),
+    ("permute", "static_transpose"),
+    ("relu", "clamp"),
+    ("relu6", "clamp"),
+    ("hardtanh", "clamp"),
+    ("reshape", "static_reshape"),
+    ("rsqrt", "reciprocal_square_root"),
+    ("sdpa", "scaled_dot_product_attention"),
+    ("shape", "sizes"),
+    ("size", "sizes"),
+    ("slice", "static_slice"),
+    ("sqrt", "square_root"),
+    ("sub", "subtract"),
+    ("transpose", "static_transpose"),
+    ("type", "datatype"),
+    ("type", "tensor"),
+    ("view", "static_reshape"),
+];
+
+/// Returns the one of `known` that was probably meant by an unknown word.
+pub fn meant<'n>(unknown: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    let synonyms = SYNONYMS.iter().filter(|(other, _)| *other == unknown);
+    let synonym = synonyms.filter_map(|(_, word)| known.clone().find(|known| known == word)).next();
+    synonym.or_else(|| nearest(unknown, known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meant;
+
+    #[test]
+    fn synonyms_come_before_similar_words_and_depend_on_the_place() {
+        assert_eq!(meant("relu", ["elu", "clamp"].into_iter()), Some("clamp"));
+        assert_eq!(meant("relu", ["elu", "abs"].into_iter()), Some("elu"));
+        assert_eq!(meant("dtype", ["tensor", "sizes"].into_iter()), Some("tensor"));
+        assert_eq!(meant("dtype", ["datatype", "sizes"].into_iter()), Some("datatype"));
+        assert_eq!(meant("shape", ["tensor", "data"].into_iter()), None);
+    }
+}

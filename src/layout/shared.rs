@@ -1,0 +1,255 @@
+//! Places the state that methods share: the same offset in the same pool for each method (docs/format.md, "Shared state").
+//!
+//! A pool with anything else is left to `super::memory`, which plans each method by itself.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::greedy::{DEFAULT_ALIGNMENT, MAX_POOLS};
+use super::operators::MethodOperators;
+use super::{LayoutError, align_up};
+use crate::operators::Role;
+use crate::program::element::{Element, Part};
+use crate::program::{EValue, ExecutionPlan, Memory, OperandAccess, Program, Tensor};
+
+/// Places of shared state.
+#[derive(Debug, Default)]
+pub struct SharedState {
+    /// By pool and number of the state: its offset.
+    offsets: HashMap<(u32, u32), u64>,
+    /// By pool that has only shared state: its size, which every method states.
+    sizes: BTreeMap<u32, u64>,
+}
+
+/// A tensor that a method shares with others.
+struct SharedTensor {
+    method: usize,
+    value: usize,
+    state: u32,
+    size: u64,
+}
+
+impl SharedState {
+    /// Places the shared state of all methods.
+    ///
+    /// # Errors
+    /// State that exceeds 64 bits.
+    pub fn plan(program: &Program) -> Result<SharedState, LayoutError> {
+        let mut shared = SharedState::default();
+        let mut pools: BTreeMap<u32, Vec<SharedTensor>> = BTreeMap::new();
+        let mut mixed = BTreeSet::from([0, 1]);
+        let mut methods: Vec<(usize, &ExecutionPlan)> = program.plans().iter().enumerate().collect();
+        methods.sort_by_key(|(method, plan)| plan.memory.shared_order.map_or(*method, |order| order as usize));
+        for (method, plan) in methods {
+            mixed.extend(
+                (2..).zip(plan.memory.reserved.iter().skip(2)).filter(|(_, size)| **size > 0).map(|(pool, _)| pool),
+            );
+            for (value, tensor) in plan.tensors() {
+                match tensor.memory {
+                    Memory::Auto { pool: Some(pool), shared: Some(state), .. } if is_placed(tensor) => {
+                        let size = tensor.nbytes().unwrap_or(0);
+                        pools.entry(pool).or_default().push(SharedTensor { method, value, state, size });
+                    }
+                    Memory::Auto { pool: Some(pool), .. } | Memory::At { pool, .. } => _ = mixed.insert(pool),
+                    Memory::None | Memory::Auto { pool: None, .. } | Memory::View { .. } => {}
+                }
+            }
+        }
+        pools.retain(|pool, _| !mixed.contains(pool) && *pool as usize <= MAX_POOLS);
+        if pools.is_empty() {
+            return Ok(shared);
+        }
+        let alignment = program.plans().iter().map(|plan| plan.memory.alignment.unwrap_or(DEFAULT_ALIGNMENT)).max();
+        let written: Vec<BTreeSet<usize>> = program.plans().iter().map(written).collect();
+        for (pool, tensors) in pools {
+            let mut sizes: HashMap<u32, u64> = HashMap::new();
+            for tensor in &tensors {
+                let size = sizes.entry(tensor.state).or_default();
+                *size = tensor.size.max(*size);
+            }
+            // The exporter knows only the state that a method writes; other state follows.
+            let (first, others): (Vec<_>, Vec<_>) =
+                tensors.iter().partition(|tensor| written[tensor.method].contains(&tensor.value));
+            let mut end = 0u64;
+            for tensor in first.into_iter().chain(others) {
+                let std::collections::hash_map::Entry::Vacant(offset) = shared.offsets.entry((pool, tensor.state))
+                else {
+                    continue;
+                };
+                offset.insert(end);
+                let next = end.checked_add(sizes[&tensor.state]);
+                let Some(next) = next.and_then(|next| align_up(next, alignment.unwrap_or(DEFAULT_ALIGNMENT))) else {
+                    let at = Element::Method(tensor.method, Part::Value(tensor.value));
+                    return Err(LayoutError::new(at, "the state that methods share exceeds 64 bits"));
+                };
+                end = next;
+            }
+            shared.sizes.insert(pool, end);
+        }
+        Ok(shared)
+    }
+
+    /// Returns the pool and the offset of a tensor; `None` if it is not shared.
+    pub fn place(&self, requested: Memory) -> Option<(u32, u64)> {
+        let Memory::Auto { pool: Some(pool), shared: Some(state), .. } = requested else { return None };
+        Some((pool, *self.offsets.get(&(pool, state))?))
+    }
+
+    /// Returns the pools that have only shared state, and their sizes in bytes.
+    pub fn pools(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.sizes.iter().map(|(pool, size)| (*pool, *size))
+    }
+}
+
+/// Returns `true` for the tensors that are placed among those of other methods: of bounded sizes, on the CPU.
+fn is_placed(tensor: &Tensor) -> bool {
+    tensor.shape_dynamism != 2 && tensor.device() == (0, 0)
+}
+
+/// Returns the values that instructions of a method write.
+pub fn written(plan: &ExecutionPlan) -> BTreeSet<usize> {
+    let operators = MethodOperators::new(plan);
+    let mut written = BTreeSet::new();
+    let mut add = |value: i32| written.extend(usize::try_from(value));
+    for instruction in plan.instructions() {
+        for (position, arg) in instruction.args().iter().enumerate() {
+            let role = instruction.operator().and_then(|operator| operators.role(operator, position));
+            if matches!(role, Some(Role::Out | Role::InPlace)) {
+                add(*arg);
+                plan.value(*arg).map_or(&[][..], EValue::as_tensors).iter().for_each(|item| add(*item));
+            }
+        }
+        for (_, value, access) in instruction.operands() {
+            if access == OperandAccess::Write {
+                add(value);
+            }
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory::plan;
+    use super::*;
+    use crate::ir::resolve::tests::resolved;
+
+    const PUSH: &str = "
+  push:
+    values:
+      s: {tensor: float32, sizes: [3], mutable: true, memory: {pool: 2}}
+      t: {tensor: float32, sizes: [9], mutable: true, memory: {pool: 2}}
+      x: {tensor: float32, sizes: [9]}
+    inputs: [x]
+    outputs: [x]
+    instructions:
+      - {kernel: aten::copy_, args: [t, x], out: t}
+";
+    const GET: &str = "
+  get:
+    values:
+      t: {tensor: float32, sizes: [9], mutable: true, memory: {pool: 2}}
+    outputs: [y]
+    instructions:
+      - {kernel: aten::clone.out, args: [t, null], out: y}
+";
+
+    /// Returns the place of each value in pool 2, by method, and the sizes of the pools.
+    fn places(methods: &str) -> Vec<(Vec<u64>, Vec<i64>)> {
+        let sample = resolved(&format!("methods:{methods}"));
+        let shared = SharedState::plan(&sample.program).unwrap();
+        let plans = sample.program.plans().iter().enumerate();
+        let of = |(method, method_plan): (usize, &ExecutionPlan)| {
+            let planned = plan(method, method_plan, &shared).unwrap();
+            let in_pool = planned.places.iter().flatten().filter(|(pool, _)| *pool == 2);
+            (in_pool.map(|(_, offset)| *offset).collect(), planned.sizes)
+        };
+        plans.map(of).collect()
+    }
+
+    #[test]
+    fn state_of_the_same_key_is_at_the_same_place_in_all_methods() {
+        // `t` is written, `s` is not; each takes a multiple of 16 bytes. The write-back takes 48 in pool 1.
+        let expected = [(vec![48, 0], vec![0, 96, 64]), (vec![0], vec![0, 48, 64])];
+        assert_eq!(places(&format!("{PUSH}{GET}")), expected);
+        assert_eq!(places(&format!("{GET}{PUSH}")), [expected[1].clone(), expected[0].clone()]);
+    }
+
+    #[test]
+    fn names_in_the_file_come_before_keys() {
+        let named = |methods: &str, key: &str| {
+            methods.replace(&format!("{key}: {{tensor"), &format!("{key}: {{name: model.t, tensor"))
+        };
+        let renamed = named(GET, "t").replace(" t: {", " cache: {").replace("[t, null]", "[cache, null]");
+        assert_eq!(places(&format!("{}{renamed}", named(PUSH, "t")))[1].0, [0]);
+        // Two states of one name are no shared state: each method is planned by itself.
+        let twice = named(&named(PUSH, "s"), "t");
+        assert_eq!(places(&format!("{twice}{GET}"))[0].1.len(), 3);
+    }
+
+    #[test]
+    fn all_methods_but_constant_ones_get_the_pool() {
+        let stateless = "
+  relu:
+    values: {x: {tensor: float32, sizes: [4]}}
+    inputs: [x]
+    outputs: [y]
+    instructions: [{kernel: aten::relu.out, args: [x], out: y}]
+  version: {values: {v: 3}, outputs: [v]}
+";
+        let sizes: Vec<Vec<i64>> = places(&format!("{GET}{stateless}")).into_iter().map(|(_, sizes)| sizes).collect();
+        assert_eq!(sizes, [vec![0, 48, 48], vec![0, 32, 48], vec![0]]);
+    }
+
+    #[test]
+    fn only_stated_padding_is_added() {
+        let call = "
+  run:
+    values:
+      s: {tensor: float32, sizes: [5], mutable: true, memory: {pool: 2}}
+      x: {tensor: float32, sizes: [4]}
+      y: {tensor: float32, sizes: [4]}
+    inputs: [x]
+    outputs: [y]
+    delegates: {d: {backend: XnnpackBackend, data: {hex: a0}}}
+    instructions: [{delegate: d, args: [s, x, y]}]
+";
+        assert_eq!(places(call)[0].1, [0, 32 + 64, 32]);
+        let padded = call.replace("    inputs: [x]", "    memory: {padding: 16}\n    inputs: [x]");
+        assert_eq!(places(&padded)[0].1, [0, 32 + 16, 32 + 16]);
+    }
+
+    #[test]
+    fn a_pool_with_anything_else_is_planned_by_each_method() {
+        let other = GET.replace("    outputs: [y]", "      y: {memory: {pool: 2}}\n    outputs: [y]");
+        assert_eq!(places(&format!("{PUSH}{other}"))[0], (vec![48, 0], vec![0, 96, 64]));
+        assert_eq!(places(&format!("{PUSH}{other}"))[1].1, [0, 0, 96]);
+    }
+
+    #[test]
+    fn the_order_of_the_methods_can_be_stated() {
+        let own = "
+  first:
+    values: {u: {tensor: float32, sizes: [4], mutable: true, memory: {pool: 2}}}
+    memory: {shared_order: 0}
+    outputs: [u]
+    instructions: [{kernel: aten::relu.out, args: [u], out: u}]
+";
+        let push = PUSH.replace("    inputs: [x]", "    memory: {shared_order: 1}\n    inputs: [x]");
+        assert_eq!(places(&format!("{push}{own}")), [(vec![64, 16], vec![0, 96, 80]), (vec![0], vec![0, 0, 80])]);
+    }
+
+    #[test]
+    fn state_beyond_64_bits_is_an_error() {
+        let mut program = resolved(&format!("methods:{GET}")).program;
+        let values = program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap();
+        let mut tensor = values.iter().find_map(EValue::as_tensor).unwrap().clone();
+        tensor.sizes = Some(vec![i32::MAX, i32::MAX].into());
+        tensor.scalar_type = crate::format::ScalarType::FLOAT;
+        for number in 0..2 {
+            tensor.memory = Memory::Auto { pool: Some(2), persistent: true, shared: Some(number) };
+            values.push(EValue::Tensor(tensor.clone()));
+        }
+        values.drain(..values.len() - 2);
+        assert!(SharedState::plan(&program).is_err());
+    }
+}

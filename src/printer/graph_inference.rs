@@ -1,0 +1,113 @@
+//! What a printed graph states of its values: not the element types and sizes that assembling infers.
+//!
+//! It applies the rules in the order of the nodes, as the assembler does. What is inferred otherwise is stated.
+
+use std::cell::RefCell;
+
+use crate::delegate::xnnpack::draft::{Draft, DraftNode, DraftValue};
+use crate::delegate::xnnpack::draft_sizes::{DraftOperands, SizedValue, position};
+use crate::delegate::xnnpack::model::NodeOperation;
+use crate::delegate::xnnpack::sizes;
+
+/// What is printed of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatedValue {
+    /// The element type.
+    pub datatype: bool,
+    /// The sizes.
+    pub sizes: bool,
+}
+
+/// A value while the nodes are visited.
+struct Visited<'d> {
+    value: &'d DraftValue,
+    dims: Vec<u64>,
+    stated: StatedValue,
+    has_type: bool,
+    has_sizes: bool,
+}
+
+impl SizedValue for Visited<'_> {
+    fn sizes(&self) -> Option<&[u64]> {
+        self.has_sizes.then_some(&*self.dims)
+    }
+
+    fn datatype(&self) -> i16 {
+        self.value.datatype
+    }
+}
+
+/// Returns what is stated of each value.
+pub fn stated(draft: &Draft) -> Vec<StatedValue> {
+    let mut values: Vec<Visited<'_>> = draft.values.iter().map(visited).collect();
+    for position in &draft.inputs {
+        (values[*position].has_type, values[*position].has_sizes) = (true, true);
+    }
+    // A value that no node writes has its own sizes.
+    let mut is_written = vec![false; values.len()];
+    for output in draft.nodes.iter().flat_map(outputs) {
+        is_written[output] = true;
+    }
+    for (value, _) in values.iter_mut().zip(is_written).filter(|(_, is_written)| !is_written) {
+        (value.has_type, value.has_sizes) = (true, true);
+    }
+    draft.nodes.iter().for_each(|node| visit(node, &mut values));
+    values.into_iter().map(|value| value.stated).collect()
+}
+
+fn visited(value: &DraftValue) -> Visited<'_> {
+    let stated = StatedValue { datatype: true, sizes: true };
+    // A quantized value is clearer with its type, and scales by channel need the sizes.
+    let (has_type, has_sizes) = match &value.quantization {
+        None => (value.constant.is_some(), value.constant.is_some()),
+        Some(quantization) => (true, value.constant.is_some() || quantization.has_scales()),
+    };
+    Visited { value, dims: value.dims.iter().map(|size| u64::from(*size)).collect(), stated, has_type, has_sizes }
+}
+
+/// Positions of the values that a known operation writes.
+fn outputs(node: &DraftNode) -> impl Iterator<Item = usize> {
+    let outputs = node.operation.operands().filter(|operand| operand.is_output);
+    outputs.filter_map(|operand| position(node, operand.slot))
+}
+
+fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
+    let NodeOperation::Known(operation) = node.operation else { return };
+    let first = operation.operands().filter(|operand| !operand.is_output);
+    let first = first.filter_map(|operand| position(node, operand.slot)).next();
+    let datatype = first.map(|first| &values[first]).filter(|first| first.has_type).map(SizedValue::datatype);
+    let found = RefCell::new(Vec::new());
+    // A node that does not fit infers nothing.
+    let is_inferred = sizes::check(operation, &DraftOperands { node, values, found: &found }).is_ok();
+    let found = if is_inferred { found.into_inner() } else { Vec::new() };
+    for output in outputs(node) {
+        let value = &mut values[output];
+        if !value.has_type {
+            value.stated.datatype = datatype != Some(value.value.datatype);
+            value.has_type = true;
+        }
+        if !value.has_sizes {
+            let mut own = found.iter().filter(|(slot, _)| position(node, *slot) == Some(output));
+            value.stated.sizes = own.next().is_none_or(|(_, sizes)| *sizes != value.dims);
+            value.has_sizes = true;
+        }
+    }
+}
+
+/// Returns the number of values that are printed: those after them state nothing, and their positions follow from the nodes that write them.
+pub fn listed(draft: &Draft, is_empty: impl Fn(usize) -> bool) -> usize {
+    let mut rank: Vec<Option<usize>> = vec![None; draft.values.len()];
+    for (order, output) in draft.nodes.iter().flat_map(outputs).enumerate() {
+        rank[output].get_or_insert(order);
+    }
+    let mut count = draft.values.len();
+    let mut next = usize::MAX;
+    while let Some(last) = count.checked_sub(1)
+        && let Some(order) = rank[last]
+        && order < next
+        && is_empty(last)
+    {
+        (count, next) = (last, order);
+    }
+    count
+}
