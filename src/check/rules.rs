@@ -1077,9 +1077,9 @@ pub static RULES: &[Rule] = rules! {
     "a softmax with `output_max` 0.5"
 
     "D-20" Suspicious ALL
-    "The lists of inputs and outputs of an XNNPACK graph, and the numbers of arguments, agree with the flags of its values."
+    "The lists of inputs and outputs of an XNNPACK graph agree with the flags of its values."
     "The backend takes what the flags say, and ignores the rest."
-    "ignores the list or the number"
+    "ignores the list"
     "`input_ids: [77]` of a graph with the input 0"
 
     "I-1" Invalid ALL

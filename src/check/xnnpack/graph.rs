@@ -172,16 +172,15 @@ impl Graph {
             self.num_externs = self.num_externs.max(u64::from(external) + 1);
         }
         let flags = tensor.u32(tensor_value::flags)?;
-        if (flags != 0 && external == NO_ID)
+        // With a number and no flags, XNNPACK takes the value for an argument that nobody sets.
+        if (flags != 0) != (external != NO_ID)
             || flags & !(EXTERNAL_INPUT | EXTERNAL_OUTPUT) != 0
             || (constant && flags != 0)
         {
             let message = format!("flags {flags} contradict external_id {external}");
             return tensor.wrong(tensor_value::flags, message);
         }
-        if external != NO_ID && flags == 0 {
-            self.remark("D-20", format!("external_id {external} of a value that is no argument"), "none");
-        } else if external != NO_ID {
+        if external != NO_ID {
             if !self.external_ids.insert(external) {
                 return tensor.wrong(tensor_value::external_id, format!("duplicate external_id {external}"));
             }
