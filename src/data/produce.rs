@@ -2,6 +2,7 @@
 //!
 //! Memory is proportional to the requested part, not to the blob.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
@@ -186,6 +187,20 @@ impl Blob {
     /// As [`Blob::copy_to`].
     pub fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         self.read_several([offset], len)
+    }
+
+    /// Returns the same as [`Blob::read_at`], without a copy if the bytes are in memory.
+    ///
+    /// # Errors
+    /// As [`Blob::read_at`].
+    pub(crate) fn contents(&self, offset: u64, len: usize) -> io::Result<Cow<'_, [u8]>> {
+        let range = usize::try_from(offset).ok().and_then(|start| Some(start..start.checked_add(len)?));
+        match (&self.source, range) {
+            (BlobSource::Bytes(bytes), Some(range)) if bytes.len() as u64 == self.len && range.end <= bytes.len() => {
+                Ok(Cow::Borrowed(&bytes[range]))
+            }
+            _ => self.read_at(offset, len).map(Cow::Owned),
+        }
     }
 
     /// Reads `len` bytes from each of the offsets on, and returns them concatenated.

@@ -425,7 +425,7 @@ impl GraphPair<'_, '_> {
         let paths = [0, 1].map(|side: usize| graphs[side].value_path(ids[side]));
         let properties: [fn(&GraphValue) -> String; 6] = [
             type_of,
-            |value| value.quantization.as_ref().map_or("not quantized".to_owned(), quantization_text),
+            |value| value.quantization.as_deref().map_or("not quantized".to_owned(), quantization_text),
             |value| format!("flags {}", value.flags),
             |value| format!("num_dims {}", value.num_dims),
             |value| format!("dq_datatype {}", value.dq_datatype),

@@ -55,7 +55,7 @@ pub fn decode(payload: &Blob) -> Result<Graph> {
     if size > MAX_GRAPH {
         return fail(format!("a graph of {}, expected at most {MAX_GRAPH}", counted(size, "byte")));
     }
-    let bytes = payload.read_at(start, size as usize)?;
+    let bytes = payload.contents(start, size as usize)?;
     let identifier = IDENTIFIERS.into_iter().find(|identifier| bytes.get(4..8) == Some(identifier.as_bytes()));
     let Some(identifier) = identifier else { return fail("no XNNPACK identifier (XN00, XN01)") };
     let at = |mut error: Box<ReadError>| {
@@ -181,7 +181,7 @@ fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
             known(&member)?;
             known(&params)?;
             let fields = contents(&params, kind.table())?;
-            (member.child(tensor_value, &TENSOR_VALUE)?, Some(QuantParamsValue { kind, fields }))
+            (member.child(tensor_value, &TENSOR_VALUE)?, Some(Box::new(QuantParamsValue { kind, fields })))
         }
     };
     let Some(tensor) = tensor else { return t.wrong(value::xvalue_union, "tensor_value is missing") };

@@ -197,7 +197,7 @@ pub fn default_field(field: &Field) -> DraftField {
         _ if is_operand(field) => DraftField::NoValue,
         _ if is_num_dims(field) => DraftField::NumDims,
         Kind::Float => DraftField::Parameter(FieldContent::Float(0.0)),
-        Kind::UInts => DraftField::Parameter(FieldContent::UInts(Vec::new())),
+        Kind::UInts => DraftField::Parameter(FieldContent::UInts([].into())),
         kind => DraftField::Parameter(content_of(kind)),
     }
 }
@@ -358,7 +358,10 @@ impl Draft {
                 flags: value.flags.unwrap_or(flags[position]),
                 id: self.id(position),
                 dq_datatype: value.dq_datatype,
-                quantization: value.quantization.as_ref().map(|params| params.complete(value, &mut constants)),
+                quantization: value
+                    .quantization
+                    .as_ref()
+                    .map(|params| Box::new(params.complete(value, &mut constants))),
             });
         }
         let listed = |positions: &[usize]| {
@@ -505,6 +508,10 @@ impl Draft {
             }
         }
         let plain = self.complete();
+        // Most graphs follow all rules.
+        if plain == *graph {
+            return Ok(());
+        }
         for (value, (own, rule)) in self.values.iter_mut().zip(graph.values.iter().zip(&plain.values)) {
             value.id = differs(own.id, rule.id);
             value.num_dims = differs(own.num_dims, rule.num_dims);
@@ -610,10 +617,10 @@ impl DraftQuantization {
         let count = value.scales();
         // List, index of the constant, and number of scales.
         let mut parts = |scales: &Scales, num_scales: Option<u32>| match scales {
-            Scales::Listed(list) => (Floats(list.clone()), UInt(0), UInt(num_scales.unwrap_or(0))),
+            Scales::Listed(list) => (Floats(list.as_slice().into()), UInt(0), UInt(num_scales.unwrap_or(0))),
             Scales::Constant(constant) => {
                 let index = constants.add(constant, count.saturating_mul(scale_size(kind)));
-                (Floats(Vec::new()), UInt(index), UInt(num_scales.unwrap_or(count as u32)))
+                (Floats([].into()), UInt(index), UInt(num_scales.unwrap_or(count as u32)))
             }
         };
         let fields = match self {
@@ -625,7 +632,7 @@ impl DraftQuantization {
             }
             DraftQuantization::Group { channel_dim, group_size, scales, num_scales, scale_bf16 } => {
                 let (list, index, number) = parts(scales, *num_scales);
-                let bf16 = scale_bf16.clone().map_or(Absent, UShorts);
+                let bf16 = scale_bf16.as_deref().map_or(Absent, |scales| UShorts(scales.into()));
                 smallvec![list, Int(*channel_dim), Int(*group_size), bf16, index, number]
             }
         };
@@ -656,7 +663,7 @@ impl DraftQuantization {
                 scales: scales(list, *index)?,
                 num_scales: None,
                 scale_bf16: match bf16 {
-                    UShorts(scales) => Some(scales.clone()),
+                    UShorts(scales) => Some(scales.to_vec()),
                     Absent | UInt(_) | Int(_) | Float(_) | FieldContent::UInts(_) | Floats(_) => None,
                 },
             },

@@ -74,7 +74,7 @@ fn read(payload: &Blob) -> Result<Draft, String> {
     // Constants after the graph are taken as they are, and so is what is between them: only zeros.
     let head = encoded.len().saturating_sub(graph.constants_len);
     let is_same = encoded.len() == payload.len() && payload.len() >= head && {
-        let bytes = |blob: &Blob| blob.read_at(0, head as usize).map_err(|error| error.to_string());
+        let bytes = |blob| Blob::contents(blob, 0, head as usize).map_err(|error| error.to_string());
         bytes(&encoded)? == bytes(payload)?
     };
     match is_same {

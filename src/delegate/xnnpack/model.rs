@@ -84,8 +84,8 @@ pub struct GraphValue {
     pub id: u32,
     /// Element type of the result of a conversion that quantizes at run time, before release 0.4.
     pub dq_datatype: i16,
-    /// Quantization; `None` for an `XNNTensorValue`.
-    pub quantization: Option<QuantParamsValue>,
+    /// Quantization; `None` for an `XNNTensorValue`. Boxed, because few values of a large graph have one.
+    pub quantization: Option<Box<QuantParamsValue>>,
 }
 
 /// Parameters of the quantization of a value: the fields of the members of `XNNQuantParams`.
@@ -200,11 +200,11 @@ pub enum FieldContent {
     /// `f32`
     Float(f32),
     /// A vector of `u32`.
-    UInts(Vec<u32>),
+    UInts(Box<[u32]>),
     /// A vector of `u16`.
-    UShorts(Vec<u16>),
+    UShorts(Box<[u16]>),
     /// A vector of `f32`.
-    Floats(Vec<f32>),
+    Floats(Box<[f32]>),
     /// A vector that is absent.
     Absent,
 }

@@ -53,7 +53,7 @@ fn sample() -> Draft {
                 Operation::StaticTranspose,
                 &[
                     DraftField::NumDims,
-                    DraftField::Parameter(FieldContent::UInts(vec![1, 0])),
+                    DraftField::Parameter(FieldContent::UInts([1, 0].into())),
                     DraftField::Value(3),
                     DraftField::Value(4),
                 ],
@@ -208,7 +208,9 @@ fn any_node() -> impl Strategy<Value = DraftNode> {
             let fields = operation.table().fields.iter().zip(numbers).map(|(field, number)| match field.kind {
                 _ if number % 4 == 0 => default_field(field),
                 Kind::Float => DraftField::Parameter(FieldContent::Float(number.into())),
-                Kind::UInts => DraftField::Parameter(FieldContent::UInts(vec![number.into(); usize::from(number % 5)])),
+                Kind::UInts => {
+                    DraftField::Parameter(FieldContent::UInts(vec![number.into(); usize::from(number % 5)].into()))
+                }
                 _ => DraftField::Parameter(FieldContent::UInt(u32::from(number % 9))),
             });
             DraftNode {

@@ -382,7 +382,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                 ParsedField::NoValue => DraftField::NoValue,
                 ParsedField::UInt(number) => number_field(&table.fields[slot], *number),
                 ParsedField::Float(number) => DraftField::Parameter(FieldContent::Float(*number)),
-                ParsedField::UInts(items) => DraftField::Parameter(FieldContent::UInts(items.clone())),
+                ParsedField::UInts(items) => DraftField::Parameter(FieldContent::UInts(items.as_slice().into())),
             };
         }
         for operand in node.operation.operands() {
