@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::getitems;
 use super::operators::MethodOperators;
 use super::regions::Regions;
 use crate::operators::Role;
@@ -145,6 +146,9 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
         if !(inputs.contains(output) && written_back.contains(&index)) {
             lifetimes.touch(*output, count + 1);
         }
+    }
+    for call in getitems::taken_apart(plan, operators) {
+        call.results.into_iter().for_each(|result| lifetimes.touch(result as i32, call.instruction + 1));
     }
     lifetimes.touch_items(plan);
     // A view may be of a view that comes before it.

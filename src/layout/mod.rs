@@ -8,6 +8,7 @@ mod error;
 pub mod external;
 pub mod file;
 mod first_fit;
+mod getitems;
 mod greedy;
 mod lifetimes;
 pub mod memory;

@@ -41,6 +41,35 @@ fn an_output_lives_to_the_end() {
     assert_eq!(spans(CHAIN, ["y"]), [(3, 4)]);
 }
 
+/// Layer norms of x, whose means and deviations nothing reads, among instructions that need only x.
+fn norms(delegate: &str) -> [(u32, u32); 4] {
+    let norm = |results: &str| {
+        format!("{{kernel: aten::native_layer_norm.out, args: [x, [4], null, null, 1.0], out: [{results}]}}")
+    };
+    let parts = format!(
+        "values: {{x: f32[4], p: f32[4], y: f32[4]}}, inputs: [x], outputs: [y],
+        delegates: {{part: {{backend: B, data: {{hex: \"00\"}}}}}},
+        instructions: [{}, {{kernel: aten::exp.out, args: [x], out: e}}, {}, {{kernel: aten::abs.out, args: [e], out: f}},
+        {{kernel: aten::add.out, args: [f, b], out: h}}, {delegate}, {{kernel: aten::add.out, args: [a, h], out: y}}]",
+        norm("a, m, d"),
+        norm("b, n, s"),
+    );
+    spans(&parts, ["m", "d", "n", "s"])
+}
+
+#[test]
+fn results_that_nothing_reads_live_until_they_are_taken_apart() {
+    // `abs` needs `exp`, which comes after the first norm and before the second one; `add` needs the second norm.
+    let delegate = "{delegate: part, args: [h, p]}";
+    assert_eq!(norms(delegate), [(1, 3), (1, 3), (3, 4), (3, 4)]);
+}
+
+#[test]
+fn without_delegates_they_are_taken_apart_at_once() {
+    let kernel = "{kernel: aten::exp.out, args: [h], out: p}";
+    assert_eq!(norms(kernel), [(1, 1), (1, 1), (3, 3), (3, 3)]);
+}
+
 /// The tensors of a split or an unbind live from the call that writes the list to their own last use.
 #[test]
 fn the_items_of_a_written_list_live_from_the_call() {

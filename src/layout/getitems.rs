@@ -1,0 +1,134 @@
+//! Where the exporter's graph takes the results of a call apart (docs/format.md, "Results of one call"): its `getitem` nodes are no
+//! instructions, but all results of the call live until then. Assigns no memory; see [`super::lifetimes`].
+
+use std::collections::VecDeque;
+use std::mem::replace;
+
+use super::operators::MethodOperators;
+use crate::operators::Role;
+use crate::program::{EValue, ExecutionPlan, Instruction, TensorData};
+
+/// Results of a call, and the last instruction in front of the nodes that take them apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TakenApart {
+    pub results: Vec<usize>,
+    pub instruction: u32,
+}
+
+/// Returns the calls with several results of a method whose graph was sorted again, because parts of it became delegates; none for a method
+/// with jumps.
+///
+/// The sort takes nodes in the order in which their inputs are complete. What is ready when a call is taken comes before the nodes that take
+/// its results apart; what needs these results, or those of a later node, comes after them.
+pub(super) fn taken_apart(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<TakenApart> {
+    let has_delegate = plan.instructions().any(|instruction| matches!(instruction, Instruction::DelegateCall { .. }));
+    if !has_delegate || plan.instructions().any(|instruction| instruction.destination().is_some()) {
+        return Vec::new();
+    }
+    let mut calls = Calls::new(plan);
+    for (number, instruction) in (0..).zip(plan.instructions()) {
+        calls.visit(plan, operators, number, instruction);
+    }
+    let last = calls.made.len().saturating_sub(1) as u32;
+    calls.finish(u32::MAX, last);
+    calls.made.into_iter().filter_map(|made| made.apart).collect()
+}
+
+/// State of the pass over the instructions.
+struct Calls {
+    /// The instruction that made each value; none for constants, inputs and state.
+    makers: Vec<Option<u32>>,
+    /// Values that no instruction makes.
+    given: Vec<bool>,
+    /// Values that instructions have used: the items of a list count once.
+    has_been_used: Vec<bool>,
+    /// By instruction.
+    made: Vec<Made>,
+    /// Instructions whose results are not taken apart yet, ascending.
+    open: VecDeque<u32>,
+}
+
+/// What is known of an instruction.
+#[derive(Default)]
+struct Made {
+    /// Results of a call that makes several.
+    apart: Option<TakenApart>,
+    is_open: bool,
+}
+
+impl Calls {
+    fn new(plan: &ExecutionPlan) -> Calls {
+        let is_given = |value: &EValue| value.as_tensor().is_none_or(|tensor| tensor.data != TensorData::None);
+        let mut given: Vec<bool> = plan.values().iter().map(is_given).collect();
+        for input in plan.inputs.iter().flatten() {
+            if let Some(given) = usize::try_from(*input).ok().and_then(|input| given.get_mut(input)) {
+                *given = true;
+            }
+        }
+        let count = given.len();
+        Calls {
+            makers: vec![None; count],
+            given,
+            has_been_used: vec![false; count],
+            made: Vec::new(),
+            open: VecDeque::new(),
+        }
+    }
+
+    fn visit(&mut self, plan: &ExecutionPlan, operators: &MethodOperators, number: u32, instruction: &Instruction) {
+        let count = self.given.len();
+        let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < count);
+        let (mut needed, mut results, mut has_list) = (None, Vec::new(), false);
+        for (position, arg) in instruction.args().iter().enumerate() {
+            let role = instruction.operator().and_then(|operator| operators.role(operator, position));
+            let is_made = role.is_none_or(|role| role == Role::Out);
+            let Some(arg) = index(*arg) else { continue };
+            // Later uses of a list need what its last item needs: the work is linear.
+            let items = plan.values()[arg].as_tensors();
+            let items = if replace(&mut self.has_been_used[arg], true) { &[] } else { items };
+            for value in items.iter().filter_map(|item| index(*item)).chain([arg]) {
+                match self.makers[value] {
+                    Some(maker) if maker != number => needed = needed.max(Some(self.ready(maker, number))),
+                    Some(_) => {}
+                    None if is_made && !self.given[value] => {
+                        self.makers[value] = Some(number);
+                        results.push(value);
+                        has_list |= !items.is_empty();
+                    }
+                    None => {}
+                }
+            }
+            if !items.is_empty() {
+                self.makers[arg] = items.iter().filter_map(|item| self.makers[index(*item)?]).max();
+            }
+        }
+        if let Some(needed) = needed {
+            self.finish(needed, number.saturating_sub(1));
+        }
+        let is_delegate = matches!(instruction, Instruction::DelegateCall { .. });
+        let is_open = !results.is_empty() && (is_delegate || has_list || results.len() > 1);
+        if is_open {
+            self.open.push_back(number);
+        }
+        let apart = is_open.then_some(TakenApart { results, instruction: number });
+        self.made.push(Made { apart, is_open });
+    }
+
+    /// Returns the last instruction in front of the node that makes the result of `maker`, which instruction `number` reads.
+    fn ready(&self, maker: u32, number: u32) -> u32 {
+        match &self.made[maker as usize] {
+            Made { is_open: true, .. } => number.saturating_sub(1),
+            Made { apart: Some(apart), .. } => apart.instruction,
+            Made { apart: None, .. } => maker,
+        }
+    }
+
+    /// Takes apart the results of calls up to `needed`, after instruction `last`.
+    fn finish(&mut self, needed: u32, last: u32) {
+        while let Some(call) = self.open.pop_front_if(|call| *call <= needed) {
+            let made = &mut self.made[call as usize];
+            made.is_open = false;
+            made.apart.iter_mut().for_each(|apart| apart.instruction = last);
+        }
+    }
+}
