@@ -664,7 +664,7 @@ fn differences_are_symmetric() {
     let options = pte_emit::layout::LayoutConfig::default();
     let mut random = Random::new(20_617);
     let (mut compared_pairs, mut found_differences) = (0, 0);
-    for _ in 0..2500 {
+    for _ in 0..1000 {
         let base = &bases[random.below(bases.len())];
         let mut sides = [base.clone(), base.clone()];
         for _ in 0..1 + random.below(4) {
@@ -690,7 +690,7 @@ fn differences_are_symmetric() {
         compared_pairs += 1;
         found_differences += usize::from(!found.is_empty());
     }
-    assert!(compared_pairs > 1500 && found_differences > 1000, "{compared_pairs} pairs, {found_differences} differ");
+    assert!(compared_pairs > 500 && found_differences > 300, "{compared_pairs} pairs, {found_differences} differ");
 }
 
 /// An output whose value is matched with one that is no output on the other side is treated the same in both directions.

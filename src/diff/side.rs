@@ -267,10 +267,10 @@ impl Side {
                 let found = tensor.nbytes().and_then(|len| Some((len, data.part_or_whole(0, len).ok()??)));
                 match found {
                     Some((len, part)) => {
-                        let blobs_len = &mut program.blobs;
+                        let all = &mut program.blobs;
                         let id = blobs.entry((key, len)).or_insert_with(|| {
-                            blobs_len.push(part);
-                            BlobId(blobs_len.len() as u32 - 1)
+                            all.push(part);
+                            BlobId(all.len() as u32 - 1)
                         });
                         tensor.data = TensorData::Blob(*id);
                     }
