@@ -1,8 +1,8 @@
 //! Time and peak memory of the command for gigabytes of weights, a thousand inputs, and a million instructions. The baseline is a copy of the
 //! same bytes in the same folder, interleaved with the other cases.
 //!
-//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- bytes`, `-- fixtures`
-//! and `-- instructions` run one part. There are no thresholds.
+//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- bytes`, `-- questions`,
+//! `-- fixtures` and `-- instructions` run one part. There are no thresholds.
 
 // Shared with the other benchmark.
 #[allow(dead_code)]
@@ -179,6 +179,41 @@ fn bytes(largest: u64) {
     }
 }
 
+/// Questions about a sparse program with so many bytes of weights: they read its metadata only.
+fn questions(bytes: u64, rounds: usize) {
+    println!("\nquestions about a program with {} MiB of weights, including the start of the process", bytes / MIB);
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    let names: Vec<String> = (0..bytes / TENSOR).map(|number| format!("w{number}")).collect();
+    // Equal contents would be shared.
+    let values: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(number, name)| {
+            format!("{name}: {{tensor: float32, sizes: [{}], data: {{iota: {{start: {number}}}}}}}", TENSOR / 4)
+        })
+        .collect();
+    let text = format!("methods: {{forward: {{values: {{{}}}, outputs: [{}]}}}}", values.join(", "), names.join(", "));
+    let assembly = assemble(&Source::yaml("bench", text, ""), &AssembleOptions::default());
+    let assembly = assembly.unwrap_or_else(|error| panic!("{error}"));
+    let program = assembly.program_file().expect("it has a method");
+    let mut file = File::create(folder.join("model.pte")).expect("there is room");
+    file.write_all(&program.metadata()).expect("there is room");
+    file.set_len(program.size().expect("it has no overrides")).expect("sparse files are possible");
+    for command in ["inspect", "size", "memory"] {
+        let mut peak = 0;
+        let mut case = || {
+            let start = Instant::now();
+            peak = peak.max(pte_emit(folder, &[command, "model.pte"]));
+            start.elapsed()
+        };
+        let mut times: Vec<Duration> = (0..rounds).map(|_| case()).collect();
+        times.sort();
+        let time = times[rounds / 2].as_secs_f64() * 1e3;
+        println!("  {command:<8}  {time:>8.3} ms, {:.1} MB of memory", peak as f64 / 1e6);
+    }
+}
+
 /// A thousand inputs: the examples, repeated.
 fn fixtures(rounds: usize) {
     let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples"));
@@ -276,6 +311,9 @@ fn main() {
     }
     if requested("bytes") {
         bytes(if quick { MIB } else { 16 * GIB });
+    }
+    if requested("questions") {
+        questions(if quick { 8 * MIB } else { 4 * GIB }, if quick { 1 } else { 9 });
     }
     if requested("fixtures") {
         fixtures(if quick { 1 } else { 9 });

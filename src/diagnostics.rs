@@ -185,7 +185,16 @@ pub fn escaped_json(json: &str) -> Cow<'_, str> {
 
 /// Truncates a string of the source to 60 characters and escapes it, for a message.
 pub fn clipped(text: &str) -> String {
-    match text.char_indices().nth(60) {
+    clipped_to(text, 60)
+}
+
+/// Characters of a row of text that a command prints: names in it may be of any length.
+#[cfg(feature = "cli")]
+pub const ROW: usize = 1000;
+
+/// Truncates a string to some characters and escapes it.
+pub fn clipped_to(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
         Some((at, _)) => format!("{}...", escaped(&text[..at])),
         None => escaped(text).into_owned(),
     }

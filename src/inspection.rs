@@ -9,6 +9,7 @@ use crate::annotate;
 use crate::assembly::{Assembly, OutputFile};
 use crate::check::{Finding, Findings};
 use crate::data::{Origin, dedup};
+use crate::diagnostics::is_io;
 use crate::diff::Difference;
 use crate::error::Error;
 use crate::format::container::Container;
@@ -206,6 +207,7 @@ pub struct Inspection {
     contents: Option<Contents>,
     keys: Vec<FlatTensorEntry>,
     tests: Vec<(String, usize)>,
+    errors: Vec<String>,
 }
 
 impl Inspection {
@@ -233,8 +235,21 @@ impl Inspection {
         &self.tests
     }
 
+    /// What is wrong with a malformed file, of which the rest could be read; empty for any other.
+    ///
+    /// ```
+    /// use pte_emit::{InspectOptions, Source, inspect};
+    ///
+    /// let files = inspect(&Source::binary("cut.pte", b"\x30\0\0\0ET12"), &InspectOptions::default())?;
+    /// assert_eq!(files[0].1.errors().len(), 1);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    pub fn errors(&self) -> &[String] {
+        &self.errors
+    }
+
     fn value(&self, name: &str) -> serde_json::Value {
-        let mut document = serde_json::json!({"version": INSPECT_VERSION, "file": name});
+        let mut document = serde_json::json!({"version": INSPECT_VERSION, "file": name, "errors": self.errors});
         let parts = [Some(self.facts.json()), self.contents.as_ref().map(Contents::json)];
         for part in parts.into_iter().flatten() {
             let serde_json::Value::Object(part) = part else { continue };
@@ -276,7 +291,8 @@ const INSPECT_VERSION: u32 = 1;
 
 /// Reads what a file contains: its header and segments, the methods of its program with inputs, outputs, operators, delegates and
 /// memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`. Reads metadata, and data only as far as
-/// [`InspectOptions::data`] says. Of YAML, reads the files that it assembles to, each with its name.
+/// [`InspectOptions::data`] says. Of YAML, reads the files that it assembles to, each with its name. Of a malformed file, reads what can
+/// be read; [`Inspection::errors`] has the rest.
 ///
 /// ```
 /// use pte_emit::{InspectOptions, Source, inspect};
@@ -290,7 +306,7 @@ const INSPECT_VERSION: u32 = 1;
 /// ```
 ///
 /// # Errors
-/// A file that cannot be read or is malformed; invalid YAML.
+/// A file that cannot be read, is empty, or is of an unknown format; invalid YAML.
 pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(String, Inspection)>, Error> {
     let name = source.label();
     let failed = |error: std::io::Error| Error::io(&name, "", &error);
@@ -312,11 +328,14 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
             }
             let stem = tag.map_or_else(|| stem.clone(), |tag| stem.with_file_name(tag));
             let name = stem.with_extension(container.extension).display().to_string();
-            Ok((name, Inspection { facts, contents, keys, tests: Vec::new() }))
+            Ok((name, Inspection { facts, contents, keys, tests: Vec::new(), errors: Vec::new() }))
         });
         return files.collect();
     };
     let len = origin.len().map_err(failed)?;
+    if len == 0 {
+        return Err(Error::input(&name, reader::program::EMPTY));
+    }
     let head = origin.head(container::HEAD).map_err(failed)?;
     let format = annotate::format(&head, len, Some(Path::new(source.name())));
     let container = format.and_then(Format::container);
@@ -324,17 +343,44 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
     let metadata =
         origin.head(container.format.metadata_len(&head, len).min(container::MAX_FLATBUFFER)).map_err(failed)?;
     let facts = FileFacts::new(container, &metadata, len);
-    let (mut contents, mut keys, mut tests) = (None, Vec::new(), Vec::new());
-    if container.format == Format::FlatTensor {
-        keys = reader::flat_tensor::read(origin).map_err(failed)?;
-    } else {
-        contents = Some(Contents::new(&Inspected::open(source)?.view(), compare).map_err(failed)?);
+    let (mut contents, mut keys, mut tests, mut errors) = (None, Vec::new(), Vec::new(), Vec::new());
+    // What is malformed is stated beside the rest.
+    let mut malformed = |error: std::io::Error| match is_io(&error) {
+        true => Err(failed(error)),
+        false => {
+            let text = error.to_string();
+            if !errors.contains(&text) {
+                errors.push(text);
+            }
+            Ok(())
+        }
+    };
+    match container.format {
+        Format::FlatTensor => match reader::flat_tensor::read_part(origin) {
+            Ok((found, wrong)) => {
+                keys = found;
+                wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
+            }
+            Err(error) => malformed(error)?,
+        },
+        Format::Program | Format::BundledProgram | Format::Safetensors => match read_part(origin) {
+            Ok((program, wrong)) => {
+                let inspected = Inspected::of_program(program);
+                contents = Some(Contents::new(&inspected.view(), compare).map_err(failed)?);
+                wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
+            }
+            Err(error) => malformed(error)?,
+        },
     }
     if container.format == Format::BundledProgram {
-        let bundled = reader::bundled_program::read(origin).map_err(failed)?;
-        tests = bundled.tests.into_iter().map(|tests| (tests.method, tests.cases.len())).collect();
+        match reader::bundled_program::read(origin) {
+            Ok(bundled) => {
+                tests = bundled.tests.into_iter().map(|tests| (tests.method, tests.cases.len())).collect();
+            }
+            Err(error) => malformed(error)?,
+        }
     }
-    Ok(vec![(name.clone(), Inspection { facts, contents, keys, tests })])
+    Ok(vec![(name.clone(), Inspection { facts, contents, keys, tests, errors })])
 }
 
 /// Options of [`report`](crate::report()).
@@ -404,7 +450,10 @@ pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &Report
     let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
     let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
     let contents = inspect(source, &InspectOptions::default());
-    let error = contents.as_ref().err().map(ToString::to_string);
+    let error = match &contents {
+        Ok(files) => files.iter().find_map(|(_, file)| file.errors.first().cloned()),
+        Err(error) => Some(error.to_string()),
+    };
     let contents = contents.unwrap_or_default();
     let files = sizes.iter_mut().enumerate().map(|(number, (name, size))| {
         size.0.limit(REPORT_CHILDREN);
@@ -464,11 +513,14 @@ impl Inspected {
             }
             SourceContent::Binary(origin) => {
                 let failed = |error| Error::io(source.name(), "", &error);
-                let program = read(origin).map_err(failed)?;
-                let memory = program.plans().iter().map(MemoryPlan::stated).collect();
-                Ok(Inspected::File { program, memory })
+                Ok(Inspected::of_program(read(origin).map_err(failed)?))
             }
         }
+    }
+
+    fn of_program(program: Program) -> Inspected {
+        let memory = program.plans().iter().map(MemoryPlan::stated).collect();
+        Inspected::File { program, memory }
     }
 
     /// The files that are assembled: tag, format and file.
@@ -507,14 +559,27 @@ impl Inspected {
 
 /// Reads the metadata of a `.pte`, or of the program of a `.bpte`.
 fn read(origin: &Origin) -> std::io::Result<Program> {
+    Ok(reader::program::read(&program_origin(origin)?)?.program)
+}
+
+/// Does the same for a program whose references to data may lead nowhere, and returns what is wrong with them.
+fn read_part(origin: &Origin) -> std::io::Result<(Program, Vec<String>)> {
+    let found = reader::program::read_part(&program_origin(origin)?)?;
+    let wrong = found.missing.into_iter().map(|(at, text)| match at.path(&found.program) {
+        path if path.is_empty() => text,
+        path => format!("{path}: {text}"),
+    });
+    let wrong = wrong.collect();
+    Ok((found.program, wrong))
+}
+
+/// Returns the program of a file: the file, or that in a `.bpte`.
+fn program_origin(origin: &Origin) -> std::io::Result<Origin> {
     match origin.format()? {
-        Some(Format::BundledProgram) => {
-            let bundled = reader::bundled_program::read(origin)?;
-            Ok(reader::program::read(&bundled.program_origin()?)?.program)
-        }
+        Some(Format::BundledProgram) => reader::bundled_program::read(origin)?.program_origin(),
         Some(Format::FlatTensor | Format::Safetensors) => {
             Err(std::io::Error::other("expected a program: a .pte or .bpte file, or YAML with methods"))
         }
-        Some(Format::Program) | None => Ok(reader::program::read(origin)?.program),
+        Some(Format::Program) | None => Ok(origin.clone()),
     }
 }

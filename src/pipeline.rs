@@ -758,6 +758,8 @@ pub struct DiffOptions {
     pub data: DiffData,
     /// The only area to compare; `None` for all.
     pub only: Option<DiffArea>,
+    /// By side: `.ptd` files that are loaded with the program. The data of its tensors are looked up in them and compared.
+    pub with: [Vec<PathBuf>; 2],
 }
 
 /// Compares two programs or files: binary files, or what YAML assembles to. Elements are aligned by names and by structure, not by index.
@@ -781,10 +783,36 @@ pub struct DiffOptions {
 /// # Errors
 /// A file that cannot be read or is malformed; invalid YAML. Differences are not errors.
 pub fn diff(left: &Source<'_>, right: &Source<'_>, options: &DiffOptions) -> Result<Differences, Error> {
-    let sides = [side(left)?, side(right)?];
+    let mut sides = [side(left)?, side(right)?];
+    load(&mut sides, [left, right], &options.with)?;
     let areas = options.only.map_or(DiffArea::ALL.to_vec(), |area| vec![area]);
     let name = format!("{} and {}", left.label(), right.label());
     diff::compare([&sides[0], &sides[1]], &areas, options.data).map_err(|error| Error::io(&name, "", &error))
+}
+
+/// Loads `.ptd` files with the programs of a comparison. YAML that is compared with a file brings its own.
+fn load(sides: &mut [Side; 2], sources: [&Source<'_>; 2], with: &[Vec<PathBuf>; 2]) -> Result<(), Error> {
+    if with.iter().all(Vec::is_empty) {
+        return Ok(());
+    }
+    let has_own = [0, 1].map(|side: usize| sides[side].external.is_some());
+    for (number, side) in sides.iter_mut().enumerate() {
+        let mut keys = Vec::new();
+        for path in &with[number] {
+            let name = path.display().to_string();
+            let entries = reader::flat_tensor::read(&Origin::File(path.as_path().into()));
+            let entries = entries.map_err(|error| Error::io(&name, "", &error))?;
+            keys.extend(entries.into_iter().map(|entry| (entry.key, entry.data)));
+        }
+        if has_own[number] && !has_own[1 - number] {
+            let own = side.external.iter().flatten();
+            keys.extend(own.map(|entry| (entry.key.clone(), entry.data.clone())));
+        } else if with[number].is_empty() {
+            continue;
+        }
+        side.load(keys).map_err(|error| Error::io(&sources[number].label(), "", &error))?;
+    }
+    Ok(())
 }
 
 /// Returns a source as a side of a comparison.

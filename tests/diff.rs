@@ -603,6 +603,219 @@ fn programs_without_differences_in_meaning_mean_the_same() {
     assert!(equal > 100 && different > 100, "{equal} equal, {different} different");
 }
 
+/// Returns a position of a list with items.
+fn position<T>(items: &[T], random: &mut Random) -> Option<usize> {
+    (!items.is_empty()).then(|| random.below(items.len()))
+}
+
+/// Changes the structure of a program at random: order, number and content of its lists.
+fn restructure(program: &mut Program, random: &mut Random) -> Option<&'static str> {
+    let blobs = program.blobs.len();
+    let plans = program.execution_plan.as_mut()?;
+    let method = position(plans, random)?;
+    if random.chance(15) {
+        plans.reverse();
+        return Some("methods in reverse");
+    }
+    let plan = &mut plans[method];
+    let value = position(plan.values(), random)? as i32;
+    let ends = if random.chance(50) { &mut plan.inputs } else { &mut plan.outputs }.get_or_insert_default();
+    match random.below(9) {
+        0 => ends.insert(random.below(ends.len() + 1), value),
+        1 => _ = ends.remove(position(ends, random)?),
+        2 => ends.reverse(),
+        3 => {
+            let at = position(ends, random)?;
+            ends[at] = value;
+        }
+        4 => {
+            renumbered(plan);
+            return Some("renumbered");
+        }
+        kind => {
+            let chain = plan.chains.as_mut()?.first_mut()?;
+            let instructions = chain.instructions.as_mut()?;
+            chain.stacktrace = None;
+            let at = position(instructions, random)?;
+            match kind {
+                5 => _ = instructions.remove(at),
+                6 => instructions.insert(random.below(instructions.len() + 1), instructions[at].clone()),
+                7 => instructions.swap(at, 0),
+                _ => {
+                    let values = plan.values.as_mut()?;
+                    let tensor = match &mut values[value as usize] {
+                        EValue::Tensor(tensor) => tensor,
+                        _ => return None,
+                    };
+                    let TensorData::Blob(_) = tensor.data else { return None };
+                    tensor.data = TensorData::Blob(pte_emit::data::BlobId(random.below(blobs) as u32));
+                }
+            }
+        }
+    }
+    Some("changed")
+}
+
+/// Differences do not depend on which side is the left one: areas, kinds, paths and texts of both directions are compared, for programs that
+/// are changed at random on one side or on both.
+#[test]
+fn differences_are_symmetric() {
+    let bases: Vec<Program> = programs().into_iter().filter(is_valid).collect();
+    let options = pte_emit::layout::LayoutConfig::default();
+    let mut random = Random::new(20_617);
+    let (mut compared_pairs, mut found_differences) = (0, 0);
+    for _ in 0..1000 {
+        let base = &bases[random.below(bases.len())];
+        let mut sides = [base.clone(), base.clone()];
+        for _ in 0..1 + random.below(4) {
+            let side = random.below(2);
+            restructure(&mut sides[side], &mut random);
+        }
+        let is_writable = |program: &Program| {
+            let fits = |(_, tensor): (usize, &Tensor)| match tensor.data {
+                TensorData::Blob(blob) => tensor.nbytes().is_some_and(|bytes| bytes == program.blob(blob).len()),
+                TensorData::None | TensorData::Elsewhere(_) => true,
+            };
+            let same = pte_emit::data::dedup::find(&program.blobs).unwrap();
+            program.plans().iter().all(|plan| plan.tensors().all(fits))
+                && pte_emit::layout::plan(program, &same, &options).is_ok()
+        };
+        if !sides.iter().all(is_writable) {
+            continue;
+        }
+        let [left, right] = sides.map(|program| program::write(&program, &options));
+        let (found, mirrored) = (compared(&left, &right), compared(&right, &left).mirrored());
+        assert_eq!((&found.left, &found.right), (&mirrored.left, &mirrored.right));
+        pretty_assertions::assert_eq!(lines(&found), lines(&mirrored));
+        compared_pairs += 1;
+        found_differences += usize::from(!found.is_empty());
+    }
+    assert!(compared_pairs > 500 && found_differences > 300, "{compared_pairs} pairs, {found_differences} differ");
+}
+
+/// An output whose value is matched with one that is no output on the other side is treated the same in both directions.
+#[test]
+fn outputs_of_other_numbers_are_symmetric() {
+    let more = format!("{CHAIN}      - {{kernel: aten::neg.out, args: [x], out: n}}\n");
+    let programs = [
+        (CHAIN, "[c]"),
+        (CHAIN, "[a, c]"),
+        (CHAIN, "[a, x]"),
+        (CHAIN, "[b, b, c]"),
+        (CHAIN, "[c, b, a, c]"),
+        (&more, "[n]"),
+        (&more, "[n, a, c]"),
+        (&more, "[n, n]"),
+    ];
+    let files = programs.map(|(instructions, output)| {
+        assembled(&model("", instructions, "c").replace("outputs: [c]", &format!("outputs: {output}")))
+    });
+    for (left, left_file) in files.iter().enumerate() {
+        for (right, right_file) in files.iter().enumerate() {
+            let found = compared(left_file, right_file);
+            let mirrored = compared(right_file, left_file).mirrored();
+            pretty_assertions::assert_eq!(
+                lines(&found),
+                lines(&mirrored),
+                "{:?} {:?}",
+                programs[left],
+                programs[right]
+            );
+            assert_eq!(found.of(DiffArea::Meaning).count() == 0, left == right, "{left} {right}");
+        }
+    }
+}
+
+/// A reference to data that are not in the file is a difference with its place; what it leads to on both sides is none.
+#[test]
+fn references_that_lead_nowhere_are_differences() {
+    let yaml = "methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2]}
+      w: {tensor: float32, data: [1, 2]}
+      s: {tensor: float32, sizes: [2], mutable: true, data: [3, 4]}
+    inputs: [x]
+    outputs: [y, s]
+    delegates: {d: {backend: B, data: {text: payload}}}
+    instructions:
+      - {kernel: aten::add.out, args: [x, w], out: y}
+      - {kernel: aten::add.out, args: [s, x], out: s}
+      - {delegate: d, args: [y]}
+named_data: {n: {hex: '00'}}
+";
+    let cases = [
+        (
+            "methods.forward.values.w.data_buffer_idx: 99",
+            DiffArea::Data,
+            "methods.forward.values",
+            "data 99 are out of range",
+        ),
+        ("methods.forward.values.w.sizes[0]: 1000", DiffArea::Data, "methods.forward.values", "exceed its data"),
+        (
+            "methods.forward.values.s.data_buffer_idx: 7",
+            DiffArea::Data,
+            "methods.forward.values",
+            "data 7 are out of range",
+        ),
+        (
+            "methods.forward.delegates[0].processed.index: 5",
+            DiffArea::Meaning,
+            "methods.forward.delegates[0]",
+            "payload 5",
+        ),
+        ("named_data[0].segment_index: 9", DiffArea::Data, "named_data[0]", "segment 9 is out of range"),
+        ("constant_segment.segment_index: 9", DiffArea::Layout, "constant_segment", "segment 9 of constants"),
+    ];
+    let left = assembled(yaml);
+    for (set, area, path, text) in cases {
+        let (field, value) = set.split_once(": ").unwrap();
+        let right = assembled(&format!("{yaml}raw: {{set: {{\"{field}\": {value}}}}}\n"));
+        let found = compared(&left, &right);
+        let is_it = |difference: &pte_emit::Difference| {
+            difference.area == area
+                && difference.path().starts_with(path)
+                && difference.right.as_ref().is_some_and(|part| part.value.contains(text))
+        };
+        assert!(found.list.iter().any(is_it), "{set}: {:#?}", found.list);
+        assert_eq!(lines(&found), lines(&compared(&right, &left).mirrored()), "{set}");
+        assert!(compared(&right, &right).is_empty(), "{set}");
+    }
+}
+
+/// Weights in a `.ptd` are compared where the programs use them, if the files are given; then they may move between both.
+#[test]
+fn external_data_are_compared_with_the_files() {
+    let yaml = sources::read(&root().join("examples/linear.yaml"));
+    let folder = Folder::new(&[("a.yaml", &yaml), ("b.yaml", &yaml.replace("0.18261409", "0.19"))]);
+    for name in ["a", "b"] {
+        folder.run(&[&format!("{name}.yaml"), "-q", "-o", &format!("{name}.pte"), "--external-data"]).exits(0);
+    }
+    folder.run(&["b.yaml", "-q", "-o", "whole.pte"]).exits(0);
+    let text = |arguments: &[&str], code: i32| {
+        String::from_utf8(folder.run(&[&["diff"], arguments].concat()).exits(code).stdout).unwrap()
+    };
+    // Only the keys are compared.
+    text(&["a.pte", "b.pte"], 0);
+    let found = text(&["a.pte", "b.pte", "--with-a", "a.ptd", "--with-b", "b.ptd"], 1);
+    assert!(
+        found.contains("1 of 3 elements differ") && found.contains("used by methods.forward.instructions[1]"),
+        "{found}"
+    );
+    text(&["a.pte", "b.pte", "--with", "a.ptd"], 0);
+    text(&["a.pte", "a.pte", "--with-a", "a.ptd", "--with-b", "a.ptd"], 0);
+    // The first file with a key counts, and those of one side are before those of both.
+    text(&["a.pte", "b.pte", "--with", "a.ptd", "--with-b", "b.ptd"], 1);
+    let moved = text(&["b.pte", "whole.pte", "--with", "b.ptd", "--only", "data"], 1);
+    assert!(moved.contains("in a .ptd -> ") && !moved.contains("elements differ"), "{moved}");
+    let changed = text(&["a.pte", "whole.pte", "--with", "a.ptd", "--only", "data"], 1);
+    assert!(changed.contains("1 of 3 elements differ"), "{changed}");
+    folder.write("other.yaml", "named_data: {other: {tensor: float32, data: [1]}}");
+    folder.run(&["other.yaml", "-q", "-o", "other.ptd"]).exits(0);
+    folder.run(&["diff", "a.pte", "b.pte", "--with", "other.ptd"]).exits(2).stderr_contains("has the key `");
+    folder.run(&["diff", "a.pte", "b.pte", "--with", "none.ptd"]).exits(2).stderr_contains("none.ptd");
+}
+
 /// `y = relu(x) + w` with further lines.
 fn model(values: &str, instructions: &str, output: &str) -> String {
     format!(

@@ -7,8 +7,7 @@ use std::process::Command;
 use pte_emit::diagnostics::is_unsafe;
 
 /// A name with every kind of unsafe character, and text that a CI or a reader would take for a line of its own.
-const HOSTILE: &str =
-    "\u{1b}[31m\n1 file: 0 errors, 0 warnings, 0 notes\n::error::forged\r\u{202e}\u{2066}\u{9b}2J\u{7}\u{feff}";
+const HOSTILE: &str = "\u{1b}[31m\n1 file: 0 errors, 0 warnings, 0 notes\n::error::forged\r\u{202e}\u{2066}\u{9b}2J\u{7}\u{feff}<script>alert(1)</script>";
 
 /// A program in which every string of the schema is [`HOSTILE`] behind a letter that tells them apart.
 fn program() -> serde_json::Value {
@@ -102,6 +101,13 @@ fn no_command_prints_them() {
         &["report", "m.ptd"],
         &["report", &hostile_file, &hostile_source],
         &["memory", &hostile_file],
+        &["memory", "--abi", "arm32", "m.json"],
+        &["inspect", "m.json"],
+        &["inspect", "--json", "m.ptd"],
+        &["size", "-d", "method,tensor", "--csv", "m.json"],
+        &["size", "-d", "tensor", "m.ptd"],
+        &["diff", "m.pte", "other.json", "--with", "m.ptd"],
+        &["diff", "m.ptd", &hostile_source, "--format", "github"],
         &["memory", "--json", &hostile_source],
         &["check", &hostile_source],
         &[&hostile_source, "-o", "of_source.pte", "--external-data"],
@@ -142,6 +148,42 @@ fn no_command_prints_them() {
         &["dump", "no\u{1b}[31m\u{202e}file.pte"],
     ];
     for command in commands {
-        assert_safe(&output(folder.path(), command), command);
+        let text = output(folder.path(), command);
+        assert_safe(&text, command);
+        // Markdown and pages would show it as an element.
+        if command.contains(&"github") || command == &["report", "m.ptd"] {
+            assert!(!text.contains("<script>alert"), "{command:?}");
+        }
+    }
+}
+
+/// Names of 100,000 characters are clipped in text: no line is longer than a few terminals.
+#[test]
+fn long_names_are_clipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = format!("m{}", "x".repeat(100_000));
+    let text = program().to_string().replace(&serde_json::to_string(HOSTILE).unwrap()[1..][..8], &long);
+    std::fs::write(folder.path().join("m.json"), &text).unwrap();
+    std::fs::write(
+        folder.path().join("other.json"),
+        text.replace("\"sizes\":[2]", "\"sizes\":[3]").replace("[1,2]", "[1,2,3]"),
+    )
+    .unwrap();
+    let assembled = output(folder.path(), &["m.json", "-o", "m.pte", "--external-data"]);
+    assert!(folder.path().join("m.pte").exists(), "{assembled}");
+    let commands: &[&[&str]] = &[
+        &["inspect", "m.pte"],
+        &["inspect", "m.json"],
+        &["inspect", "m.ptd"],
+        &["size", "-d", "segment,method,kind,tensor", "--limit", "0", "m.pte"],
+        &["memory", "m.pte"],
+        &["memory", "m.json"],
+        &["diff", "m.pte", "other.json"],
+        &["diff", "m.pte", "other.json", "--format", "github"],
+    ];
+    for command in commands {
+        let text = output(folder.path(), command);
+        let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(longest < 10_000, "{command:?}: a line of {longest} characters: {}", &text[..text.len().min(3000)]);
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use pte_emit::{InspectOptions, MemoryOptions, SizeDimension, SizeOptions, Source, inspect, memory, size};
 use serde_json::Value;
+use support::folder::{Folder, RELU};
 
 /// All files of the repository with one of the extensions.
 fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
@@ -225,4 +226,81 @@ fn operators_are_those_of_gen_oplist() {
         names.dedup();
         assert_eq!(serde_json::json!(names), *expected, "{path}");
     }
+}
+
+/// Of a malformed file, what can be read is printed, and the errors beside it.
+#[test]
+fn malformed_files_are_inspected_as_far_as_they_can_be_read() {
+    let folder = Folder::new(&[
+        (
+            "weights.yaml",
+            "named_data: {a: {tensor: int8, data: [1, 2]}, b: {tensor: float32, data: [3]}}\nraw: {set: {\"named_data[1].segment_index\": 9}}",
+        ),
+        (
+            "program.yaml",
+            "methods: {forward: {values: {x: {tensor: int8, sizes: [1]}, w: {tensor: int8, data: [1]}}, inputs: [x], outputs: [y], instructions: [{kernel: 'aten::add.out', args: [x, w], out: y}]}}\nraw: {set: {methods.forward.values.w.data_buffer_idx: 9}}",
+        ),
+    ]);
+    folder.run(&["weights.yaml", "-q", "-o", "weights.ptd"]).exits(0);
+    folder.run(&["program.yaml", "-q", "-o", "program.pte"]).exits(0);
+    let text = |arguments: &[&str]| {
+        let done = folder.run(&[&["inspect"], arguments].concat()).exits(1).stderr_contains(arguments[0]);
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let weights = text(&["weights.ptd"]);
+    assert!(
+        weights.contains("a: int8 [2], 2 bytes") && weights.contains("errors") && weights.contains("segment 9"),
+        "{weights}"
+    );
+    let program = text(&["program.pte"]);
+    assert!(program.contains("method forward") && program.contains("aten::add.out"), "{program}");
+    assert!(program.contains(": data 9 are out of range"), "{program}");
+    let json: Value = serde_json::from_str(&text(&["program.pte", "--json"])).unwrap();
+    assert_eq!((json["errors"].as_array().unwrap().len(), &json["methods"][0]["name"]), (1, &"forward".into()));
+    // The FlatBuffer is cut: only the header is known. Other files are printed, too.
+    let bytes = folder.read("program.pte");
+    folder.write("cut.pte", &bytes[..bytes.len() / 2]);
+    let both = text(&["cut.pte", "program.pte"]);
+    assert!(
+        both.contains("cut.pte: program (.pte)") && both.contains("header") && both.contains("method forward"),
+        "{both}"
+    );
+    for (name, start) in [("weights.ptd", 60), ("weights.ptd", 8), ("program.pte", 8), ("program.pte", 100)] {
+        folder.write(&format!("short.{}", &name[name.len() - 3..]), &folder.read(name)[..start]);
+        assert!(text(&[&format!("short.{}", &name[name.len() - 3..])]).contains("errors"), "{name} {start}");
+    }
+}
+
+/// An empty file is called that.
+#[test]
+fn empty_files_are_called_empty() {
+    let folder = Folder::new(&[("a.pte", ""), ("a.ptd", ""), ("a.bpte", ""), ("relu.yaml", RELU)]);
+    for name in ["a.pte", "a.ptd", "a.bpte"] {
+        for command in ["inspect", "memory", "dump"] {
+            folder.run(&[command, name]).exits(1).stderr_contains("the file is empty");
+        }
+        folder.run(&["diff", "relu.yaml", name]).exits(2).stderr_contains("the file is empty");
+    }
+}
+
+/// A list that is cut says so, and how to see all; programs of any size have a screen of text.
+#[test]
+fn long_lists_are_cut_with_a_line_that_says_so() {
+    let values: Vec<String> = (0..40).map(|i| format!("x{i}: {{tensor: float32, sizes: [{}]}}", i + 1)).collect();
+    let names: Vec<String> = (0..40).map(|i| format!("x{i}")).collect();
+    let methods: Vec<String> = (0..30)
+        .map(|i| format!("m{i}: {{values: {{{}}}, inputs: [{}], outputs: [y], instructions: [{{kernel: 'aten::relu.out', args: [x0], out: y}}]}}", values.join(", "), names.join(", ")))
+        .collect();
+    let folder = Folder::new(&[("many.yaml", &format!("methods: {{{}}}", methods.join(", ")))]);
+    let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
+    for command in ["memory", "inspect"] {
+        let short = text(&[command, "many.yaml"]);
+        assert!(short.contains("and 20 more methods (`--limit 0` for all)"), "{short}");
+        assert!(short.lines().count() < 300, "{short}");
+        let all = text(&[command, "many.yaml", "--limit", "0"]);
+        assert!(!all.contains("--limit") && all.contains("method m29") && all.contains("x39"), "{all}");
+    }
+    let xnnpack =
+        text(&["memory", Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/xnnpack_linear.yaml").to_str().unwrap()]);
+    assert!(xnnpack.contains("64  padding that the exporter adds for XNNPACK"), "{xnnpack}");
 }

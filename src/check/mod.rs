@@ -41,7 +41,7 @@ use crate::format::flatbuffer::view::Table;
 use crate::format::path::Trail;
 use crate::format::{bundled_program, flat_tensor, program as pte};
 use crate::raw::Overrides;
-use crate::reader::program::{ProgramContents, Ranges, read_head};
+use crate::reader::program::{ProgramContents, Ranges, References, read_head};
 use fields::flat_tensor::ExternalKeys;
 use header::CheckedHeader;
 use path::Reporter;
@@ -195,7 +195,7 @@ fn program_at(
     thread::scope(|scope| {
         // A second thread checks the semantics of a large program while its fields are still being checked.
         let concurrent = (bytes.len() >= LARGE).then(|| {
-            let model = read_head(bytes, len, data);
+            let model = read_head(bytes, len, References::Valid, data);
             scope.spawn(|| semantics(model))
         });
         let mut report = Reporter::new(findings, bytes, prefix, start);
@@ -205,7 +205,9 @@ fn program_at(
         }
         fields::program::check(bytes, &header, external, &mut report);
         if !report.findings.has_errors() {
-            findings.append(concurrent.map_or_else(|| semantics(read_head(bytes, len, data)), workers::join));
+            findings.append(
+                concurrent.map_or_else(|| semantics(read_head(bytes, len, References::Valid, data)), workers::join),
+            );
         }
         true
     })

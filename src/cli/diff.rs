@@ -11,7 +11,7 @@ use clap::{Args, ColorChoice, ValueEnum};
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages, STREAM};
 use super::stdout;
-use crate::diagnostics::{counted, escaped, escaped_json};
+use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
 use crate::diff::{DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart};
 use crate::pipeline::DiffOptions;
 use crate::source::Source;
@@ -38,12 +38,21 @@ pub struct DiffArguments {
     /// Form of the output
     #[arg(long, value_enum, default_value = "text")]
     format: FormatName,
-    /// Lines that are printed for an area; all with --json
+    /// Lines that are printed for an area, 0 for all; all with --json
     #[arg(long, value_name = "LINES", default_value_t = 40)]
     limit: usize,
     /// Exit with status 1 only if B exceeds A by more: size, memory, delegates, operators
     #[arg(long, value_name = "KEY=LIMIT,...", value_parser = Budget::parse)]
     budget: Option<Budget>,
+    /// A .ptd that is loaded with both programs: compare its data where they use them
+    #[arg(long, value_name = "PTD")]
+    with: Vec<PathBuf>,
+    /// A .ptd that is loaded with A only
+    #[arg(long, value_name = "PTD")]
+    with_a: Vec<PathBuf>,
+    /// A .ptd that is loaded with B only
+    #[arg(long, value_name = "PTD")]
+    with_b: Vec<PathBuf>,
     /// Define the value of ${NAME} in YAML
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
     definitions: Vec<(String, String)>,
@@ -103,7 +112,9 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         DataName::Hash => DiffData::Hash,
         DataName::Stats => DiffData::Statistics,
     };
-    let options = DiffOptions { data, only };
+    // Those of one side first: the first file with a key counts.
+    let with = [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.with).cloned().collect());
+    let options = DiffOptions { data, only, with };
     let found = crate::diff(&left, &right, &options)?;
     let budget: Option<Vec<BudgetLine>> = arguments.budget.as_ref().map(|budget| budget.lines(&found));
     let drawing = Drawing {
@@ -111,7 +122,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         names: [left.name(), right.name()],
         budget: budget.as_deref().unwrap_or_default(),
         is_data_read: options.data != DiffData::None,
-        limit: arguments.limit,
+        limit: if arguments.limit == 0 { usize::MAX } else { arguments.limit },
         colours: io::colours(color, &std::io::stdout()),
     };
     let out = match (arguments.json, arguments.format) {
@@ -190,7 +201,9 @@ impl Drawing<'_> {
         let rows = self.found.left.rows().zip(self.found.right.rows());
         let differing = rows.filter(|((_, left), (_, right))| left != right);
         differing
-            .map(|((name, left), (_, right))| [name.to_owned(), grouped(left), grouped(right), change(left, right)])
+            .map(|((name, left), (_, right))| {
+                [name.to_owned(), left.to_string(), right.to_string(), change(left, right)]
+            })
             .collect()
     }
 
@@ -220,7 +233,7 @@ impl Drawing<'_> {
             for (number, difference) in self.found.of(*area).enumerate() {
                 if number == self.limit {
                     let more = self.found.of(*area).count() - number;
-                    let _ = writeln!(out, "  ... and {more} more (`--limit`, `--json`)");
+                    let _ = writeln!(out, "  ... and {more} more (`--limit 0` for all)");
                     break;
                 }
                 let (mark, colour) = match difference.kind {
@@ -229,7 +242,12 @@ impl Drawing<'_> {
                     DiffKind::Changed => ('~', YELLOW),
                     DiffKind::Moved => ('>', YELLOW),
                 };
-                let _ = writeln!(out, "  {} {}", self.painted(colour, &mark.to_string()), escaped(&line(difference)));
+                let _ = writeln!(
+                    out,
+                    "  {} {}",
+                    self.painted(colour, &mark.to_string()),
+                    clipped_to(&line(difference), ROW)
+                );
             }
         }
         out
@@ -260,11 +278,12 @@ impl Drawing<'_> {
             }
             let _ = writeln!(out, "<details><summary>{}</summary>\n", markdown(&self.heading(*area)));
             for (number, difference) in self.found.of(*area).enumerate() {
-                if number == self.limit || out.len() > MAX_COMMENT {
+                let text = markdown(&clipped_to(&line(difference), ROW));
+                if number == self.limit || out.len() + text.len() > MAX_COMMENT {
                     let _ = writeln!(out, "- and {} more", self.found.of(*area).count() - number);
                     break;
                 }
-                let _ = writeln!(out, "- **{}** {}", difference.kind.name(), markdown(&line(difference)));
+                let _ = writeln!(out, "- **{}** {text}", difference.kind.name());
             }
             out.push_str("\n</details>\n\n");
         }
@@ -313,10 +332,10 @@ fn statistics(data: &DataStatistics) -> String {
     let unit = if data.scalar_type.is_some() { "element" } else { "byte" };
     let mut parts = Vec::new();
     if let Some(differing) = data.differing {
-        parts.push(format!("{} of {} differ", grouped(differing), counted(data.elements, unit)));
+        parts.push(format!("{differing} of {} differ", counted(data.elements, unit)));
     }
     if data.not_finite > 0 {
-        parts.push(format!("{} not finite", grouped(data.not_finite)));
+        parts.push(format!("{} not finite", data.not_finite));
     }
     // The numbers are those of the elements that are finite on both sides.
     if data.not_finite > 0 && data.differing == Some(data.not_finite) {
@@ -346,23 +365,10 @@ fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Formats a number with commas between groups of three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// Formats a change: the difference, and its share.
 fn change(left: u64, right: u64) -> String {
     let sign = if right < left { '-' } else { '+' };
-    let difference = grouped(left.abs_diff(right));
+    let difference = left.abs_diff(right);
     match left {
         0 => format!("{sign}{difference}"),
         _ => format!("{sign}{difference} ({sign}{:.1}%)", left.abs_diff(right) as f64 / left as f64 * 100.0),
@@ -389,7 +395,6 @@ mod tests {
     fn numbers_are_short() {
         let texts = [0.0, 0.5, 1.0, 123456.7, 1e-9, 0.123456789, 2.5e7].map(short);
         assert_eq!(texts, ["0", "0.5", "1", "123457", "1.00000e-9", "0.123457", "2.50000e7"]);
-        assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([change(0, 5), change(1000, 900)], ["+5", "-100 (-10.0%)"]);
     }
 

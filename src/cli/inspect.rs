@@ -10,7 +10,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
 use super::stdout;
 use crate::delegate::xnnpack;
-use crate::diagnostics::{clipped, counted, escaped, escaped_json};
+use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_json};
 use crate::error::Error;
 use crate::inspect::file::{FileFacts, Writer};
 use crate::inspect::summary::{Contents, Delegate, Method, NamedData};
@@ -28,7 +28,7 @@ pub struct InspectArguments {
     /// Compare all data to find those that are stored twice, not only 16 MiB
     #[arg(long)]
     data: bool,
-    /// Number of rows of each list
+    /// Number of rows of each list, and of methods; 0 for all
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
     /// Define the value of ${NAME} in the inputs
@@ -48,27 +48,42 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
     let mut out = String::new();
     let mut worst = Exit::Ok;
     for input in &arguments.inputs {
-        match inspect(input, arguments, &definitions) {
-            Ok(text) => out += &text,
-            Err(error) => worst = worst.max(Failure::from(error).report(messages)),
+        let found = inspect(input, arguments, &definitions, &mut out);
+        for error in found.unwrap_or_else(|error| vec![error]) {
+            worst = worst.max(Failure::from(error).report(messages));
         }
     }
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
-/// Returns what is printed of an input.
-fn inspect(input: &Path, arguments: &InspectArguments, definitions: &Definitions) -> Result<String, Error> {
+/// Adds what is printed of an input. Returns an error for each file that is malformed.
+fn inspect(
+    input: &Path,
+    arguments: &InspectArguments,
+    definitions: &Definitions,
+    out: &mut String,
+) -> Result<Vec<Error>, Error> {
     let options = InspectOptions { data: arguments.data };
-    let mut out = String::new();
+    let mut malformed = Vec::new();
     for source in definitions.documents(io::open_any(input)?)? {
         for (name, inspection) in crate::inspect(&source, &options)? {
             match arguments.json {
-                true => out += &escaped_json(&inspection.json(&name)),
-                false => Screen { out: &mut out, limit: arguments.limit }.file(&name, &inspection),
+                true => *out += &escaped_json(&inspection.json(&name)),
+                false => {
+                    let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
+                    Screen { out, limit }.file(&name, &inspection);
+                }
+            }
+            if let Some(first) = inspection.errors().first() {
+                let more = match inspection.errors().len() {
+                    1 => String::new(),
+                    count => format!(", and {} more", counted(count - 1, "error")),
+                };
+                malformed.push(Error::input(&name, format!("{first}{more}")));
             }
         }
     }
-    Ok(out)
+    Ok(malformed)
 }
 
 /// Text with labels in a column of their own.
@@ -80,7 +95,7 @@ struct Screen<'o> {
 impl Screen<'_> {
     fn line(&mut self, indent: usize, label: &str, text: &str) {
         let width = LABEL - indent;
-        let _ = writeln!(self.out, "{:indent$}{label:width$}{}", "", escaped(text));
+        let _ = writeln!(self.out, "{:indent$}{label:width$}{}", "", clipped_to(text, ROW));
     }
 
     /// Prints a label and a list, one item for each line.
@@ -89,7 +104,7 @@ impl Screen<'_> {
             self.line(indent, if number == 0 { label } else { "" }, item);
         }
         if let Some(more) = items.len().checked_sub(self.limit).filter(|more| *more > 0) {
-            self.line(indent, if self.limit == 0 { label } else { "" }, &format!("and {more} more"));
+            self.line(indent, "", &format!("and {more} more (`--limit 0` for all)"));
         }
     }
 
@@ -106,6 +121,7 @@ impl Screen<'_> {
             },
             counted(facts.bytes, "byte")
         );
+        self.list(2, "errors", inspection.errors());
         self.facts(facts);
         if let Some(contents) = inspection.contents() {
             self.contents(contents);
@@ -173,8 +189,11 @@ impl Screen<'_> {
             Some(bytes) => self.line(2, "stored twice", &counted(bytes, "byte")),
             None => self.line(2, "stored twice", "not known: `--data` compares all data"),
         }
-        for method in &contents.methods {
+        for method in contents.methods.iter().take(self.limit) {
             self.method(method);
+        }
+        if let Some(more) = contents.methods.len().checked_sub(self.limit).filter(|more| *more > 0) {
+            let _ = writeln!(self.out, "  and {} (`--limit 0` for all)", counted(more, "more method"));
         }
         let constants: Vec<String> =
             contents.constant_methods.iter().map(|(name, values)| format!("{name} = {}", values.join(", "))).collect();
@@ -185,7 +204,7 @@ impl Screen<'_> {
         let _ = writeln!(
             self.out,
             "  method {}: {}, {}",
-            escaped(&method.name),
+            clipped(&method.name),
             counted(method.values, "value"),
             counted(method.instructions, "instruction")
         );

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions};
 use super::stdout;
-use crate::diagnostics::{counted, escaped, escaped_json};
+use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_json, first_names};
 use crate::inspect::allocator::Abi;
 use crate::inspect::memory::{MethodReport, PlannedTensor, Pool};
 use crate::inspection::{MemoryOptions, ProgramMemory};
@@ -28,7 +28,7 @@ pub struct MemoryArguments {
     /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates
     #[arg(long)]
     external: bool,
-    /// Number of tensors to list of those that are alive at the peak of a pool
+    /// Number of methods, of pools of each, and of the tensors that are alive at the peak of a pool; 0 for all
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
     /// Define the value of ${NAME} in the input
@@ -74,14 +74,25 @@ pub fn run(arguments: &MemoryArguments) -> Result<Exit, Failure> {
 }
 
 fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, out: &mut String) {
-    for method in &memory.data().methods {
-        let _ = writeln!(out, "{}: method {}", escaped(name), escaped(&method.name));
+    let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
+    let methods = &memory.data().methods;
+    for method in methods.iter().take(limit) {
+        let _ = writeln!(out, "{}: method {}", escaped(name), clipped(&method.name));
         let planned = counted(method.planned(), "byte");
         let _ = writeln!(out, "  planned memory: {planned} in {}", counted(method.pools.len(), "pool"));
-        for pool in &method.pools {
-            write_pool(method, pool, arguments.limit, out);
+        for pool in method.pools.iter().take(limit) {
+            write_pool(method, pool, limit, out);
         }
+        write_more("  ", method.pools.len(), limit, "pool", out);
         write_allocator(method, arguments.abi, out);
+    }
+    write_more("", methods.len(), limit, "method", out);
+}
+
+/// Says how many items are not printed.
+fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut String) {
+    if let Some(more) = count.checked_sub(limit).filter(|more| *more > 0) {
+        let _ = writeln!(out, "{indent}and {} (`--limit 0` for all)", counted(more, &format!("more {noun}")));
     }
 }
 
@@ -91,7 +102,7 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     if pool.tensors.is_empty() {
         return;
     }
-    let event = escaped(&method.event(pool.peak)).into_owned();
+    let event = clipped_to(&method.event(pool.peak), ROW);
     let _ = writeln!(out, "    peak: {} alive at once, the lower bound: {event}", counted(pool.lower_bound, "byte"));
     let _ = writeln!(out, "    {}", timeline(&pool.timeline, method.instructions.len() + 2, *bytes));
     let is_alive = |tensor: &&PlannedTensor| {
@@ -103,10 +114,13 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     let width = alive.first().map_or(0, |tensor| tensor.bytes.to_string().len());
     for tensor in alive.iter().take(limit) {
         let PlannedTensor { name, shape, offset, bytes, .. } = tensor;
-        let _ = writeln!(out, "    {bytes:>width$}  {}: {shape} at {offset}", escaped(name));
+        let _ = writeln!(out, "    {bytes:>width$}  {}: {} at {offset}", clipped(name), clipped_to(shape, ROW));
     }
-    if let Some(more) = alive.len().checked_sub(limit).filter(|more| *more > 0) {
-        let _ = writeln!(out, "    {:>width$}  and {}", "", counted(more, "smaller tensor"));
+    write_more(&format!("    {:>width$}  ", ""), alive.len(), limit, "tensor", out);
+    if pool.padding > 0 {
+        let reason =
+            if pool.is_for_xnnpack { "padding that the exporter adds for XNNPACK" } else { "behind the last tensor" };
+        let _ = writeln!(out, "    {:>width$}  {reason}", pool.padding);
     }
 }
 
@@ -124,8 +138,8 @@ fn write_allocator(method: &MethodReport, abi: AbiName, out: &mut String) {
         memory.without_temporary
     );
     if !method.unknown_backends.is_empty() {
-        let backends: Vec<_> = method.unknown_backends.iter().map(|backend| escaped(backend)).collect();
-        let _ = writeln!(out, "    it is not known how much these backends take: {}", backends.join(", "));
+        let backends = first_names(method.unknown_backends.iter().map(String::as_str));
+        let _ = writeln!(out, "    it is not known how much these backends take: {backends}");
     }
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions};
 use super::stdout;
-use crate::diagnostics::{counted, escaped, escaped_json};
+use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
 use crate::inspect::size::{Dimension, SizeNode, SizeTree};
 use crate::inspection::SizeOptions;
 
@@ -84,7 +84,7 @@ fn write_rows(node: &SizeNode, level: usize, limit: usize, width: usize, out: &m
         let _ = writeln!(out, "{:indent$}{percent:>5.1}% {bytes:>width$}  {name}", "");
     };
     for child in node.children.iter().take(limit) {
-        row(child.bytes, &escaped(&child.name), out);
+        row(child.bytes, &clipped_to(&child.name, ROW), out);
         write_rows(child, level + 1, limit, width, out);
     }
     if let Some(rest) = node.children.get(limit..).filter(|rest| !rest.is_empty()) {

@@ -199,6 +199,18 @@ pub fn align_levels(levels: &[[Vec<u64>; 2]], lengths: [usize; 2]) -> Vec<(usize
     pairs
 }
 
+/// Sorts pairs of positions if both sides have the same order. Otherwise they stay in an order that does not depend on which side is the
+/// left one: the first of several pairs with the same data is the one that is reported.
+pub fn in_common_order<T: Ord + Copy>(pairs: &mut [(T, T)]) -> bool {
+    let mut sorted = pairs.to_vec();
+    sorted.sort_unstable();
+    let is_common = sorted.is_sorted_by_key(|(_, right)| *right);
+    if is_common {
+        pairs.copy_from_slice(&sorted);
+    }
+    is_common
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ use crate::data::{Blob, BlobId, workers};
 use crate::diagnostics::{clipped, counted};
 use crate::format::ScalarType;
 use crate::program::TensorLayout;
+use crate::program::element::Element;
 use crate::program::test_cases::{MethodTests, TestCase, TestData};
 
 /// How data are compared: an option of [`DiffOptions`](crate::DiffOptions).
@@ -157,6 +158,18 @@ impl DataPairs {
         for (key, (l_index, l)) in &left {
             match right.get(key) {
                 Some((r_index, r)) => {
+                    let missing = [(0, *l_index), (1, *r_index)].map(|(side, index): (usize, usize)| {
+                        sides[side].missing(&Element::NamedData(index).path(&sides[side].program))
+                    });
+                    if missing[0] != missing[1] {
+                        let mut parts = [part(0, *l_index, key.0, l.data), part(1, *r_index, key.0, r.data)];
+                        for (part, missing) in parts.iter_mut().zip(missing) {
+                            missing.into_iter().for_each(|text| part.value = format!("`{}` {text}", clipped(key.0)));
+                        }
+                        let [left, right] = parts;
+                        found.changed(area, topic, left, right);
+                        continue;
+                    }
                     let blobs = [sides[0].program.blob(l.data).clone(), sides[1].program.blob(r.data).clone()];
                     let parts = [part(0, *l_index, key.0, l.data), part(1, *r_index, key.0, r.data)];
                     self.pairs.push(DataPair { area, topic, blobs, scalar_type: None, parts, is_renamed: false });

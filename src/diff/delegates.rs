@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexSet;
+
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::graph::{self, GraphSide};
@@ -15,7 +17,7 @@ use crate::program::{BackendDelegate, CompileSpec, FieldReference};
 /// Compares the delegates of two methods; `called` has the pairs that aligned instructions call.
 pub fn compare(
     views: [&MethodView<'_>; 2],
-    called: &BTreeSet<(i32, i32)>,
+    called: &IndexSet<(i32, i32)>,
     found: &mut Differences,
     data: &mut DataPairs,
 ) {
@@ -45,6 +47,11 @@ fn compare_pair(
         found.changed(area, topic, left, right);
     }
     compare_specs(&paths, delegates, found);
+    let missing = [0, 1].map(|side: usize| views[side].side.missing(&paths[side]));
+    if missing != [None, None] {
+        let text = |text: Option<&str>| Some(text.unwrap_or("with a payload").to_owned());
+        return found.compared(area, topic, [&paths[0], &paths[1]], missing.map(text));
+    }
     let payloads = delegates.map(|delegate| delegate.processed);
     if !data.is_new_payload(payloads) {
         return;

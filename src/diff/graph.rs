@@ -62,7 +62,10 @@ impl<'s> GraphSide<'s> {
             Some(Constant { key: None, data, .. }) => Place::Payload(data.clone()),
             Some(Constant { key: Some(key), .. }) => match self.side.named(key) {
                 Some(entry) => Place::Named(key, self.side.program.blob(entry).clone()),
-                None => Place::Elsewhere(key),
+                None => match self.side.loaded(key) {
+                    Some(data) => Place::Loaded(key, data.clone()),
+                    None => Place::Elsewhere(key),
+                },
             },
         }
     }
@@ -145,7 +148,9 @@ enum Place<'g> {
     Payload(Blob),
     /// In the named data of the program, with this key.
     Named(&'g str, Blob),
-    /// Behind a key that the program does not have: the runtime looks it up in `.ptd` files.
+    /// Behind this key of a `.ptd` that is loaded with the program.
+    Loaded(&'g str, Blob),
+    /// Behind a key that neither has: the runtime looks it up in `.ptd` files.
     Elsewhere(&'g str),
     /// The graph has no constant with this index.
     Nowhere(u32),
@@ -154,7 +159,7 @@ enum Place<'g> {
 impl<'g> Place<'g> {
     fn key(&self) -> Option<&'g str> {
         match self {
-            Place::Named(key, _) | Place::Elsewhere(key) => Some(key),
+            Place::Named(key, _) | Place::Loaded(key, _) | Place::Elsewhere(key) => Some(key),
             Place::Payload(_) | Place::Nowhere(_) => None,
         }
     }
@@ -163,7 +168,15 @@ impl<'g> Place<'g> {
     fn named(&self) -> Option<&'g str> {
         match self {
             Place::Named(key, _) => Some(key),
-            Place::Payload(_) | Place::Elsewhere(_) | Place::Nowhere(_) => None,
+            Place::Payload(_) | Place::Loaded(..) | Place::Elsewhere(_) | Place::Nowhere(_) => None,
+        }
+    }
+
+    /// Returns the data, if they are known.
+    fn data(&self) -> Option<&Blob> {
+        match self {
+            Place::Payload(data) | Place::Named(_, data) | Place::Loaded(_, data) => Some(data),
+            Place::Elsewhere(_) | Place::Nowhere(_) => None,
         }
     }
 
@@ -171,6 +184,7 @@ impl<'g> Place<'g> {
         match self {
             Place::Payload(_) => "in the payload".to_owned(),
             Place::Named(key, _) => format!("`{}` in the named data", clipped(key)),
+            Place::Loaded(key, _) => format!("`{}` in a .ptd", clipped(key)),
             Place::Elsewhere(key) => format!("`{}`, which the program does not have", clipped(key)),
             Place::Nowhere(index) => format!("no constant {index}"),
         }
@@ -384,16 +398,21 @@ impl GraphPair<'_, '_> {
         let graphs = self.graphs;
         let places = [0, 1].map(|side: usize| graphs[side].place(indices[side]));
         let keys = [0, 1].map(|side: usize| places[side].key());
-        let [left, right] = match &places {
-            [Place::Payload(left) | Place::Named(_, left), Place::Payload(right) | Place::Named(_, right)] => {
+        let of = |side: usize| {
+            DifferingPart::new(format!("{}.constant", graphs[side].value_path(ids[side])), places[side].describe())
+        };
+        let [left, right] = match [places[0].data(), places[1].data()] {
+            [Some(left), Some(right)] => {
+                // With another key, it is a difference of the data.
+                let is_moved = places[0].named().is_some() != places[1].named().is_some() && keys[0] == keys[1];
+                if is_moved {
+                    found.moved(DiffArea::Data, DiffTopic::Constant, of(0), of(1));
+                }
                 [left.clone(), right.clone()]
             }
-            [l, r] => {
-                let of = |place: &Place<'_>, side: usize| {
-                    DifferingPart::new(format!("{}.constant", graphs[side].value_path(ids[side])), place.describe())
-                };
-                let (left, right) = (of(l, 0), of(r, 1));
-                match places {
+            _ => {
+                let (left, right) = (of(0), of(1));
+                match &places {
                     // Data that are moved to a `.ptd`, as those of tensors.
                     [Place::Payload(_), Place::Elsewhere(_)] | [Place::Elsewhere(_), Place::Payload(_)] => {
                         found.moved(DiffArea::Data, DiffTopic::Constant, left, right);

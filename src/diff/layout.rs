@@ -19,6 +19,9 @@ pub fn compare(sides: [&Side; 2], found: &mut Differences) {
     found.compared(AREA, TOPIC, ["version"; 2], versions);
     let presence = sides.map(|side| side.program.execution_plan.as_ref().map(|_| "present".to_owned()));
     found.compared(DiffArea::Meaning, DiffTopic::Method, ["methods"; 2], presence);
+    // Offsets of constants without a segment; the path of the program is empty.
+    let missing = sides.map(|side| side.missing("").map(str::to_owned));
+    found.compared(AREA, TOPIC, ["constant_segment"; 2], missing);
     let [Some(left), Some(right)] = [&sides[0].file, &sides[1].file] else { return };
     compare_facts([left, right], found);
     let segments = [&left.segments, &right.segments];

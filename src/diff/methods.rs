@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::align::align_levels;
+use indexmap::IndexSet;
+
+use super::align::{align_levels, in_common_order};
 use super::data::DataPairs;
 use super::dead::without_effect;
 use super::delegates;
@@ -23,6 +25,7 @@ type MethodKey<'s> = (Option<&'s str>, usize);
 pub fn compare(sides: [&Side; 2], found: &mut Differences, data: &mut DataPairs) {
     let [left, right] = sides.map(methods_by_name);
     let mut needed = Needed { sides, of: [None, None], dead: Default::default() };
+    // In the order of names.
     let mut pairs = Vec::new();
     for (key, l) in &left {
         match right.get(key) {
@@ -33,8 +36,7 @@ pub fn compare(sides: [&Side; 2], found: &mut Differences, data: &mut DataPairs)
     for (_, r) in right.iter().filter(|(key, _)| !left.contains_key(*key)) {
         found.added(DiffArea::Meaning, DiffTopic::Method, describe(sides[1], *r));
     }
-    pairs.sort_unstable();
-    if !pairs.is_sorted_by_key(|(_, right)| *right) {
+    if !in_common_order(&mut pairs) {
         let order = |side: usize| {
             let mut numbers: Vec<usize> = pairs.iter().map(|pair| [pair.0, pair.1][side]).collect();
             numbers.sort_unstable();
@@ -94,8 +96,8 @@ struct MethodPair<'v, 's> {
     aligned: Vec<Option<usize>>,
     /// By side and step: number of aligned steps of its chain before it, with an entry for the end.
     before: [Vec<usize>; 2],
-    /// Pairs of delegates that aligned instructions call.
-    delegates: BTreeSet<(i32, i32)>,
+    /// Pairs of delegates that aligned instructions call, in the order of the calls.
+    delegates: IndexSet<(i32, i32)>,
 }
 
 fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &mut Differences, data: &mut DataPairs) {
@@ -109,7 +111,7 @@ fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &m
     let mut aligned = vec![None; views[0].steps.len()];
     pairs.iter().for_each(|(left, right)| aligned[*left] = Some(*right));
     let before = [before(views[0], pairs.iter().map(|pair| pair.0)), before(views[1], pairs.iter().map(|pair| pair.1))];
-    let mut method = MethodPair { matching, views, aligned, before, delegates: BTreeSet::new() };
+    let mut method = MethodPair { matching, views, aligned, before, delegates: IndexSet::new() };
     method.match_results(&pairs);
     method.match_arguments(&pairs);
     let outputs = method.pair_outputs();
@@ -247,22 +249,18 @@ impl<'s> MethodPair<'_, 's> {
             }
             return (0..left.len()).map(|position| (Some(position), Some(position))).collect();
         }
-        // Matched values have equal keys, others those of their types.
-        let lefts: Vec<u64> = left
-            .iter()
-            .map(|value| match self.matching.right_of(*value) {
-                Some(right) => u64::from(right),
-                None => self.views[0].end_key(*value) | 1 << 63,
-            })
-            .collect();
-        let matched: HashSet<u32> = left.iter().filter_map(|value| self.matching.right_of(*value)).collect();
-        let rights: Vec<u64> = right
-            .iter()
-            .map(|value| match u32::try_from(*value).ok().filter(|value| matched.contains(value)) {
-                Some(value) => u64::from(value),
-                None => self.views[1].end_key(*value) | 1 << 63,
-            })
-            .collect();
+        // Outputs whose values are matched have equal keys, others those of their types. A value that is matched with one that is no
+        // output is another output only if nothing else tells them apart.
+        let rights: HashSet<u32> = right.iter().filter_map(|value| u32::try_from(*value).ok()).collect();
+        let both =
+            left.iter().filter_map(|value| self.matching.right_of(*value).filter(|found| rights.contains(found)));
+        let both: HashSet<u32> = both.collect();
+        let key = |side: usize, value: i32, found: Option<u32>| match found.filter(|found| both.contains(found)) {
+            Some(found) => u64::from(found),
+            None => self.views[side].end_key(value) | 1 << 63,
+        };
+        let lefts: Vec<u64> = left.iter().map(|value| key(0, *value, self.matching.right_of(*value))).collect();
+        let rights: Vec<u64> = right.iter().map(|value| key(1, *value, u32::try_from(*value).ok())).collect();
         let lengths = [left.len(), right.len()];
         let pairs = with_gaps(align_levels(&[[lefts, rights]], lengths), lengths);
         for (l, r) in pairs.iter().filter_map(|pair| pair.0.zip(pair.1)) {

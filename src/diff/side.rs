@@ -9,15 +9,16 @@ use std::io;
 use super::difference::DiffTotals;
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::{Blob, BlobId, Origin};
+use crate::diagnostics::{clipped, counted};
 use crate::format::Format;
 use crate::format::container::HEAD;
 use crate::format::path::{MethodName, Methods};
 use crate::program::element::{Element, Part};
 use crate::program::test_cases::MethodTests;
-use crate::program::{ExecutionPlan, Instruction, Program, TensorData, TensorLayout};
+use crate::program::{EValue, ExecutionPlan, Instruction, Program, TensorData, TensorLayout};
 use crate::raw::Overrides;
 use crate::reader;
-use crate::reader::program::{DataEntry, ProgramContents};
+use crate::reader::program::{DataEntry, ProgramContents, References};
 
 /// A key of a `.ptd` or of a `.safetensors`.
 pub struct ExternalEntry {
@@ -60,6 +61,12 @@ pub struct Side {
     pub size: u64,
     /// Bytes of its metadata.
     pub metadata: u64,
+    /// Keys of the `.ptd` files that are loaded with the program, and their data.
+    with: HashMap<String, Blob>,
+    /// References to data that are not in the file, with what is wrong.
+    wrong: Vec<(Element, String)>,
+    /// The same, by path.
+    missing: HashMap<String, String>,
     /// Names of the values in the source, by method.
     value_names: Vec<Vec<Option<String>>>,
     /// First steps of the paths of the methods.
@@ -90,10 +97,10 @@ impl Side {
         let size = origin.len()?;
         let format = origin.format()?.or_else(by_name).unwrap_or(Format::Program);
         let mut side = match format {
-            Format::Program => Side::of_contents(reader::program::read(origin)?),
+            Format::Program => Side::of_contents(reader::program::read_part(origin)?),
             Format::BundledProgram => {
                 let bundled = reader::bundled_program::read(origin)?;
-                let mut side = Side::of_contents(reader::program::read(&bundled.program_origin()?)?);
+                let mut side = Side::of_contents(reader::program::read_part(&bundled.program_origin()?)?);
                 let facts = side.file.get_or_insert_default();
                 facts.facts.push(("bundle.version".to_owned(), bundled.version.to_string()));
                 facts.facts.push(("bundle.program.size".to_owned(), bundled.program.len().to_string()));
@@ -191,6 +198,7 @@ impl Side {
         Side {
             metadata: contents.metadata.len() as u64,
             file: Some(FileFacts { facts, constant_offsets: contents.constant_offsets, segments: contents.segments }),
+            wrong: contents.missing,
             program: contents.program,
             ..Side::default()
         }
@@ -202,6 +210,8 @@ impl Side {
         let name = |index: usize| plans.get(index)?.name.as_deref().map(str::as_bytes);
         self.method_paths =
             (0..plans.len()).map(|index| MethodName::of(plans.len(), name, index).to_string()).collect();
+        let wrong = std::mem::take(&mut self.wrong);
+        self.missing = wrong.into_iter().map(|(at, text)| (at.path_among(&self), text)).collect();
         self
     }
 
@@ -220,24 +230,85 @@ impl Side {
         self.value_names.get(method)?.get(value)?.as_deref()
     }
 
+    /// Returns what is wrong with the reference to data of an element with this path.
+    pub fn missing(&self, path: &str) -> Option<&str> {
+        self.missing.get(path).map(String::as_str)
+    }
+
     /// Returns a hash of the length of a blob and of a few of its bytes; only of its length if it cannot be read.
     pub fn sample(&self, blob: BlobId) -> u64 {
         let samples = self.samples.get_or_init(|| self.program.blobs.iter().map(sample).collect());
         samples.get(blob.0 as usize).copied().unwrap_or(0)
     }
 
+    /// Gives the tensors whose data are in `.ptd` files the data of these keys; of equal keys the first one counts.
+    ///
+    /// # Errors
+    /// A key of a tensor that is not among them.
+    pub fn load(&mut self, keys: impl IntoIterator<Item = (String, Blob)>) -> io::Result<()> {
+        for (key, data) in keys {
+            self.with.entry(key).or_insert(data);
+        }
+        let Side { program, with, .. } = self;
+        let mut blobs: HashMap<(&str, u64), BlobId> = HashMap::new();
+        let mut wrong = Vec::new();
+        for (method, plan) in program.execution_plan.iter_mut().flatten().enumerate() {
+            for (index, value) in plan.values.iter_mut().flatten().enumerate() {
+                let EValue::Tensor(tensor) = value else { continue };
+                if !tensor.is_external() || tensor.data == TensorData::None {
+                    continue;
+                }
+                let key = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_deref());
+                let key = key.unwrap_or_default();
+                let Some((key, data)) = with.get_key_value(key) else {
+                    let message = format!("no .ptd that is given with it has the key `{}`", clipped(key));
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+                };
+                let found = tensor.nbytes().and_then(|len| Some((len, data.part_or_whole(0, len).ok()??)));
+                match found {
+                    Some((len, part)) => {
+                        let all = &mut program.blobs;
+                        let id = blobs.entry((key, len)).or_insert_with(|| {
+                            all.push(part);
+                            BlobId(all.len() as u32 - 1)
+                        });
+                        tensor.data = TensorData::Blob(*id);
+                    }
+                    None => {
+                        let at = Element::Method(method, Part::Value(index));
+                        wrong.push((
+                            at,
+                            format!("its key in a .ptd has {}, fewer than the tensor", counted(data.len(), "byte")),
+                        ));
+                    }
+                }
+            }
+        }
+        let wrong: Vec<(String, String)> = wrong.into_iter().map(|(at, text)| (at.path_among(self), text)).collect();
+        self.missing.extend(wrong);
+        Ok(())
+    }
+
+    /// Returns the data of a key of the `.ptd` files that are loaded with the program.
+    pub fn loaded(&self, key: &str) -> Option<&Blob> {
+        self.with.get(key)
+    }
+
     /// Returns the number of bytes of the file and of the data behind it.
     pub fn data_size(&self) -> u64 {
         let external = self.external.iter().flatten().map(|entry| entry.data.len());
         let tests = self.tests.iter().flatten().map(MethodTests::size);
-        external.chain(tests).fold(self.size, u64::saturating_add)
+        let with = self.with.values().map(Blob::len);
+        external.chain(tests).chain(with).fold(self.size, u64::saturating_add)
     }
 
     /// Returns the blob of the first entry of `named_data` with a key.
     pub fn named(&self, key: &str) -> Option<BlobId> {
         let keys = self.keys.get_or_init(|| {
-            let entries = self.program.named_data.iter().flatten().rev();
-            entries.map(|entry| (entry.key.clone(), entry.data)).collect()
+            let entries = self.program.named_data.as_deref().unwrap_or_default().iter().enumerate().rev();
+            let is_there = |number: usize| self.missing(&Element::NamedData(number).path(&self.program)).is_none();
+            let entries = entries.filter(|(number, _)| self.missing.is_empty() || is_there(*number));
+            entries.map(|(_, entry)| (entry.key.clone(), entry.data)).collect()
         });
         keys.get(key).copied()
     }
@@ -249,7 +320,7 @@ impl Side {
             TensorData::Blob(blob) => Some(*blob),
             TensorData::None | TensorData::Elsewhere(_) => None,
         };
-        tensors.filter_map(|(_, tensor)| blob(&tensor.data)).collect()
+        tensors.filter(|(_, tensor)| !tensor.is_external()).filter_map(|(_, tensor)| blob(&tensor.data)).collect()
     }
 
     /// Returns the totals.
@@ -266,7 +337,10 @@ impl Side {
             constants: bytes(&self.constants()),
             payloads: bytes(&plans().flat_map(|plan| plan.delegates()).map(|delegate| delegate.processed).collect()),
             named_data: bytes(&self.program.named_data.iter().flatten().map(|entry| entry.data).collect()),
-            external_data: self.external.iter().flatten().fold(0, |sum, entry| sum.saturating_add(entry.data.len())),
+            external_data: {
+                let external = self.external.iter().flatten().map(|entry| entry.data.len());
+                external.chain(self.with.values().map(Blob::len)).fold(0, u64::saturating_add)
+            },
             ..DiffTotals::default()
         };
         let mut called: HashSet<(usize, i32)> = HashSet::new();
@@ -337,7 +411,7 @@ fn contents(assembly: &Assembly, file: &OutputFile<'_>) -> io::Result<ProgramCon
             let message = format!("a program of {size} bytes with `raw:`; assemble it, and compare the file");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        return reader::program::read(&Origin::Bytes(file.to_vec()?.into()));
+        return reader::program::read_part(&Origin::Bytes(file.to_vec()?.into()));
     }
     let mut head = file.metadata();
     let metadata = head.len();
@@ -356,6 +430,6 @@ fn contents(assembly: &Assembly, file: &OutputFile<'_>) -> io::Result<ProgramCon
         let (start, end) = (usize::try_from(offset).ok()?, usize::try_from(offset.checked_add(len)?).ok()?);
         head.get(start..end).map(Blob::bytes)
     };
-    let found = reader::program::read_head(&head, size, &data).map_err(io::Error::from)?;
+    let found = reader::program::read_head(&head, size, References::Listed, &data).map_err(io::Error::from)?;
     Ok(ProgramContents { metadata: crate::data::Head::Read(head[..metadata].to_vec()), ..found })
 }

@@ -3,8 +3,9 @@
 //! Inputs, results, states and other tensors are matched one to one, by what they are used for. Constants and literals are compared by
 //! content wherever they are used, since equal ones are interchangeable. An index never matters.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::align::in_common_order;
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::view::{MethodView, ValueRole, item_count, items, list, tensor_name, tensor_type};
@@ -64,13 +65,15 @@ impl<'s> Matching<'s> {
             found
         };
         let right = named(self.views[1]);
+        // By name, unless both sides have the same order.
+        let left: BTreeMap<&str, Vec<i32>> = named(self.views[0]).into_iter().collect();
         let mut pairs: Vec<(i32, i32)> = Vec::new();
-        for (name, left) in named(self.views[0]) {
+        for (name, left) in left {
             if let ([left], Some([right])) = (&left[..], right.get(name).map(Vec::as_slice)) {
                 pairs.push((*left, *right));
             }
         }
-        pairs.sort_unstable();
+        in_common_order(&mut pairs);
         pairs.into_iter().for_each(|(left, right)| self.pair(left, right));
     }
 
@@ -225,8 +228,9 @@ impl<'s> Matching<'s> {
             // Numbers are matched only if they are equal.
             return;
         };
-        let topic = match self.views[0].roles[left] {
-            ValueRole::Input(_) => DiffTopic::Input,
+        // A value that is an input on one side only is one, too.
+        let topic = match (self.views[0].roles[left], self.views[1].roles[right]) {
+            (ValueRole::Input(_), _) | (_, ValueRole::Input(_)) => DiffTopic::Input,
             _ => topic,
         };
         let (meaning, ignored) = properties(l, r);
@@ -247,6 +251,19 @@ impl<'s> Matching<'s> {
         add(DiffArea::Meaning, topic, meaning);
         add(DiffArea::Layout, DiffTopic::Ignored, ignored);
         self.compare_memory(l, r, &paths, found);
+        let missing = self.missing(pair);
+        if missing != [None, None] {
+            let [left_path, right_path] = paths();
+            let text = |tensor: &Tensor, missing: Option<&str>| {
+                format!("{}, {}", tensor_type(tensor), missing.unwrap_or("with data"))
+            };
+            if missing[0] != missing[1] {
+                let left = DifferingPart::new(left_path, text(l, missing[0]));
+                let right = DifferingPart::new(right_path, text(r, missing[1]));
+                found.changed(DiffArea::Data, DiffTopic::Constant, left, right);
+            }
+            return;
+        }
         let is_alike = l.scalar_type == r.scalar_type && l.sizes.as_deref() == r.sizes.as_deref();
         match (&l.data, &r.data) {
             (TensorData::Blob(l_blob), TensorData::Blob(r_blob)) if is_alike => {
@@ -265,18 +282,20 @@ impl<'s> Matching<'s> {
                 let numbers = [self.views[0].number, self.views[1].number];
                 data.add_constant(numbers, pair, [*l_blob, *r_blob], blobs, l.scalar_type, parts);
             }
-            (TensorData::Blob(_), TensorData::Elsewhere(_)) | (TensorData::Elsewhere(_), TensorData::Blob(_)) => {
-                let place = |data: &TensorData| match data {
-                    TensorData::Elsewhere(_) => "in a .ptd",
-                    TensorData::Blob(_) | TensorData::None => "in the program",
-                };
-                let [left_path, right_path] = paths();
-                let left = DifferingPart::new(left_path, format!("{} {}", tensor_type(l), place(&l.data)));
-                let right = DifferingPart::new(right_path, format!("{} {}", tensor_type(r), place(&r.data)));
-                found.moved(DiffArea::Data, DiffTopic::Constant, left, right);
-            }
             _ => {}
         }
+        if l.is_external() != r.is_external() && [l, r].iter().all(|tensor| tensor.data != TensorData::None) {
+            let place = |tensor: &Tensor| if tensor.is_external() { "in a .ptd" } else { "in the program" };
+            let [left_path, right_path] = paths();
+            let left = DifferingPart::new(left_path, format!("{} {}", tensor_type(l), place(l)));
+            let right = DifferingPart::new(right_path, format!("{} {}", tensor_type(r), place(r)));
+            found.moved(DiffArea::Data, DiffTopic::Constant, left, right);
+        }
+    }
+
+    /// Returns what is wrong with the references of two tensors to their data.
+    fn missing(&self, pair: (u32, u32)) -> [Option<&'s str>; 2] {
+        [(self.views[0], pair.0), (self.views[1], pair.1)].map(|(view, index)| view.missing(index as usize))
     }
 
     /// Compares the places of two tensors in planned memory.

@@ -229,6 +229,14 @@ impl<'s> MethodView<'s> {
         self.side.path(self.number, Part::Value(value))
     }
 
+    /// Returns what is wrong with the reference of a tensor to its data.
+    pub fn missing(&self, value: usize) -> Option<&'s str> {
+        match self.plan.values().get(value)?.as_tensor()?.data {
+            TensorData::Elsewhere(_) => self.side.missing(&self.value_path(value)),
+            TensorData::None | TensorData::Blob(_) => None,
+        }
+    }
+
     /// Returns the keys of the steps of a chain.
     pub fn keys(&self, steps: std::ops::Range<usize>, strength: KeyStrength) -> Vec<u64> {
         let mut known = vec![None; self.roles.len()];

@@ -9,7 +9,7 @@ use super::Subject;
 use super::allocator::{Abi, MethodMemory, method_memory};
 use super::sweep::{Use, used_bytes};
 use crate::layout::MemoryPlan;
-use crate::layout::memory::value_lifetimes;
+use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, is_xnnpack_call, value_lifetimes};
 use crate::program::{ExecutionPlan, Instruction, Memory, device_name};
 
 /// Version of the JSON.
@@ -57,6 +57,10 @@ pub struct Pool {
     pub peak: usize,
     /// Most bytes that are alive at once: no plan needs less.
     pub lower_bound: u64,
+    /// Bytes behind the last tensor, which no tensor has.
+    pub padding: u64,
+    /// True if they are what the exporter adds for XNNPACK.
+    pub is_for_xnnpack: bool,
     /// Tensors, by offset.
     pub tensors: Vec<PlannedTensor>,
 }
@@ -156,6 +160,8 @@ impl Pool {
             "device": self.device,
             "bytes": self.bytes,
             "unshared": self.unshared,
+            "padding": self.padding,
+            "padding_for_xnnpack": self.is_for_xnnpack,
             "lower_bound": self.lower_bound,
             "peak": {"time": self.peak, "event": method.event(self.peak)},
             "timeline": self.timeline,
@@ -267,6 +273,7 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
             times: times[value],
         });
     }
+    let calls_xnnpack = plan.instructions().any(|instruction| is_xnnpack_call(plan, instruction));
     let device = |number: usize| {
         let devices = memory.devices.as_deref().unwrap_or_default();
         let device =
@@ -280,6 +287,10 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
             return None;
         }
         tensors.sort_by_key(|tensor| (tensor.offset, tensor.value));
+        let end_of_tensors = tensors.iter().map(|tensor| tensor.offset.saturating_add(tensor.bytes)).max().unwrap_or(0);
+        // Sizes are rounded up.
+        let padding =
+            bytes.saturating_sub(end_of_tensors.checked_next_multiple_of(DEFAULT_ALIGNMENT).unwrap_or(u64::MAX));
         let used = |tensor: &PlannedTensor| Use {
             bytes: tensor.offset..tensor.offset.saturating_add(tensor.bytes),
             times: tensor.times,
@@ -295,6 +306,8 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
             peak,
             lower_bound: most,
             timeline,
+            padding,
+            is_for_xnnpack: calls_xnnpack && padding == XNNPACK_PADDING,
             tensors,
         })
     };

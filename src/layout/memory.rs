@@ -18,7 +18,7 @@ use crate::program::{
 };
 
 /// Bytes that the exporter adds to each used pool of a method that calls an XNNPACK delegate (docs/format.md, "Sizes and padding").
-const XNNPACK_PADDING: u64 = 64;
+pub const XNNPACK_PADDING: u64 = 64;
 
 /// Planned memory of a method.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -542,7 +542,7 @@ fn computed_devices(devices: &BTreeMap<u32, Device>) -> Option<Vec<NonConstBuffe
 }
 
 /// Returns true if an instruction calls an XNNPACK delegate.
-fn is_xnnpack_call(plan: &ExecutionPlan, instruction: &Instruction) -> bool {
+pub fn is_xnnpack_call(plan: &ExecutionPlan, instruction: &Instruction) -> bool {
     let Instruction::DelegateCall { delegate_index, .. } = instruction else { return false };
     let delegate = usize::try_from(*delegate_index).ok().and_then(|index| plan.delegates().get(index));
     delegate.and_then(|delegate| delegate.id.as_ref()).is_some_and(|id| id.to_ascii_lowercase().contains("xnnpack"))

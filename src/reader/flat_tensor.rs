@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::program::segments;
+use super::program::{EMPTY, segments};
 use crate::data::Blob;
 use crate::data::Origin;
 use crate::format::ScalarType;
@@ -30,6 +30,22 @@ pub struct FlatTensorEntry {
 /// A file that cannot be read from, or bytes that are not a `.ptd` ([`ReadError`], wrapped).
 pub fn read(origin: &Origin) -> io::Result<Vec<FlatTensorEntry>> {
     with_root(origin, |t, header, length| entries(t, origin, header.base, length))
+}
+
+/// Reads the keys of a `.ptd` that are in order, and lists what is wrong with the others.
+///
+/// # Errors
+/// As [`read`], for anything but a key or the reference to its data.
+pub fn read_part(origin: &Origin) -> io::Result<(Vec<FlatTensorEntry>, Vec<String>)> {
+    with_root(origin, |t, header, length| {
+        let segments = segments(&t, flat_tensor::segments)?;
+        let mut wrong = Vec::new();
+        let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| {
+            let found = entry(&t, &segments, origin, header.base, length);
+            Ok(found.map_err(|error| wrong.push(error.to_string())).ok())
+        })?;
+        Ok((entries.unwrap_or_default().into_iter().flatten().collect(), wrong))
+    })
 }
 
 /// Layout of a `.ptd`.
@@ -75,6 +91,9 @@ fn with_root<T>(
     read: impl FnOnce(TableRef<'_, '_>, FlatTensorHeader, u64) -> Result<T>,
 ) -> io::Result<T> {
     let length = origin.len()?;
+    if length == 0 {
+        return Err(io::Error::other(EMPTY));
+    }
     let head = origin.head(HEAD)?;
     let field = |name| if FLAT_TENSOR_HEADER.is_in(&head) { FLAT_TENSOR_HEADER.get(&head, name) } else { None };
     let wrong =
@@ -98,24 +117,32 @@ fn with_root<T>(
 
 fn entries(t: TableRef<'_, '_>, origin: &Origin, base: u64, length: u64) -> Result<Vec<FlatTensorEntry>> {
     let segments = segments(&t, flat_tensor::segments)?;
-    let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| {
-        let Some(key) = t.text(named_data::key)? else { return t.wrong(named_data::key, "missing key") };
-        let index = t.u32(named_data::segment_index)?;
-        let range = segments.get(index as usize).and_then(|(offset, size)| Some((base.checked_add(*offset)?, *size)));
-        let Some(data) = range.and_then(|(offset, size)| origin.blob(offset, size, length)) else {
-            return t.wrong(named_data::segment_index, format!("segment {index} is out of range"));
-        };
-        let tensor_layout = match t.child(named_data::tensor_layout, &TENSOR_LAYOUT)? {
-            Some(t) => Some(TensorLayout {
-                scalar_type: ScalarType(t.i8(tensor_layout::scalar_type)?),
-                sizes: t.i32s(tensor_layout::sizes)?.unwrap_or_default(),
-                dim_order: t.u8s(tensor_layout::dim_order)?.unwrap_or_default(),
-            }),
-            None => None,
-        };
-        Ok(FlatTensorEntry { key, data, tensor_layout })
-    })?;
+    let entries = t.children(flat_tensor::named_data, &NAMED_DATA, |t| entry(&t, &segments, origin, base, length))?;
     Ok(entries.unwrap_or_default())
+}
+
+fn entry(
+    t: &TableRef<'_, '_>,
+    segments: &[(u64, u64)],
+    origin: &Origin,
+    base: u64,
+    length: u64,
+) -> Result<FlatTensorEntry> {
+    let Some(key) = t.text(named_data::key)? else { return t.wrong(named_data::key, "missing key") };
+    let index = t.u32(named_data::segment_index)?;
+    let range = segments.get(index as usize).and_then(|(offset, size)| Some((base.checked_add(*offset)?, *size)));
+    let Some(data) = range.and_then(|(offset, size)| origin.blob(offset, size, length)) else {
+        return t.wrong(named_data::segment_index, format!("segment {index} is out of range"));
+    };
+    let tensor_layout = match t.child(named_data::tensor_layout, &TENSOR_LAYOUT)? {
+        Some(t) => Some(TensorLayout {
+            scalar_type: ScalarType(t.i8(tensor_layout::scalar_type)?),
+            sizes: t.i32s(tensor_layout::sizes)?.unwrap_or_default(),
+            dim_order: t.u8s(tensor_layout::dim_order)?.unwrap_or_default(),
+        }),
+        None => None,
+    };
+    Ok(FlatTensorEntry { key, data, tensor_layout })
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef, Table
 use crate::format::program as schema;
 use crate::format::program::*;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use crate::program::element::{Element, Part};
 use crate::program::instruction::InstructionSource;
 use crate::program::{
     Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Instruction,
@@ -57,6 +58,9 @@ pub struct ProgramContents {
     pub named_segments: Vec<u32>,
     /// Entries of the lists of data.
     pub data: DataEntries,
+    /// References to data that are not in the file, in a program that is [read in part](read_part): where they are, and what is wrong.
+    /// Such a tensor has [`TensorData::Elsewhere`], a delegate and an entry of `named_data` no bytes.
+    pub missing: Vec<(Element, String)>,
     /// FlatBuffer with the header, as in the file.
     pub metadata: Head,
 }
@@ -156,7 +160,25 @@ pub fn header(head: &[u8]) -> Result<Option<ProgramHeader>> {
 /// A file that cannot be read from, or bytes that are not a program ([`ReadError`], wrapped).
 pub fn read(origin: &Origin) -> io::Result<ProgramContents> {
     let length = origin.len()?;
-    read_with(origin, length, &|offset, len| origin.blob(offset, len, length))
+    read_with(origin, length, References::Valid, &|offset, len| origin.blob(offset, len, length))
+}
+
+/// What is done with references to data that are not in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum References {
+    /// They are errors.
+    Valid,
+    /// They are listed in [`ProgramContents::missing`].
+    Listed,
+}
+
+/// Reads a program whose references to data may lead nowhere: [`ProgramContents::missing`] has those that do.
+///
+/// # Errors
+/// As [`read`], for anything else.
+pub fn read_part(origin: &Origin) -> io::Result<ProgramContents> {
+    let length = origin.len()?;
+    read_with(origin, length, References::Listed, &|offset, len| origin.blob(offset, len, length))
 }
 
 /// Maximum number of bytes that may be missing in a truncated file.
@@ -174,18 +196,24 @@ pub fn read_cut(origin: &Origin) -> io::Result<ProgramContents> {
         let before = missing.fetch_add(len.min(MAX_MISSING), Ordering::Relaxed);
         (before.saturating_add(len) <= MAX_MISSING).then(|| Blob::new(len, crate::data::BlobSource::Repeat([0].into())))
     };
-    read_with(origin, length.saturating_add(MAX_MISSING), &|offset, len| {
+    read_with(origin, length.saturating_add(MAX_MISSING), References::Valid, &|offset, len| {
         origin.blob(offset, len, length).or_else(|| zeros(len))
     })
 }
 
+/// Message about a file without bytes.
+pub const EMPTY: &str = "the file is empty";
+
 /// Reads a program whose data end at `length`.
-fn read_with(origin: &Origin, length: u64, data: &Ranges<'_>) -> io::Result<ProgramContents> {
+fn read_with(origin: &Origin, length: u64, references: References, data: &Ranges<'_>) -> io::Result<ProgramContents> {
+    if origin.len()? == 0 {
+        return Err(io::Error::other(EMPTY));
+    }
     let head = origin.head(HEAD)?;
     let header = header(&head)?;
     let program_size = header.map_or(length, |header| header.program_size.min(length));
     let bytes = origin.head(program_size)?;
-    let mut found = parse(&bytes, header, data, length)?;
+    let mut found = parse(&bytes, header, data, length, references)?;
     found.metadata = bytes;
     Ok(found)
 }
@@ -195,14 +223,20 @@ fn read_with(origin: &Origin, length: u64, data: &Ranges<'_>) -> io::Result<Prog
 ///
 /// # Errors
 /// Bytes that are not a program.
-pub fn read_head(bytes: &[u8], length: u64, data: &Ranges<'_>) -> Result<ProgramContents> {
-    parse(bytes, header(bytes)?, data, length)
+pub fn read_head(bytes: &[u8], length: u64, references: References, data: &Ranges<'_>) -> Result<ProgramContents> {
+    parse(bytes, header(bytes)?, data, length, references)
 }
 
 /// Returns the range of a file with an offset and length; `None` if it exceeds the file.
 pub type Ranges<'a> = dyn Fn(u64, u64) -> Option<Blob> + Sync + 'a;
 
-fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length: u64) -> Result<ProgramContents> {
+fn parse(
+    bytes: &[u8],
+    header: Option<ProgramHeader>,
+    data: &Ranges<'_>,
+    length: u64,
+    references: References,
+) -> Result<ProgramContents> {
     let mut reader = ProgramReader {
         data,
         base: header.map_or(0, |header| header.segment_base_offset),
@@ -212,6 +246,8 @@ fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length:
         inline_constants: false,
         named_segments: Vec::new(),
         data_entries: DataEntries::default(),
+        missing: MissingData { references, list: Vec::new() },
+        methods: 0,
         empty: HashMap::new(),
         ranges: HashMap::new(),
         lists: Vec::new().into_iter(),
@@ -226,16 +262,21 @@ fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length:
     let (spent, limit) = (AtomicU64::new(0), buffer.left());
     let parts = workers::map(pieces(&mut lists), if bytes.len() < LARGE { 1 } else { 2 }, |piece| {
         let buffer = Buffer::new(bytes);
-        let part =
-            if spent.load(Ordering::Relaxed) > limit { Ok(Vec::new()) } else { piece.read(&buffer, &places, length) };
+        let part = if spent.load(Ordering::Relaxed) > limit {
+            Ok(ChunkData::default())
+        } else {
+            piece.read(&buffer, &places, length, references)
+        };
         spent.fetch_add(buffer.spent(), Ordering::Relaxed);
         part
     });
     buffer.settle(spent.into_inner())?;
     // Tensors of a method with the same index share the data of the longest one.
     let mut longest: HashMap<(usize, u32), u64> = HashMap::new();
-    for constants in parts {
-        for constant in constants? {
+    for part in parts {
+        let ChunkData { constants, missing } = part?;
+        reader.missing.list.extend(missing.list);
+        for constant in constants {
             if let Some(index) = constant.shared {
                 let len = longest.entry((constant.plan, index)).or_default();
                 *len = constant.len.max(*len);
@@ -258,6 +299,7 @@ fn parse(bytes: &[u8], header: Option<ProgramHeader>, data: &Ranges<'_>, length:
         inline_constants: reader.inline_constants,
         named_segments: reader.named_segments,
         data: reader.data_entries,
+        missing: reader.missing.list,
         metadata: Head::Read(Vec::new()),
     })
 }
@@ -284,12 +326,50 @@ struct ProgramReader<'d> {
     inline_constants: bool,
     named_segments: Vec<u32>,
     data_entries: DataEntries,
+    missing: MissingData,
+    /// Number of methods that are read.
+    methods: usize,
     /// Blobs of entries without bytes.
     empty: HashMap<DataEntry, BlobId>,
     /// Blobs by range, so that shared data stay shared.
     ranges: HashMap<(u64, u64), BlobId>,
     /// The values and instructions of each method.
     lists: vec::IntoIter<MethodLists>,
+}
+
+/// References to data that are not in the file.
+struct MissingData {
+    references: References,
+    list: Vec<(Element, String)>,
+}
+
+impl MissingData {
+    /// Lists a reference that leads nowhere.
+    ///
+    /// # Errors
+    /// That of `wrong`, if it is not listed.
+    fn add(&mut self, at: Element, message: String, wrong: impl FnOnce(String) -> Result<()>) -> Result<()> {
+        match self.references {
+            References::Valid => wrong(message),
+            References::Listed => {
+                self.list.push((at, message));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What a chunk has beside its values or instructions.
+#[derive(Default)]
+struct ChunkData {
+    constants: Vec<TensorRange>,
+    missing: MissingData,
+}
+
+impl Default for MissingData {
+    fn default() -> MissingData {
+        MissingData { references: References::Valid, list: Vec::new() }
+    }
 }
 
 /// Values and instructions of a method, which are read before the rest, in chunks and with two threads.
@@ -389,16 +469,18 @@ fn pieces(lists: &mut [MethodLists]) -> Vec<ListChunk<'_>> {
 
 impl ListChunk<'_> {
     /// Reads the chunk without the data of its tensors.
-    fn read(self, buffer: &Buffer<'_>, places: &DataRanges, length: u64) -> Result<Vec<TensorRange>> {
+    fn read(self, buffer: &Buffer<'_>, places: &DataRanges, length: u64, references: References) -> Result<ChunkData> {
         match self {
             ListChunk::Values { plan, tables, start, room } => {
-                let mut values = ValueReader { places, length, plan, value: start, constants: Vec::new() };
+                let missing = MissingData { references, list: Vec::new() };
+                let data = ChunkData { constants: Vec::new(), missing };
+                let mut values = ValueReader { places, length, plan, value: start, data };
                 buffer.fill(&tables, start, room, |t| values.evalue(t))?;
-                Ok(values.constants)
+                Ok(values.data)
             }
             ListChunk::Instructions { tables, start, room } => {
                 buffer.fill(&tables, start, room, instruction)?;
-                Ok(Vec::new())
+                Ok(ChunkData::default())
             }
         }
     }
@@ -448,11 +530,17 @@ impl ProgramReader<'_> {
             self.named_segments.push(index);
             let key = t.text(named_data::key)?;
             let place = self.segment(index).and_then(|(offset, size)| self.blob(offset, size));
-            match (key, place) {
-                (Some(key), Some(data)) => Ok(NamedData { key, data, alignment: 1 }),
-                (None, _) => t.wrong(named_data::key, "missing key"),
-                (_, None) => t.wrong(named_data::segment_index, format!("segment {index} is out of range")),
-            }
+            let Some(key) = key else { return t.wrong(named_data::key, "missing key") };
+            let data = match place {
+                Some(data) => data,
+                None => {
+                    let at = Element::NamedData(self.named_segments.len() - 1);
+                    let wrong = |message| t.wrong(named_data::segment_index, message);
+                    self.missing.add(at, format!("segment {index} is out of range"), wrong)?;
+                    self.program.add_blob(Blob::bytes([]))
+                }
+            };
+            Ok(NamedData { key, data, alignment: 1 })
         })?;
         self.program.named_data = named;
         Ok(())
@@ -498,7 +586,9 @@ impl ProgramReader<'_> {
             return Ok(vec![(0, 0); offsets.len()]);
         }
         let Some((start, size)) = self.segment(index) else {
-            return t.wrong(subsegment_offsets::segment_index, format!("segment {index} is out of range"));
+            let wrong = |message| t.wrong(subsegment_offsets::segment_index, message);
+            self.missing.add(Element::Program, format!("segment {index} of constants is out of range"), wrong)?;
+            return Ok(Vec::new());
         };
         let end = start.saturating_add(size);
         Ok(offsets.iter().map(|offset| (start.saturating_add(*offset), end)).collect())
@@ -521,17 +611,23 @@ impl ProgramReader<'_> {
             })
         })?;
         let mut lists = self.lists.next().unwrap_or_default();
+        let method = self.methods;
+        self.methods += 1;
+        let mut delegates = 0..;
         Ok(ExecutionPlan {
             name: t.text(execution_plan::name)?,
             container_meta_type,
-            values: self.values(&mut lists)?,
+            values: self.values(method, &mut lists)?,
             inputs: t.i32s(execution_plan::inputs)?,
             outputs: t.i32s(execution_plan::outputs)?,
             chains: t.children(execution_plan::chains, &CHAIN, |t| chain(t, lists.chains.next().flatten()))?,
             operators: t.children(execution_plan::operators, &OPERATOR, |t| {
                 Ok(Operator { name: t.text(operator::name)?, overload: t.text(operator::overload)? })
             })?,
-            delegates: t.children(execution_plan::delegates, &BACKEND_DELEGATE, |t| self.delegate(t, places))?,
+            delegates: t.children(execution_plan::delegates, &BACKEND_DELEGATE, |t| {
+                let at = Element::Method(method, Part::Delegate(delegates.next().unwrap_or(usize::MAX)));
+                self.delegate(t, at, places)
+            })?,
             memory: MemoryRequest {
                 non_const_buffer_sizes: t.i64s(execution_plan::non_const_buffer_sizes)?,
                 non_const_buffer_device: devices,
@@ -541,7 +637,7 @@ impl ProgramReader<'_> {
     }
 
     /// Returns the values of a method, with the blobs of their data.
-    fn values(&mut self, lists: &mut MethodLists) -> Result<Option<Vec<EValue>>> {
+    fn values(&mut self, method: usize, lists: &mut MethodLists) -> Result<Option<Vec<EValue>>> {
         let Some(mut values) = lists.values.take() else { return Ok(None) };
         for constant in &lists.constants {
             let Some(EValue::Tensor(tensor)) = values.items.get_mut(constant.value) else { continue };
@@ -552,13 +648,18 @@ impl ProgramReader<'_> {
             self.data_entries.uses.push(constant.entry);
             match found {
                 Some(blob) => tensor.data = TensorData::Blob(blob),
-                None => return values.tables.wrong("the data of a tensor exceed the file"),
+                None => {
+                    let at = Element::Method(method, Part::Value(constant.value));
+                    let wrong = |message: String| values.tables.wrong(message);
+                    self.missing.add(at, "the data of a tensor exceed the file".to_owned(), wrong)?;
+                    tensor.data = TensorData::Elsewhere(constant.shared);
+                }
             }
         }
         Ok(Some(values.items))
     }
 
-    fn delegate(&mut self, t: TableRef<'_, '_>, places: &DataRanges) -> Result<BackendDelegate> {
+    fn delegate(&mut self, t: TableRef<'_, '_>, at: Element, places: &DataRanges) -> Result<BackendDelegate> {
         let Some(reference) = t.child(backend_delegate::processed, &BACKEND_DELEGATE_DATA_REFERENCE)? else {
             return t.wrong(backend_delegate::processed, "missing payload");
         };
@@ -578,8 +679,13 @@ impl ProgramReader<'_> {
             (true, 0) => Some(self.empty_blob(entry)),
             _ => self.blob(offset, len),
         });
-        let Some(processed) = found else {
-            return reference.wrong(backend_delegate_data_reference::index, format!("payload {index} is out of range"));
+        let processed = match found {
+            Some(processed) => processed,
+            None => {
+                let wrong = |message| reference.wrong(backend_delegate_data_reference::index, message);
+                self.missing.add(at, format!("payload {index} is out of range"), wrong)?;
+                self.program.add_blob(Blob::bytes([]))
+            }
         };
         let compile_specs = t.children(backend_delegate::compile_specs, &COMPILE_SPEC, |t| {
             Ok(CompileSpec { key: t.text(compile_spec::key)?, value: t.u8s(compile_spec::value)? })
@@ -618,7 +724,7 @@ struct ValueReader<'p> {
     plan: usize,
     /// Index of the value that is read next.
     value: usize,
-    constants: Vec<TensorRange>,
+    data: ChunkData,
 }
 
 impl ValueReader<'_> {
@@ -702,20 +808,28 @@ impl ValueReader<'_> {
             let rooms = if memory == Memory::None { &self.places.constants } else { &self.places.mutable };
             // Empty data need no entry; the emitter writes none if all states are empty.
             let room = rooms.get(index as usize).copied().or_else(|| (found.nbytes() == Some(0)).then_some((0, 0)));
-            let Some(((start, end), nbytes)) = room.zip(found.nbytes()) else {
-                return t.wrong(tensor::data_buffer_idx, format!("data {index} are out of range"));
+            let range = match room.zip(found.nbytes()) {
+                None => Err(format!("data {index} are out of range")),
+                Some(((start, end), nbytes)) => match start.checked_add(nbytes) {
+                    Some(needed) if needed <= end.min(self.length) => Ok((start, nbytes)),
+                    Some(_) | None => Err(format!("the {nbytes} bytes of the tensor exceed its data")),
+                },
             };
-            let needed = start.checked_add(nbytes).filter(|needed| *needed <= end.min(self.length));
-            if needed.is_none() {
-                let message = format!("the {nbytes} bytes of the tensor exceed its data");
-                return t.wrong(tensor::data_buffer_idx, message);
-            }
+            let (start, nbytes) = match range {
+                Ok(range) => range,
+                Err(message) => {
+                    let at = Element::Method(self.plan, Part::Value(self.value - 1));
+                    self.data.missing.add(at, message, |message| t.wrong(tensor::data_buffer_idx, message))?;
+                    found.data = TensorData::Elsewhere(Some(index));
+                    return Ok(found);
+                }
+            };
             // See `ProgramReader::values`.
             let shared = (memory == Memory::None && nbytes > 0).then_some(index);
             let (plan, value) = (self.plan, self.value - 1);
             let entry =
                 if memory == Memory::None { DataEntry::Constant(index) } else { DataEntry::InitialState(index) };
-            self.constants.push(TensorRange { plan, value, entry, shared, offset: start, len: nbytes });
+            self.data.constants.push(TensorRange { plan, value, entry, shared, offset: start, len: nbytes });
             TensorData::None
         };
         Ok(found)
