@@ -60,6 +60,21 @@ impl Candidate {
         Some(Candidate { call, boundary, bytes })
     }
 
+    /// The same call whose outs have memory of their own; `None` if they have.
+    fn separate(&self, signature: &Signature) -> Option<Candidate> {
+        let mut call = self.call.clone();
+        for (at, _) in signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::Out) {
+            let out = match call.args.get(at)? {
+                Operand::Same(other) => self.call.args.get(*other)?.as_tensor(),
+                out => out.as_tensor().filter(|out| matches!(out.content, Content::Over { .. })),
+            };
+            if let Some(out) = out {
+                call.args[at] = Operand::Tensor(TensorOperand { content: Content::Written, ..out.clone() });
+            }
+        }
+        if call == self.call { None } else { Candidate::new(call, self.boundary) }
+    }
+
     /// The same call with one argument made simpler.
     fn simpler(&self) -> Vec<Candidate> {
         let mut calls = Vec::new();
@@ -166,7 +181,7 @@ struct Tally {
     rejected_crash: usize,
     /// Rejected calls that run without an error, by rules: number, example.
     harmless: BTreeMap<String, (usize, String)>,
-    /// These calls, each with its rules, as `tools/inference.py --judge` reads them.
+    /// These calls, each with its rules and results, as `tools/inference.py --judge` reads them.
     executing: Vec<String>,
     /// Panics of `check`.
     failures: Vec<String>,
@@ -196,10 +211,31 @@ impl Tally {
     }
 }
 
-/// Outcome of each file in the runtime.
+/// Outcome of each file in the runtime, executed twice.
 fn run(driver: &Driver, inputs: Inputs, files: &[&Candidate]) -> Vec<String> {
+    run_times(driver, inputs, files, "2")
+}
+
+fn run_times(driver: &Driver, inputs: Inputs, files: &[&Candidate], executions: &str) -> Vec<String> {
     let files: Vec<&[u8]> = files.iter().map(|file| &*file.bytes).collect();
-    driver.run(&files, &[], &["--executions", "2", "--gigabytes", "2", "--content", inputs.word()])
+    driver.run(&files, &[], &["--executions", executions, "--gigabytes", "2", "--content", inputs.word()])
+}
+
+/// Results of calls against those with outs in memory of their own: `own` if they have, else `equal` or `other`.
+fn results(driver: &Driver, signature: &Signature, files: &[&Candidate]) -> Vec<&'static str> {
+    let separate: Vec<Option<Candidate>> = files.iter().map(|file| file.separate(signature)).collect();
+    let pairs = files.iter().zip(&separate).filter_map(|(file, separate)| Some([*file, separate.as_ref()?]));
+    let both: Vec<&Candidate> = pairs.flatten().collect();
+    // Elements that are equal hide where they come from.
+    let answers = [Inputs::Mixed, Inputs::Hundreds].map(|inputs| run_times(driver, inputs, &both, "1"));
+    let is_equal = |pair: usize| answers.iter().all(|answers| answers[2 * pair] == answers[2 * pair + 1]);
+    let mut equal = (0..both.len() / 2).map(is_equal);
+    let mut word = |separate: &Option<Candidate>| match separate {
+        None => "own",
+        Some(_) if equal.next() == Some(true) => "equal",
+        Some(_) => "other",
+    };
+    separate.iter().map(&mut word).collect()
 }
 
 /// Rules of errors, or of a panic.
@@ -309,17 +345,23 @@ fn test(driver: &Driver, seed: u64, name: &'static str, signature: &Signature, t
         tally.accepted += accepted.len();
         test_accepted(driver, &accepted, &mut tally);
         let files: Vec<&Candidate> = rejected.iter().map(|(_, file)| file).collect();
-        for ((rules, file), answer) in rejected.iter().zip(run(driver, Inputs::Ones, &files)) {
-            tally.rejected_run += 1;
-            tally.rejected_crash += usize::from(crashed(&answer));
-            if answer.starts_with("ok") {
-                let rules = rules.iter().copied().collect::<Vec<_>>().join("+");
-                tally.executing.extend(text(&file.call, signature).map(|text| format!("{rules} {text}")));
-                let entry = tally.harmless.entry(rules).or_default();
-                entry.0 += 1;
-                if entry.1.is_empty() {
-                    entry.1 = one_line(&file.bytes);
-                }
+        let answers = run(driver, Inputs::Ones, &files);
+        tally.rejected_run += answers.len();
+        tally.rejected_crash += answers.iter().filter(|answer| crashed(answer)).count();
+        let executing: Vec<&(BTreeSet<&'static str>, Candidate)> = rejected
+            .iter()
+            .zip(&answers)
+            .filter(|(_, answer)| answer.starts_with("ok"))
+            .map(|(file, _)| file)
+            .collect();
+        let files: Vec<&Candidate> = executing.iter().map(|(_, file)| file).collect();
+        for ((rules, file), results) in executing.iter().zip(results(driver, signature, &files)) {
+            let rules = rules.iter().copied().collect::<Vec<_>>().join("+");
+            tally.executing.extend(text(&file.call, signature).map(|text| format!("{rules} {results} {text}")));
+            let entry = tally.harmless.entry(rules).or_default();
+            entry.0 += 1;
+            if entry.1.is_empty() {
+                entry.1 = one_line(&file.bytes);
             }
         }
     }

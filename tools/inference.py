@@ -177,7 +177,7 @@ case(
     unary(),
 )
 case("view_as_real_copy", unary(dtypes=[*ALL, "c128"], dtype="c64"))
-case("_local_scalar_dense", product("{d}[]", d=ALL), lines("f32[1]|f32[1,1]"))
+case("_local_scalar_dense", product("{d}[]", d=ALL), lines("f32[1]|f32[1,1]|f32[2]|i64[2,3]"))
 case(
     "gelu", unary(), unary('"tanh"', dtypes=["f16", "i32"], layouts=False)[:5], lines('f32[2] "none"|f32[2] "sigmoid"')
 )
@@ -1514,10 +1514,10 @@ def record(name, text, report):
 
 
 def judge(path):
-    """Prints for each call whether torch accepts it with these outs, then their numbers by rule."""
-    counts, seen = {}, {}
+    """Prints the calls that torch accepts with these outs, then the number of all by rule, results and verdict."""
+    counts = {}
     for line in dict.fromkeys(pathlib.Path(path).read_text().splitlines()):
-        rules, name, rest = line.split(" ", 2)
+        rules, memory, name, rest = line.split(" ", 3)
         args, _, outs = rest.partition("->")
         try:
             found = record(name, args.strip(), False)
@@ -1535,11 +1535,12 @@ def judge(path):
                 verdict = "depends on data"
             case _:
                 verdict = "torch accepts it" if not outs.strip() or plain(outs) == plain(results) else "other results"
-        counts[rules, verdict] = counts.get((rules, verdict), 0) + 1
+        key = rules, memory, verdict
+        counts[key] = counts.get(key, 0) + 1
         if verdict == "torch accepts it":
             print(line)
-    for (rules, verdict), number in sorted(counts.items()):
-        print(f"{number:7} {rules}: {verdict}")
+    for (rules, memory, verdict), number in sorted(counts.items()):
+        print(f"{number:7} {rules} {memory}: {verdict}")
 
 
 def main():

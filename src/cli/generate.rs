@@ -8,11 +8,12 @@ use super::exit::{Exit, Failure};
 use super::outputs::{NewFolder, Outputs};
 use crate::diagnostics::clipped;
 use crate::error::Error;
-use crate::generate::calls::{operators, runs_on_cpu};
+use crate::generate::calls::{self, runs_on_cpu};
 use crate::generate::lower::{self, BoundaryMemory};
 use crate::generate::programs::{self, KnownOperator};
 use crate::generate::random::Random;
 use crate::generate::wild::wild;
+use crate::operators;
 use crate::pipeline::{self, Options};
 use crate::printer::PrintOptions;
 use crate::program::Program;
@@ -63,14 +64,12 @@ enum ProgramFormat {
 /// # Errors
 /// A pattern that no operator contains; an output that cannot be written.
 pub fn run(arguments: &GenerateArguments) -> Result<Exit, Failure> {
-    let mut operators = operators();
+    let mut operators = calls::operators();
     operators.retain(|(name, _)| arguments.wild || runs_on_cpu(name));
     if let Some(pattern) = &arguments.ops {
         operators.retain(|(name, _)| name.contains(pattern.as_str()));
         if operators.is_empty() {
-            let message =
-                format!("no operator of the runtime contains `{}`; `pte-emit ops` lists all", clipped(pattern));
-            return Err(Failure::Usage(message));
+            return Err(Failure::Usage(not_generated(pattern)));
         }
     }
     let folder = arguments.output.display().to_string();
@@ -106,6 +105,18 @@ impl GenerateArguments {
                 Ok(("yaml", printed.text.into_bytes()))
             }
         }
+    }
+}
+
+/// Returns the message for a pattern that no generated operator contains.
+fn not_generated(pattern: &str) -> String {
+    let message = format!("no operator of the default runtime on the CPU contains `{}`", clipped(pattern));
+    match operators::names().find(|name| name.contains(pattern)) {
+        None => format!("{message}; `pte-emit ops` lists all"),
+        Some(name) => match operators::library(name) {
+            Some(library) => format!("{message}; calls of the library `{library}` are not generated"),
+            None => format!("{message}; calls of `{name}` are not generated, which needs another device"),
+        },
     }
 }
 

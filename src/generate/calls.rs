@@ -23,13 +23,22 @@ pub fn operators() -> Vec<(&'static str, Signature)> {
 pub fn valid(random: &mut Random, name: &'static str, signature: &Signature) -> Option<GeneratedCall> {
     for _ in 0..ATTEMPTS {
         let args = arguments(random, name, signature, &[]);
-        if let Some(results) = results(name, signature, &args)
-            && let Some(call) = complete(name, signature, args, &results)
-        {
+        if let Some(call) = executable(name, signature, args) {
             return Some(call);
         }
     }
     None
+}
+
+/// Returns the call with these arguments and with outs of the properties that the rule of the operator infers. `None` if the kernel does not
+/// take the arguments, or does not write such outs.
+pub fn executable(name: &'static str, signature: &Signature, args: Vec<Operand>) -> Option<GeneratedCall> {
+    let results = results(name, signature, &args)?;
+    let call = complete(name, signature, args, &results)?;
+    let arguments: Vec<Argument<'_>> =
+        call.args.iter().take(signature.args.len()).map(|arg| arg.argument(&call.args)).collect();
+    constraints::check(&constraints::constraints(name, signature), &Call::new(signature, &arguments)).ok()?;
+    Some(call)
 }
 
 /// Returns a call with random arguments, of which the rule may accept none. Outs that are not inferred are like the first tensor.

@@ -1,7 +1,7 @@
 //! Valid programs: chains of valid calls, in which results are arguments of later calls, with branches, loops and several methods at times.
 
 use super::arguments::{arguments, has_family};
-use super::calls::{complete, results};
+use super::calls::{executable, results};
 use super::lower::{BoundaryMemory, MethodWriter};
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
@@ -117,9 +117,8 @@ impl<'a> Generator<'a> {
                 self.reuse(name, signature, &mut args, at);
             }
         }
-        let Some(results) = results(name, signature, &args) else { return };
         let ins = args.len();
-        let Some(call) = complete(name, signature, args, &results) else { return };
+        let Some(call) = executable(name, signature, args) else { return };
         self.append(&call, signature, ins);
     }
 
@@ -225,11 +224,10 @@ impl<'a> Generator<'a> {
     fn control(&mut self) {
         let Some(tensor) = self.static_float() else { return };
         let Content::Value(x) = tensor.content else { return };
-        let condition = self.method.push(EValue::Bool(false));
         if self.random.chance(50) {
-            self.branch(&tensor, condition)
+            self.branch(&tensor)
         } else {
-            self.repeat(&tensor, condition)
+            self.repeat(&tensor)
         }
         for item in &mut self.tensors {
             item.is_used |= item.tensor.content == Content::Value(x);
@@ -242,13 +240,15 @@ impl<'a> Generator<'a> {
         self.method.call_values(operator, &[from, to, to]);
     }
 
-    /// `y = f(x) if x.size(0) > n else g(x)`
-    fn branch(&mut self, x: &TensorOperand, condition: i32) {
+    /// `y = f(x) if x.size(0) > n else g(x)`. Values are in the order in which the assembler numbers them, as in all methods, so that the YAML
+    /// states no indices.
+    fn branch(&mut self, x: &TensorOperand) {
         let Content::Value(from) = x.content else { return };
-        let (size, zero) = (self.method.push(EValue::Int(0)), self.method.push(EValue::Int(0)));
+        let (zero, size) = (self.method.push(EValue::Int(0)), self.method.push(EValue::Int(0)));
         self.method.call_values("aten::sym_size.int", &[from, zero, size]);
         let limit = self.random.between(0, 4);
         let limit = self.method.push(EValue::Int(limit));
+        let condition = self.method.push(EValue::Bool(false));
         self.method.call_values("executorch_prim::gt.Scalar", &[size, limit, condition]);
         let to = self.method.push(EValue::Tensor(TensorOperand { content: Content::Written, ..x.clone() }.tensor()));
         let otherwise = self.method.jump(condition);
@@ -263,19 +263,20 @@ impl<'a> Generator<'a> {
     }
 
     /// `y = f(x)`, and `y = g(y)` a few times.
-    fn repeat(&mut self, x: &TensorOperand, condition: i32) {
+    fn repeat(&mut self, x: &TensorOperand) {
         let Content::Value(from) = x.content else { return };
         let to = self.method.push(EValue::Tensor(TensorOperand { content: Content::Written, ..x.clone() }.tensor()));
         self.unary(from, to);
-        let (zero, one) = (self.method.push(EValue::Int(0)), self.method.push(EValue::Int(1)));
-        let counter = self.method.push(EValue::Int(0));
+        let (zero, counter) = (self.method.push(EValue::Int(0)), self.method.push(EValue::Int(0)));
         let limit = self.random.between(1, 3);
         let limit = self.method.push(EValue::Int(limit));
+        let condition = self.method.push(EValue::Bool(false));
         self.method.instruct(Instruction::MoveCall { move_from: zero, move_to: counter });
         let again = self.method.instruction_count();
         self.method.call_values("executorch_prim::lt.Scalar", &[counter, limit, condition]);
         let end = self.method.jump(condition);
         self.unary(to, to);
+        let one = self.method.push(EValue::Int(1));
         self.method.call_values("executorch_prim::add.Scalar", &[counter, one, counter]);
         let never = self.method.push(EValue::Bool(false));
         let back = self.method.jump(never);

@@ -21,12 +21,11 @@ pub(super) fn sym_numel(call: &Call<'_>) -> Inferred {
     int(of_dim(Dim { size: element_count(sizes), dynamic: is_dynamic(sizes) }))
 }
 
-/// `_local_scalar_dense`: the only element.
+/// `_local_scalar_dense`: the first element.
 pub(super) fn local_scalar_dense(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
-    let count = element_count(&tensor.sizes);
-    if count == 0 || count > 1 && !is_dynamic(&tensor.sizes) {
-        return call.invalid(0, sizes_text(&tensor.sizes), "a tensor of one element");
+    if element_count(&tensor.sizes) == 0 {
+        return call.invalid(0, sizes_text(&tensor.sizes), "a tensor of one element or more");
     }
     match category(tensor.scalar_type) {
         Some(Category::Integer) => int(Unknown),
@@ -218,10 +217,11 @@ mod tests {
             ("aten::sym_numel", vec![t("float32 2 <=3")], "AtMost(6)"),
             ("aten::_local_scalar_dense", vec![t("int64 1")], "Unknown"),
             ("aten::_local_scalar_dense", vec![t("float32")], "a number"),
+            ("aten::_local_scalar_dense", vec![t("int64 2")], "Unknown"),
             (
                 "aten::_local_scalar_dense",
-                vec![t("int64 2")],
-                "argument 0: sizes [2]; expected a tensor of one element",
+                vec![t("int64 2 0")],
+                "argument 0: sizes [2, 0]; expected a tensor of one element or more",
             ),
             ("executorch_prim::add.Scalar", vec![i(2), Argument::Int(AtMost(3))], "AtMost(5)"),
             ("executorch_prim::add.Scalar", vec![i(i64::MAX), i(1)], "Unknown"),

@@ -32,6 +32,7 @@ const PASSES: &[Pass] = &[
     parts::lists,
     parts::inputs,
     parts::named_data,
+    parts::external_constants,
     parts::external_data,
     parts::compile_specs,
     parts::payloads,

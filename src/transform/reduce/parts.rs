@@ -159,6 +159,28 @@ pub fn named_data(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     })
 }
 
+/// Moves external constants into the program, those that are elsewhere as zeros: the program needs no `.ptd` then.
+pub fn external_constants(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
+    let count = |plan: &ExecutionPlan| plan.tensors().filter(|(_, tensor)| tensor.is_external()).count();
+    reduction.minimize(reduction.best.program.plans().iter().map(count).sum(), |base, kept| {
+        let mut candidate = base.clone();
+        let mut kept = kept.iter();
+        let Program { execution_plan, blobs, .. } = &mut candidate.program;
+        for value in execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
+            let EValue::Tensor(tensor) = value else { continue };
+            if !tensor.is_external() || kept.next().is_none_or(|kept| *kept) {
+                continue;
+            }
+            if let TensorData::Elsewhere(_) = tensor.data {
+                tensor.data = TensorData::Blob(BlobId(blobs.len() as u32));
+                blobs.push(zeros_of(tensor.nbytes().unwrap_or(0), 0));
+            }
+            tensor.extra_tensor_info = None;
+        }
+        candidate
+    })
+}
+
 /// Removes entries of `.ptd` files that no tensor refers to.
 pub fn external_data(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     reduction.minimize(reduction.best.program.external_data.len(), |base, kept| {

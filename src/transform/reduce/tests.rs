@@ -63,6 +63,17 @@ fn a_result_that_is_still_read_becomes_an_input() {
 }
 
 #[test]
+fn external_constants_become_zeros_in_the_program() {
+    let parts = "values: {x: f32[4], w: {tensor: float32, sizes: [4], external: true}}, inputs: [x], outputs: [c], instructions: [
+        {kernel: aten::add.out, args: [x, w], out: c}]";
+    let best = reduced(candidate(parts), &["aten::add.out"], |best| best.program.plans()[0].inputs.is_some());
+    let weight = tensor(&best, plan(&best).instructions().next().unwrap().args()[1]);
+    assert!(!weight.is_external());
+    assert!(matches!(weight.data, TensorData::Blob(_)));
+    assert_eq!(weight.sizes.as_deref(), Some(&[1][..]));
+}
+
+#[test]
 fn the_base_of_a_view_becomes_the_input() {
     let parts = "values: {x: f32[4]}, inputs: [x], outputs: [c], instructions: [
         {kernel: aten::exp.out, args: [x], out: a}, {view: a, sizes: [2, 2], out: b},
