@@ -4,10 +4,11 @@
 //! An instruction has an effect unless it calls a known operator that only writes results, none of them an input, state
 //! or a constant. Parts stay if they are reachable from the inputs, the outputs and the instructions with an effect: an
 //! instruction needs its arguments, a value that is read needs the instructions whose results it may have then, a list its items, and a
-//! view its base. Data that nothing refers to are removed, too; `named_data` stay, because delegates find them by key.
+//! view its base. What is read at an explicit location may be what another tensor left there; then the instructions that write it stay. Data that nothing refers to are removed, too; `named_data` stay, because delegates find them by key.
 
 mod graph;
 mod placed;
+mod places;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use std::collections::HashSet;
 
 use self::graph::{MethodGraph, Step, index};
 use self::placed::PlacedTensors;
+use self::places::Places;
 use super::inference;
 use crate::data::BlobId;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, TensorData};
@@ -62,6 +64,10 @@ struct Marker<'p> {
     /// By method and value: the steps that write this list of outs stay.
     written_lists: Vec<Vec<bool>>,
     placed: PlacedTensors,
+    /// By method.
+    places: Vec<Places>,
+    /// By method and value: what shares its bytes stays, for each value of its group.
+    disturbed: Vec<Vec<bool>>,
     work: Vec<Mark>,
 }
 
@@ -93,6 +99,8 @@ fn uses(program: &Program, roots: Roots) -> Vec<MethodUses> {
         written: graphs.iter().map(flags).collect(),
         written_lists: graphs.iter().map(flags).collect(),
         placed: PlacedTensors::new(graphs.iter().map(|graph| graph.plan)),
+        places: graphs.iter().map(Places::new).collect(),
+        disturbed: graphs.iter().map(flags).collect(),
         work: Vec::new(),
         graphs,
     };
@@ -181,20 +189,28 @@ impl Marker<'_> {
             self.work.push(Mark::Step { method, step: writer });
             return;
         }
-        if graph.is_borrowed(number, step)
-            && let Some(range) = placed::range(graph.plan.values(), number)
-        {
-            let overlapping = self.placed.take(&range).into_iter();
-            self.work.extend(overlapping.map(|(method, value)| Mark::Writers { method, value }));
+        // What other tensors left in its bytes.
+        if self.places[method].is_disturbed(graph, number, step) {
+            for member in graph.group(number) {
+                if std::mem::replace(&mut self.disturbed[method][member], true) {
+                    break;
+                }
+                let Some(range) = placed::range(graph.plan.values(), member) else { continue };
+                let overlapping = self.placed.take(&range).into_iter();
+                self.work.extend(overlapping.map(|(method, value)| Mark::Writers { method, value }));
+            }
         }
         if std::mem::replace(&mut self.read[method][number], true) {
             return;
         }
         self.work.push(Mark::Value { method, value });
         self.work.push(Mark::Writers { method, value: number });
-        let step = graph.first_read(number).min(step);
-        let items = graph::items(&graph.plan.values()[number]);
-        self.work.extend(items.map(|value| Mark::Content { method, value, step }));
+        let (first, last) = graph.reads(number).unwrap_or((step, step));
+        for item in graph::items(&graph.plan.values()[number]) {
+            for step in [first.min(step), last.max(step)] {
+                self.work.push(Mark::Content { method, value: item, step });
+            }
+        }
     }
 
     fn writers(&mut self, method: usize, value: usize) {

@@ -21,9 +21,11 @@ use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorD
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
-    /// Infers the properties of the results of all instructions.
+    /// Infers the properties of the results of all instructions. An error of an instruction leaves what it writes unknown; nothing is
+    /// inferred after any other error.
     pub(super) fn infer(&mut self, plan: &mut ExecutionPlan) {
-        if self.diagnostics.iter().any(NodeDiagnostic::is_error) {
+        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        if errors > self.instruction_errors {
             return;
         }
         let numbers = self.declared.iter().enumerate();
@@ -34,9 +36,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             inference.record(*value as usize, Knowledge::Nothing);
         }
         let mut values = plan.values.take().unwrap_or_default();
-        let mut pass = InferencePass { inference, failed: HashSet::new() };
+        let mut pass = InferencePass::new(inference, &values);
         let actions: Vec<&'d Action<'a>> = self.actions().collect();
-        for (action, instruction) in actions.into_iter().zip(plan.instructions()) {
+        for (position, (action, instruction)) in actions.into_iter().zip(plan.instructions()).enumerate() {
+            if self.wrong_instructions.contains(&position) {
+                self.written_by(action).into_iter().for_each(|value| pass.fail(value));
+                continue;
+            }
             self.finish_views(&mut pass, &mut values, instruction.args());
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
@@ -49,7 +55,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     if let Some(meta) = pass.inference.tensor(&values, *move_from).map(std::borrow::Cow::into_owned) {
                         self.finish(&mut pass, &mut values, *move_to, &meta);
                     }
-                    self.compare_move(&values, *move_from, *move_to, action);
+                    if pass.is_unknown(*move_from) {
+                        pass.fail(*move_to);
+                    }
+                    if !pass.is_unknown(*move_to) {
+                        self.compare_move(&values, *move_from, *move_to, action);
+                    }
                     let from = usize::try_from(*move_from).ok().and_then(|from| values.get(from));
                     let required = from.and_then(EValue::as_tensor).is_some_and(|from| from.requires_grad);
                     if let (true, Ok(to)) = (self.method.requires_grad && required, usize::try_from(*move_to)) {
@@ -57,16 +68,21 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     }
                 }
                 Instruction::DelegateCall { delegate_index, args } => {
-                    self.compare_arguments(&values, *delegate_index, args.as_deref().unwrap_or_default(), action);
+                    let args = args.as_deref().unwrap_or_default();
+                    self.compare_arguments(&pass, &values, *delegate_index, args, action);
                 }
                 Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
             }
         }
         let rest: Vec<i32> = self.unfinished.keys().map(|value| *value as i32).collect();
         self.finish_views(&mut pass, &mut values, &rest);
+        self.check_views(&pass, &values);
         let unfinished = std::mem::take(&mut self.unfinished);
         let unknown = if unfinished.is_empty() { HashMap::new() } else { self.outs_of_unknown_operators() };
-        for (_, declaration) in unfinished.into_iter().filter(|(value, _)| !pass.failed.contains(value)) {
+        let has_cause = |value: &u32| pass.failed.contains(value);
+        let is_reported =
+            self.diagnostics.iter().any(NodeDiagnostic::is_error) || unfinished.keys().any(|value| !has_cause(value));
+        for (_, declaration) in unfinished.into_iter().filter(|(value, _)| !is_reported || !has_cause(value)) {
             let name = &self.values[declaration].name;
             match unknown.get(&*name.value) {
                 Some(operator) => self.result_of_unknown(name, operator),
@@ -76,7 +92,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 }
             }
         }
-        self.check_views(&pass, &values);
         plan.values = Some(values);
     }
 
@@ -110,6 +125,22 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         instructions.filter_map(|instruction| instruction.action.as_ref()).filter(|action| action.emits())
     }
 
+    /// The values that an instruction writes by their names.
+    fn written_by(&self, action: &Action<'a>) -> Vec<i32> {
+        let number = |name: &str| self.names.get(name).and_then(|declaration| self.declared[*declaration].number);
+        match action {
+            Action::Kernel { out: Some(outs), .. } => outs.iter().filter_map(|out| number(&out.value)).collect(),
+            Action::Move { to: At { value: Literal::Word(to), .. }, .. } => number(to).into_iter().collect(),
+            Action::Kernel { out: None, .. }
+            | Action::Delegate { .. }
+            | Action::Move { .. }
+            | Action::JumpFalse { .. }
+            | Action::Free(_)
+            | Action::View { .. }
+            | Action::Value(_) => Vec::new(),
+        }
+    }
+
     fn infer_call(
         &mut self,
         pass: &mut InferencePass,
@@ -118,7 +149,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         args: &[i32],
         action: &'d Action<'a>,
     ) {
-        let Some(operator) = operator else { return };
+        let Some(operator) = operator else {
+            let written = self.written_by(action).into_iter().filter_map(|value| u32::try_from(value).ok());
+            return pass.open.extend(written.filter(|value| self.unfinished.contains_key(value)));
+        };
         if self.method.requires_grad {
             self.propagate_gradients(values, operator, args);
         }
@@ -152,8 +186,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let Some(declaration) = unfinished {
             let Declared::Tensor(written) = &self.values[declaration].value else { return };
             if let Some(mismatch) = stated_mismatch(written, meta, &operator.name).filter(|_| is_checked) {
-                pass.failed.insert(value as u32);
-                return self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
+                if !pass.is_unknown(value) {
+                    self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
+                }
+                return pass.fail(value);
             }
             self.warn_of_bound(pass, values, declaration, meta, operator, args);
             return self.finish(pass, values, value, meta);
@@ -164,7 +200,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let mismatch = inference::mismatch(tensor, meta, &operator.name);
         let Some(declaration) = self.declaration_of_value(value).filter(|_| is_checked) else { return };
         match mismatch {
-            Some(mismatch) => self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args),
+            Some(_) if pass.is_unknown(value) => {}
+            Some(mismatch) => {
+                self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
+                pass.fail(value);
+            }
             None => self.warn_of_bound(pass, values, declaration, meta, operator, args),
         }
     }
@@ -216,7 +256,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Reports tensors of another element type or of other sizes than the graph of a delegate, which is called by its name.
-    fn compare_arguments(&mut self, values: &[EValue], index: i32, args: &[i32], action: &'d Action<'a>) {
+    fn compare_arguments(
+        &mut self,
+        pass: &InferencePass,
+        values: &[EValue],
+        index: i32,
+        args: &[i32],
+        action: &'d Action<'a>,
+    ) {
         let Action::Delegate { delegate: At { value: NameOrNumber::Name(name), .. }, args: given } = action else {
             return;
         };
@@ -226,7 +273,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let graph = if graph.len() <= args.len() { graph } else { &[] };
         let tensor = |number: u32| {
             let value = usize::try_from(*args.get(number as usize)?).ok()?;
-            let is_known = !self.unfinished.contains_key(&(value as u32));
+            let is_known = !self.unfinished.contains_key(&(value as u32)) && !pass.is_unknown(value as i32);
             values.get(value)?.as_tensor().filter(|_| is_known)
         };
         let is_dynamic = arguments::has_dynamic_input(graph, tensor);
@@ -313,9 +360,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (name, base) = (&value.name.value, &view_of.value);
             // The first bytes of a constant may be shared, by a declaration. Any other view with fewer elements usually has the sizes from
             // before an edit of its base.
-            let is_part = matches!(of.data, TensorData::Blob(_)) && of.memory == Memory::None;
+            let is_part = is_constant(of);
             // Sizes that do not follow from the base have an error of their own.
-            if !pass.has_failed(number) && view.scalar_type == of.scalar_type && (!is_part || entries.contains(&**name))
+            if !pass.failed.contains(&(number as u32))
+                && view.scalar_type == of.scalar_type
+                && (!is_part || entries.contains(&**name))
             {
                 self.diagnostics.extend(smaller_view(at, sizes, base_sizes));
             }
@@ -446,7 +495,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             .collect();
         let depends_on_failed = args
             .iter()
-            .any(|arg| pass.has_failed(*arg) || items(values, arg).iter().any(|item| pass.has_failed(*item)));
+            .any(|arg| pass.is_unknown(*arg) || items(values, arg).iter().any(|item| pass.is_unknown(*item)));
         pass.failed.extend(undeclared.iter().map(|(value, _)| *value));
         match error {
             InferenceError::Invalid(_) | InferenceError::Unsupported(_)
@@ -522,6 +571,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     fn finish(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: i32, meta: &TensorMeta) {
         let Some(key) = u32::try_from(value).ok().filter(|key| self.unfinished.contains_key(key)) else { return };
         let Some(declaration) = self.unfinished.remove(&key) else { return };
+        pass.open.remove(&key);
         let Some(EValue::Tensor(tensor)) = values.get_mut(key as usize) else { return };
         let Declared::Tensor(written) = &self.values[declaration].value else { return };
         if written.scalar_type.is_none() {
@@ -616,7 +666,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let base = written.view_of.as_ref().and_then(|view_of| self.names.get(&*view_of.value));
             let base = base.and_then(|base| self.declared[*base].number);
             let Some(meta) = base.and_then(|base| pass.inference.tensor(values, base)) else {
-                if base.is_some_and(|base| pass.has_failed(base)) {
+                if base.is_some_and(|base| pass.is_unknown(base)) {
                     pass.failed.insert(key);
                 }
                 continue;
@@ -626,6 +676,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let own: Vec<Dim> = meta.sizes.clone();
             let base = base.and_then(|base| usize::try_from(base).ok()).and_then(|base| values.get(base));
             let required = base.and_then(EValue::as_tensor).is_some_and(|base| base.requires_grad);
+            let is_constant = base.and_then(EValue::as_tensor).is_some_and(is_constant);
             self.unfinished.remove(&key);
             let Some(EValue::Tensor(tensor)) = values.get_mut(key as usize) else { continue };
             tensor.scalar_type = scalar_type;
@@ -643,23 +694,68 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 },
                 None => own.iter().filter_map(|dim| i32::try_from(dim.size).ok()).collect(),
             };
+            let own_count = sizes.iter().try_fold(1i64, |product, size| product.checked_mul((*size).into()));
+            let is_smaller = scalar_type == base_type && !is_constant && own_count < count;
             tensor.sizes = Some(sizes.into());
             self.finish_tensor(declaration, key as usize, values);
-            pass.inference.record(key as usize, Knowledge::Stated);
+            // `check_views` reports it.
+            match is_smaller {
+                true => _ = pass.open.insert(key),
+                false => pass.inference.record(key as usize, Knowledge::Stated),
+            }
         }
     }
+}
+
+/// Returns true if a tensor has data that nothing writes.
+fn is_constant(tensor: &Tensor) -> bool {
+    matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None
 }
 
 /// State of the pass over the instructions.
 struct InferencePass {
     inference: Inference,
-    /// Values whose inference failed, which was reported.
+    /// Values whose inference failed, which was reported, also for a value that they depend on.
     failed: HashSet<u32>,
+    /// Values that are not inferred, and have an error of their own at the end unless another instruction determines them.
+    open: HashSet<u32>,
+    /// Views whose sizes are known from the start, by base.
+    views: HashMap<u32, Vec<u32>>,
 }
 
 impl InferencePass {
-    fn has_failed(&self, value: i32) -> bool {
-        u32::try_from(value).is_ok_and(|value| self.failed.contains(&value))
+    fn new(inference: Inference, values: &[EValue]) -> InferencePass {
+        let mut pass = InferencePass { inference, failed: HashSet::new(), open: HashSet::new(), views: HashMap::new() };
+        for (number, value) in values.iter().enumerate() {
+            let Some(view) = value.as_tensor() else { continue };
+            let Memory::View { base } = view.memory else { continue };
+            pass.views.entry(base).or_default().push(number as u32);
+            let Some(of) = values.get(base as usize).and_then(EValue::as_tensor) else { continue };
+            // `check_views` reports it.
+            if view.scalar_type == of.scalar_type
+                && let (Some(own), Some(all)) = (view.nbytes(), of.nbytes())
+                && own < all
+                && view.sizes.is_some()
+            {
+                pass.open.insert(number as u32);
+                pass.inference.record(number, Knowledge::Nothing);
+            }
+        }
+        pass
+    }
+
+    /// Leaves a value and its views unknown: an error about it was reported, and what depends on it has none.
+    fn fail(&mut self, value: i32) {
+        let Ok(value) = u32::try_from(value) else { return };
+        for value in self.views.remove(&value).into_iter().flatten().chain([value]) {
+            self.failed.insert(value);
+            self.inference.record(value as usize, Knowledge::Nothing);
+        }
+    }
+
+    /// Returns true if nothing is known of a value, and an error says why.
+    fn is_unknown(&self, value: i32) -> bool {
+        u32::try_from(value).is_ok_and(|value| self.failed.contains(&value) || self.open.contains(&value))
     }
 }
 

@@ -51,6 +51,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 self.number(*declaration);
             }
             let destination = forward_jump(action, &labels).filter(|destination| *destination > position);
+            let reported = self.diagnostics.len();
             match (action, destination) {
                 // The index of a literal condition is assigned at the destination of the jump, as the exporter does.
                 (Action::JumpFalse { cond, .. }, Some(destination))
@@ -62,6 +63,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     instructions.push(Instruction::JumpFalseCall { cond_value_index: 0, destination_instruction });
                 }
                 _ => instructions.push(self.instruction(action, &labels)),
+            }
+            let errors = self.diagnostics[reported..].iter().filter(|diagnostic| diagnostic.is_error()).count();
+            if errors > 0 {
+                let before: usize = self.origins.instructions.iter().map(Vec::len).sum();
+                self.wrong_instructions.insert(before + position);
+                self.instruction_errors += errors;
             }
             traces.push(instruction.stacktrace.clone());
             nodes.push(action.node());

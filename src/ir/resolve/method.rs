@@ -64,6 +64,9 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) graph_arguments: Vec<Vec<GraphArgument>>,
     /// Values that are referred to by index.
     pub(super) references: Vec<(i32, NodeId)>,
+    /// Instructions with errors, counted through all chains, and the number of these errors.
+    pub(super) wrong_instructions: HashSet<usize>,
+    pub(super) instruction_errors: usize,
 }
 
 /// Resolution state of a declared value.
@@ -118,6 +121,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             gap: None,
             graph_arguments: Vec::new(),
             references: Vec::new(),
+            wrong_instructions: HashSet::new(),
+            instruction_errors: 0,
             method,
             values,
             program,

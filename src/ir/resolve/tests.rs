@@ -633,6 +633,74 @@ fn all_errors_are_reported_in_the_order_of_the_source() {
     assert_eq!(errors(&forward(parts)), ["first", "second", "third"]);
 }
 
+#[test]
+fn each_of_several_mistakes_is_reported_once() {
+    let values = "x: f32[2, 3], w: f32[4, 3], a: f32[2, 5], b: {tensor: int32}, v: {view_of: a, sizes: [5, 2]}, s: {view_of: x, sizes: [5]}, \
+                  last: {tensor: float32}";
+    let calls = [
+        // Declarations that contradict their instructions, and what depends on them.
+        "aten::relu.out, args: [x], out: a",
+        "aten::relu.out, args: [x], out: a",
+        "aten::neg.out, args: [a], out: b",
+        "aten::add.out, args: [x, v], out: c",
+        "aten::cat.out, args: [[x, a], 0], out: d",
+        // A view with another number of elements.
+        "aten::neg.out, args: [s], out: e",
+        "aten::add.out, args: [x, e], out: f",
+        // Sizes, and a name, that an operator does not take.
+        "aten::mm.out, args: [x, w], out: g",
+        "aten::exp.out, args: [g], out: h",
+        "aten::add.out, args: [x, wrong], out: i",
+        "aten::abs.out, args: [i], out: j",
+        "aten::permute_copy.out, args: [x, [0, 2]], out: k",
+        // An unknown operator.
+        "mine::f, args: [x], out: l",
+        "aten::abs.out, args: [l], out: m",
+        "aten::permute_copy.out, args: [m, [0, 7]], out: n",
+        // A result without its instruction.
+        "aten::abs.out, args: [x], out: o",
+    ];
+    // The declarations of `a` and `s`, and the dimensions.
+    let expected = ["[", "[", "w", "wrong", "[", "l"];
+    let instructions: Vec<String> = calls.iter().map(|call| format!("{{kernel: {call}}}")).collect();
+    let method = |instructions: &str| {
+        forward(&format!(
+            "values: {{{values}}}, inputs: [x, w], outputs: [c, d, f, h, j, k, n], instructions: [{instructions}]"
+        ))
+    };
+    let values = |yaml: &str| yaml.replace(", last: {tensor: float32}", "");
+    assert_eq!(errors(&values(&method(&instructions.join(", ")))), expected);
+    // Nothing is inferred after an error outside of the instructions.
+    assert_eq!(errors(&method(&instructions.join(", "))), ["last", "wrong"]);
+}
+
+#[test]
+fn a_declaration_without_its_instruction_is_one_error() {
+    for (outputs, instruction, at) in [
+        ("[y]", "{kernel: aten::add.out, args: [x, t], out: y}", "t"),
+        ("[y, t]", "{kernel: aten::abs.out, args: [x], out: y}", "t"),
+        ("[y]", "{kernel: aten::abs.out, args: [x], out: y}", "t"),
+    ] {
+        let parts = format!(
+            "values: {{x: f32[2], t: {{tensor: float32}}}}, inputs: [x], outputs: {outputs}, instructions: [{instruction}]"
+        );
+        assert_eq!(errors(&forward(&parts)), [at], "{parts}");
+    }
+}
+
+#[test]
+fn a_result_of_an_unknown_operator_may_be_determined_by_another_call() {
+    let parts = |between: &str| {
+        format!(
+            "values: {{x: f32[2]}}, inputs: [x], outputs: [y],
+            instructions: [{{kernel: mine::f, args: [x], out: y}}, {between}{{kernel: aten::abs.out, args: [x], out: y}}]"
+        )
+    };
+    resolved(&forward(&parts("")));
+    // The element type and the sizes of `z` follow from those of `y`, which are not known yet.
+    assert_eq!(errors(&forward(&parts("{kernel: aten::abs.out, args: [y], out: z}, "))), ["z"]);
+}
+
 // ----------------------------------------------------------------------------------------------------------- method tests
 
 /// The inputs of the only test of a method with one input.

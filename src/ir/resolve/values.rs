@@ -202,6 +202,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             tensor.extra_tensor_info = extra_tensor_info(value, written);
             return tensor;
         }
+        // Without the instruction that wrote it: where it is read has an error.
+        if known.reported && !known.is_input && written.data.is_none() && (scalar_type.is_none() || stated.is_none()) {
+            return tensor;
+        }
         let Some(scalar_type) = scalar_type else {
             self.error(name.id, format!("the element type of `{}` is not known", name.value), "add `tensor`");
             return tensor;
@@ -222,7 +226,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             None => None,
         };
         let Some(sizes) = stated.map(<[i32]>::to_vec).or(inferred) else {
-            self.error(value.name.id, format!("the sizes of `{}` are not known", value.name.value), "add `sizes`");
+            let is_given = known.is_input || written.mutable || written.data.is_some() || written.external.is_some();
+            let label = if is_given { "add `sizes`" } else { "add `sizes`, or delete it: no instruction writes it" };
+            self.error(value.name.id, format!("the sizes of `{}` are not known", value.name.value), label);
             return tensor;
         };
         if stated.is_none()

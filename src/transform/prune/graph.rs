@@ -28,8 +28,8 @@ pub struct MethodGraph<'p> {
     aliasing: HashMap<usize, Vec<usize>>,
     /// Lists of outs by item.
     lists: HashMap<usize, Vec<usize>>,
-    /// By list: the first step that reads it.
-    first_reads: HashMap<usize, usize>,
+    /// By value: the first and the last step that reads it.
+    reads: HashMap<usize, (usize, usize)>,
     /// By value: the first of the values that share its memory through views, aliases and moves.
     groups: Vec<usize>,
     /// The values of each group of several, by the first one.
@@ -41,9 +41,8 @@ pub struct MethodGraph<'p> {
     blocks: Vec<usize>,
     /// Steps that may leave their results as they were.
     partial_writers: HashSet<usize>,
-    /// By first value of a group: number of steps up to the first one that writes it; 0 for inputs, `usize::MAX` for
-    /// one that no step writes or that has content before.
-    written_after: Vec<usize>,
+    /// By value: it may come to have the memory of another one while the method runs.
+    is_redirected: Vec<bool>,
 }
 
 /// Indices of the values in a list; none for another value.
@@ -78,13 +77,13 @@ impl<'p> MethodGraph<'p> {
             writers: vec![Vec::new(); count],
             aliasing: HashMap::new(),
             lists: HashMap::new(),
-            first_reads: HashMap::new(),
+            reads: HashMap::new(),
             groups: (0..count).collect(),
             members: HashMap::new(),
             is_single: vec![false; count],
             blocks: blocks(plan),
             partial_writers: HashSet::new(),
-            written_after: vec![usize::MAX; count],
+            is_redirected: vec![false; count],
         };
         for (value, tensor) in plan.tensors() {
             if let Memory::View { base } = tensor.memory {
@@ -113,7 +112,7 @@ impl<'p> MethodGraph<'p> {
         }
         let (read, written) = args.split_at(added.reads);
         for value in read.iter().filter_map(|value| index(self.plan.values(), (*value).into())) {
-            self.first_reads.entry(value).or_insert(step);
+            self.reads.entry(value).or_insert((step, step)).1 = step;
         }
         if let Some(position) = operator.and_then(|operator| aliased(&operator.name)).filter(|_| !added.has_effect) {
             let of = args.get(position).copied().unwrap_or(-1);
@@ -121,11 +120,15 @@ impl<'p> MethodGraph<'p> {
                 self.join((*value).into(), of.into());
                 if let Some(value) = index(self.plan.values(), (*value).into()) {
                     self.aliasing.entry(value).or_default().push(step);
+                    self.is_redirected[value] = true;
                 }
             }
         }
         if let Instruction::MoveCall { move_from, move_to } = instruction {
             self.join((*move_from).into(), (*move_to).into());
+            if let Some(value) = index(self.plan.values(), (*move_to).into()) {
+                self.is_redirected[value] = true;
+            }
         }
         for value in written {
             match index(self.plan.values(), (*value).into()) {
@@ -157,7 +160,7 @@ impl<'p> MethodGraph<'p> {
         self.groups[one.max(other)] = one.min(other);
     }
 
-    /// Completes the groups, and determines when each is written first.
+    /// Completes the groups, and the lists of outs.
     fn finish_groups(&mut self) {
         for value in 0..self.groups.len() {
             let first = self.first(value);
@@ -167,27 +170,12 @@ impl<'p> MethodGraph<'p> {
             }
         }
         let values = self.plan.values();
-        for (list, value) in values.iter().enumerate() {
-            let Some(first_writer) = self.writers[list].first().copied() else { continue };
+        let written = values.iter().enumerate().filter(|(list, _)| !self.writers[*list].is_empty());
+        for (list, value) in written {
             for item in items(value).filter_map(|item| index(values, item)) {
                 self.lists.entry(item).or_default().push(list);
-                self.write(item, first_writer + 1);
-            }
-            self.write(list, first_writer + 1);
-        }
-        for input in self.plan.inputs.iter().flatten().filter_map(|input| index(values, (*input).into())) {
-            self.write(input, 0);
-        }
-        for (value, tensor) in self.plan.tensors() {
-            if tensor.data != TensorData::None {
-                self.written_after[self.groups[value]] = usize::MAX;
             }
         }
-    }
-
-    fn write(&mut self, value: usize, after: usize) {
-        let written = &mut self.written_after[self.groups[value]];
-        *written = (*written).min(after);
     }
 
     /// Determines which values nothing shares.
@@ -261,9 +249,9 @@ impl<'p> MethodGraph<'p> {
         self.lists.get(&value).into_iter().flatten().copied()
     }
 
-    /// The first step that reads a value; `usize::MAX` if there is none.
-    pub fn first_read(&self, value: usize) -> usize {
-        self.first_reads.get(&value).copied().unwrap_or(usize::MAX)
+    /// The first and the last step that reads a value, if there is one.
+    pub fn reads(&self, value: usize) -> Option<(usize, usize)> {
+        self.reads.get(&value).copied()
     }
 
     /// The values that share the memory of a value, and itself.
@@ -273,10 +261,19 @@ impl<'p> MethodGraph<'p> {
         members.into_iter().flatten().copied().chain(alone)
     }
 
-    /// Returns `true` if a step that reads a value may find content that was written to the same bytes under another
-    /// name.
-    pub fn is_borrowed(&self, value: usize, step: usize) -> bool {
-        self.written_after[self.groups[value]] > step
+    /// The first of the values that share the memory of a value.
+    pub fn first_of_group(&self, value: usize) -> usize {
+        self.groups[value]
+    }
+
+    /// Returns `true` if a value may come to have the memory of another one while the method runs.
+    pub fn is_redirected(&self, value: usize) -> bool {
+        self.is_redirected[value]
+    }
+
+    /// Returns `true` if a step may leave its results as they were.
+    pub fn is_partial(&self, step: usize) -> bool {
+        self.partial_writers.contains(&step)
     }
 }
 

@@ -8,9 +8,9 @@ use crate::program::{EValue, ExecutionPlan, Memory};
 /// Bytes of a pool.
 #[derive(Debug, Clone, Copy)]
 pub struct PlacedRange {
-    pool: u32,
-    start: u64,
-    end: u64,
+    pub pool: u32,
+    pub start: u64,
+    pub end: u64,
 }
 
 /// Returns the explicit location of a tensor, or that of its base.

@@ -1,0 +1,230 @@
+//! Bytes at explicit locations of planned memory in the order of the instructions: whether what a step reads there is what was written
+//! to the same tensor, or what another one with the same bytes left there.
+//!
+//! The answer errs on the side of the latter where jumps leave it open: the instructions that write these bytes stay then.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::graph::{MethodGraph, index, items};
+use super::placed::{self, PlacedRange};
+use crate::program::Instruction;
+
+/// More locations of the values of a group are not followed one by one.
+const MOST_PLACES: usize = 8;
+
+/// A location of the values of a group. Time 0 is before the first step, step `i` is at `i + 1`.
+#[derive(Debug)]
+struct Place {
+    range: PlacedRange,
+    life: Life,
+}
+
+/// Part of the method in which a location has what its group wrote there.
+#[derive(Debug, Clone, Copy)]
+struct Life {
+    /// The first time at which all of its bytes are written on all paths; `usize::MAX` if there is none.
+    start: usize,
+    /// The first later time at which another group writes some of them; `usize::MAX` if there is none.
+    end: usize,
+}
+
+impl Life {
+    const UNWRITTEN: Life = Life { start: usize::MAX, end: usize::MAX };
+}
+
+/// The locations of a method.
+#[derive(Debug)]
+pub struct Places {
+    places: Vec<Place>,
+    /// By value: its own location. A value that takes over the memory of another one has that of its group.
+    own: Vec<Option<usize>>,
+    /// By the first value of a group: what holds for all of its locations.
+    groups: HashMap<usize, Life>,
+    /// By step: the last step that may be executed before it is executed again, or the step itself.
+    again: Vec<usize>,
+    /// The method has too many writes to follow them.
+    is_irregular: bool,
+}
+
+impl Places {
+    pub fn new(graph: &MethodGraph<'_>) -> Places {
+        let count = graph.plan.values().len();
+        let mut places = Places {
+            places: Vec::new(),
+            own: vec![None; count],
+            groups: HashMap::new(),
+            again: Vec::new(),
+            is_irregular: false,
+        };
+        let mut by_start: HashMap<(usize, u32, u64), usize> = HashMap::new();
+        let mut of_group: HashMap<usize, Vec<usize>> = HashMap::new();
+        for value in 0..count {
+            let Some(range) = placed::range(graph.plan.values(), value) else { continue };
+            let group = graph.first_of_group(value);
+            let place = *by_start.entry((group, range.pool, range.start)).or_insert_with(|| {
+                of_group.entry(group).or_default().push(places.places.len());
+                places.places.push(Place { range, life: Life::UNWRITTEN });
+                places.places.len() - 1
+            });
+            let end = &mut places.places[place].range.end;
+            *end = (*end).max(range.end);
+            places.own[value] = Some(place);
+        }
+        if places.places.is_empty() {
+            return places;
+        }
+        let jumps = Jumps::new(graph);
+        places.follow(graph, &of_group, &jumps);
+        places.again = jumps.again;
+        let life = |places: &Places, members: &[usize]| {
+            let lives = || members.iter().map(|place| places.places[*place].life);
+            let start = lives().map(|life| life.start).max().unwrap_or(usize::MAX);
+            Life { start, end: lives().map(|life| life.end).min().unwrap_or(usize::MAX) }
+        };
+        places.groups = of_group.iter().map(|(group, members)| (*group, life(&places, members))).collect();
+        places
+    }
+
+    /// Follows the writes in the order of the steps.
+    fn follow(&mut self, graph: &MethodGraph<'_>, of_group: &HashMap<usize, Vec<usize>>, jumps: &Jumps) {
+        let values = graph.plan.values();
+        let mut writes: Vec<(usize, usize)> = Vec::new();
+        let inputs = graph.plan.inputs.iter().flatten();
+        writes.extend(inputs.filter_map(|input| index(values, (*input).into())).map(|input| (0, input)));
+        for value in 0..values.len() {
+            let mut steps = graph.writing_steps(value);
+            let Some(first) = steps.next() else { continue };
+            let mut written = items(&values[value]).filter_map(|item| index(values, item)).peekable();
+            // A list that several steps write has as many writes as items and steps together.
+            self.is_irregular |= written.peek().is_some() && steps.next().is_some();
+            writes.extend(written.map(|item| (first + 1, item)));
+            writes.extend(graph.writing_steps(value).map(|step| (step + 1, value)));
+        }
+        writes.sort_unstable();
+        let mut content = Content::default();
+        for (time, value) in writes {
+            let step = time.checked_sub(1);
+            if let Some(place) = self.own[value].filter(|_| !graph.is_redirected(value)) {
+                let range = placed::range(values, value).unwrap_or(self.places[place].range);
+                let is_certain = step.is_none_or(|step| !jumps.is_skipped[step] && !graph.is_partial(step));
+                let Place { range: whole, life, .. } = &mut self.places[place];
+                if life.start == usize::MAX && is_certain && range.end == whole.end {
+                    life.start = time;
+                }
+                self.write(&mut content, place, range, time);
+            } else if let Some(members) = of_group.get(&graph.first_of_group(value)) {
+                self.is_irregular |= members.len() > MOST_PLACES;
+                for place in members.iter().take(MOST_PLACES) {
+                    self.write(&mut content, *place, self.places[*place].range, time);
+                }
+            }
+        }
+    }
+
+    /// Writes a part of a place: ends the lives of the others there.
+    fn write(&mut self, content: &mut Content, place: usize, range: PlacedRange, time: usize) {
+        for other in content.take(range) {
+            let life = &mut self.places[other].life;
+            if other != place {
+                life.end = life.end.min(time);
+            }
+        }
+        let life = self.places[place].life;
+        if life.start != usize::MAX && life.end == usize::MAX {
+            content.insert(range, place);
+        }
+    }
+
+    /// Returns `true` if a step that reads a value may find there what was written under another name, of those at
+    /// explicit locations.
+    pub fn is_disturbed(&self, graph: &MethodGraph<'_>, value: usize, step: usize) -> bool {
+        let life = match self.own[value] {
+            _ if graph.is_redirected(value) => self.groups.get(&graph.first_of_group(value)).copied(),
+            place => place.map(|place| self.places[place].life),
+        };
+        let last = self.again.get(step).filter(|last| **last > step).map_or(step, |last| last + 1);
+        life.is_some_and(|life| self.is_irregular || life.start > step || life.end <= last)
+    }
+}
+
+/// What the bytes of the pools hold: ranges without common bytes, each with its place.
+#[derive(Default)]
+struct Content {
+    /// By pool and start: end and place.
+    ranges: BTreeMap<(u32, u64), (u64, usize)>,
+}
+
+impl Content {
+    fn insert(&mut self, range: PlacedRange, place: usize) {
+        if range.start < range.end {
+            self.ranges.insert((range.pool, range.start), (range.end, place));
+        }
+    }
+
+    /// Removes a range; returns the places that had bytes there.
+    fn take(&mut self, range: PlacedRange) -> Vec<usize> {
+        let PlacedRange { pool, start, end } = range;
+        let mut taken = Vec::new();
+        while let Some((&(of, first), &(last, place))) = self.ranges.range(..(pool, end)).next_back()
+            && of == pool
+            && last > start
+        {
+            self.ranges.remove(&(pool, first));
+            taken.push(place);
+            if last > end {
+                self.ranges.insert((pool, end), (last, place));
+            }
+            if first < start {
+                self.ranges.insert((pool, first), (start, place));
+            }
+        }
+        taken
+    }
+}
+
+/// Jumps of a method; steps are counted through all chains.
+struct Jumps {
+    /// By step: a jump may lead over it.
+    is_skipped: Vec<bool>,
+    /// By step: the last step that may be executed before it is executed again, or the step itself.
+    again: Vec<usize>,
+}
+
+impl Jumps {
+    fn new(graph: &MethodGraph<'_>) -> Jumps {
+        let count = graph.steps.len();
+        let mut jumps = Jumps { is_skipped: vec![false; count], again: (0..count).collect() };
+        // By step: the last jump back to it.
+        let mut back = vec![0; count];
+        let mut first = 0;
+        for chain in graph.plan.chains.iter().flatten() {
+            let instructions = chain.instructions.as_deref().unwrap_or_default();
+            let end = first + instructions.len();
+            let mut skipped = first;
+            for (step, instruction) in (first..).zip(instructions) {
+                jumps.is_skipped[step] = step < skipped;
+                if let Instruction::JumpFalseCall { destination_instruction, .. } = instruction {
+                    let to = usize::try_from(*destination_instruction).map_or(end, |to| first.saturating_add(to));
+                    skipped = skipped.max(to.min(end));
+                    if let Some(last) = back.get_mut(to).filter(|_| to <= step) {
+                        *last = step.max(*last);
+                    }
+                }
+            }
+            first = end;
+        }
+        // Loops with common steps count as one.
+        let mut start = 0;
+        while start < count {
+            let mut last = back[start].max(start);
+            let mut step = start;
+            while step < last {
+                step += 1;
+                last = last.max(back[step]);
+            }
+            jumps.again[start..=last].fill(last);
+            start = last + 1;
+        }
+        jumps
+    }
+}
