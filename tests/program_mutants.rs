@@ -36,7 +36,10 @@ const RUN: Run = Run {
     batch: 60,
     // The contents of inputs are not known before the method runs.
     also_crashes_with: &["zeros", "ones", "hundreds"],
-    open: &[("buffer_names", "signal 11 exec", "the caller may give memory to state that has a name")],
+    open: &[
+        ("buffer_names", "signal 11 exec", "the caller may give memory to state that has a name"),
+        ("shared_order", "signal 11 exec", "the caller may give memory to state that has a name"),
+    ],
 };
 
 /// Fields of programs that are not what their type says.
