@@ -181,6 +181,12 @@ impl Decoder {
     fn list<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Vec<SourceNode<'a>> {
         match node.value {
             NodeValue::List(items) => items,
+            NodeValue::Null => {
+                let null = NodeDiagnostic::error(node.id, format!("expected {what}, found null"));
+                let null = null.label(format!("expected {what}"));
+                self.diagnostics.push(null.help("write `[]` for an empty list"));
+                Vec::new()
+            }
             _ => {
                 self.expected(&node, what);
                 Vec::new()

@@ -7,6 +7,7 @@
 pub mod bytes;
 mod candidate;
 mod flow;
+mod graphs;
 mod instructions;
 mod parts;
 mod search;
@@ -36,6 +37,7 @@ const PASSES: &[Pass] = &[
     parts::external_data,
     parts::compile_specs,
     parts::payloads,
+    graphs::reduce,
     parts::zeros,
     sizes::reduce,
 ];

@@ -1,6 +1,9 @@
 //! What each pass removes, and what takes the place of what is missing.
 
 use super::{Candidate, Stopped, reduce};
+use crate::delegate::GraphFormat;
+use crate::delegate::xnnpack::Xnnpack;
+use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftConstant};
 use crate::ir::resolve::tests::forward;
 use crate::program::test_cases::TestData;
 use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData};
@@ -105,6 +108,45 @@ fn arguments_that_a_delegate_writes_do_not_become_inputs() {
     let args = plan(&best).instructions().next().unwrap().args();
     assert_eq!(plan(&best).inputs, Some(vec![args[0]]));
     assert_eq!((plan(&best).delegates().len(), best.program.blobs[0].len()), (1, 0));
+}
+
+#[test]
+fn operations_of_a_graph_are_removed_and_their_results_become_zeros() {
+    let parts = "values: {x: f32[4], y: f32[4]}, inputs: [x], outputs: [y],
+        delegates: {one: {backend: XnnpackBackend, graph: {
+            values: {x: {datatype: fp32, sizes: [4]}, w: {datatype: fp32, data: [1, 2, 3, 4]}, y: {datatype: fp32, sizes: [4]}},
+            inputs: [x], outputs: [y], nodes: [{abs: {input: x, output: a}}, {negate: {input: a, output: b}},
+                {multiply: {input1: b, input2: w, output: c}}, {square: {input: c, output: d}},
+                {exp: {input: d, output: e}}, {add: {input1: e, input2: c, output: y}}]}}},
+        instructions: [{delegate: one, args: [x, y]}]";
+    let graph = |candidate: &Candidate| {
+        let delegate = plan(candidate).delegates().first()?;
+        Xnnpack.decode(candidate.program.blob(delegate.processed)).ok()
+    };
+    let words = |draft: &Draft| draft.nodes.iter().map(|node| node.operation.word()).collect::<Vec<_>>();
+    let needs_square = |best: &Candidate| graph(best).is_some_and(|draft| words(&draft).contains(&"square"));
+    let best = reduced(candidate(parts), &["delegate"], needs_square);
+    let draft = graph(&best).unwrap();
+    // The last one writes an argument of the delegate.
+    assert_eq!(words(&draft), ["square", "add"]);
+    // x, c, d, e, y: `w` and the results of the others have no readers.
+    assert_eq!(draft.values.len(), 5);
+    let constants = draft.values.iter().filter_map(|value| value.constant.as_ref());
+    let data = constants.map(|constant| match &constant.source {
+        ConstantSource::Data(data) => data.to_vec().unwrap(),
+        ConstantSource::Key(key) => panic!("{key}"),
+    });
+    assert_eq!(data.collect::<Vec<_>>(), [vec![0; 16], vec![0; 16]]);
+
+    let needs_weight = |best: &Candidate| graph(best).is_some_and(|draft| words(&draft).contains(&"multiply"));
+    let best = reduced(candidate(parts), &["delegate"], needs_weight);
+    let draft = graph(&best).unwrap();
+    assert_eq!(words(&draft), ["multiply", "add"]);
+    let is_zero = |constant: &DraftConstant| match &constant.source {
+        ConstantSource::Data(data) => data.to_vec().unwrap().iter().all(|byte| *byte == 0),
+        ConstantSource::Key(_) => false,
+    };
+    assert!(draft.values.iter().filter_map(|value| value.constant.as_ref()).all(is_zero));
 }
 
 #[test]
