@@ -1468,6 +1468,12 @@ pub static RULES: &[Rule] = rules! {
     "each method uses bytes of its own: one does not see what the other writes"
     "state `s` at 0..8 of pool 2 in one method, and at 16..24 in another"
 
+    "X-28" Suspicious ALL
+    "A tensor that is read was written on each path to the read."
+    "On the other paths it has the content of another tensor, or of the execution before. A loop counts as executed once at least."
+    "computes with earlier content of the memory"
+    "an output that the instructions between a conditional jump and its destination write"
+
     "X-19" Note ALL
     "State is written by a method."
     "A tensor without data that is read but never written has the initial content of its memory."

@@ -117,7 +117,7 @@ unions! {
         KernelCall: KERNEL_CALL = kernel_call { op_index: Int, args: Ints }
         /// Runs a delegate.
         DelegateCall: DELEGATE_CALL = delegate_call { delegate_index: Int, args: Ints }
-        /// Copies a value into another.
+        /// Makes a value the same as another: a tensor gets its memory.
         MoveCall: MOVE_CALL = move_call { move_from: Int, move_to: Int }
         /// Jumps if the condition is false.
         JumpFalseCall: JUMP_FALSE_CALL = jump_false_call { cond_value_index: Int, destination_instruction: Int }

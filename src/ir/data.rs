@@ -181,9 +181,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let logical = match &data.source {
             DataSource::Bytes(bytes) => return self.noted(raw(Blob::bytes(&bytes[..]))),
             DataSource::File { path, offset, size } => {
-                let whole = *offset == 0 && size.is_none();
-                let size = if whole { None } else { size.or(nbytes) };
-                let blob = self.file(path, *offset, size)?;
+                let blob = self.file(path, *offset, size.or(nbytes.filter(|_| offset.is_some())))?;
                 return self.noted(raw(blob));
             }
             DataSource::Numbers(items) => self.numbers(data, items, scalar_type, sizes)?,
@@ -417,11 +415,12 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
     }
 
-    fn file(&mut self, path: &Word<'a>, offset: u64, size: Option<u64>) -> Option<Blob> {
+    fn file(&mut self, path: &Word<'a>, offset: Option<u64>, size: Option<u64>) -> Option<Blob> {
         let (at, path) = (path.id, self.path(&path.value));
-        if let Some(planned) = self.files.planned.get(&path).filter(|_| offset == 0 && size.is_none()) {
+        if let Some(planned) = self.files.planned.get(&path).filter(|_| offset.is_none() && size.is_none()) {
             return Some(Blob { copy: 0, ..planned.clone() });
         }
+        let offset = offset.unwrap_or(0);
         let (_, length) = self.open(at, &path)?;
         let available = length.checked_sub(offset);
         let len = size.or(available).filter(|len| Some(*len) <= available);

@@ -1460,7 +1460,7 @@ impl Decoder {
             }
             data_map::random => self.random(value)?,
             data_map::file => {
-                let offset = fields.take(data_map::offset).and_then(|node| self.size(&node)).unwrap_or(0);
+                let offset = fields.take(data_map::offset).and_then(|node| self.size(&node));
                 let size = fields.take(data_map::size).and_then(|node| self.size(&node));
                 DataSource::File { path: self.path(value, "the path of a file")?, offset, size }
             }

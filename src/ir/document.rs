@@ -286,7 +286,7 @@ pub enum Action<'a> {
         /// Arguments.
         args: Vec<At<Literal<'a>>>,
     },
-    /// Copies a value.
+    /// Makes a value the same as another.
     Move {
         /// Source.
         from: At<Literal<'a>>,
@@ -630,9 +630,9 @@ pub enum DataSource<'a> {
     File {
         /// Path, relative to the YAML file.
         path: Word<'a>,
-        /// First byte.
-        offset: u64,
-        /// Number of bytes; `None` for the rest of the file.
+        /// First byte; `None` for 0.
+        offset: Option<u64>,
+        /// Number of bytes. `None`: with an offset those of the tensor, if there is one; else the rest of the file.
         size: Option<u64>,
     },
     /// A `.npy` file.

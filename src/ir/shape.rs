@@ -234,7 +234,7 @@ shapes! {
         args: LITERALS, "Arguments: names, literals, {index: 3}.";
         out: Either(&[Text, List(&Either(&[Text, Null]))]), "What the operator writes, or the view; with it the stack is completed by the operator's schema. Names that are not declared become tensors; null is an out that a mask among the arguments excludes.";
         delegate: Either(&[Text, Int]), "Name of a delegate.";
-        move_ ("move"): Form::Shape(&MOVE), "Copies a value into another.";
+        move_ ("move"): Form::Shape(&MOVE), "Makes a value the same as another: a number is copied, a tensor gets the memory of the other, which a later write changes for both.";
         jump_false: Form::Shape(&JUMP_FALSE), "Jumps if a value is false.";
         free: LITERAL, "Frees a tensor's memory.";
         view: Text, "The tensor whose memory `out` shares from here on, with other sizes.";
@@ -389,7 +389,7 @@ shapes! {
         key: Text, "With ptd or pte: the key, or the name.";
         tensor: Text, "With safetensors: the tensor's name.";
         offset: Size, "With file: offset of the first byte.";
-        size: Size, "With file: number of bytes; all, or with `offset` those of the tensor, if left out. With fill and no tensor: number of elements.";
+        size: Size, "With file: number of bytes; all, or with `offset`, also 0, those of the tensor, if left out. With fill and no tensor: number of elements.";
         dtype: Dtype, "Element type of numbers that are not a tensor's; of the data in a file, to convert them to that of the tensor.";
         copy: UInt, "Equal data share an offset in the file; data with another number have their own. 0.";
         align: Alignment, "For named data: alignment of the segment, at least.";

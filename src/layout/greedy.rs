@@ -39,9 +39,9 @@ pub struct PoolLayout {
     pub sizes: Vec<u64>,
 }
 
-/// Error: the sizes up to this request exceed `u64`.
+/// Error: the sizes exceed `u64`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TooLarge(pub usize);
+pub struct TooLarge;
 
 /// Assigns offsets to all requests. `reserved[pool]` bytes are kept free at the start of a pool; `padding` bytes are added after each
 /// used pool.
@@ -57,7 +57,7 @@ pub fn plan(requests: &[PlanRequest], alignment: u64, reserved: &[u64], padding:
     let mut offsets = vec![(0, 0); requests.len()];
     for index in largest_first(requests)? {
         let request = requests[index];
-        let size = align_up(request.size, alignment).ok_or(TooLarge(index))?;
+        let size = align_up(request.size, alignment).ok_or(TooLarge)?;
         let pool = pools.entry(request.pool).or_insert_with(|| Pool::new(horizon));
         offsets[index] = pool.place(size, request.start, request.end);
     }
@@ -78,16 +78,15 @@ pub fn plan_naive(
     let mut sizes: Vec<u64> = (0..=top).map(|pool| reserved.get(pool).copied().unwrap_or(0)).collect();
     let mut is_used = vec![false; top + 1];
     let mut offsets = Vec::with_capacity(requests.len());
-    for (index, request) in requests.iter().enumerate() {
+    for request in requests {
         let pool = request.pool as usize;
         is_used[pool] = true;
         offsets.push(sizes[pool]);
         let end = align_up(request.size, alignment).and_then(|size| sizes[pool].checked_add(size));
-        sizes[pool] = end.ok_or(TooLarge(index))?;
+        sizes[pool] = end.ok_or(TooLarge)?;
     }
-    let last = requests.len().saturating_sub(1);
     for (size, is_used) in sizes.iter_mut().zip(is_used) {
-        *size = if is_used { size.checked_add(padding).ok_or(TooLarge(last))? } else { 0 };
+        *size = if is_used { size.checked_add(padding).ok_or(TooLarge)? } else { 0 };
     }
     Ok(PoolLayout { offsets, sizes })
 }
@@ -96,7 +95,7 @@ pub fn plan_naive(
 fn largest_first(requests: &[PlanRequest]) -> Result<Vec<usize>, TooLarge> {
     let mut keyed = Vec::with_capacity(requests.len());
     for (index, request) in requests.iter().enumerate() {
-        keyed.push((align_up(request.size, SORT_ALIGNMENT).ok_or(TooLarge(index))?, index));
+        keyed.push((align_up(request.size, SORT_ALIGNMENT).ok_or(TooLarge)?, index));
     }
     keyed.sort_unstable_by(|a, b| b.cmp(a));
     Ok(keyed.into_iter().map(|(_, index)| index).collect())
@@ -113,15 +112,14 @@ fn lay_out(
     let top = pools.keys().next_back().map_or(0, |pool| *pool as usize);
     let mut sizes = vec![0u64; top + 1];
     let mut bases: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    let last = requests.len().saturating_sub(1);
     for (id, pool) in &pools {
         let mut end = reserved.get(*id as usize).copied().unwrap_or(0);
         let mut starts = Vec::with_capacity(pool.objects.len());
         for object in &pool.objects {
             starts.push(end);
-            end = end.checked_add(object.size).ok_or(TooLarge(last))?;
+            end = end.checked_add(object.size).ok_or(TooLarge)?;
         }
-        sizes[*id as usize] = end.checked_add(padding).ok_or(TooLarge(last))?;
+        sizes[*id as usize] = end.checked_add(padding).ok_or(TooLarge)?;
         bases.insert(*id, starts);
     }
     let offsets =
@@ -439,6 +437,6 @@ mod tests {
         let got = plan(&[request, request], 16, &[0, 48], 64).unwrap();
         assert_eq!(got, PoolLayout { offsets: vec![80, 48], sizes: vec![0, 48 + 64 + 64] });
         let huge = PlanRequest { size: u64::MAX, ..request };
-        assert_eq!(plan(&[huge], 16, &[], 0), Err(TooLarge(0)));
+        assert_eq!(plan(&[huge], 16, &[], 0), Err(TooLarge));
     }
 }

@@ -153,13 +153,25 @@ impl<'a> MethodPlanner<'a> {
         self.errors.push(LayoutError::new(Element::Method(self.method, Part::Value(value)), message));
     }
 
+    /// Reports tensors whose total size overflows at the largest one.
+    fn too_large(&mut self, values: &[usize], message: &str) {
+        let nbytes = |value: &&usize| self.plan.values().get(**value)?.as_tensor()?.nbytes();
+        match values.iter().rev().max_by_key(nbytes) {
+            Some(largest) => {
+                let size = counted(nbytes(&largest).unwrap_or(0), "byte");
+                self.error(*largest, format!("{message}; this tensor has {size}"));
+            }
+            None => self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message)),
+        }
+    }
+
     fn nbytes(&mut self, value: usize, tensor: &Tensor) -> u64 {
-        tensor.nbytes().unwrap_or_else(|| {
+        tensor.nbytes().filter(|nbytes| i64::try_from(*nbytes).is_ok()).unwrap_or_else(|| {
             let why = match tensor.scalar_type.info() {
                 None => format!("unknown element type {}", tensor.scalar_type),
                 Some(_) => {
                     let sizes = tensor.sizes.as_deref().unwrap_or_default();
-                    format!("the size in bytes of {} {sizes:?} is negative or exceeds 64 bits", tensor.scalar_type)
+                    format!("the size in bytes of {} {sizes:?} is negative or exceeds 63 bits", tensor.scalar_type)
                 }
             };
             self.error(value, format!("cannot plan memory for the tensor: {why}"));
@@ -279,10 +291,7 @@ impl<'a> MethodPlanner<'a> {
                     self.grow(local as u32 - 1 + base, *size);
                 }
             }
-            Err(greedy::TooLarge(request)) => {
-                let value = placed.get(request).or(placed.last()).copied().unwrap_or(0);
-                self.error(value, "the planned memory of this method exceeds 64 bits".into());
-            }
+            Err(greedy::TooLarge) => self.too_large(&placed, "the planned memory of this method exceeds 64 bits"),
         }
     }
 
@@ -323,9 +332,9 @@ impl<'a> MethodPlanner<'a> {
                     raise(&mut sizes, &layout.sizes);
                     raise(&mut arenas[self.lifetimes.regions.list[number].parent], &sizes);
                 }
-                Err(greedy::TooLarge(_)) => {
-                    let value = values.iter().flatten().next().copied().unwrap_or(0);
-                    self.error(value, "the planned memory of this method exceeds 64 bits".into());
+                Err(greedy::TooLarge) => {
+                    let values: Vec<usize> = values.iter().flatten().copied().collect();
+                    self.too_large(&values, "the planned memory of this method exceeds 64 bits");
                 }
             }
         }
@@ -485,13 +494,17 @@ impl<'a> MethodPlanner<'a> {
             let message = format!("more than {MAX_POOLS} pools require explicit `non_const_buffer_sizes`");
             self.error(value, message);
         }
-        let mut sizes = Vec::with_capacity(self.sizes.len());
+        let (mut sizes, mut exceeding) = (Vec::with_capacity(self.sizes.len()), Vec::new());
         for (pool, size) in self.sizes.iter().enumerate() {
             sizes.push(i64::try_from(*size).unwrap_or_else(|_| {
-                let message = format!("the size of pool {pool}, {}, exceeds 63 bits", counted(*size, "byte"));
-                self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message));
+                exceeding.push((pool as u32, *size));
                 0
             }));
+        }
+        for (pool, size) in exceeding {
+            let is_inside = |value: &usize| self.places[*value].is_some_and(|(other, _)| other == pool);
+            let values: Vec<usize> = (0..self.places.len()).filter(is_inside).collect();
+            self.too_large(&values, &format!("the size of pool {pool}, {}, exceeds 63 bits", counted(size, "byte")));
         }
         sizes
     }

@@ -67,7 +67,7 @@ impl<'d> DataPrinter<'d> {
                 (None, _) => source(&hex(&bytes), blob),
             });
         }
-        self.large(blob, name, tensor.nbytes() == Some(blob.len))
+        self.large(blob, name)
     }
 
     /// Returns bytes that have the elements of a tensor in YAML, as numbers with their type if they are printed at all. `name` is the base of the
@@ -96,23 +96,19 @@ impl<'d> DataPrinter<'d> {
     /// Data that cannot be read.
     pub fn bytes(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
         match blob.len > SMALL {
-            true => self.large(blob, name, false),
+            true => self.large(blob, name),
             false => Ok(source(&hex(&blob.to_vec()?), blob)),
         }
     }
 
-    /// Returns large data as a reference, if that is requested and possible. The size is left out if a tensor states it (`sized`).
-    fn large(&mut self, blob: &Blob, name: &str, sized: bool) -> io::Result<String> {
+    /// Returns large data as a reference, if that is requested and possible. The size is stated, so that other bytes are not read when the
+    /// tensor is edited.
+    fn large(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
         match (&self.options.large_data, &blob.source) {
             (LargeData::Refer, BlobSource::File { offset, .. }) => {
                 self.refers = true;
                 let file = self.name.clone().unwrap_or_else(|| yaml::text(&self.options.file).into_owned());
-                // A file with neither offset nor size is taken whole.
-                let size = match sized && self.name.is_some() && *offset > 0 {
-                    true => String::new(),
-                    false => format!(", size: {}", blob.len),
-                };
-                Ok(source(&format!("file: {file}, offset: {offset}{size}"), blob))
+                Ok(source(&format!("file: {file}, offset: {offset}, size: {}", blob.len), blob))
             }
             (LargeData::Extract(folder), _) => {
                 let path = self.extracted.borrow_mut().add(folder, name, blob);

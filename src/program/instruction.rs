@@ -176,7 +176,7 @@ instructions! {
         /// Indices of values.
         args "args": Option<Args> = FieldReference::Args(args.as_deref());
     }
-    /// Copies a value.
+    /// Makes a value the same as another: a number is copied, a tensor gets the memory of the other.
     MoveCall move_call "move" {
         /// Index of the source.
         move_from "from": i32 = FieldReference::Operand(*move_from, OperandAccess::Read);

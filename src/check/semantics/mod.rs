@@ -13,6 +13,7 @@ mod forward;
 mod initialisation;
 mod memory;
 pub(super) mod numbers;
+mod paths;
 mod shared_state;
 mod sharing;
 mod state;
@@ -58,6 +59,7 @@ pub fn check(
             control::check(method, flow, &mut others, locate);
             state::check(method, flow, &mut others, locate);
             initialisation::check(method, flow, uninitialised, &states, &mut others, locate);
+            paths::check(method, flow, &mut others, locate);
             memory::check(method, flow, &mut others, locate);
             sharing::check(method, &mut others, locate);
             unused::check(method, &mut others, locate);

@@ -39,6 +39,11 @@ fn found(program: &Program) -> Vec<(&'static str, String)> {
     findings.list().iter().map(|finding| (finding.rule.id, finding.location.path.clone())).collect()
 }
 
+/// Returns rules and paths of the findings in a method `forward`.
+pub(super) fn found_in(method: &str) -> Vec<(&'static str, String)> {
+    found(&program(method))
+}
+
 /// Returns the YAML of y = relu(x), z = exp(y). Values: x 0, y 1, z 2, then those of `values`.
 fn chain(values: &str, more: &str) -> String {
     format!(
@@ -578,7 +583,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[("X-6", "instructions[2].args[6]")],
     ),
     ("a result that is an input", |p| call(p, "aten::relu.out", &[2, 0, 0]), &[("X-8", "instructions[2].args[1]")]),
-    ("unreachable instructions", |p| always(p, 1, 3), &[("X-9", "instructions[2]")]),
+    ("unreachable instructions", |p| always(p, 1, 3), &[("X-28", "outputs[0]"), ("X-9", "instructions[2]")]),
     ("an endless loop", |p| always(p, 2, 1), &[("X-10", "instructions[2]")]),
     (
         "a loop that does not write its condition",

@@ -180,7 +180,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let mut stack = Vec::with_capacity(signature.args.len() + 1);
         for (position, arg) in signature.ins().enumerate() {
             match (args.get(position), &arg.default) {
-                (Some(given), _) => stack.push(self.argument(given, Some(arg.kind), &arg.name)),
+                (Some(given), _) => {
+                    let reported = self.diagnostics.len();
+                    stack.push(self.argument(given, Some(arg.kind), &arg.name));
+                    let is_number = matches!(given.value, Literal::Int(_) | Literal::Double(_) | Literal::Bool(_));
+                    if arg.kind.base == Base::Tensor && is_number && self.diagnostics.len() > reported {
+                        self.suggest_scalar_overload(&name.value);
+                    }
+                }
                 (None, Some(default)) => stack.push(self.default(default, arg.kind, name.id)),
                 (None, None) => {
                     let message = format!("{} needs the argument `{}`, a {}", name.value, arg.name, arg.kind);
@@ -194,6 +201,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
         }
         stack
+    }
+
+    /// Adds to the last message, about a number in place of a tensor, that another overload takes a number.
+    fn suggest_scalar_overload(&mut self, name: &str) {
+        let overload = name.rsplit_once('.').map(|(base, _)| format!("{base}.Scalar_out"));
+        if let Some(overload) = overload.filter(|overload| operators::find(overload).is_some())
+            && let Some(mismatch) = self.diagnostics.last_mut()
+        {
+            mismatch.help.get_or_insert_with(|| format!("{overload} takes a number"));
+        }
     }
 
     /// The default of an argument, JSON in the operator table.

@@ -187,7 +187,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let Declared::Tensor(written) = &self.values[declaration].value else { return };
             if let Some(mismatch) = stated_mismatch(written, meta, &operator.name).filter(|_| is_checked) {
                 if !pass.is_unknown(value) {
-                    self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
+                    self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args, action);
                 }
                 return pass.fail(value);
             }
@@ -202,7 +202,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         match mismatch {
             Some(_) if pass.is_unknown(value) => {}
             Some(mismatch) => {
-                self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args);
+                self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args, action);
                 pass.fail(value);
             }
             None => self.warn_of_bound(pass, values, declaration, meta, operator, args),
@@ -322,7 +322,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Reports views with fewer elements than their bases, and warns of those that do not have the elements in the same order, or whose
+    /// Reports views with other numbers of elements than their bases, and warns of those that do not have the elements in the same order, or whose
     /// sizes do not follow those of the bases.
     fn check_views(&mut self, pass: &InferencePass, values: &[EValue]) {
         let is_view =
@@ -358,15 +358,15 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (sizes, base_sizes) =
                 (view.sizes.as_deref().unwrap_or_default(), of.sizes.as_deref().unwrap_or_default());
             let (name, base) = (&value.name.value, &view_of.value);
-            // The first bytes of a constant may be shared, by a declaration. Any other view with fewer elements usually has the sizes from
-            // before an edit of its base.
+            // The first bytes of a constant may be shared, by a declaration. Any other view with another number of elements usually has the
+            // sizes from before an edit of its base.
             let is_part = is_constant(of);
             // Sizes that do not follow from the base have an error of their own.
             if !pass.failed.contains(&(number as u32))
                 && view.scalar_type == of.scalar_type
                 && (!is_part || entries.contains(&**name))
             {
-                self.diagnostics.extend(smaller_view(at, sizes, base_sizes));
+                self.diagnostics.extend(resized_view(at, sizes, base_sizes));
             }
             let mut warn = |at: NodeId, message: String, label: &str| {
                 self.diagnostics.push(NodeDiagnostic::warning(at, message).label(label));
@@ -410,6 +410,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         meta: &TensorMeta,
         operator: &InferredOperator,
         args: &[i32],
+        action: &'d Action<'a>,
     ) {
         let value: &'d Declaration<'a> = self.values[declaration];
         let Declared::Tensor(written) = &value.value else { return };
@@ -437,7 +438,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             None => {
                 let message = format!("`{name}` is {found} after an earlier instruction, but {call} gives {expected}");
-                self.error(value.name.id, message, "expected the same of all instructions that write it");
+                let outs = match action {
+                    Action::Kernel { out: Some(outs), .. } => &outs[..],
+                    _ => &[],
+                };
+                let at = outs.iter().find(|out| out.value == *name).map_or(action.node(), |out| out.id);
+                let mismatch = NodeDiagnostic::error(at, message).related(value.name.id, "first defined here");
+                self.diagnostics.push(mismatch.label("expected the same of all instructions that write it"));
             }
         }
     }
@@ -734,7 +741,7 @@ impl InferencePass {
             // `check_views` reports it.
             if view.scalar_type == of.scalar_type
                 && let (Some(own), Some(all)) = (view.nbytes(), of.nbytes())
-                && own < all
+                && own != all
                 && view.sizes.is_some()
             {
                 pass.open.insert(number as u32);
@@ -808,12 +815,12 @@ fn memory_order(tensor: &Tensor) -> Vec<u8> {
     tensor.dim_order.as_deref().unwrap_or_default().iter().copied().filter(has_several).collect()
 }
 
-/// Returns an error if a view with these sizes has fewer elements than its base.
-fn smaller_view(at: NodeId, sizes: &[i32], base: &[i32]) -> Option<NodeDiagnostic> {
+/// Returns an error if a view with these sizes has another number of elements than its base.
+fn resized_view(at: NodeId, sizes: &[i32], base: &[i32]) -> Option<NodeDiagnostic> {
     let count =
         |sizes: &[i32]| sizes.iter().try_fold(1u64, |product, size| product.checked_mul((*size).try_into().ok()?));
     let (own, base) = (count(sizes)?, count(base)?);
-    if own >= base {
+    if own == base {
         return None;
     }
     let message = format!("a view of {} of a tensor of {base}", counted(own, "element"));

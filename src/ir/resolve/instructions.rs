@@ -52,6 +52,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             let destination = forward_jump(action, &labels).filter(|destination| *destination > position);
             let reported = self.diagnostics.len();
+            self.has_unknown = false;
             match (action, destination) {
                 // The index of a literal condition is assigned at the destination of the jump, as the exporter does.
                 (Action::JumpFalse { cond, .. }, Some(destination))
@@ -65,7 +66,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 _ => instructions.push(self.instruction(action, &labels)),
             }
             let errors = self.diagnostics[reported..].iter().filter(|diagnostic| diagnostic.is_error()).count();
-            if errors > 0 {
+            if errors > 0 || self.has_unknown {
                 let before: usize = self.origins.instructions.iter().map(Vec::len).sum();
                 self.wrong_instructions.insert(before + position);
                 self.instruction_errors += errors;
@@ -183,7 +184,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     NameOrNumber::Number(number) => *number,
                     NameOrNumber::Name(name) => self.find_delegate(name, delegate.id),
                 };
-                self.check_delegate_args(args);
+                let help = "declare the outputs of a delegate under `values` with `tensor` and `sizes`";
+                args.iter().for_each(|arg| self.check_declared(arg, help));
                 self.number_views(args);
                 let written = self.unwritten_tensors(args);
                 let args = self.arguments_with_written(args, &[], written);
@@ -191,6 +193,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             Action::Move { from, to } => {
                 let move_from = self.argument(from, None, "");
+                self.check_declared(to, "declare the target of a move under `values`, as in `count: 0`");
                 let move_to = match &to.value {
                     Literal::Word(name) => self.write(&At { id: to.id, value: name.clone() }),
                     _ => self.argument(to, None, ""),

@@ -51,9 +51,11 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) unfinished: BTreeMap<u32, usize>,
     pub(super) signatures: HashMap<&'d str, Option<Rc<Signature>>>,
     pub(super) origins: MethodOrigins<'a>,
-    /// Undeclared arguments of delegates, which are reported.
+    /// Undeclared arguments of delegates and targets of moves, which are reported.
     pub(super) undeclared: HashSet<&'d str>,
-    /// A call has invalid outs: a value without a writer may be one that this call was meant to write.
+    /// The current instruction names a value that does not exist.
+    pub(super) has_unknown: bool,
+    /// A call has invalid outs, or an input is unknown: a value without content may be the one that is meant.
     pub(super) wrong_outs: bool,
     pub(super) diagnostics: Vec<NodeDiagnostic>,
     /// Indices of the values in ascending order, if they leave gaps.
@@ -115,6 +117,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             signatures: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
             undeclared: HashSet::new(),
+            has_unknown: false,
             wrong_outs: false,
             diagnostics: Vec::new(),
             numbers: Vec::new(),
@@ -403,6 +406,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Looks up a declared value by name; reports unknown names.
     pub(super) fn find(&mut self, name: &str, at: NodeId) -> Option<usize> {
         let found = self.names.get(name).copied();
+        self.has_unknown |= found.is_none();
         if found.is_none() && !self.undeclared.contains(name) {
             let unknown = NodeDiagnostic::error(
                 at,
@@ -424,17 +428,14 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    /// Reports unknown names among the arguments of a delegate, each once: its outputs are declared, since no rule infers them.
-    pub(super) fn check_delegate_args(&mut self, args: &'d [At<Literal<'a>>]) {
-        for arg in args {
-            let Literal::Word(name) = &arg.value else { continue };
-            if self.find(name, arg.id).is_none()
-                && self.undeclared.insert(name)
-                && let Some(unknown) = self.diagnostics.last_mut()
-            {
-                let help = "declare the outputs of a delegate under `values` with `tensor` and `sizes`";
-                unknown.help.get_or_insert_with(|| help.to_owned());
-            }
+    /// Reports the name of a value that has to be declared, once, since no rule infers it; `help` says how.
+    pub(super) fn check_declared(&mut self, literal: &'d At<Literal<'a>>, help: &str) {
+        let Literal::Word(name) = &literal.value else { return };
+        if self.find(name, literal.id).is_none()
+            && self.undeclared.insert(name)
+            && let Some(unknown) = self.diagnostics.last_mut()
+        {
+            unknown.help.get_or_insert_with(|| help.to_owned());
         }
     }
 
@@ -615,7 +616,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             Declared::Other(_) => (None, None),
         };
         if self.declared[declaration].number.is_some() {
-            let message = format!("`{}` is used before it becomes a view of `{}`", out.value, base.value);
+            let message = format!("`{}` is a value already where it becomes a view of `{}`", out.value, base.value);
             let help = "a name can be that of one view, which is used behind it only";
             self.diagnostics.push(NodeDiagnostic::error(out.id, message).label("expected a new name").help(help));
             return;
@@ -637,7 +638,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn input(&mut self, literal: &At<Literal<'a>>) -> i32 {
         match &literal.value {
             Literal::Word(name) => {
-                let Some(declaration) = self.find(name, literal.id) else { return 0 };
+                let Some(declaration) = self.find(name, literal.id) else {
+                    self.wrong_outs = true;
+                    return 0;
+                };
                 if let Declared::Tensor(tensor) = &self.values[declaration].value
                     && (tensor.data.is_some() || tensor.external.is_some())
                 {

@@ -298,6 +298,7 @@ fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64
         format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")),
     )
     .label(format!("expected {expected}"))
+    .help("data of another element type are converted if `dtype` in `data` states it")
 }
 
 #[cfg(test)]

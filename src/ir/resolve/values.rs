@@ -207,7 +207,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return tensor;
         }
         let Some(scalar_type) = scalar_type else {
-            self.error(name.id, format!("the element type of `{}` is not known", name.value), "add `tensor`");
+            let label = match known.written || known.is_input || written.mutable || written.data.is_some() {
+                true => "add `tensor`",
+                false => "add `tensor`, or delete it: no instruction writes it",
+            };
+            self.error(name.id, format!("the element type of `{}` is not known", name.value), label);
             return tensor;
         };
         if let (Some(order), Some(sizes)) = (&written.dim_order, stated)

@@ -1,0 +1,168 @@
+//! Tensors that are read although one of the paths to the read does not write them (`X-28`).
+//!
+//! Only tensors that instructions write before they read them, in the order of the instructions: the others are state, or have initial
+//! data, and the initialisation rules judge those. A loop counts as executed once at least, since its condition usually is true at first.
+
+use super::super::finding::{Findings, Locator};
+use super::control::ControlFlow;
+use super::method::{Access, MethodAnalysis};
+
+/// Bound on the blocks that are visited for all tensors of a method; tensors beyond it are not checked.
+const MAX_VISITED: usize = 1 << 24;
+
+/// Number of loops of a method above which it is not checked.
+const MAX_LOOPS: usize = 64;
+
+/// Reports the first read of each tensor that a path does not write.
+pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
+    if method.is_truncated || flow.edges().next().is_none() || flow.loops().nth(MAX_LOOPS).is_some() {
+        return;
+    }
+    let mut blocks = Blocks::new(flow, method.end());
+    let mut accesses: Vec<&Access> = Vec::new();
+    for (value, facts) in method.facts.iter().enumerate() {
+        if !facts.is_planned || facts.has_data || method.is_input[value] {
+            continue;
+        }
+        accesses.clear();
+        accesses.extend(method.value_accesses(value));
+        if accesses.first().is_none_or(|first| !first.kind.may_write() || first.kind.reads()) {
+            continue;
+        }
+        let Some(read) = blocks.unwritten_read(&accesses) else { continue };
+        findings.add("X-28", || {
+            let what = if read.step == method.end() { "an output" } else { "a read of" };
+            let found = format!("{what} values[{value}], which only some of the paths to it write");
+            let expected = "an instruction that writes it on each path, or initial data";
+            (locate(&method.element_of(read)), found, expected.to_owned())
+        });
+    }
+}
+
+/// The basic blocks of a method: instructions between jumps and their destinations.
+struct Blocks {
+    /// First step of each block; the last one has the outputs.
+    starts: Vec<u32>,
+    /// The blocks that may follow each block.
+    next: Vec<Vec<usize>>,
+    /// By block: number of the search that visited it last.
+    visited: Vec<usize>,
+    searches: usize,
+    /// What is left of [`MAX_VISITED`].
+    left: usize,
+}
+
+impl Blocks {
+    fn new(flow: &ControlFlow, end: u32) -> Blocks {
+        let mut starts: Vec<u32> = flow.edges().flat_map(|(step, to, _)| [step + 1, to]).chain([0, end]).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        let loops: Vec<(u32, u32)> = flow.loops().collect();
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); starts.len()];
+        for (step, to, falls_through) in flow.edges() {
+            // A loop is left after its last instruction.
+            let is_left = |(head, back): &&(u32, u32)| (*head..=*back).contains(&step) && to > *back;
+            let left = loops.iter().filter(is_left).map(|(_, back)| *back).max();
+            let from = left.filter(|_| falls_through).unwrap_or(step);
+            next[block_of(&starts, from)].push(block_of(&starts, to));
+        }
+        let mut falls_through = vec![true; starts.len()];
+        for (step, ..) in flow.edges().filter(|(.., falls_through)| !falls_through) {
+            falls_through[block_of(&starts, step)] = false;
+        }
+        for block in (1..starts.len()).filter(|block| falls_through[block - 1]) {
+            next[block - 1].push(block);
+        }
+        Blocks { visited: vec![0; starts.len()], starts, next, searches: 0, left: MAX_VISITED }
+    }
+
+    /// Returns the first read that a path from the start reaches before a write; `accesses` are those of a tensor by step.
+    fn unwritten_read<'a>(&mut self, accesses: &[&'a Access]) -> Option<&'a Access> {
+        self.searches += 1;
+        let mut open = vec![0];
+        let mut found: Option<&Access> = None;
+        while let Some(block) = open.pop() {
+            if std::mem::replace(&mut self.visited[block], self.searches) == self.searches {
+                continue;
+            }
+            self.left = self.left.checked_sub(1)?;
+            let end = self.starts.get(block + 1).copied().unwrap_or(u32::MAX);
+            let first = accesses.partition_point(|access| access.step < self.starts[block]);
+            let Some(step) = accesses.get(first).map(|access| access.step).filter(|step| *step < end) else {
+                open.extend(&self.next[block]);
+                continue;
+            };
+            // An instruction reads its arguments before it writes.
+            let mut at_step = accesses[first..].iter().take_while(|access| access.step == step);
+            let read = at_step.find(|access| access.kind.reads());
+            found = read.filter(|read| found.is_none_or(|found| read.step < found.step)).copied().or(found);
+        }
+        found
+    }
+}
+
+/// Returns the block of a step.
+fn block_of(starts: &[u32], step: u32) -> usize {
+    // The first block starts at 0.
+    starts.partition_point(|start| *start <= step) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::found_in;
+
+    /// Returns the paths of findings of X-28 in a method with the input `x` of two elements and the outputs `y`.
+    fn unwritten(instructions: &str) -> Vec<String> {
+        let method = format!(
+            "    values: {{x: {{tensor: float32, sizes: [2]}}, n: 3, i: 0}}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {{kernel: aten::sum.IntList_out, args: [x, null], out: s}}
+      - {{kernel: aten::gt.Scalar_out, args: [s, 0], out: c}}
+{instructions}"
+        );
+        found_in(&method).into_iter().filter(|(rule, _)| *rule == "X-28").map(|(_, path)| path).collect()
+    }
+
+    #[test]
+    fn a_tensor_that_one_branch_writes_is_not_read_after_both() {
+        let one = "      - {jump_false: {cond: c, to: end}}
+      - {kernel: aten::neg.out, args: [x], out: t}
+      - {label: end}
+      - {kernel: aten::add.out, args: [t, x], out: y}";
+        assert_eq!(unwritten(one), ["methods.forward.instructions[4].args[0]"]);
+        let both = "      - {jump_false: {cond: c, to: other}}
+      - {kernel: aten::neg.out, args: [x], out: y}
+      - {jump_false: {cond: false, to: end}}
+      - {label: other, kernel: aten::exp.out, args: [x], out: y}
+      - {label: end}";
+        assert!(unwritten(both).is_empty());
+        let output = both.replace("label: other, kernel: aten::exp.out, args: [x], out: y", "label: other");
+        assert_eq!(unwritten(&output), ["methods.forward.outputs[0]"]);
+        // Before the jump, and an instruction that reads and writes it.
+        let before = "      - {kernel: aten::clone.out, args: [x], out: y}
+      - {jump_false: {cond: c, to: end}}
+      - {kernel: aten::relu.out, args: [y], out: y}
+      - {label: end}";
+        assert!(unwritten(before).is_empty());
+    }
+
+    #[test]
+    fn a_loop_is_executed_once_at_least() {
+        let result = "      - {label: again, kernel: executorch_prim::lt.Scalar, args: [i, n], out: more}
+      - {jump_false: {cond: more, to: end}}
+      - {kernel: aten::relu.out, args: [x], out: y}
+      - {kernel: executorch_prim::add.Scalar, args: [i, 1], out: i}
+      - {jump_false: {cond: false, to: again}}
+      - {label: end}";
+        assert!(unwritten(result).is_empty());
+        // A branch in the loop is not.
+        let branch = result.replace(
+            "      - {kernel: aten::relu",
+            "      - {jump_false: {cond: c, to: skip}}\n      - {kernel: aten::relu",
+        );
+        let branch = branch.replace("{kernel: executorch_prim::add", "{label: skip, kernel: executorch_prim::add");
+        assert_eq!(unwritten(&branch), ["methods.forward.outputs[0]"]);
+    }
+}
