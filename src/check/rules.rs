@@ -1266,7 +1266,7 @@ pub static RULES: &[Rule] = rules! {
 
     "O-6" Invalid ALL
     "The result argument of an operator that returns a value has the kind of the result."
-    "The value is replaced, while other instructions may expect the kind in the file."
+    "The value is replaced, while other instructions may expect the kind in the file. A number or a Bool may take the place of another (X-23)."
     "aborts when another call reads it as the kind in the file"
     "an aten::sym_size.int whose result is a Tensor"
 

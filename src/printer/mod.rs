@@ -14,13 +14,13 @@ mod numbering;
 mod options;
 mod overrides;
 pub(crate) mod payload;
+mod shared_state;
 mod stacktrace;
 mod test_cases;
 mod views;
 pub(crate) mod yaml;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 use std::path::Path;
@@ -40,14 +40,14 @@ use crate::assembly::{Assembly, OutputFile};
 use crate::data::Origin;
 use crate::data::workers;
 use crate::diagnostics::escaped;
+use crate::delegate::xnnpack;
 use crate::emitter;
 use crate::format::Format;
 use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
 use crate::format::serializer::{PROGRAM_VERSION, Serializer};
-use crate::layout::memory::DEFAULT_ALIGNMENT;
-use crate::layout::shared::written;
-use crate::layout::{LayoutConfig, MemoryPlan};
+use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING};
+use crate::layout::LayoutConfig;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
 use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, TensorData};
@@ -240,13 +240,17 @@ fn print_with_tests(
                 continue;
             }
         };
-        let mut complete = true;
-        if !has_order && differs_in_shared(&assembly, &found.program) {
-            // Before the plans of the methods, which depend on it.
-            (has_order, complete) = (true, false);
-            let orders = shared_orders(&assembly.program, &found.program);
-            hints.iter_mut().zip(orders).for_each(|(hint, order)| hint.shared_order = order);
+        if !std::mem::replace(&mut has_order, true) && shared_state::differs(&assembly, &found.program) {
+            let orders = shared_state::orders(&assembly.program, &found.program);
+            if orders.iter().any(Option::is_some) {
+                // Before the plans of the methods, which depend on it.
+                hints.iter_mut().zip(orders).for_each(|(hint, order)| hint.shared_order = order);
+                methods = printers(&found.program, &payloads, inline, &hints);
+                text = print_body(&found.program, &payloads, &methods, tests, printer)? + &suffix;
+                continue;
+            }
         }
+        let mut complete = true;
         for (method, hint) in hints.iter_mut().enumerate() {
             complete &= !add_hint(hint, &assembly, method, &found.program.plans()[method], &methods[method]);
         }
@@ -430,66 +434,23 @@ fn add_hint(
     *hint != before
 }
 
-/// Returns the shared state of a method: the pool and the offset of each in the original.
-fn shared_places<'p>(
-    assembled: &'p ExecutionPlan,
-    original: &'p ExecutionPlan,
-) -> impl Iterator<Item = (usize, Option<(u32, u64)>)> + use<'p> {
-    let stated = MemoryPlan::stated(original).places;
-    let is_shared = |value: &EValue| {
-        let memory = value.as_tensor().map(|tensor| tensor.memory);
-        matches!(memory, Some(Memory::Auto { shared: Some(_), .. }))
-    };
-    let values = assembled.values().iter().zip(stated).enumerate();
-    values.filter(move |(_, (value, _))| is_shared(value)).map(|(value, (_, place))| (value, place))
-}
-
-/// Returns `true` if state that methods share is at other places than in the original.
-fn differs_in_shared(assembly: &Assembly, original: &Program) -> bool {
-    let methods = assembly.program.plans().iter().zip(original.plans()).zip(&assembly.plan.memory);
-    methods.into_iter().any(|((assembled, original), planned)| {
-        let mut places = shared_places(assembled, original);
-        places.any(|(value, place)| planned.places.get(value).is_some_and(|planned| *planned != place))
-    })
-}
-
-/// Returns the positions of the methods by which their shared state may have been placed: the first one writes the first state, and each
-/// further one the first state that those before it do not write. `None` for methods without such state.
-fn shared_orders(assembled: &Program, original: &Program) -> Vec<Option<u32>> {
-    let mut orders = vec![None; original.plans().len()];
-    let mut is_sharing = Vec::with_capacity(orders.len());
-    let mut owners: BTreeMap<(u32, u64), Vec<usize>> = BTreeMap::new();
-    for (method, plans) in assembled.plans().iter().zip(original.plans()).enumerate() {
-        is_sharing.push(shared_places(plans.0, plans.1).next().is_some());
-        let written = written(plans.1);
-        for (_, place) in shared_places(plans.0, plans.1).filter(|(value, _)| written.contains(value)) {
-            owners.entry(place.unwrap_or_default()).or_default().push(method);
-        }
-    }
-    let mut next = 0;
-    for methods in owners.values() {
-        // State of a method that has its position is placed with it.
-        if methods.iter().all(|method| orders[*method].is_none()) {
-            orders[methods[0]] = Some(next);
-            next += 1;
-        }
-    }
-    for (order, _) in orders.iter_mut().zip(is_sharing).filter(|(order, is_sharing)| *is_sharing && order.is_none()) {
-        *order = Some(next);
-        next += 1;
-    }
-    orders
-}
-
-/// Returns the largest power of two of which the offsets of all planned tensors are multiples, if it exceeds the default alignment.
+/// Returns the largest power of two of which the offsets of all planned tensors and the sizes of the pools are multiples, if it exceeds the
+/// default alignment. Pools of methods with XNNPACK delegates may have padding.
 fn common_alignment(plan: &ExecutionPlan) -> Option<u64> {
     let offsets = plan.tensors().filter_map(|(_, tensor)| match tensor.memory {
         Memory::At { offset, .. } => Some(offset),
         Memory::None | Memory::Auto { .. } | Memory::View { .. } => None,
     });
     let bits = offsets.fold(0, |bits, offset| bits | offset);
-    let alignment = 1u64.checked_shl(bits.trailing_zeros())?;
-    (alignment > DEFAULT_ALIGNMENT).then_some(alignment)
+    let sizes = plan.memory.non_const_buffer_sizes.iter().flatten().filter_map(|size| u64::try_from(*size).ok());
+    let sizes: Vec<u64> = sizes.collect();
+    let has_xnnpack = plan.delegates().iter().any(|delegate| delegate.id.as_deref() == Some(xnnpack::BACKEND));
+    let fits = |alignment: &u64| {
+        let is_multiple = |size: &u64| size.is_multiple_of(*alignment);
+        let is_padded = |size: &u64| has_xnnpack && size.checked_sub(XNNPACK_PADDING).is_some_and(|size| is_multiple(&size));
+        is_multiple(&bits) && sizes.iter().any(|size| *size > 0) && sizes.iter().all(|size| is_multiple(size) || is_padded(size))
+    };
+    (DEFAULT_ALIGNMENT.trailing_zeros() + 1..u64::BITS).rev().map(|power| 1 << power).find(fits)
 }
 
 /// Returns `true` if the chains of two methods are equal, with absent lists of inputs and outputs equal to empty ones: indices and offsets

@@ -15,7 +15,7 @@ use crate::ir::document::{
     Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedTensor, Word,
 };
 use crate::ir::tree::NodeId;
-use crate::operators::inference::{Dim, InferenceError, InvalidArgument, ResultMeta, TensorMeta, out_type};
+use crate::operators::inference::{IntMeta, Dim, InferenceError, InvalidArgument, ResultMeta, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
@@ -299,7 +299,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         wrong.into_iter().for_each(|(at, message, label)| self.error(at, message, label));
     }
 
-    /// Warns of a declared bound below the inferred one: the call fails if the result is larger.
+    /// Warns of a declared bound below the inferred one: the call fails if the result is larger. Without the values of all Ints, the inferred one
+    /// is that of the whole argument, and the exporter may know a smaller one.
     fn warn_of_bound(
         &mut self,
         pass: &InferencePass,
@@ -313,7 +314,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let Declared::Tensor(written) = &value.value else { return };
         let Some(stated) = &written.sizes else { return };
         let is_smaller = |(size, dim): (&i32, &Dim)| dim.dynamic && i64::from(*size) < dim.size;
-        if stated.value.iter().zip(&meta.sizes).any(is_smaller) {
+        let is_unknown = |arg: &i32| {
+            usize::try_from(*arg).ok().filter(|arg| matches!(values.get(*arg), Some(EValue::Int(_)))).is_some_and(
+                |arg| matches!(pass.inference.known(arg), Knowledge::Nothing | Knowledge::Int(IntMeta::Unknown)),
+            )
+        };
+        if stated.value.iter().zip(&meta.sizes).any(is_smaller) && !args.iter().any(is_unknown) {
             let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
             let (name, stated_sizes, bound) = (&value.name.value, &stated.value, sizes_of(meta));
             let message = format!("`{name}` is declared with {stated_sizes:?}, but {call} gives up to {bound}");

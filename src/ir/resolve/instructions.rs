@@ -225,6 +225,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 .map(|stated| format!("a tensor of {}", stated.value)),
             (Some(Declared::Other(literal)), _) => match &literal.value {
                 Literal::Bool(_) => None,
+                // A call replaces the number, as the exporter writes symbolic bools.
+                Literal::Int(_) if self.declaration_of(cond).is_some_and(|d| self.declared[d].produced) => None,
                 other => Some(describe(other)),
             },
             (None, Literal::Word(_) | Literal::Bool(_) | Literal::Index(_)) => None,
