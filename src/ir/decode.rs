@@ -653,6 +653,7 @@ impl Decoder {
         let (unplanned_inputs, unplanned_outputs) = (unplanned(self, memory::inputs), unplanned(self, memory::outputs));
         let planner = match self.choice(&mut fields, memory::planner) {
             Some(1) => MemoryPlanner::Naive,
+            Some(2) => MemoryPlanner::GreedyNoOverlap,
             Some(_) | None => MemoryPlanner::Greedy,
         };
         let devices = fields.take(memory::non_const_buffer_device).map(|node| {

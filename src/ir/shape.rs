@@ -149,7 +149,7 @@ use crate::program::instruction::INSTRUCTION_KEYS;
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
 
 /// Words for the algorithms of the memory planner, in the order of [`crate::program::MemoryPlanner`].
-const PLANNERS: &[&str] = &["greedy", "naive"];
+const PLANNERS: &[&str] = &["greedy", "naive", "greedy_no_overlap"];
 
 /// Words for the memory of a tensor.
 pub const MEMORY_PLACEMENT_WORDS: &[&str] = &["auto", "none"];
@@ -333,7 +333,7 @@ shapes! {
         non_const_buffer_sizes: INTS, "Sizes of the planned buffers in bytes, the first reserved; computed. Given sizes are checked.";
         non_const_buffer_device: List(&Form::Shape(&BUFFER_DEVICE)), "Devices of the planned buffers; computed.";
         alignment: Alignment, "Offsets are multiples of this, 16 at least.";
-        planner: OneOf(PLANNERS), "greedy, or naive: no tensors share memory.";
+        planner: OneOf(PLANNERS), "greedy; naive: no tensors share memory; greedy_no_overlap: at one time, each object of memory has one tensor.";
         padding: Size, "Padding after each used buffer, in bytes; 64 with an XNNPACK delegate, but for pools of shared state, else 0.";
         reserved: List(&Size), "Bytes left free at the start of each buffer, from buffer 1.";
         shared_order: UInt, "Position of the method when the state that methods share is placed; that in the file.";

@@ -52,13 +52,36 @@ pub struct TooLarge;
 /// # Errors
 /// [`TooLarge`] if the sizes exceed `u64`.
 pub fn plan(requests: &[PlanRequest], alignment: u64, reserved: &[u64], padding: u64) -> Result<PoolLayout, TooLarge> {
+    place(requests, alignment, reserved, padding, true)
+}
+
+/// As [`plan`], but tensors share memory only with tensors of other times: none is placed above a live one in the same object.
+///
+/// # Errors
+/// [`TooLarge`] if the sizes exceed `u64`.
+pub fn plan_no_overlap(
+    requests: &[PlanRequest],
+    alignment: u64,
+    reserved: &[u64],
+    padding: u64,
+) -> Result<PoolLayout, TooLarge> {
+    place(requests, alignment, reserved, padding, false)
+}
+
+fn place(
+    requests: &[PlanRequest],
+    alignment: u64,
+    reserved: &[u64],
+    padding: u64,
+    overlap: bool,
+) -> Result<PoolLayout, TooLarge> {
     let mut pools: BTreeMap<u32, Pool> = BTreeMap::new();
     let horizon = requests.iter().map(|r| r.end).max().unwrap_or(0);
     let mut offsets = vec![(0, 0); requests.len()];
     for index in largest_first(requests)? {
         let request = requests[index];
         let size = align_up(request.size, alignment).ok_or(TooLarge)?;
-        let pool = pools.entry(request.pool).or_insert_with(|| Pool::new(horizon));
+        let pool = pools.entry(request.pool).or_insert_with(|| Pool::new(horizon, overlap));
         offsets[index] = pool.place(size, request.start, request.end);
     }
     lay_out(requests, pools, offsets, reserved, padding)
@@ -133,6 +156,8 @@ struct Pool {
     /// Present with more than [`FEW`] objects.
     index: Option<ObjectIndex>,
     horizon: u32,
+    /// A tensor may be placed above live ones in an object.
+    overlap: bool,
 }
 
 struct MemoryObject {
@@ -145,14 +170,14 @@ struct MemoryObject {
 const FEW: usize = 16;
 
 impl Pool {
-    fn new(horizon: u32) -> Pool {
-        Pool { objects: Vec::new(), index: None, horizon }
+    fn new(horizon: u32, overlap: bool) -> Pool {
+        Pool { objects: Vec::new(), index: None, horizon, overlap }
     }
 
     /// Returns the object and the offset in it for a tensor that is not larger than any before.
     fn place(&mut self, size: u64, start: u32, end: u32) -> (usize, u64) {
         let found = match &mut self.index {
-            Some(index) => index.find(&self.objects, size, start, end),
+            Some(index) => index.find(&self.objects, size, start, end, self.overlap),
             None => self.search(size, start, end),
         };
         let (object, offset) = found.unwrap_or_else(|| (self.add_object(size), 0));
@@ -170,7 +195,9 @@ impl Pool {
         for (number, object) in self.objects.iter().enumerate() {
             match object.skyline.top(start, end) {
                 None => return Some((number, 0)),
-                Some(top) if above.is_none() && top > 0 && object.size - top >= size => above = Some((number, top)),
+                Some(top) if self.overlap && above.is_none() && top > 0 && object.size - top >= size => {
+                    above = Some((number, top));
+                }
                 Some(_) => {}
             }
         }
@@ -224,10 +251,20 @@ impl ObjectIndex {
         self.roomy.add_object();
     }
 
-    fn find(&mut self, objects: &[MemoryObject], size: u64, start: u32, end: u32) -> Option<(usize, u64)> {
+    fn find(
+        &mut self,
+        objects: &[MemoryObject],
+        size: u64,
+        start: u32,
+        end: u32,
+        overlap: bool,
+    ) -> Option<(usize, u64)> {
         self.release_roomy(objects, size);
         if let Some(object) = self.empty.find(start, end) {
             return Some((object, 0));
+        }
+        if !overlap {
+            return None;
         }
         let object = if size == 0 {
             // A tensor of size 0 is placed above others only in an object whose height is above 0 at some time of its lifetime.
@@ -339,7 +376,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Reference implementation with nested loops.
-    fn reference(requests: &[PlanRequest], alignment: u64) -> Result<PoolLayout, TooLarge> {
+    fn reference(requests: &[PlanRequest], alignment: u64, overlap: bool) -> Result<PoolLayout, TooLarge> {
         type Tenant = (u32, u32, u64, u64);
         let mut pools: BTreeMap<u32, Vec<(u64, Vec<Tenant>)>> = BTreeMap::new();
         let mut places = vec![(0, 0); requests.len()];
@@ -352,7 +389,9 @@ mod tests {
             let place = match objects.iter().position(|(_, tenants)| !tenants.iter().any(meets)) {
                 Some(object) => (object, 0),
                 None => {
-                    match objects.iter().position(|(room, tenants)| top(tenants) > 0 && top(tenants) + size <= *room) {
+                    let has_room =
+                        |(room, tenants): &(u64, Vec<Tenant>)| top(tenants) > 0 && top(tenants) + size <= *room;
+                    match objects.iter().position(has_room).filter(|_| overlap) {
                         Some(object) => (object, top(&objects[object].1)),
                         None => {
                             objects.push((size, Vec::new()));
@@ -391,7 +430,8 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(512))]
         #[test]
         fn equals_the_reference(requests in requests(), alignment in prop::sample::select(vec![16u64, 32, 48, 64])) {
-            prop_assert_eq!(plan(&requests, alignment, &[], 0), reference(&requests, alignment));
+            prop_assert_eq!(plan(&requests, alignment, &[], 0), reference(&requests, alignment, true));
+            prop_assert_eq!(plan_no_overlap(&requests, alignment, &[], 0), reference(&requests, alignment, false));
         }
     }
 

@@ -385,8 +385,8 @@ impl<'a> MethodPlanner<'a> {
     /// Returns the padding of a part of the method; that of the exporter is added by its greedy algorithm only.
     fn padding(&self, calls_xnnpack: bool) -> u64 {
         let default = match self.request.planner {
-            MemoryPlanner::Greedy if calls_xnnpack => XNNPACK_PADDING,
-            MemoryPlanner::Greedy | MemoryPlanner::Naive => 0,
+            MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap if calls_xnnpack => XNNPACK_PADDING,
+            MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Naive => 0,
         };
         self.request.padding.unwrap_or(default)
     }
@@ -399,6 +399,7 @@ impl<'a> MethodPlanner<'a> {
     ) -> Result<greedy::PoolLayout, greedy::TooLarge> {
         match self.request.planner {
             MemoryPlanner::Greedy => greedy::plan(requests, self.alignment, reserved, padding),
+            MemoryPlanner::GreedyNoOverlap => greedy::plan_no_overlap(requests, self.alignment, reserved, padding),
             MemoryPlanner::Naive => greedy::plan_naive(requests, self.alignment, reserved, padding),
         }
     }

@@ -1089,6 +1089,7 @@ impl<'p> MethodPrinter<'p> {
                 match planner {
                     MemoryPlanner::Greedy => {}
                     MemoryPlanner::Naive => fields.key("planner").push_str("naive"),
+                    MemoryPlanner::GreedyNoOverlap => fields.key("planner").push_str("greedy_no_overlap"),
                 }
                 alignment.into_iter().for_each(|alignment| yaml::number(alignment, fields.key("alignment")));
                 shared_order.into_iter().for_each(|order| yaml::number(order, fields.key("shared_order")));

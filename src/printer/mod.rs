@@ -39,15 +39,15 @@ use yaml::FlowMap;
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::Origin;
 use crate::data::workers;
-use crate::diagnostics::escaped;
 use crate::delegate::xnnpack;
+use crate::diagnostics::escaped;
 use crate::emitter;
 use crate::format::Format;
 use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
 use crate::format::serializer::{PROGRAM_VERSION, Serializer};
-use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING};
 use crate::layout::LayoutConfig;
+use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
 use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, TensorData};
@@ -422,7 +422,10 @@ fn add_hint(
                     (hint.scratch, hint.planner) = (false, MemoryPlanner::Greedy);
                     hint.alignment = Some(alignment);
                 }
-                (true, MemoryPlanner::Naive, _) => (hint.scratch, hint.memory) = (false, true),
+                (true, MemoryPlanner::Naive, _) => {
+                    (hint.scratch, hint.planner, hint.alignment) = (false, MemoryPlanner::GreedyNoOverlap, None);
+                }
+                (true, MemoryPlanner::GreedyNoOverlap, _) => (hint.scratch, hint.memory) = (false, true),
             }
         }
         let numbers = assembly.plan.buffer_index[method].iter().zip(original.values());
@@ -447,8 +450,11 @@ fn common_alignment(plan: &ExecutionPlan) -> Option<u64> {
     let has_xnnpack = plan.delegates().iter().any(|delegate| delegate.id.as_deref() == Some(xnnpack::BACKEND));
     let fits = |alignment: &u64| {
         let is_multiple = |size: &u64| size.is_multiple_of(*alignment);
-        let is_padded = |size: &u64| has_xnnpack && size.checked_sub(XNNPACK_PADDING).is_some_and(|size| is_multiple(&size));
-        is_multiple(&bits) && sizes.iter().any(|size| *size > 0) && sizes.iter().all(|size| is_multiple(size) || is_padded(size))
+        let is_padded =
+            |size: &u64| has_xnnpack && size.checked_sub(XNNPACK_PADDING).is_some_and(|size| is_multiple(&size));
+        is_multiple(&bits)
+            && sizes.iter().any(|size| *size > 0)
+            && sizes.iter().all(|size| is_multiple(size) || is_padded(size))
     };
     (DEFAULT_ALIGNMENT.trailing_zeros() + 1..u64::BITS).rev().map(|power| 1 << power).find(fits)
 }

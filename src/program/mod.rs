@@ -210,6 +210,8 @@ pub enum MemoryPlanner {
     Greedy,
     /// No tensors share memory; they are placed in the order of their numbers.
     Naive,
+    /// As `Greedy`, but each object of memory has one tensor at a time (`allow_overlapping_allocations=False`).
+    GreedyNoOverlap,
 }
 
 /// How inputs and outputs were flattened (table `ContainerMetadata`): pytree's JSON.

@@ -34,7 +34,7 @@ const COUNTS: [(&str, usize); 8] = [
     ("tests/golden/snapshots/commands", 23),
     ("tests/golden/snapshots/errors", 437),
     ("tests/golden/upstream/bundled", 8),
-    ("tests/golden/upstream/bytes", 37),
+    ("tests/golden/upstream/bytes", 38),
     ("tests/golden/upstream/serializer", 25),
 ];
 

@@ -15,7 +15,7 @@ use crate::ir::document::{
     Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedTensor, Word,
 };
 use crate::ir::tree::NodeId;
-use crate::operators::inference::{IntMeta, Dim, InferenceError, InvalidArgument, ResultMeta, TensorMeta, out_type};
+use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
