@@ -424,6 +424,7 @@ const VALUES: &[(&str, &[Constraint])] = &[
         "aten::bmm.out",
         &[Constraint::Rank { argument: 0, min: 3, max: 3 }, same_size(1, 0, [0, 0]), same_size(1, 0, [1, 2])],
     ),
+    ("aten::constant_pad_nd.out", &[Constraint::Int { argument: 1, min: 0, max: i64::MAX }]),
     (
         "aten::convolution.out",
         &[
