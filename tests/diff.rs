@@ -799,7 +799,7 @@ fn external_data_are_compared_with_the_files() {
     text(&["a.pte", "b.pte"], 0);
     let found = text(&["a.pte", "b.pte", "--with-a", "a.ptd", "--with-b", "b.ptd"], 1);
     assert!(
-        found.contains("1 of 3 elements differ") && found.contains("used by methods.forward.instructions[1]"),
+        found.contains("1 of 3 elements differs") && found.contains("used by methods.forward.instructions[1]"),
         "{found}"
     );
     text(&["a.pte", "b.pte", "--with", "a.ptd"], 0);
@@ -809,7 +809,7 @@ fn external_data_are_compared_with_the_files() {
     let moved = text(&["b.pte", "whole.pte", "--with", "b.ptd", "--only", "data"], 1);
     assert!(moved.contains("in a .ptd -> ") && !moved.contains("elements differ"), "{moved}");
     let changed = text(&["a.pte", "whole.pte", "--with", "a.ptd", "--only", "data"], 1);
-    assert!(changed.contains("1 of 3 elements differ"), "{changed}");
+    assert!(changed.contains("1 of 3 elements differs"), "{changed}");
     folder.write("other.yaml", "named_data: {other: {tensor: float32, data: [1]}}");
     folder.run(&["other.yaml", "-q", "-o", "other.ptd"]).exits(0);
     folder.run(&["diff", "a.pte", "b.pte", "--with", "other.ptd"]).exits(2).stderr_contains("has the key `");
@@ -906,7 +906,111 @@ fn elements_that_are_not_finite_have_no_distance() {
     ]);
     let done = folder.run(&["diff", "a.yaml", "b.yaml"]).exits(1);
     let text = String::from_utf8(done.stdout).unwrap();
-    assert!(text.contains("1 of 4 elements differ, 1 not finite, all finite elements are equal; used by"), "{text}");
+    assert!(text.contains("1 of 4 elements differs, 1 not finite, all finite elements are equal; used by"), "{text}");
+}
+
+/// A pair of texts in a template: the difference is found although descriptions show only a part of it.
+#[test]
+fn differences_that_descriptions_do_not_show_are_reported() {
+    let long = "x".repeat(60);
+    let spec = |key: &str| {
+        format!(
+            "methods:
+  forward:
+    values:
+      x: {{tensor: float32, sizes: [2]}}
+      y: {{tensor: float32, sizes: [2]}}
+    delegates:
+      part: {{backend: Demo, data: {{text: payload}}, compile_specs: [{{key: {key}, value: fp16}}]}}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {{delegate: part, args: [x, y]}}
+"
+        )
+    };
+    let unused = |value: &str| format!("methods: {{forward: {{values: {{u: {value}}}, outputs: [1]}}}}");
+    let bools = |last: &str| unused(&format!("{{bool_list: [{}{last}]}}", "true, ".repeat(9)));
+    let ints = |last: &str| unused(&format!("{{int_list: [{}{last}]}}", "1, ".repeat(9)));
+    let test = |outputs: &str, more: &str| {
+        format!("{RELU}    tests:\n      - {{inputs: [[[1, 2], [3, 4]]]{outputs}{more}}}\n")
+    };
+    let outputs = ", outputs: [[[1, 2], [3, 4]]]";
+    let text = |text: &str| {
+        format!(
+            "methods: {{forward: {{values: {{x: {{string: a}}}}, inputs: [x], outputs: [x], tests: [{{inputs: [{text}]}}]}}}}"
+        )
+    };
+    use DiffArea::{Data, Layout, Meaning};
+    let cases: Vec<(&str, [String; 2], DiffArea)> = vec![
+        ("specs", [spec(&format!("{long}1")), spec(&format!("{long}2"))], Meaning),
+        ("escapes", [spec(r#""a\nb""#), spec(r#""a\\nb""#)], Meaning),
+        ("bools", [bools("true"), bools("false")], Layout),
+        ("ints", [ints("1"), ints("2")], Layout),
+        ("strings", [unused(&format!("{{string: {long}1}}")), unused(&format!("{{string: {long}2}}"))], Layout),
+        ("tests", [test(outputs, ""), RELU.to_owned()], Data),
+        ("outputs of tests", [test(outputs, ""), test("", "")], Data),
+        ("tolerance", [test(outputs, ", atol: 0.5"), test(outputs, "")], Data),
+        ("strings of tests", [text(&format!("{long}1")), text(&format!("{long}2"))], Data),
+    ];
+    for (name, [left, right], area) in cases {
+        let [l, r] = [&left, &right].map(|text| Source::yaml("diff.yaml", text, "."));
+        let found = diff(&l, &r, &DiffOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(found.of(area).next().is_some(), "{name}: {:#?}", found.list);
+        assert!(found.list.iter().all(|difference| difference.area == area), "{name}: {:#?}", found.list);
+        for difference in &found.list {
+            let texts = [&difference.left, &difference.right].map(|part| part.as_ref().map(|part| &part.value));
+            assert_ne!(texts[0], texts[1], "{name}");
+        }
+        let mirrored = diff(&r, &l, &DiffOptions::default()).unwrap().mirrored();
+        assert_eq!(lines(&found), lines(&mirrored), "{name}");
+    }
+}
+
+/// Data of `.ptd` files of YAML, and constants of graphs that no node reads.
+#[test]
+fn data_that_one_side_lacks_or_nothing_reads_are_compared() {
+    let text = sources::read(&root().join("examples/xnnpack_linear.yaml"));
+    let source = |text: &str| Source::yaml("xnnpack.yaml", text.to_owned(), root().join("examples"));
+    let key = "named_data: {one: {external: xnnpack, data: {numbers: [1, 2], dtype: float32}}}\n";
+    let found = diff(&source(&format!("{text}{key}")), &source(&text), &DiffOptions::default()).unwrap();
+    let expected = (DiffKind::Removed, DiffTopic::ExternalData, "keys.one".to_owned());
+    assert_eq!(changes(&found, DiffArea::Data), [expected], "{:#?}", found.list);
+    assert_eq!(found.len(), 1);
+    let unread = |last: u8| {
+        let value = format!("            bias:");
+        text.replace(&value, &format!("            unread: {{datatype: fp32, data: [7, {last}]}}\n{value}"))
+    };
+    let found = diff(&source(&unread(8)), &source(&unread(9)), &DiffOptions::default()).unwrap();
+    let [difference] = &found.list[..] else { panic!("{:#?}", found.list) };
+    assert_eq!((difference.area, difference.topic), (DiffArea::Data, DiffTopic::Constant));
+}
+
+#[test]
+fn statistics_are_exact_for_wide_integers_and_leave_out_what_is_not_finite() {
+    let statistics = |dtype: &str, left: &str, right: &str| {
+        let yaml = |data: &str| format!("named_data: {{a: {{tensor: {dtype}, data: [{data}]}}}}");
+        let [left, right] = [left, right].map(|data| Source::yaml("data.yaml", yaml(data), "."));
+        let found = diff(&left, &right, &DiffOptions::default()).unwrap();
+        let data = found.list[0].data.as_ref().unwrap();
+        (data.max_abs, data.mean_abs)
+    };
+    assert_eq!(statistics("int64", "9007199254740992, 1", "9007199254740993, 1"), (Some(1.0), Some(0.5)));
+    assert_eq!(statistics("uint64", "18446744073709551615, 0", "18446744073709551614, 0"), (Some(1.0), Some(0.5)));
+    let [least, most] = ["-9223372036854775808", "9223372036854775807"];
+    assert_eq!(statistics("int64", least, most), (Some(u64::MAX as f64), Some(u64::MAX as f64)));
+    assert_eq!(statistics("float32", ".nan, .nan, .nan, 1", "0, 0, 0, 2"), (Some(1.0), Some(1.0)));
+    assert_eq!(statistics("float32", ".nan, 1", "2, 1"), (Some(0.0), Some(0.0)));
+    assert_eq!(statistics("float32", ".nan", "2"), (None, None));
+}
+
+#[test]
+fn a_program_and_a_file_of_weights_differ_in_the_methods() {
+    let weights = Source::yaml("weights.yaml", "named_data: {a: {tensor: float32, data: [1]}}", ".");
+    let program = Source::yaml("relu.yaml", RELU, ".");
+    let found = diff(&program, &weights, &only(DiffArea::Meaning)).unwrap();
+    let expected = [(DiffKind::Removed, DiffTopic::Method, "methods.forward".to_owned())];
+    assert_eq!(changes(&found, DiffArea::Meaning), expected);
 }
 
 #[test]

@@ -332,14 +332,16 @@ fn statistics(data: &DataStatistics) -> String {
     let unit = if data.scalar_type.is_some() { "element" } else { "byte" };
     let mut parts = Vec::new();
     if let Some(differing) = data.differing {
-        parts.push(format!("{differing} of {} differ", counted(data.elements, unit)));
+        let verb = if differing == 1 { "differs" } else { "differ" };
+        parts.push(format!("{differing} of {} {verb}", counted(data.elements, unit)));
     }
     if data.not_finite > 0 {
         parts.push(format!("{} not finite", data.not_finite));
     }
     // The numbers are those of the elements that are finite on both sides.
     if data.not_finite > 0 && data.differing == Some(data.not_finite) {
-        parts.push("all finite elements are equal".to_owned());
+        let has_finite = data.max_abs.is_some();
+        parts.extend(has_finite.then(|| "all finite elements are equal".to_owned()));
         return parts.join(", ");
     }
     let mut number =

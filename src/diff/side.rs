@@ -313,6 +313,13 @@ impl Side {
         keys.get(key).copied()
     }
 
+    /// Returns the keys of the tensors whose data are in a `.ptd`.
+    pub fn external_tensors(&self) -> HashSet<&str> {
+        let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
+        let external = tensors.filter(|(_, tensor)| tensor.is_external() && tensor.data != TensorData::None);
+        external.filter_map(|(_, tensor)| tensor.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()).collect()
+    }
+
     /// Returns the blobs of tensors.
     fn constants(&self) -> HashSet<BlobId> {
         let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
