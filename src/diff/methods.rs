@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use indexmap::IndexSet;
 
 use super::align::{align_levels, in_common_order};
+use super::contents;
 use super::data::DataPairs;
 use super::dead::without_effect;
 use super::delegates;
@@ -119,6 +120,7 @@ fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &m
     let outputs = method.pair_outputs();
     method.compare_ends(&inputs, &outputs, found, data);
     method.compare_steps(needed, found, data);
+    contents::compare(views, &method.aligned, &outputs, &method.matching, found);
     method.matching.compare_all(found, data);
     method.compare_operators(needed, found);
     let called = std::mem::take(&mut method.delegates);
@@ -415,8 +417,7 @@ impl<'s> MethodPair<'_, 's> {
             | FieldReference::Operand(..)
             | FieldReference::Destination(_) => &[],
         });
-        let path =
-            |side: usize, position: usize| views[side].argument_path(steps[side], fields[side].name, position);
+        let path = |side: usize, position: usize| views[side].argument_path(steps[side], fields[side].name, position);
         let part =
             |side: usize, position: usize, value| DifferingPart::new(path(side, position), views[side].describe(value));
         for position in 0..args[0].len().max(args[1].len()) {

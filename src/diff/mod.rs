@@ -5,6 +5,7 @@
 
 mod align;
 mod bytes;
+mod contents;
 mod data;
 mod dead;
 mod delegates;
