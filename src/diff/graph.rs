@@ -444,6 +444,34 @@ impl GraphPair<'_, '_> {
         data.add_graph_constant([left, right], Some(scalar_type), parts, keys);
     }
 
+    /// Compares the values without data that have no counterpart, whatever their order.
+    fn compare_free(&self, found: &mut Differences) {
+        let graphs = self.graphs;
+        let free = |side: usize, matched: &HashMap<u32, u32>| {
+            let values = graphs[side].graph.values.iter();
+            let free = values.filter(|value| value.constant == 0 && !matched.contains_key(&value.id));
+            let text = |value: &GraphValue| PROPERTIES.map(|property| property(value)).join(", ");
+            let mut texts: Vec<String> = free.map(text).collect();
+            texts.sort_unstable();
+            texts
+        };
+        let lists = [free(0, &self.to_right), free(1, &self.to_left)];
+        if lists[0] == lists[1] {
+            return;
+        }
+        let counts = lists.each_ref().map(|texts| texts.len());
+        let first = lists[0].iter().zip(&lists[1]).position(|(left, right)| left != right).unwrap_or(0);
+        let text = |side: usize| {
+            let count = format!("{} without a counterpart", counted(counts[side] as u64, "value"));
+            Some(match counts[0] == counts[1] {
+                true => format!("{count}, among them {}", lists[side][first]),
+                false => count,
+            })
+        };
+        let paths = graphs.map(|graph| format!("{}.values", graph.path));
+        found.differing(DiffArea::Layout, DiffTopic::Ignored, [&paths[0], &paths[1]], [text(0), text(1)]);
+    }
+
     /// Compares the constants that are in the payloads, but that no value refers to, in their order.
     fn compare_unreferenced(&self, data: &mut DataPairs) {
         let graphs = self.graphs;
@@ -472,18 +500,7 @@ impl GraphPair<'_, '_> {
         let graphs = self.graphs;
         let [Some(l), Some(r)] = [0, 1].map(|side: usize| graphs[side].value(ids[side])) else { return };
         let paths = [0, 1].map(|side: usize| graphs[side].value_path(ids[side]));
-        let properties: [fn(&GraphValue) -> String; 6] = [
-            type_of,
-            |value| value.quantization.as_deref().map_or("not quantized".to_owned(), quantization_text),
-            |value| format!("flags {}", value.flags),
-            |value| format!("num_dims {}", value.num_dims),
-            |value| format!("dq_datatype {}", value.dq_datatype),
-            |value| match value.external_id {
-                NO_ID => "no argument".to_owned(),
-                number => format!("argument {number}"),
-            },
-        ];
-        let differing: Vec<[String; 2]> = properties
+        let differing: Vec<[String; 2]> = PROPERTIES
             .iter()
             .map(|property| [property(l), property(r)])
             .filter(|[left, right]| left != right)
@@ -566,14 +583,7 @@ impl GraphPair<'_, '_> {
         compared(area, ignored, "mem_buffer_sizes", sizes, found);
         let constants = both.map(|graph| Some(counted(graph.constants.len() as u64, "constant")));
         compared(area, ignored, "constants", constants, found);
-        let unused = [&self.to_right, &self.to_left].map(HashMap::len);
-        let unused = [0, 1].map(|side: usize| {
-            let values = &both[side].values;
-            let constants = values.iter().filter(|value| value.constant != 0).count();
-            let count = (values.len() - constants).saturating_sub(unused[side]);
-            Some(format!("{} without a counterpart", counted(count as u64, "value")))
-        });
-        compared(area, ignored, "values", unused, found);
+        self.compare_free(found);
         let handles = |side: usize| {
             let of = |pair: &(usize, usize)| both[side].nodes[[pair.0, pair.1][side]].debug_handle;
             nodes.iter().map(of).collect::<Vec<u32>>()
@@ -635,6 +645,19 @@ fn extra_text(content: &ExtraContent) -> String {
 fn float_text(number: f32) -> String {
     if number.is_nan() { format!("NaN {:08x}", number.to_bits()) } else { format!("{number:?}") }
 }
+
+/// Fields of a value, but for its id and its data.
+const PROPERTIES: [fn(&GraphValue) -> String; 6] = [
+    type_of,
+    |value| value.quantization.as_deref().map_or("not quantized".to_owned(), quantization_text),
+    |value| format!("flags {}", value.flags),
+    |value| format!("num_dims {}", value.num_dims),
+    |value| format!("dq_datatype {}", value.dq_datatype),
+    |value| match value.external_id {
+        NO_ID => "no argument".to_owned(),
+        number => format!("argument {number}"),
+    },
+];
 
 /// Describes element type and sizes of a value.
 fn type_of(value: &GraphValue) -> String {
