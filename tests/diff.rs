@@ -1324,6 +1324,68 @@ fn a_budget_allows_differences_up_to_its_limits() {
     assert!(comment.contains("- **changed** methods.forward.instructions&#91;0&#93;:"), "{comment}");
 }
 
+/// All areas of a comment get a part of the room.
+#[test]
+fn a_comment_has_lines_of_each_area() {
+    let steps = |kernel: &str, from: u64| {
+        let mut text = String::new();
+        for number in 0..600 {
+            let input = if number == 0 { "x".to_owned() } else { format!("v{}", number - 1) };
+            text += &format!("      - {{kernel: aten::{kernel}.out, args: [{input}], out: v{number}}}\n");
+        }
+        let place = |number: u64| 1024 * from + 16 * number;
+        let values: String = (0..600)
+            .map(|number| {
+                format!(
+                    "      v{number}: {{tensor: float32, sizes: [2, 2], memory: {{pool: 1, offset: {}}}}}\n",
+                    place(number)
+                )
+            })
+            .collect();
+        model(&values, &text, "v599")
+    };
+    let folder = Folder::new(&[("a.yaml", &steps("relu", 0)), ("b.yaml", &steps("neg", 1))]);
+    let shown = folder.run(&["diff", "a.yaml", "b.yaml", "--format", "github", "--limit", "0"]).exits(1).stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.len() < 65_536, "{}", shown.len());
+    assert!(shown.contains("beyond the 65,536 characters that GitHub allows"), "{shown}");
+    for area in ["meaning", "layout"] {
+        let (_, rest) = shown.split_once(&format!("<summary>{area}: ")).unwrap();
+        let (lines, _) = rest.split_once("</details>").unwrap();
+        assert!(lines.matches("\n- **").count() > 100, "{area}: {lines}");
+    }
+    let limited = folder.run(&["diff", "a.yaml", "b.yaml", "--format", "github", "--limit", "2"]).exits(1).stdout;
+    assert!(String::from_utf8(limited).unwrap().contains(" more (`--limit 0` for as many as fit)"));
+}
+
+/// A file that is none is refused by its first bytes.
+#[test]
+fn a_large_file_of_another_format_is_not_read() {
+    let folder = Folder::new(&[("relu.yaml", RELU)]);
+    std::fs::File::create(folder.path().join("large.pte")).unwrap().set_len(1 << 40).unwrap();
+    folder.run(&["diff", "large.pte", "large.pte"]).exits(2).stderr_contains("large.pte: expected the file identifier");
+    folder.run(&["diff", "relu.yaml", "/dev/null"]).exits(1);
+    folder.run(&["diff", "/dev/null", "/dev/null"]).exits(0);
+}
+
+/// What programs use of `.ptd` files is theirs only.
+#[test]
+fn external_data_are_those_that_a_program_refers_to() {
+    let yaml = sources::read(&root().join("examples/linear.yaml"));
+    let folder = Folder::new(&[("linear.yaml", &yaml)]);
+    folder.run(&["linear.yaml", "-q", "-o", "whole.pte"]).exits(0);
+    folder.run(&["linear.yaml", "-q", "-o", "split.pte", "--external-data"]).exits(0);
+    for with in [&["--with", "split.ptd"][..], &["--with-b", "split.ptd"], &[]] {
+        let arguments = [&["diff", "whole.pte", "split.pte"], with].concat();
+        let text = String::from_utf8(folder.run(&arguments).exits(1).stdout).unwrap();
+        assert!(text.contains("  external data     0 ->   60  +60\n"), "{text}");
+        let json = folder.run(&[&arguments[..], &["--json"]].concat()).exits(1).stdout;
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let bytes = ["left", "right"].map(|side| json[side]["external_data"].as_u64());
+        assert_eq!(bytes, [Some(0), Some(60)]);
+    }
+}
+
 /// `git diff` with the configuration of docs/diff.md.
 #[test]
 fn git_shows_differences_of_files() {
@@ -1353,6 +1415,18 @@ fn git_shows_differences_of_files() {
     assert!(shown.contains("+      - {kernel: aten::gelu.out"), "{shown}");
     let shown = run("git difftool -y -t pte-emit model.pte");
     assert!(shown.contains("~ methods.forward.instructions[0]: aten::relu.out("), "{shown}");
+    // Files that only one version has.
+    run(
+        "git checkout -q model.pte && pte-emit gelu.yaml -q -o new.pte && git add new.pte && git rm -q --cached model.pte",
+    );
+    let shown = run("git difftool -y -t pte-emit --cached --no-renames");
+    assert!(shown.contains("/dev/null -> ") && shown.contains("+ methods.forward: 1 instruction"), "{shown}");
+    assert!(shown.contains(" -> /dev/null: ") && shown.contains("- methods.forward: 1 instruction"), "{shown}");
+    // A file that cannot be read.
+    run("git reset -q && echo damaged > model.pte");
+    let shown = run("git diff model.pte");
+    assert!(shown.contains("-      - {kernel: aten::relu.out"), "{shown}");
+    assert!(shown.contains("+error: ") && shown.contains("expected the file identifier"), "{shown}");
 }
 
 /// What the runtime reads of a graph, without its numbering of constants and without their bytes.

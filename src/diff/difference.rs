@@ -243,7 +243,7 @@ totals! {
     payloads "payloads",
     /// Bytes of named data.
     named_data "named data",
-    /// Bytes of the data of `.ptd` and `.safetensors` files.
+    /// Bytes of the keys of a `.ptd` or of a `.safetensors`; of a program, of those that it refers to.
     external_data "external data",
 }
 

@@ -25,7 +25,7 @@ pub use data::DiffData;
 pub use difference::{
     DataStatistics, DiffArea, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
 };
-pub use side::Side;
+pub use side::{Side, is_null_device};
 
 use data::DataPairs;
 
