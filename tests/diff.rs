@@ -1073,8 +1073,8 @@ fn data_that_one_side_lacks_or_nothing_reads_are_compared() {
     assert_eq!(changes(&found, DiffArea::Data), [expected], "{:#?}", found.list);
     assert_eq!(found.len(), 1);
     let unread = |last: u8| {
-        let value = format!("            bias:");
-        text.replace(&value, &format!("            unread: {{datatype: fp32, data: [7, {last}]}}\n{value}"))
+        let value = "            bias:";
+        text.replace(value, &format!("            unread: {{datatype: fp32, data: [7, {last}]}}\n{value}"))
     };
     let found = diff(&source(&unread(8)), &source(&unread(9)), &DiffOptions::default()).unwrap();
     let [difference] = &found.list[..] else { panic!("{:#?}", found.list) };

@@ -188,6 +188,9 @@ impl<'v, 's> Follower<'v, 's> {
         let view = self.view;
         let instruction = view.steps[number].instruction;
         let mut found = Vec::new();
+        if self.work == 0 {
+            return found;
+        }
         for (name, value, access) in instruction.operands() {
             match access {
                 OperandAccess::Read => self.read(value, ReadPlace::Operand(name), &mut found),
@@ -196,6 +199,8 @@ impl<'v, 's> Follower<'v, 's> {
         }
         let operator = view.operator(instruction).and_then(|operator| operator.full_name()).unwrap_or_default();
         let args = instruction.args();
+        let is_own = |value: i32| view.role(value) == Some(ValueRole::Result(number));
+        let first_result = self.first_result(number);
         let mut written: Vec<i32> = Vec::new();
         for (position, value) in args.iter().enumerate() {
             let (reads, writes) = match view.access(instruction, position) {
@@ -203,16 +208,23 @@ impl<'v, 's> Follower<'v, 's> {
                 Some(Role::InPlace) => (position > 0 || !operators::overwrites_first_argument(&operator), true),
                 // A result in addition to the arguments is one of them.
                 Some(Role::Out) => (false, written.is_empty() || !view.is_result(instruction, position)),
+                // What has no content before is a result.
                 None => {
-                    let writes = self.is_result_of_unknown(args, position, number);
+                    let writes = position >= first_result && is_own(*value);
                     (!writes, writes)
                 }
             };
             // An unknown operator may return its results as a list, too.
-            let is_own = |value: i32| view.role(value) == Some(ValueRole::Result(number));
             let items = view.plan.value(*value).map_or(&[][..], EValue::as_tensors);
             let returns = reads && !items.is_empty() && view.access(instruction, position).is_none();
-            let returned: Vec<i32> = items.iter().copied().filter(|item| returns && is_own(*item)).collect();
+            if returns {
+                self.work = self.work.saturating_sub(items.len() as u64);
+                if self.work == 0 {
+                    return found;
+                }
+            }
+            let list = if returns { items } else { &[] };
+            let returned: Vec<i32> = list.iter().copied().filter(|item| is_own(*item)).collect();
             if reads && returned.is_empty() {
                 self.read_all(*value, |item| ReadPlace::Argument(position, item), &mut found);
             }
@@ -245,17 +257,23 @@ impl<'v, 's> Follower<'v, 's> {
         found
     }
 
-    /// Returns true if a call of a delegate or of an unknown operator writes an argument: a tensor that has no content before. Arguments
-    /// that it reads are in front of its results.
-    fn is_result_of_unknown(&self, args: &[i32], position: usize, step: usize) -> bool {
-        let is_new = |value: i32| self.view.role(value) == Some(ValueRole::Result(step));
-        let is_behind = |value: &i32| match self.view.role(*value) {
+    /// Returns the position from which on a call of a delegate has results only: arguments that it reads are in front of them, and those
+    /// that have content before are read. 0 for a kernel.
+    fn first_result(&self, step: usize) -> usize {
+        let has_content = |value: &i32| match self.view.role(*value) {
             Some(ValueRole::Result(first)) => first < step,
             Some(ValueRole::Input(_) | ValueRole::State | ValueRole::Constant) => true,
             Some(ValueRole::Literal | ValueRole::Other) | None => false,
         };
-        let is_delegate = matches!(self.view.steps[step].instruction, Instruction::DelegateCall { .. });
-        is_new(args[position]) && !(is_delegate && args[position + 1..].iter().any(is_behind))
+        match self.view.steps[step].instruction {
+            Instruction::DelegateCall { args, .. } => {
+                args.as_deref().unwrap_or_default().iter().rposition(has_content).map_or(0, |last| last + 1)
+            }
+            Instruction::KernelCall { .. }
+            | Instruction::MoveCall { .. }
+            | Instruction::JumpFalseCall { .. }
+            | Instruction::FreeCall { .. } => 0,
+        }
     }
 
     /// Returns what the caller reads after the method.
