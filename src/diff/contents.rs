@@ -13,7 +13,7 @@ use crate::operators::{self, Role};
 use crate::program::{EValue, FieldReference, Instruction, Memory, OperandAccess};
 
 /// Pieces of memory that the reads of a method are followed in; reads beyond are not compared.
-const WORK: u64 = 1 << 21;
+const WORK: u64 = 1 << 20;
 
 /// What wrote bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
