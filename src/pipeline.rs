@@ -819,6 +819,8 @@ fn load(sides: &mut [Side; 2], sources: [&Source<'_>; 2], with: &[Vec<PathBuf>; 
 fn side(source: &Source<'_>) -> Result<Side, Error> {
     let unreadable = |error: io::Error| Error::io(&source.label(), "", &error);
     match source.content() {
+        // A version without the file.
+        SourceContent::Binary(Origin::File(path)) if diff::is_null_device(path) => Ok(Side::default()),
         SourceContent::Binary(origin) => Side::of_file(origin).map_err(unreadable),
         SourceContent::Text(_) => Side::of_assembly(&crate::assemble(source, &Options::default())?).map_err(unreadable),
     }

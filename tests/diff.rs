@@ -375,7 +375,9 @@ fn every_single_change_is_reported_in_its_area() {
                 let is_expected = match (is_layout, is_data) {
                     _ if field == "EValue.val" || PLACES.contains(&table_name) => true,
                     (true, _) => {
-                        !areas.contains(&DiffArea::Meaning) || table_name == "Tensor" || field.starts_with("Program.")
+                        // Other places in memory may change what reads find there.
+                        let may_move = ["Tensor", "AllocationDetails"].contains(&table_name);
+                        !areas.contains(&DiffArea::Meaning) || may_move || field.starts_with("Program.")
                     }
                     (false, true) => areas.contains(&DiffArea::Data) || areas.contains(&DiffArea::Meaning),
                     (false, false) => areas.contains(&DiffArea::Meaning) || is_unused(&found),
@@ -425,6 +427,7 @@ impl<'p> Oracle<'p> {
         let mut oracle =
             Oracle { plan, written: HashSet::new(), numbers: BTreeMap::new(), text: vec![format!("{:?}", plan.name)] };
         oracle.find_written();
+        oracle.find_contents();
         for (name, list) in [("inputs", &plan.inputs), ("outputs", &plan.outputs)] {
             let shown = list.as_ref().map(|list| list.iter().map(|value| oracle.value(*value, 0)).collect::<Vec<_>>());
             oracle.text.push(format!("{name} {shown:?}"));
@@ -476,11 +479,7 @@ impl<'p> Oracle<'p> {
                 }
             }
             let operator = instruction.operator().and_then(|index| self.plan.operators.as_ref()?.get(index as usize));
-            let name = operator.and_then(|operator| {
-                let overload = operator.overload.as_deref().filter(|overload| !overload.is_empty());
-                Some(operator.name.clone()? + &overload.map_or(String::new(), |overload| format!(".{overload}")))
-            });
-            let signature = name.and_then(|name| operators::find(&name));
+            let signature = operator.and_then(|operator| operators::find(&full_name(operator)?));
             for (position, value) in instruction.args().iter().enumerate() {
                 let role =
                     signature.as_ref().map(|signature| signature.args.get(position).map_or(Role::Out, |arg| arg.role));
@@ -496,6 +495,96 @@ impl<'p> Oracle<'p> {
                 }
             }
         }
+    }
+
+    /// Follows every byte of planned memory: what wrote it last, and which byte of that it is. Each read finds such bytes.
+    fn find_contents(&mut self) {
+        let plan = self.plan;
+        let bytes = |index: i32| -> Vec<(u32, u64)> {
+            let value = usize::try_from(index).ok().and_then(|index| plan.values().get(index));
+            let Some(EValue::Tensor(tensor)) = value else { return Vec::new() };
+            let Memory::At { pool, offset } = tensor.memory else { return Vec::new() };
+            let is_moved =
+                plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()).any(|instruction| {
+                    instruction.operands().any(|(_, to, access)| to == index && access == OperandAccess::Write)
+                });
+            let count = tensor.nbytes().filter(|bytes| !is_moved && *bytes < 1 << 12).unwrap_or(0);
+            (0..count).filter_map(|byte| Some((pool, offset.checked_add(byte)?))).collect()
+        };
+        let mut memory: BTreeMap<(u32, u64), (String, usize)> = BTreeMap::new();
+        let mut found: Vec<String> = Vec::new();
+        let write = |memory: &mut BTreeMap<(u32, u64), (String, usize)>, index: i32, writer: String| {
+            for (number, byte) in bytes(index).into_iter().enumerate() {
+                memory.insert(byte, (writer.clone(), number));
+            }
+        };
+        let read = |memory: &BTreeMap<(u32, u64), (String, usize)>, index: i32, place: String| {
+            let content: Vec<Option<&(String, usize)>> = bytes(index).iter().map(|byte| memory.get(byte)).collect();
+            format!("{place} finds {content:?}")
+        };
+        let is_state = |index: i32| match plan.values().get(index as usize) {
+            Some(EValue::Tensor(tensor)) => {
+                let name = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_ref());
+                let is_input = plan.inputs.iter().flatten().any(|input| *input == index);
+                (tensor.data != TensorData::None || name.is_some()) && tensor.memory != Memory::None && !is_input
+            }
+            _ => false,
+        };
+        let states: Vec<i32> = (0..plan.values().len() as i32).filter(|index| is_state(*index)).collect();
+        // By the order of first use, as all values.
+        let number = |index: i32| format!("value {index}");
+        states.iter().for_each(|state| write(&mut memory, *state, number(*state)));
+        plan.inputs.iter().flatten().for_each(|input| write(&mut memory, *input, number(*input)));
+        let mut written: HashSet<i32> = plan.inputs.iter().flatten().copied().chain(states.iter().copied()).collect();
+        for chain in plan.chains.iter().flatten() {
+            let instructions = chain.instructions.as_deref().unwrap_or_default();
+            let targets: HashSet<i32> =
+                instructions.iter().filter_map(|instruction| instruction.destination()).collect();
+            let mut follows_jump = false;
+            for (step, instruction) in (0i32..).zip(instructions) {
+                if follows_jump || targets.contains(&step) {
+                    memory.clear();
+                }
+                follows_jump = instruction.destination().is_some();
+                let operator = instruction.operator().and_then(|index| plan.operators.as_ref()?.get(index as usize));
+                let signature = operator.and_then(|operator| operators::find(&full_name(operator)?));
+                let mut outs: Vec<i32> = Vec::new();
+                for (_, value, access) in instruction.operands() {
+                    if access == OperandAccess::Read {
+                        found.push(read(&memory, value, format!("{step}")));
+                    }
+                }
+                for (position, value) in instruction.args().iter().enumerate() {
+                    let items = items(usize::try_from(*value).ok().and_then(|index| plan.values().get(index)));
+                    let all: Vec<i32> = std::iter::once(*value).chain(items).collect();
+                    let role =
+                        signature.as_ref().map(|found| found.args.get(position).map_or(Role::Out, |arg| arg.role));
+                    for value in all {
+                        let is_out = match role {
+                            Some(role) => role == Role::Out,
+                            None => !written.contains(&value),
+                        };
+                        if !is_out && !outs.contains(&value) {
+                            found.push(read(&memory, value, format!("{step}.{position}")));
+                        }
+                        if (is_out || role == Some(Role::InPlace)) && !outs.contains(&value) {
+                            outs.push(value);
+                        }
+                    }
+                }
+                for (result, value) in outs.into_iter().enumerate() {
+                    write(&mut memory, value, format!("{step}, {result}"));
+                    written.insert(value);
+                }
+            }
+            if follows_jump || targets.contains(&(instructions.len() as i32)) {
+                memory.clear();
+            }
+        }
+        for value in plan.outputs.iter().flatten().chain(&states) {
+            found.push(read(&memory, *value, "end".to_owned()));
+        }
+        self.text.extend(found);
     }
 
     fn value(&mut self, index: i32, depth: usize) -> String {
@@ -523,6 +612,12 @@ impl<'p> Oracle<'p> {
         let next = self.numbers.len();
         format!(" #{} {content}", self.numbers.entry(index).or_insert(next))
     }
+}
+
+/// Name of an operator with its overload.
+fn full_name(operator: &pte_emit::program::Operator) -> Option<String> {
+    let overload = operator.overload.as_deref().filter(|overload| !overload.is_empty());
+    Some(operator.name.clone()? + &overload.map_or(String::new(), |overload| format!(".{overload}")))
 }
 
 /// Values that a list refers to.
@@ -799,7 +894,7 @@ fn external_data_are_compared_with_the_files() {
     text(&["a.pte", "b.pte"], 0);
     let found = text(&["a.pte", "b.pte", "--with-a", "a.ptd", "--with-b", "b.ptd"], 1);
     assert!(
-        found.contains("1 of 3 elements differ") && found.contains("used by methods.forward.instructions[1]"),
+        found.contains("1 of 3 elements differs") && found.contains("used by methods.forward.instructions[1]"),
         "{found}"
     );
     text(&["a.pte", "b.pte", "--with", "a.ptd"], 0);
@@ -809,7 +904,7 @@ fn external_data_are_compared_with_the_files() {
     let moved = text(&["b.pte", "whole.pte", "--with", "b.ptd", "--only", "data"], 1);
     assert!(moved.contains("in a .ptd -> ") && !moved.contains("elements differ"), "{moved}");
     let changed = text(&["a.pte", "whole.pte", "--with", "a.ptd", "--only", "data"], 1);
-    assert!(changed.contains("1 of 3 elements differ"), "{changed}");
+    assert!(changed.contains("1 of 3 elements differs"), "{changed}");
     folder.write("other.yaml", "named_data: {other: {tensor: float32, data: [1]}}");
     folder.run(&["other.yaml", "-q", "-o", "other.ptd"]).exits(0);
     folder.run(&["diff", "a.pte", "b.pte", "--with", "other.ptd"]).exits(2).stderr_contains("has the key `");
@@ -906,7 +1001,111 @@ fn elements_that_are_not_finite_have_no_distance() {
     ]);
     let done = folder.run(&["diff", "a.yaml", "b.yaml"]).exits(1);
     let text = String::from_utf8(done.stdout).unwrap();
-    assert!(text.contains("1 of 4 elements differ, 1 not finite, all finite elements are equal; used by"), "{text}");
+    assert!(text.contains("1 of 4 elements differs, 1 not finite, all finite elements are equal; used by"), "{text}");
+}
+
+/// A pair of texts in a template: the difference is found although descriptions show only a part of it.
+#[test]
+fn differences_that_descriptions_do_not_show_are_reported() {
+    let long = "x".repeat(60);
+    let spec = |key: &str| {
+        format!(
+            "methods:
+  forward:
+    values:
+      x: {{tensor: float32, sizes: [2]}}
+      y: {{tensor: float32, sizes: [2]}}
+    delegates:
+      part: {{backend: Demo, data: {{text: payload}}, compile_specs: [{{key: {key}, value: fp16}}]}}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {{delegate: part, args: [x, y]}}
+"
+        )
+    };
+    let unused = |value: &str| format!("methods: {{forward: {{values: {{u: {value}}}, outputs: [1]}}}}");
+    let bools = |last: &str| unused(&format!("{{bool_list: [{}{last}]}}", "true, ".repeat(9)));
+    let ints = |last: &str| unused(&format!("{{int_list: [{}{last}]}}", "1, ".repeat(9)));
+    let test = |outputs: &str, more: &str| {
+        format!("{RELU}    tests:\n      - {{inputs: [[[1, 2], [3, 4]]]{outputs}{more}}}\n")
+    };
+    let outputs = ", outputs: [[[1, 2], [3, 4]]]";
+    let text = |text: &str| {
+        format!(
+            "methods: {{forward: {{values: {{x: {{string: a}}}}, inputs: [x], outputs: [x], tests: [{{inputs: [{text}]}}]}}}}"
+        )
+    };
+    use DiffArea::{Data, Layout, Meaning};
+    let cases: Vec<(&str, [String; 2], DiffArea)> = vec![
+        ("specs", [spec(&format!("{long}1")), spec(&format!("{long}2"))], Meaning),
+        ("escapes", [spec(r#""a\nb""#), spec(r#""a\\nb""#)], Meaning),
+        ("bools", [bools("true"), bools("false")], Layout),
+        ("ints", [ints("1"), ints("2")], Layout),
+        ("strings", [unused(&format!("{{string: {long}1}}")), unused(&format!("{{string: {long}2}}"))], Layout),
+        ("tests", [test(outputs, ""), RELU.to_owned()], Data),
+        ("outputs of tests", [test(outputs, ""), test("", "")], Data),
+        ("tolerance", [test(outputs, ", atol: 0.5"), test(outputs, "")], Data),
+        ("strings of tests", [text(&format!("{long}1")), text(&format!("{long}2"))], Data),
+    ];
+    for (name, [left, right], area) in cases {
+        let [l, r] = [&left, &right].map(|text| Source::yaml("diff.yaml", text, "."));
+        let found = diff(&l, &r, &DiffOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(found.of(area).next().is_some(), "{name}: {:#?}", found.list);
+        assert!(found.list.iter().all(|difference| difference.area == area), "{name}: {:#?}", found.list);
+        for difference in &found.list {
+            let texts = [&difference.left, &difference.right].map(|part| part.as_ref().map(|part| &part.value));
+            assert_ne!(texts[0], texts[1], "{name}");
+        }
+        let mirrored = diff(&r, &l, &DiffOptions::default()).unwrap().mirrored();
+        assert_eq!(lines(&found), lines(&mirrored), "{name}");
+    }
+}
+
+/// Data of `.ptd` files of YAML, and constants of graphs that no node reads.
+#[test]
+fn data_that_one_side_lacks_or_nothing_reads_are_compared() {
+    let text = sources::read(&root().join("examples/xnnpack_linear.yaml"));
+    let source = |text: &str| Source::yaml("xnnpack.yaml", text.to_owned(), root().join("examples"));
+    let key = "named_data: {one: {external: xnnpack, data: {numbers: [1, 2], dtype: float32}}}\n";
+    let found = diff(&source(&format!("{text}{key}")), &source(&text), &DiffOptions::default()).unwrap();
+    let expected = (DiffKind::Removed, DiffTopic::ExternalData, "keys.one".to_owned());
+    assert_eq!(changes(&found, DiffArea::Data), [expected], "{:#?}", found.list);
+    assert_eq!(found.len(), 1);
+    let unread = |last: u8| {
+        let value = "            bias:";
+        text.replace(value, &format!("            unread: {{datatype: fp32, data: [7, {last}]}}\n{value}"))
+    };
+    let found = diff(&source(&unread(8)), &source(&unread(9)), &DiffOptions::default()).unwrap();
+    let [difference] = &found.list[..] else { panic!("{:#?}", found.list) };
+    assert_eq!((difference.area, difference.topic), (DiffArea::Data, DiffTopic::Constant));
+}
+
+#[test]
+fn statistics_are_exact_for_wide_integers_and_leave_out_what_is_not_finite() {
+    let statistics = |dtype: &str, left: &str, right: &str| {
+        let yaml = |data: &str| format!("named_data: {{a: {{tensor: {dtype}, data: [{data}]}}}}");
+        let [left, right] = [left, right].map(|data| Source::yaml("data.yaml", yaml(data), "."));
+        let found = diff(&left, &right, &DiffOptions::default()).unwrap();
+        let data = found.list[0].data.as_ref().unwrap();
+        (data.max_abs, data.mean_abs)
+    };
+    assert_eq!(statistics("int64", "9007199254740992, 1", "9007199254740993, 1"), (Some(1.0), Some(0.5)));
+    assert_eq!(statistics("uint64", "18446744073709551615, 0", "18446744073709551614, 0"), (Some(1.0), Some(0.5)));
+    let [least, most] = ["-9223372036854775808", "9223372036854775807"];
+    assert_eq!(statistics("int64", least, most), (Some(u64::MAX as f64), Some(u64::MAX as f64)));
+    assert_eq!(statistics("float32", ".nan, .nan, .nan, 1", "0, 0, 0, 2"), (Some(1.0), Some(1.0)));
+    assert_eq!(statistics("float32", ".nan, 1", "2, 1"), (Some(0.0), Some(0.0)));
+    assert_eq!(statistics("float32", ".nan", "2"), (None, None));
+}
+
+#[test]
+fn a_program_and_a_file_of_weights_differ_in_the_methods() {
+    let weights = Source::yaml("weights.yaml", "named_data: {a: {tensor: float32, data: [1]}}", ".");
+    let program = Source::yaml("relu.yaml", RELU, ".");
+    let found = diff(&program, &weights, &only(DiffArea::Meaning)).unwrap();
+    let expected = [(DiffKind::Removed, DiffTopic::Method, "methods.forward".to_owned())];
+    assert_eq!(changes(&found, DiffArea::Meaning), expected);
 }
 
 #[test]
@@ -923,6 +1122,87 @@ fn a_tensor_of_another_type_is_one_difference() {
     let [difference] = &found.list[..] else { panic!("{:#?}", found.list) };
     assert_eq!(difference.left.as_ref().unwrap().value, "float32 [1000], 4000 bytes");
     assert_eq!(difference.right.as_ref().unwrap().value, "int8 [1000], 1000 bytes");
+}
+
+/// What a view is a view of, and writes to memory in use, are meaning; offsets are not.
+#[test]
+fn what_reads_find_in_memory_is_meaning() {
+    let program = |view: u64, relu: u64| {
+        format!(
+            "methods:
+  forward:
+    values:
+      x: {{tensor: float32, sizes: [2, 3], memory: {{pool: 1, offset: 0}}}}
+      a: {{tensor: float32, sizes: [2, 3], memory: {{pool: 1, offset: {relu}}}}}
+      b: {{tensor: float32, sizes: [2, 3], memory: {{pool: 1, offset: 96}}}}
+      v: {{tensor: float32, sizes: [3, 2], mutable: true, memory: {{pool: 1, offset: {view}}}}}
+      c: {{tensor: float32, sizes: [3, 2], memory: {{pool: 1, offset: 192}}}}
+      d: {{tensor: float32, sizes: [2, 3], memory: {{pool: 1, offset: 224}}}}
+    inputs: [x]
+    outputs: [c, d]
+    instructions:
+      - {{kernel: aten::relu.out, args: [x], out: a}}
+      - {{kernel: aten::abs.out, args: [x], out: b}}
+      - {{kernel: aten::neg.out, args: [v], out: c}}
+      - {{kernel: aten::add.out, args: [a, b], out: d}}
+"
+        )
+    };
+    let found = |left: (u64, u64), right: (u64, u64)| {
+        let [left, right] = [left, right].map(|(view, relu)| assembled(&program(view, relu)));
+        let found = compared(&left, &right);
+        assert_eq!(lines(&found), lines(&compared(&right, &left).mirrored()));
+        found
+    };
+    // The view moves with its base.
+    assert_eq!(changes(&found((32, 32), (160, 160)), DiffArea::Meaning), []);
+    let argument = |step: usize, name: &str| {
+        let path = format!("methods.forward.instructions[{step}].args[0] ({name})");
+        (DiffKind::Changed, DiffTopic::Instruction, path)
+    };
+    let view = found((32, 32), (0, 32));
+    assert_eq!(changes(&view, DiffArea::Meaning), [argument(2, "self")]);
+    let texts = [&view.list[0].left, &view.list[0].right].map(|part| part.as_ref().unwrap().value.clone());
+    assert_eq!(
+        texts,
+        [
+            "float32 [3, 2] in the memory of the result of instructions[0] (aten::relu.out)",
+            "float32 [3, 2] in the memory of inputs[0]"
+        ]
+    );
+    // A part of another tensor.
+    assert_eq!(changes(&found((32, 32), (40, 32)), DiffArea::Meaning), [argument(2, "self")]);
+    // `a` is overwritten by `b` before it is read.
+    assert_eq!(changes(&found((0, 32), (0, 96)), DiffArea::Meaning), [argument(3, "self")]);
+}
+
+/// The same program with memory of its own for each tensor: another plan, and the same meaning.
+#[test]
+fn another_planner_is_no_meaning() {
+    let (mut others, mut count) = (0, 0);
+    let dumps = exported().into_iter().filter_map(|bytes| {
+        let mut options = PrintOptions::default();
+        options.large_data = pte_emit::LargeData::Inline;
+        Some(pte_emit::print(&Source::binary("model.pte", &bytes), ".".as_ref(), &options).ok()?.text)
+    });
+    let texts = examples().iter().map(|path| sources::read(path)).chain(dumps).collect::<Vec<String>>();
+    for text in texts {
+        let source = Source::yaml("program.yaml", &text, root().join("examples"));
+        let assembled = |is_naive: bool| {
+            let mut resolved = pte_emit::resolve(pte_emit::parse(&source).ok()?).ok()?;
+            for plan in resolved.program.execution_plan.iter_mut().flatten().filter(|_| is_naive) {
+                plan.memory.planner = pte_emit::program::MemoryPlanner::Naive;
+            }
+            let assembly = pte_emit::emit(pte_emit::plan(resolved, &Options::default()).ok()?).ok()?;
+            assembly.program_file()?.to_vec().ok()
+        };
+        let (Some(left), Some(right)) = (assembled(false), assembled(true)) else { continue };
+        let found = compared(&left, &right);
+        assert!(found.list.iter().all(|difference| difference.area == DiffArea::Layout), "{text}\n{:#?}", found.list);
+        count += 1;
+        others += usize::from(!found.is_empty());
+    }
+    assert!(count > 100 && others > 20, "{count} programs, {others} with another plan");
 }
 
 #[test]
@@ -1044,6 +1324,68 @@ fn a_budget_allows_differences_up_to_its_limits() {
     assert!(comment.contains("- **changed** methods.forward.instructions&#91;0&#93;:"), "{comment}");
 }
 
+/// All areas of a comment get a part of the room.
+#[test]
+fn a_comment_has_lines_of_each_area() {
+    let steps = |kernel: &str, from: u64| {
+        let mut text = String::new();
+        for number in 0..600 {
+            let input = if number == 0 { "x".to_owned() } else { format!("v{}", number - 1) };
+            text += &format!("      - {{kernel: aten::{kernel}.out, args: [{input}], out: v{number}}}\n");
+        }
+        let place = |number: u64| 1024 * from + 16 * number;
+        let values: String = (0..600)
+            .map(|number| {
+                format!(
+                    "      v{number}: {{tensor: float32, sizes: [2, 2], memory: {{pool: 1, offset: {}}}}}\n",
+                    place(number)
+                )
+            })
+            .collect();
+        model(&values, &text, "v599")
+    };
+    let folder = Folder::new(&[("a.yaml", &steps("relu", 0)), ("b.yaml", &steps("neg", 1))]);
+    let shown = folder.run(&["diff", "a.yaml", "b.yaml", "--format", "github", "--limit", "0"]).exits(1).stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.len() < 65_536, "{}", shown.len());
+    assert!(shown.contains("beyond the 65,536 characters that GitHub allows"), "{shown}");
+    for area in ["meaning", "layout"] {
+        let (_, rest) = shown.split_once(&format!("<summary>{area}: ")).unwrap();
+        let (lines, _) = rest.split_once("</details>").unwrap();
+        assert!(lines.matches("\n- **").count() > 100, "{area}: {lines}");
+    }
+    let limited = folder.run(&["diff", "a.yaml", "b.yaml", "--format", "github", "--limit", "2"]).exits(1).stdout;
+    assert!(String::from_utf8(limited).unwrap().contains(" more (`--limit 0` for as many as fit)"));
+}
+
+/// A file that is none is refused by its first bytes.
+#[test]
+fn a_large_file_of_another_format_is_not_read() {
+    let folder = Folder::new(&[("relu.yaml", RELU)]);
+    std::fs::File::create(folder.path().join("large.pte")).unwrap().set_len(1 << 40).unwrap();
+    folder.run(&["diff", "large.pte", "large.pte"]).exits(2).stderr_contains("large.pte: expected the file identifier");
+    folder.run(&["diff", "relu.yaml", "/dev/null"]).exits(1);
+    folder.run(&["diff", "/dev/null", "/dev/null"]).exits(0);
+}
+
+/// What programs use of `.ptd` files is theirs only.
+#[test]
+fn external_data_are_those_that_a_program_refers_to() {
+    let yaml = sources::read(&root().join("examples/linear.yaml"));
+    let folder = Folder::new(&[("linear.yaml", &yaml)]);
+    folder.run(&["linear.yaml", "-q", "-o", "whole.pte"]).exits(0);
+    folder.run(&["linear.yaml", "-q", "-o", "split.pte", "--external-data"]).exits(0);
+    for with in [&["--with", "split.ptd"][..], &["--with-b", "split.ptd"], &[]] {
+        let arguments = [&["diff", "whole.pte", "split.pte"], with].concat();
+        let text = String::from_utf8(folder.run(&arguments).exits(1).stdout).unwrap();
+        assert!(text.contains("  external data     0 ->   60  +60\n"), "{text}");
+        let json = folder.run(&[&arguments[..], &["--json"]].concat()).exits(1).stdout;
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let bytes = ["left", "right"].map(|side| json[side]["external_data"].as_u64());
+        assert_eq!(bytes, [Some(0), Some(60)]);
+    }
+}
+
 /// `git diff` with the configuration of docs/diff.md.
 #[test]
 fn git_shows_differences_of_files() {
@@ -1073,6 +1415,18 @@ fn git_shows_differences_of_files() {
     assert!(shown.contains("+      - {kernel: aten::gelu.out"), "{shown}");
     let shown = run("git difftool -y -t pte-emit model.pte");
     assert!(shown.contains("~ methods.forward.instructions[0]: aten::relu.out("), "{shown}");
+    // Files that only one version has.
+    run(
+        "git checkout -q model.pte && pte-emit gelu.yaml -q -o new.pte && git add new.pte && git rm -q --cached model.pte",
+    );
+    let shown = run("git difftool -y -t pte-emit --cached --no-renames");
+    assert!(shown.contains("/dev/null -> ") && shown.contains("+ methods.forward: 1 instruction"), "{shown}");
+    assert!(shown.contains(" -> /dev/null: ") && shown.contains("- methods.forward: 1 instruction"), "{shown}");
+    // A file that cannot be read.
+    run("git reset -q && echo damaged > model.pte");
+    let shown = run("git diff model.pte");
+    assert!(shown.contains("-      - {kernel: aten::relu.out"), "{shown}");
+    assert!(shown.contains("+error: ") && shown.contains("expected the file identifier"), "{shown}");
 }
 
 /// What the runtime reads of a graph, without its numbering of constants and without their bytes.

@@ -11,8 +11,11 @@ use clap::{Args, ColorChoice, ValueEnum};
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages, STREAM};
 use super::stdout;
+use crate::data::Origin;
 use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
-use crate::diff::{DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart};
+use crate::diff::{
+    DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart, is_null_device,
+};
 use crate::pipeline::DiffOptions;
 use crate::source::Source;
 use budget::{Budget, BudgetLine};
@@ -138,8 +141,11 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     Ok(if is_within { Exit::Ok } else { Exit::Input })
 }
 
-/// Opens an input; YAML must be one document.
+/// Opens an input; YAML must be one document. git passes the null device for a file that a version does not have.
 fn open(path: &Path, definitions: &Definitions, confine: Option<&Path>) -> Result<Source<'static>, Failure> {
+    if is_null_device(path) {
+        return Ok(Source::of_origin(path.display().to_string(), Origin::File(path.into())));
+    }
     let source = io::open_any(path)?;
     if !source.is_text() {
         return Ok(source);
@@ -157,6 +163,21 @@ fn open(path: &Path, definitions: &Definitions, confine: Option<&Path>) -> Resul
 
 /// Longest Markdown in bytes; a comment may have 65,536 characters.
 const MAX_COMMENT: usize = 60_000;
+
+/// Bytes of an area in Markdown beside its lines.
+const FRAME: usize = 256;
+
+/// Shares `room` out: what needs no more than an equal part gets it, and the others what is left in equal parts.
+fn shares(needs: &[usize], room: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..needs.len()).collect();
+    order.sort_by_key(|index| needs[*index]);
+    let (mut shares, mut room) = (vec![0; needs.len()], room);
+    for (position, index) in order.into_iter().enumerate() {
+        shares[index] = needs[index].min(room / (needs.len() - position));
+        room -= shares[index];
+    }
+    shares
+}
 
 /// What is drawn.
 struct Drawing<'d> {
@@ -198,9 +219,17 @@ impl Drawing<'_> {
 
     /// Returns the totals that differ: name, both numbers, and the change.
     fn totals(&self) -> Vec<[String; 4]> {
-        let rows = self.found.left.rows().zip(self.found.right.rows());
-        let differing = rows.filter(|((_, left), (_, right))| left != right);
-        differing
+        let rows = || self.found.left.rows().zip(self.found.right.rows());
+        let differs = |((_, left), (_, right)): &((&str, u64), (&str, u64))| left != right;
+        if !rows().any(|row| differs(&row)) {
+            return Vec::new();
+        }
+        // Next to the sizes of files, what is outside of them.
+        let is_outside = |((name, left), (_, right)): &((&str, u64), (&str, u64))| {
+            *name == "external data" && (*left > 0 || *right > 0)
+        };
+        rows()
+            .filter(|row| differs(row) || is_outside(row))
             .map(|((name, left), (_, right))| {
                 [name.to_owned(), left.to_string(), right.to_string(), change(left, right)]
             })
@@ -257,6 +286,24 @@ impl Drawing<'_> {
         if self.colours { format!("{colour}{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
+    /// Returns the differences of an area as items of a list, up to the limit.
+    fn markdown_lines(&self, area: DiffArea) -> Vec<String> {
+        let mut room = MAX_COMMENT;
+        let shown = self.found.of(area).take(self.limit).map(|difference| {
+            format!("- **{}** {}\n", difference.kind.name(), markdown(&clipped_to(&line(difference), ROW)))
+        });
+        let mut lines = Vec::new();
+        for line in shown {
+            room = room.saturating_sub(line.len());
+            lines.push(line);
+            // What is behind the first one that does not fit is not printed in any case.
+            if room == 0 {
+                break;
+            }
+        }
+        lines
+    }
+
     fn markdown(&self) -> String {
         let title = format!("{} \u{2192} {}: {}", self.names[0], self.names[1], self.verdict());
         let mut out = format!("### {}\n\n", markdown(&title));
@@ -272,18 +319,28 @@ impl Drawing<'_> {
             }
             out.push('\n');
         }
-        for area in &self.found.areas {
-            if self.found.of(*area).next().is_none() {
-                continue;
-            }
-            let _ = writeln!(out, "<details><summary>{}</summary>\n", markdown(&self.heading(*area)));
-            for (number, difference) in self.found.of(*area).enumerate() {
-                let text = markdown(&clipped_to(&line(difference), ROW));
-                if number == self.limit || out.len() + text.len() > MAX_COMMENT {
-                    let _ = writeln!(out, "- and {} more", self.found.of(*area).count() - number);
-                    break;
-                }
-                let _ = writeln!(out, "- **{}** {text}", difference.kind.name());
+        let areas: Vec<DiffArea> =
+            self.found.areas.iter().copied().filter(|area| self.found.of(*area).next().is_some()).collect();
+        let lists: Vec<Vec<String>> = areas.iter().map(|area| self.markdown_lines(*area)).collect();
+        let needs: Vec<usize> = lists.iter().map(|lines| lines.iter().map(String::len).sum()).collect();
+        let frames = areas.len() * FRAME;
+        let shares = shares(&needs, MAX_COMMENT.saturating_sub(out.len() + frames));
+        for ((area, lines), share) in areas.into_iter().zip(lists).zip(shares) {
+            let _ = writeln!(out, "<details><summary>{}</summary>\n", markdown(&self.heading(area)));
+            let mut room = share;
+            let fitting = lines.iter().take_while(|line| {
+                let rest = room.checked_sub(line.len());
+                room = rest.unwrap_or(0);
+                rest.is_some()
+            });
+            let fitting = fitting.count();
+            lines[..fitting].iter().for_each(|line| out.push_str(line));
+            let more = self.found.of(area).count() - fitting;
+            if fitting < lines.len() {
+                let _ =
+                    writeln!(out, "- and {more} more, beyond the 65,536 characters that GitHub allows for a comment");
+            } else if more > 0 {
+                let _ = writeln!(out, "- and {more} more (`--limit 0` for as many as fit)");
             }
             out.push_str("\n</details>\n\n");
         }
@@ -332,14 +389,16 @@ fn statistics(data: &DataStatistics) -> String {
     let unit = if data.scalar_type.is_some() { "element" } else { "byte" };
     let mut parts = Vec::new();
     if let Some(differing) = data.differing {
-        parts.push(format!("{differing} of {} differ", counted(data.elements, unit)));
+        let verb = if differing == 1 { "differs" } else { "differ" };
+        parts.push(format!("{differing} of {} {verb}", counted(data.elements, unit)));
     }
     if data.not_finite > 0 {
         parts.push(format!("{} not finite", data.not_finite));
     }
     // The numbers are those of the elements that are finite on both sides.
     if data.not_finite > 0 && data.differing == Some(data.not_finite) {
-        parts.push("all finite elements are equal".to_owned());
+        let has_finite = data.max_abs.is_some();
+        parts.extend(has_finite.then(|| "all finite elements are equal".to_owned()));
         return parts.join(", ");
     }
     let mut number =
@@ -396,6 +455,13 @@ mod tests {
         let texts = [0.0, 0.5, 1.0, 123456.7, 1e-9, 0.123456789, 2.5e7].map(short);
         assert_eq!(texts, ["0", "0.5", "1", "123457", "1.00000e-9", "0.123457", "2.50000e7"]);
         assert_eq!([change(0, 5), change(1000, 900)], ["+5", "-100 (-10.0%)"]);
+    }
+
+    #[test]
+    fn room_is_shared_out() {
+        assert_eq!(shares(&[100, 5, 30], 60), [28, 5, 27]);
+        assert_eq!(shares(&[10, 5, 30], 60), [10, 5, 30]);
+        assert!(shares(&[], 60).is_empty());
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct ByteDifference {
 pub struct ElementSums {
     /// Number of elements that differ and are not finite on a side.
     pub not_finite: u64,
+    /// Number of elements that are finite on both sides.
+    pub finite: u64,
     /// Largest absolute difference.
     pub max_abs: f64,
     /// Sum of absolute differences.
@@ -61,6 +63,7 @@ pub struct ElementSums {
 impl ElementSums {
     fn add(&mut self, other: &ElementSums) {
         self.not_finite += other.not_finite;
+        self.finite += other.finite;
         self.max_abs = self.max_abs.max(other.max_abs);
         self.sum_abs += other.sum_abs;
         self.product += other.product;
@@ -161,8 +164,9 @@ pub fn compare(pairs: &[BlobPair<'_>], with_statistics: bool) -> io::Result<Vec<
         let numbers: Vec<usize> = tasks.iter().map(|task| task.pair).collect();
         let results = workers::map(tasks, count, |task| square_task(&pairs[task.pair], &task, &runs[task.pair]));
         for (pair, squares) in numbers.into_iter().zip(results) {
-            let squares = squares?;
+            let EqualElements { squares, finite } = squares?;
             if let Some(sums) = found[pair].as_mut().and_then(|difference| difference.sums.as_mut()) {
+                sums.finite += finite;
                 sums.product += squares;
                 sums.squares[0] += squares;
                 sums.squares[1] += squares;
@@ -224,12 +228,21 @@ fn compare_task(pair: &BlobPair<'_>, task: &Task, with_statistics: bool) -> io::
     Ok(found)
 }
 
-/// Returns the sum of squares of the elements in the blocks that are equal on both sides.
-fn square_task(pair: &BlobPair<'_>, task: &Task, runs: &[(u64, u64)]) -> io::Result<f64> {
+/// What elements contribute that are equal on both sides.
+#[derive(Debug, Default, PartialEq)]
+struct EqualElements {
+    /// Sum of squares of the finite ones.
+    squares: f64,
+    /// Number of finite ones.
+    finite: u64,
+}
+
+/// Returns what the blocks contribute that are equal on both sides.
+fn square_task(pair: &BlobPair<'_>, task: &Task, runs: &[(u64, u64)]) -> io::Result<EqualElements> {
     let blob = pair.blobs[0];
     let producer = blob.open()?;
     let mut buffer = vec![0; blob.len().min(BLOCK) as usize];
-    let mut squares = 0.0;
+    let mut found = EqualElements::default();
     for block in task.blocks.0..task.blocks.1 {
         let run = runs.partition_point(|run| run.1 < block);
         if runs.get(run).is_some_and(|run| run.0 <= block) {
@@ -237,10 +250,48 @@ fn square_task(pair: &BlobPair<'_>, task: &Task, runs: &[(u64, u64)]) -> io::Res
         }
         let (start, size) = block_range(blob.len(), block);
         producer.read_at(start, &mut buffer[..size])?;
-        squares += sum_of_squares(pair.scalar_type, &buffer[..size]);
+        let EqualElements { squares, finite } = equal_elements(pair.scalar_type, &buffer[..size]);
+        found.squares += squares;
+        found.finite += finite;
     }
-    Ok(squares)
+    Ok(found)
 }
+
+/// A decoded element.
+trait Element: Copy {
+    /// Returns the nearest number.
+    fn real(self) -> f64;
+
+    /// Returns the absolute difference of two finite elements.
+    fn distance(self, other: Self) -> f64;
+}
+
+impl Element for f64 {
+    fn real(self) -> f64 {
+        self
+    }
+
+    fn distance(self, other: f64) -> f64 {
+        (self - other).abs()
+    }
+}
+
+/// Integers that a float cannot represent: the difference is exact.
+macro_rules! wide_integers {
+    ($($integer:ident),*) => {
+        $( impl Element for $integer {
+            fn real(self) -> f64 {
+                self as f64
+            }
+
+            fn distance(self, other: $integer) -> f64 {
+                self.abs_diff(other) as f64
+            }
+        } )*
+    };
+}
+
+wide_integers!(i64, u64);
 
 /// Elements of a type as numbers: calls `take` with a decoder of its size.
 macro_rules! with_decoder {
@@ -274,13 +325,13 @@ macro_rules! with_decoder {
             Some((Encoding::Signed, 1)) => Some($take($($argument,)* |bytes| f64::from(i8::from_le_bytes(bytes)))),
             Some((Encoding::Signed, 2)) => Some($take($($argument,)* |bytes| f64::from(i16::from_le_bytes(bytes)))),
             Some((Encoding::Signed, 4)) => Some($take($($argument,)* |bytes| f64::from(i32::from_le_bytes(bytes)))),
-            Some((Encoding::Signed, 8)) => Some($take($($argument,)* |bytes| i64::from_le_bytes(bytes) as f64)),
+            Some((Encoding::Signed, 8)) => Some($take($($argument,)* i64::from_le_bytes)),
             Some((Encoding::Unsigned | Encoding::Bool, 1)) => {
                 Some($take($($argument,)* |bytes| f64::from(u8::from_le_bytes(bytes))))
             }
             Some((Encoding::Unsigned, 2)) => Some($take($($argument,)* |bytes| f64::from(u16::from_le_bytes(bytes)))),
             Some((Encoding::Unsigned, 4)) => Some($take($($argument,)* |bytes| f64::from(u32::from_le_bytes(bytes)))),
-            Some((Encoding::Unsigned, 8)) => Some($take($($argument,)* |bytes| u64::from_le_bytes(bytes) as f64)),
+            Some((Encoding::Unsigned, 8)) => Some($take($($argument,)* u64::from_le_bytes)),
             // Other sizes do not exist; complex numbers and packed bits have no statistics.
             Some((Encoding::Signed | Encoding::Unsigned | Encoding::Bool, _))
             | Some((Encoding::Complex(_) | Encoding::Opaque, _))
@@ -301,17 +352,23 @@ fn difference(scalar_type: Option<ScalarType>, left: &[u8], right: &[u8], with_s
     })
 }
 
-fn element_sums<const N: usize>(left: &[u8], right: &[u8], decode: impl Fn([u8; N]) -> f64) -> ByteDifference {
+fn element_sums<const N: usize, E: Element>(
+    left: &[u8],
+    right: &[u8],
+    decode: impl Fn([u8; N]) -> E,
+) -> ByteDifference {
     let (mut differing, mut sums) = (0, ElementSums::default());
     for (l, r) in left.as_chunks::<N>().0.iter().zip(right.as_chunks::<N>().0) {
-        let (x, y) = (decode(*l), decode(*r));
+        let elements = (decode(*l), decode(*r));
+        let (x, y) = (elements.0.real(), elements.1.real());
         let is_different = l != r;
         differing += u64::from(is_different);
         if !(x.is_finite() && y.is_finite()) {
             sums.not_finite += u64::from(is_different);
             continue;
         }
-        let distance = (x - y).abs();
+        let distance = elements.0.distance(elements.1);
+        sums.finite += 1;
         sums.max_abs = sums.max_abs.max(distance);
         sums.sum_abs += distance;
         sums.product += x * y;
@@ -321,28 +378,33 @@ fn element_sums<const N: usize>(left: &[u8], right: &[u8], decode: impl Fn([u8; 
     ByteDifference { elements: 0, differing, sums: Some(sums) }
 }
 
-fn sum_of_squares(scalar_type: Option<ScalarType>, bytes: &[u8]) -> f64 {
-    with_decoder!(scalar_type, squares(bytes)).unwrap_or(0.0)
+fn equal_elements(scalar_type: Option<ScalarType>, bytes: &[u8]) -> EqualElements {
+    with_decoder!(scalar_type, squares(bytes)).unwrap_or_default()
 }
 
 /// Number of sums that are computed side by side, so that the processor need not wait for each addition.
 const LANES: usize = 8;
 
-fn squares<const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> f64) -> f64 {
+fn squares<const N: usize, E: Element>(bytes: &[u8], decode: impl Fn([u8; N]) -> E) -> EqualElements {
     let finite = |element: &[u8; N]| {
-        let x = decode(*element);
-        if x.is_finite() { x } else { 0.0 }
+        let x = decode(*element).real();
+        if x.is_finite() { (x, 1) } else { (0.0, 0) }
     };
     let (groups, rest) = bytes.as_chunks::<N>().0.as_chunks::<LANES>();
-    let mut sums = [0.0; LANES];
+    let (mut sums, mut counts) = ([0.0; LANES], [0; LANES]);
     for group in groups {
-        for (sum, element) in sums.iter_mut().zip(group) {
-            let x = finite(element);
+        for ((sum, count), element) in sums.iter_mut().zip(&mut counts).zip(group) {
+            let (x, one) = finite(element);
             *sum += x * x;
+            *count += one;
         }
     }
-    let tail: f64 = rest.iter().map(|element| finite(element) * finite(element)).sum();
-    sums.iter().sum::<f64>() + tail
+    for element in rest {
+        let (x, one) = finite(element);
+        sums[0] += x * x;
+        counts[0] += one;
+    }
+    EqualElements { squares: sums.iter().sum(), finite: counts.iter().sum() }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io;
 use super::bytes::{self, BlobPair, ByteDifference};
 use super::difference::{DataStatistics, DiffArea, DiffKind, DiffTopic, Difference, Differences, DifferingPart};
 use super::side::{ExternalEntry, Side};
-use super::view::list;
+use super::view::{distinct, list};
 use crate::data::{Blob, BlobId, workers};
 use crate::diagnostics::{clipped, counted};
 use crate::format::ScalarType;
@@ -114,14 +114,14 @@ impl DataPairs {
     pub fn add_graph_constant(
         &mut self,
         blobs: [Blob; 2],
-        scalar_type: ScalarType,
+        scalar_type: Option<ScalarType>,
         parts: [DifferingPart; 2],
         keys: [Option<&str>; 2],
     ) {
         keys.into_iter().enumerate().for_each(|(side, key)| key.into_iter().for_each(|key| self.know_key(side, key)));
         let is_renamed = keys[0] != keys[1];
         let (area, topic) = (DiffArea::Data, DiffTopic::Constant);
-        self.pairs.push(DataPair { area, topic, blobs, scalar_type: Some(scalar_type), parts, is_renamed });
+        self.pairs.push(DataPair { area, topic, blobs, scalar_type, parts, is_renamed });
     }
 
     /// States that the entry of `named_data` with a key is compared where it is used.
@@ -132,15 +132,16 @@ impl DataPairs {
     /// Adds the data that no method refers to: named data, keys of `.ptd` files, tests.
     pub fn add_files(&mut self, sides: [&Side; 2], found: &mut Differences) {
         self.add_named(sides, found);
-        if let [Some(left), Some(right)] = [&sides[0].external, &sides[1].external] {
-            self.add_external([left, right], found);
-        } else if sides.iter().any(|side| side.program.execution_plan.is_none()) {
-            // A file of weights and a program.
-            let none: &[ExternalEntry] = &[];
-            self.add_external(sides.map(|side| side.external.as_deref().unwrap_or(none)), found);
+        // The `.ptd` files of a `.pte` are not known; those of YAML are, and a file of weights has nothing else.
+        let is_weights = |side: &&Side| side.program.execution_plan.is_none();
+        let has_external = |side: &&Side| side.external.is_some() || side.file.is_none();
+        if sides.iter().any(is_weights) || sides.iter().all(has_external) {
+            self.add_external(sides, found);
         }
-        if let [Some(left), Some(right)] = [&sides[0].tests, &sides[1].tests] {
-            self.add_tests([left, right], found);
+        // What YAML assembles to may be a `.pte`, which has no tests.
+        let has_tests = |side: &&Side| side.tests.is_some() || side.file.is_none();
+        if sides.iter().all(has_tests) || sides.iter().all(|side| side.file.is_some()) {
+            self.add_tests(sides.map(|side| side.tests.as_deref().unwrap_or_default()), found);
         }
     }
 
@@ -184,8 +185,16 @@ impl DataPairs {
         found.compared(DiffArea::Layout, DiffTopic::File, ["named_data"; 2], presence);
     }
 
-    fn add_external(&mut self, sides: [&[ExternalEntry]; 2], found: &mut Differences) {
-        let [left, right] = sides.map(|entries| numbered(entries.iter().map(|entry| (entry.key.as_str(), entry))));
+    fn add_external(&mut self, sides: [&Side; 2], found: &mut Differences) {
+        // Data of tensors that moved to or from a `.ptd` are reported with the tensors.
+        let moved = [0, 1].map(|side: usize| match sides[1 - side].external {
+            None if sides[1 - side].program.execution_plan.is_some() => sides[side].external_tensors(),
+            None | Some(_) => HashSet::new(),
+        });
+        let [left, right] = [0, 1].map(|side: usize| {
+            let entries = sides[side].external.iter().flatten().filter(|entry| !moved[side].contains(&*entry.key));
+            numbered(entries.map(|entry| (entry.key.as_str(), entry)))
+        });
         let part = |entry: &ExternalEntry| DifferingPart::new(key_path(&entry.key), describe_entry(entry));
         let (area, topic) = (DiffArea::Data, DiffTopic::ExternalData);
         for (key, l) in &left {
@@ -207,12 +216,18 @@ impl DataPairs {
         for (_, entry) in right.iter().filter(|(key, _)| !left.contains_key(*key)) {
             found.added(area, topic, part(entry));
         }
-        let order = |entries: &[ExternalEntry]| entries.iter().map(|entry| entry.key.clone()).collect::<Vec<_>>();
+        let order =
+            |side: &Side| side.external.iter().flatten().map(|entry| entry.key.clone()).collect::<Vec<String>>();
         let orders = sides.map(order);
         if orders[0] != orders[1] && left.keys().eq(right.keys()) {
+            // The order differs from this key on.
+            let first = orders[0].iter().zip(&orders[1]).take_while(|(l, r)| l == r).count();
             let text = |keys: &[String]| {
-                let shown: Vec<String> = keys.iter().take(4).map(|key| format!("`{}`", clipped(key))).collect();
-                DifferingPart::new("named_data", format!("{} in the order {}, ...", keys.len(), shown.join(", ")))
+                let shown: Vec<String> =
+                    keys.iter().skip(first).take(4).map(|key| format!("`{}`", clipped(key))).collect();
+                let more = if keys.len() > first + 4 { ", ..." } else { "" };
+                let keys = counted(keys.len() as u64, "key");
+                DifferingPart::new("named_data", format!("{keys}, from [{first}] on: {}{more}", shown.join(", ")))
             };
             found.moved(DiffArea::Layout, DiffTopic::File, text(&orders[0]), text(&orders[1]));
         }
@@ -250,16 +265,33 @@ impl DataPairs {
             ("outputs", cases.map(|case| case.outputs.as_deref().unwrap_or(none))),
         ];
         let (area, topic) = (DiffArea::Data, DiffTopic::Test);
+        let presence = cases.map(|case| case.outputs.as_ref().map(|_| "present".to_owned()));
+        let outputs = format!("{path}.outputs");
+        found.compared(area, topic, [&outputs, &outputs], presence);
+        for (name, values) in [("atol", cases.map(|case| case.atol)), ("rtol", cases.map(|case| case.rtol))] {
+            let path = format!("{path}.{name}");
+            found.compared(area, topic, [&path, &path], values.map(|value| Some(format!("{value:?}"))));
+        }
         for (name, [left, right]) in lists {
             for position in 0..left.len().max(right.len()) {
                 let path = format!("{path}.{name}[{position}]");
                 let values = [left.get(position), right.get(position)];
-                let texts = values.map(|value| value.map(describe_test));
-                found.compared(area, topic, [&path, &path], texts.clone());
-                if let (
-                    [Some(TestData::Tensor { data: l, scalar_type, .. }), Some(TestData::Tensor { data: r, .. })],
-                    true,
-                ) = (values, texts[0] == texts[1])
+                let is_same = match values {
+                    [Some(left), Some(right)] => is_same_test(left, right),
+                    [_, _] => false,
+                };
+                let texts = match values {
+                    [Some(TestData::String(left)), Some(TestData::String(right))] if left != right => {
+                        distinct([left, right]).map(Some)
+                    }
+                    _ => values.map(|value| value.map(describe_test)),
+                };
+                if !is_same {
+                    found.differing(area, topic, [&path, &path], texts);
+                    continue;
+                }
+                if let [Some(TestData::Tensor { data: l, scalar_type, .. }), Some(TestData::Tensor { data: r, .. })] =
+                    values
                 {
                     let parts = texts.map(|text| DifferingPart::new(path.clone(), text.unwrap_or_default()));
                     let (blobs, scalar_type) = ([l.clone(), r.clone()], Some(*scalar_type));
@@ -325,8 +357,8 @@ impl DataPairs {
                         elements: difference.elements,
                         differing: Some(difference.differing),
                         not_finite: sums.map_or(0, |sums| sums.not_finite),
-                        max_abs: sums.map(|sums| sums.max_abs),
-                        mean_abs: sums.map(|sums| sums.sum_abs / difference.elements.max(1) as f64),
+                        max_abs: sums.filter(|sums| sums.finite > 0).map(|sums| sums.max_abs),
+                        mean_abs: sums.filter(|sums| sums.finite > 0).map(|sums| sums.sum_abs / sums.finite as f64),
                         cosine: sums.and_then(|sums| sums.cosine()),
                         sha256: digests.get(&index).copied(),
                     };
@@ -385,6 +417,18 @@ fn describe_entry(entry: &ExternalEntry) -> String {
             format!("{scalar_type} {}{order}, {bytes}", list(Some(sizes)))
         }
         None => bytes,
+    }
+}
+
+/// Compares two values of tests without the data of tensors.
+fn is_same_test(left: &TestData, right: &TestData) -> bool {
+    match (left, right) {
+        (TestData::Double(l), TestData::Double(r)) => l.to_bits() == r.to_bits(),
+        (
+            TestData::Tensor { scalar_type, sizes, dim_order, .. },
+            TestData::Tensor { scalar_type: r_type, sizes: r_sizes, dim_order: r_order, .. },
+        ) => (scalar_type, sizes, dim_order) == (r_type, r_sizes, r_order),
+        (l, r) => l == r,
     }
 }
 

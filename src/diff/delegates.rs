@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::graph::{self, GraphSide};
-use super::view::{MethodView, counted_by};
+use super::view::{MethodView, by_key, distinct, grouped};
 use crate::delegate::xnnpack;
 use crate::delegate::xnnpack::model::Graph;
 use crate::diagnostics::{clipped, counted};
@@ -41,10 +41,8 @@ fn compare_pair(
     let (area, topic) = (DiffArea::Meaning, DiffTopic::Delegate);
     let ids = delegates.map(|delegate| delegate.id.as_deref());
     if ids[0] != ids[1] {
-        let text = |id: Option<&str>| id.map_or("absent".to_owned(), clipped);
-        let [left, right] =
-            [0, 1].map(|side: usize| DifferingPart::new(format!("{}.id", paths[side]), text(ids[side])));
-        found.changed(area, topic, left, right);
+        let texts = optional(ids).map(Some);
+        found.differing(area, topic, [&format!("{}.id", paths[0]), &format!("{}.id", paths[1])], texts);
     }
     compare_specs(&paths, delegates, found);
     let missing = [0, 1].map(|side: usize| views[side].side.missing(&paths[side]));
@@ -84,16 +82,12 @@ fn compare_specs(paths: &[String; 2], delegates: [&BackendDelegate; 2], found: &
         return;
     }
     let (area, topic) = (DiffArea::Meaning, DiffTopic::Delegate);
-    let text = |spec: &CompileSpec| {
-        let key = spec.key.as_deref().map_or("absent".to_owned(), clipped);
-        let value = match &spec.value {
-            None => "absent".to_owned(),
-            Some(bytes) => match bytes.len() {
-                0..=32 => format!("hex {}", data_encoding::HEXLOWER.encode(bytes)),
-                len => format!("{}, hash {:016x}", counted(len as u64, "byte"), hash(bytes)),
-            },
-        };
-        format!("{key}: {value}")
+    let value = |spec: &CompileSpec| match &spec.value {
+        None => "absent".to_owned(),
+        Some(bytes) => match bytes.len() {
+            0..=32 => format!("hex {}", data_encoding::HEXLOWER.encode(bytes)),
+            len => format!("{}, hash {:016x}", counted(len as u64, "byte"), hash(bytes)),
+        },
     };
     let presence = specs.map(|specs| specs.map(|_| "present".to_owned()));
     let list = [0, 1].map(|side: usize| format!("{}.compile_specs", paths[side]));
@@ -103,8 +97,18 @@ fn compare_specs(paths: &[String; 2], delegates: [&BackendDelegate; 2], found: &
         let paths = [0, 1].map(|side: usize| format!("{}[{index}]", list[side]));
         let pair = [specs[0].get(index), specs[1].get(index)];
         if pair[0] != pair[1] {
-            found.compared(area, topic, [&paths[0], &paths[1]], pair.map(|spec| spec.map(text)));
+            let keys = optional(pair.map(|spec| spec.and_then(|spec| spec.key.as_deref())));
+            let text = |side: usize| pair[side].map(|spec| format!("{}: {}", keys[side], value(spec)));
+            found.differing(area, topic, [&paths[0], &paths[1]], [text(0), text(1)]);
         }
+    }
+}
+
+/// Describes two texts, and two that differ by other descriptions.
+fn optional(texts: [Option<&str>; 2]) -> [String; 2] {
+    match texts {
+        [Some(left), Some(right)] if left != right => distinct([left, right]),
+        _ => texts.map(|text| text.map_or("absent".to_owned(), clipped)),
     }
 }
 
@@ -131,17 +135,14 @@ fn compare_uncalled(views: [&MethodView<'_>; 2], found: &mut Differences, data: 
             .collect();
         let all = view.plan.delegates().iter().zip(0..);
         let free = all.filter(|(_, index)| !called.contains(index));
-        counted_by(free.map(|(delegate, index)| {
+        grouped(free.map(|(delegate, index)| {
             let id = delegate.id.as_deref().map_or("absent".to_owned(), clipped);
             let bytes = counted(view.side.program.blob(delegate.processed).len(), "byte");
             (format!("delegate {id} with a payload of {bytes}, never called"), index as usize)
         }))
     };
-    let [mut left, mut right] = views.map(uncalled);
-    let names: BTreeSet<String> = left.keys().chain(right.keys()).cloned().collect();
     let (area, topic) = (DiffArea::Layout, DiffTopic::Delegate);
-    for name in names {
-        let (lefts, rights) = (left.remove(&name).unwrap_or_default(), right.remove(&name).unwrap_or_default());
+    for (name, [lefts, rights]) in by_key(views.map(uncalled)) {
         for (l, r) in lefts.iter().zip(&rights) {
             let delegates = [&views[0].plan.delegates()[*l], &views[1].plan.delegates()[*r]];
             compare_pair(views, [*l, *r], delegates, found, data);

@@ -161,7 +161,7 @@ pub struct DataStatistics {
     pub not_finite: u64,
     /// Largest absolute difference.
     pub max_abs: Option<f64>,
-    /// Mean absolute difference of all elements.
+    /// Mean absolute difference of the elements that are finite on both sides.
     pub mean_abs: Option<f64>,
     /// Cosine similarity of the two sides as vectors. `None` if one of them is zero.
     pub cosine: Option<f64>,
@@ -243,7 +243,7 @@ totals! {
     payloads "payloads",
     /// Bytes of named data.
     named_data "named data",
-    /// Bytes of the data of `.ptd` and `.safetensors` files.
+    /// Bytes of the keys of a `.ptd` or of a `.safetensors`; of a program, of those that it refers to.
     external_data "external data",
 }
 
@@ -351,12 +351,16 @@ impl Differences {
         self.push(Difference { area, kind, topic, left: None, right: Some(right), data: None });
     }
 
-    /// Adds an element that one of both may lack, if its descriptions are not equal.
+    /// Adds an element that one of both may lack, if its descriptions are not equal. They must be complete: nothing is cut or escaped.
     pub(super) fn compared(&mut self, area: DiffArea, topic: DiffTopic, path: [&str; 2], values: [Option<String>; 2]) {
-        let [left, right] = values;
-        if left == right {
-            return;
+        if values[0] != values[1] {
+            self.differing(area, topic, path, values);
         }
+    }
+
+    /// Adds an element that is known to differ and that one of both may lack, whatever its descriptions say.
+    pub(super) fn differing(&mut self, area: DiffArea, topic: DiffTopic, path: [&str; 2], values: [Option<String>; 2]) {
+        let [left, right] = values;
         let [left, right] =
             [(path[0], left), (path[1], right)].map(|(path, value)| value.map(|value| DifferingPart::new(path, value)));
         match (left, right) {

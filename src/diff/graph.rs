@@ -1,14 +1,14 @@
 //! Two graphs of XNNPACK payloads: nodes are aligned as instructions are, values are matched by argument number and by the nodes that
 //! write them. Ids do not matter.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::align::align_levels;
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::side::Side;
-use super::view::{counted_by, list};
+use super::view::{by_key, distinct, grouped, list};
 use crate::data::Blob;
 use crate::delegate::xnnpack::model::{
     Constant, ExtraContent, FieldContent, Graph, GraphValue, Node, QuantParamsValue,
@@ -215,7 +215,7 @@ pub fn compare(graphs: [&GraphSide<'_>; 2], found: &mut Differences, data: &mut 
     pair.pair_operands(&nodes, false);
     pair.compare_nodes(&nodes, found, data);
     pair.compare_values(found);
-    pair.compare_rest(&nodes, found);
+    pair.compare_rest(&nodes, found, data);
 }
 
 struct GraphPair<'g, 's> {
@@ -314,7 +314,8 @@ impl GraphPair<'_, '_> {
             if !self.is_same(ids[0], ids[1]) {
                 changed(operand.name, [graphs[0].describe(ids[0]), graphs[1].describe(ids[1])], found);
             } else if graphs[0].is_constant(ids[0]) {
-                self.compare_constant(ids, [path(0, operand.name), path(1, operand.name)], found, data);
+                let uses = [path(0, operand.name), path(1, operand.name)];
+                self.compare_constant(ids, Some(&uses), found, data);
             }
         }
         for ((name, l), (_, r)) in parameters(nodes[0]).zip(parameters(nodes[1])) {
@@ -343,8 +344,14 @@ impl GraphPair<'_, '_> {
         }
     }
 
-    /// Compares two constants as operands: their types once for each pair, and their data.
-    fn compare_constant(&mut self, ids: [u32; 2], uses: [String; 2], found: &mut Differences, data: &mut DataPairs) {
+    /// Compares two constants, as operands or unread: their types once for each pair, and their data.
+    fn compare_constant(
+        &mut self,
+        ids: [u32; 2],
+        uses: Option<&[String; 2]>,
+        found: &mut Differences,
+        data: &mut DataPairs,
+    ) {
         let graphs = self.graphs;
         let [Some(l), Some(r)] = [0, 1].map(|side: usize| graphs[side].value(ids[side])) else { return };
         if !self.constants.insert((ids[0], ids[1], -1)) {
@@ -365,11 +372,11 @@ impl GraphPair<'_, '_> {
             }
             return;
         }
-        self.add_data(constants, storage, ids, texts, &uses, found, data);
+        self.add_data(constants, storage, ids, texts, uses, found, data);
         match scales {
             [Some((params, left)), Some((_, right))] => {
                 let texts = [left, right].map(|_| "scales".to_owned());
-                self.add_data([left, right], params.kind.scale_type(), ids, texts, &uses, found, data);
+                self.add_data([left, right], params.kind.scale_type(), ids, texts, uses, found, data);
             }
             [None, None] => {}
             [_, _] => {
@@ -388,7 +395,7 @@ impl GraphPair<'_, '_> {
         scalar_type: ScalarType,
         ids: [u32; 2],
         texts: [String; 2],
-        uses: &[String; 2],
+        uses: Option<&[String; 2]>,
         found: &mut Differences,
         data: &mut DataPairs,
     ) {
@@ -431,10 +438,61 @@ impl GraphPair<'_, '_> {
         let parts = [0, 1].map(|side: usize| {
             let key = keys[side].map_or(String::new(), |key| format!("`{}` ", clipped(key)));
             let mut part = DifferingPart::new(graphs[side].value_path(ids[side]), format!("{key}{}", texts[side]));
-            part.add_use(|| uses[side].clone());
+            uses.into_iter().for_each(|uses| part.add_use(|| uses[side].clone()));
             part
         });
-        data.add_graph_constant([left, right], scalar_type, parts, keys);
+        data.add_graph_constant([left, right], Some(scalar_type), parts, keys);
+    }
+
+    /// Compares the values without data that have no counterpart, whatever their order.
+    fn compare_free(&self, found: &mut Differences) {
+        let graphs = self.graphs;
+        let free = |side: usize, matched: &HashMap<u32, u32>| {
+            let values = graphs[side].graph.values.iter();
+            let free = values.filter(|value| value.constant == 0 && !matched.contains_key(&value.id));
+            let text = |value: &GraphValue| PROPERTIES.map(|property| property(value)).join(", ");
+            let mut texts: Vec<String> = free.map(text).collect();
+            texts.sort_unstable();
+            texts
+        };
+        let lists = [free(0, &self.to_right), free(1, &self.to_left)];
+        if lists[0] == lists[1] {
+            return;
+        }
+        let counts = lists.each_ref().map(|texts| texts.len());
+        let first = lists[0].iter().zip(&lists[1]).position(|(left, right)| left != right).unwrap_or(0);
+        let text = |side: usize| {
+            let count = format!("{} without a counterpart", counted(counts[side] as u64, "value"));
+            Some(match counts[0] == counts[1] {
+                true => format!("{count}, among them {}", lists[side][first]),
+                false => count,
+            })
+        };
+        let paths = graphs.map(|graph| format!("{}.values", graph.path));
+        found.differing(DiffArea::Layout, DiffTopic::Ignored, [&paths[0], &paths[1]], [text(0), text(1)]);
+    }
+
+    /// Compares the constants that are in the payloads, but that no value refers to, in their order.
+    fn compare_unreferenced(&self, data: &mut DataPairs) {
+        let graphs = self.graphs;
+        let free = |graph: &GraphSide<'_>| {
+            let values = graph.graph.values.iter();
+            let scales = |value: &GraphValue| value.quantization.as_ref().and_then(|params| scales(params));
+            let used: HashSet<u32> = values.flat_map(|value| [Some(value.constant), scales(value)]).flatten().collect();
+            let all = graph.graph.constants.iter().zip(0u32..);
+            // The first one stands for none.
+            let free = all.filter(|(constant, index)| *index > 0 && constant.key.is_none() && !used.contains(index));
+            free.map(|(constant, index)| (index, constant.data.clone())).collect::<Vec<(u32, Blob)>>()
+        };
+        let [left, right] = graphs.map(free);
+        for ((l_index, l), (r_index, r)) in left.into_iter().zip(right) {
+            let part = |side: usize, index: u32, data: &Blob| {
+                let text = format!("{}, which no value refers to", counted(data.len(), "byte"));
+                DifferingPart::new(format!("{}.constants[{index}]", graphs[side].path), text)
+            };
+            let parts = [part(0, l_index, &l), part(1, r_index, &r)];
+            data.add_graph_constant([l, r], None, parts, [None; 2]);
+        }
     }
 
     /// Compares the fields of two values.
@@ -442,18 +500,7 @@ impl GraphPair<'_, '_> {
         let graphs = self.graphs;
         let [Some(l), Some(r)] = [0, 1].map(|side: usize| graphs[side].value(ids[side])) else { return };
         let paths = [0, 1].map(|side: usize| graphs[side].value_path(ids[side]));
-        let properties: [fn(&GraphValue) -> String; 6] = [
-            type_of,
-            |value| value.quantization.as_deref().map_or("not quantized".to_owned(), quantization_text),
-            |value| format!("flags {}", value.flags),
-            |value| format!("num_dims {}", value.num_dims),
-            |value| format!("dq_datatype {}", value.dq_datatype),
-            |value| match value.external_id {
-                NO_ID => "no argument".to_owned(),
-                number => format!("argument {number}"),
-            },
-        ];
-        let differing: Vec<[String; 2]> = properties
+        let differing: Vec<[String; 2]> = PROPERTIES
             .iter()
             .map(|property| [property(l), property(r)])
             .filter(|[left, right]| left != right)
@@ -472,33 +519,37 @@ impl GraphPair<'_, '_> {
     }
 
     /// Compares the constants that no node reads: the runtime looks up their keys, too.
-    fn compare_unread(&self, found: &mut Differences) {
+    fn compare_unread(&mut self, found: &mut Differences, data: &mut DataPairs) {
+        let graphs = self.graphs;
         let unread = |graph: &GraphSide<'_>| {
             let nodes = graph.graph.nodes.iter();
             let read: HashSet<u32> =
                 nodes.flat_map(|node| node.operation.operands().map(|operand| id(node, &operand))).collect();
             let free = graph.graph.values.iter().zip(0usize..);
             let free = free.filter(|(value, _)| value.constant != 0 && !read.contains(&value.id));
-            counted_by(free.map(|(value, index)| {
-                (format!("the constant {}, {}", type_of(value), graph.place(value.constant).describe()), index)
+            grouped(free.map(|(value, index)| {
+                let place = graph.place(value.constant);
+                let name = format!("the constant {}, {}", type_of(value), place.describe());
+                ((name, place.key().map(str::to_owned)), index)
             }))
         };
-        let [mut left, mut right] = self.graphs.map(unread);
-        let names: BTreeSet<String> = left.keys().chain(right.keys()).cloned().collect();
-        for name in names {
-            let lists = [left.remove(&name).unwrap_or_default(), right.remove(&name).unwrap_or_default()];
+        for ((name, _), lists) in by_key(graphs.map(unread)) {
             let common = lists[0].len().min(lists[1].len());
             let part = |side: usize, index: usize| {
-                let path = format!("{}.values[{index}]", self.graphs[side].path);
+                let path = format!("{}.values[{index}]", graphs[side].path);
                 DifferingPart::new(path, format!("{name}, which no node reads"))
             };
+            for (l, r) in lists[0].iter().zip(&lists[1]) {
+                let ids = [graphs[0].graph.values[*l].id, graphs[1].graph.values[*r].id];
+                self.compare_constant(ids, None, found, data);
+            }
             lists[0][common..].iter().for_each(|index| found.removed(AREA, TOPIC, part(0, *index)));
             lists[1][common..].iter().for_each(|index| found.added(AREA, TOPIC, part(1, *index)));
         }
     }
 
     /// Compares the lists of inputs and outputs, and what has no effect.
-    fn compare_rest(&self, nodes: &[(usize, usize)], found: &mut Differences) {
+    fn compare_rest(&mut self, nodes: &[(usize, usize)], found: &mut Differences, data: &mut DataPairs) {
         let graphs = self.graphs;
         let both = [graphs[0].graph, graphs[1].graph];
         for (name, lists) in
@@ -514,7 +565,8 @@ impl GraphPair<'_, '_> {
                 found.changed(AREA, TOPIC, part(0), part(1));
             }
         }
-        self.compare_unread(found);
+        self.compare_unread(found, data);
+        self.compare_unreferenced(data);
         let compared = |area, topic, name: &str, texts: [Option<String>; 2], found: &mut Differences| {
             let paths = graphs.map(|graph| format!("{}.{name}", graph.path));
             found.compared(area, topic, [&paths[0], &paths[1]], texts);
@@ -522,19 +574,16 @@ impl GraphPair<'_, '_> {
         compared(AREA, TOPIC, "num_externs", both.map(|graph| Some(graph.num_externs.to_string())), found);
         compared(AREA, TOPIC, "identifier", both.map(|graph| Some(graph.identifier.to_owned())), found);
         let (area, ignored) = (DiffArea::Layout, DiffTopic::Ignored);
-        compared(area, ignored, "version", both.map(|graph| Some(clipped(&graph.version))), found);
+        if both[0].version != both[1].version {
+            let texts = distinct(both.map(|graph| &*graph.version));
+            compared(area, ignored, "version", texts.map(Some), found);
+        }
         compared(area, ignored, "container", both.map(|graph| Some(format!("{:?}", graph.container))), found);
         let sizes = both.map(|graph| graph.mem_buffer_sizes.as_deref().map(|sizes| list(Some(sizes))));
         compared(area, ignored, "mem_buffer_sizes", sizes, found);
         let constants = both.map(|graph| Some(counted(graph.constants.len() as u64, "constant")));
         compared(area, ignored, "constants", constants, found);
-        let unused = [&self.to_right, &self.to_left].map(HashMap::len);
-        let unused = [0, 1].map(|side: usize| {
-            let values = &both[side].values;
-            let constants = values.iter().filter(|value| value.constant != 0).count();
-            Some(counted((values.len() - constants).saturating_sub(unused[side]) as u64, "value without a counterpart"))
-        });
-        compared(area, ignored, "values", unused, found);
+        self.compare_free(found);
         let handles = |side: usize| {
             let of = |pair: &(usize, usize)| both[side].nodes[[pair.0, pair.1][side]].debug_handle;
             nodes.iter().map(of).collect::<Vec<u32>>()
@@ -587,7 +636,7 @@ fn content_text(content: &FieldContent) -> String {
 /// Describes the content of a field that the schema does not have.
 fn extra_text(content: &ExtraContent) -> String {
     let bytes = counted(content.bytes.len() as u64, "byte");
-    let items = content.width.map_or_else(String::new, |width| format!("items of {width}, "));
+    let items = content.width.map_or_else(String::new, |width| format!("items of {}, ", counted(width, "byte")));
     let shown = &content.bytes[..content.bytes.len().min(32)];
     format!("{items}{bytes}, hex {}", data_encoding::HEXLOWER.encode(shown))
 }
@@ -597,9 +646,23 @@ fn float_text(number: f32) -> String {
     if number.is_nan() { format!("NaN {:08x}", number.to_bits()) } else { format!("{number:?}") }
 }
 
+/// Fields of a value, but for its id and its data.
+const PROPERTIES: [fn(&GraphValue) -> String; 6] = [
+    type_of,
+    |value| value.quantization.as_deref().map_or("not quantized".to_owned(), quantization_text),
+    |value| format!("flags {}", value.flags),
+    |value| format!("num_dims {}", value.num_dims),
+    |value| format!("dq_datatype {}", value.dq_datatype),
+    |value| match value.external_id {
+        NO_ID => "no argument".to_owned(),
+        number => format!("argument {number}"),
+    },
+];
+
 /// Describes element type and sizes of a value.
 fn type_of(value: &GraphValue) -> String {
-    let name = Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name);
+    let name = Datatype::of(value.datatype).map(|datatype| datatype.name.to_owned());
+    let name = name.unwrap_or_else(|| format!("datatype {}", value.datatype));
     format!("{name} {}", list(Some(&value.dims)))
 }
 

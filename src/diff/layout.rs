@@ -17,8 +17,11 @@ const TOPIC: DiffTopic = DiffTopic::File;
 pub fn compare(sides: [&Side; 2], found: &mut Differences) {
     let versions = sides.map(|side| Some(side.program.version.to_string()));
     found.compared(AREA, TOPIC, ["version"; 2], versions);
-    let presence = sides.map(|side| side.program.execution_plan.as_ref().map(|_| "present".to_owned()));
-    found.compared(DiffArea::Meaning, DiffTopic::Method, ["methods"; 2], presence);
+    // A program and a file of weights: its methods are reported, if it has any.
+    if sides.iter().all(|side| side.program.plans().is_empty()) {
+        let presence = sides.map(|side| side.program.execution_plan.as_ref().map(|_| "present".to_owned()));
+        found.compared(DiffArea::Meaning, DiffTopic::Method, ["methods"; 2], presence);
+    }
     // Offsets of constants without a segment; the path of the program is empty.
     let missing = sides.map(|side| side.missing("").map(str::to_owned));
     found.compared(AREA, TOPIC, ["constant_segment"; 2], missing);
@@ -60,7 +63,7 @@ fn compare_offsets(offsets: [&[u64]; 2], found: &mut Differences) {
     let first = left.iter().zip(right).position(|(l, r)| l != r).unwrap_or(left.len().min(right.len()));
     let part = |offsets: &[u64]| {
         let at = offsets.get(first).map_or("none".to_owned(), u64::to_string);
-        let text = format!("{} that differ; [{first}]: {at}", counted(differing as u64, "offset"));
+        let text = format!("[{first}]: {at}; {} in all", counted(differing as u64, "different offset"));
         DifferingPart::new("constant_segment.offsets", text)
     };
     found.changed(AREA, TOPIC, part(left), part(right));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use indexmap::IndexSet;
 
 use super::align::{align_levels, in_common_order};
+use super::contents;
 use super::data::DataPairs;
 use super::dead::without_effect;
 use super::delegates;
@@ -12,10 +13,12 @@ use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::memory;
 use super::side::Side;
 use super::values::Matching;
-use super::view::{KeyStrength, MethodView, list, operator_name};
+use super::view::{KeyStrength, MethodView, common_start, excerpt, list, operator_name};
 use crate::diagnostics::{clipped, counted};
 use crate::operators::Role;
-use crate::program::{ContainerMetadata, ExecutionPlan, FieldReference, Instruction, InstructionField, StackFrame};
+use crate::program::{
+    ContainerMetadata, ExecutionPlan, FieldReference, Instruction, InstructionField, Operator, StackFrame,
+};
 use crate::transform::prune;
 
 /// Name of a method, and its number among those with this name.
@@ -117,6 +120,7 @@ fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &m
     let outputs = method.pair_outputs();
     method.compare_ends(&inputs, &outputs, found, data);
     method.compare_steps(needed, found, data);
+    contents::compare(views, &method.aligned, &outputs, &method.matching, found);
     method.matching.compare_all(found, data);
     method.compare_operators(needed, found);
     let called = std::mem::take(&mut method.delegates);
@@ -413,12 +417,7 @@ impl<'s> MethodPair<'_, 's> {
             | FieldReference::Operand(..)
             | FieldReference::Destination(_) => &[],
         });
-        let path = |side: usize, position: usize| {
-            let instruction = views[side].steps[steps[side]].instruction;
-            let name = views[side].argument_name(instruction, position);
-            let name = name.map_or(String::new(), |name| format!(" ({name})"));
-            format!("{}.{}[{position}]{name}", views[side].step_path(steps[side]), fields[side].name)
-        };
+        let path = |side: usize, position: usize| views[side].argument_path(steps[side], fields[side].name, position);
         let part =
             |side: usize, position: usize, value| DifferingPart::new(path(side, position), views[side].describe(value));
         for position in 0..args[0].len().max(args[1].len()) {
@@ -478,13 +477,22 @@ impl<'s> MethodPair<'_, 's> {
         let unused = |view: &MethodView<'s>| {
             let called: HashSet<i32> = view.steps.iter().filter_map(|step| step.instruction.operator()).collect();
             let all = view.plan.operators.iter().flatten().zip(0..);
-            let mut names: Vec<String> =
-                all.filter(|(_, index)| !called.contains(index)).map(|(operator, _)| operator_name(operator)).collect();
-            names.sort_unstable();
-            (!names.is_empty()).then(|| format!("unused: {}", first(&names)))
+            let mut found: Vec<(String, &Operator)> = all
+                .filter(|(_, index)| !called.contains(index))
+                .map(|(operator, _)| (operator_name(operator), operator))
+                .collect();
+            found.sort_unstable_by_key(|(_, operator)| (&operator.name, &operator.overload));
+            found
         };
-        let values = [unused(self.views[0]), unused(self.views[1])];
-        found.compared(DiffArea::Layout, DiffTopic::Operator, [&paths[0], &paths[1]], values);
+        let lists = self.views.map(unused);
+        let is_same = lists[0].iter().map(|(_, operator)| operator).eq(lists[1].iter().map(|(_, operator)| operator));
+        if !is_same {
+            let values = lists.map(|found| {
+                let names: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
+                (!names.is_empty()).then(|| format!("unused: {}", first(&names)))
+            });
+            found.differing(DiffArea::Layout, DiffTopic::Operator, [&paths[0], &paths[1]], values);
+        }
     }
 
     /// Compares what is left of the methods.
@@ -504,10 +512,8 @@ impl<'s> MethodPair<'_, 's> {
             if texts[0] != texts[1] {
                 let [left, right] = paths(name);
                 let start = common_start(texts.map(Option::unwrap_or_default));
-                let text = |text: Option<&str>| text.map_or("absent".to_owned(), |text| excerpt(text, start));
-                let (left, right) =
-                    (DifferingPart::new(left, text(texts[0])), DifferingPart::new(right, text(texts[1])));
-                found.changed(DiffArea::Meaning, DiffTopic::Method, left, right);
+                let text = |text: Option<&str>| Some(text.map_or("absent".to_owned(), |text| excerpt(text, start)));
+                found.differing(DiffArea::Meaning, DiffTopic::Method, [&left, &right], texts.map(text));
             }
         }
         self.compare_presence("container_meta_type", plans.map(|plan| plan.container_meta_type.is_some()), found);
@@ -589,22 +595,6 @@ type Container = fn(&ContainerMetadata) -> Option<&str>;
 /// An instruction without effect is no part of the meaning.
 fn area_of(is_needed: bool) -> DiffArea {
     if is_needed { DiffArea::Meaning } else { DiffArea::Layout }
-}
-
-/// Characters of a long string that are shown before and after the first difference.
-const AROUND: usize = 40;
-
-/// Returns the number of characters that two strings begin with in common.
-fn common_start(texts: [&str; 2]) -> usize {
-    texts[0].chars().zip(texts[1].chars()).take_while(|(left, right)| left == right).count()
-}
-
-/// Returns the part of a string around the character at a position, in quotes.
-fn excerpt(text: &str, at: usize) -> String {
-    let start = at.saturating_sub(AROUND);
-    let shown: String = text.chars().skip(start).take(2 * AROUND).collect();
-    let is_cut = text.chars().nth(start + 2 * AROUND).is_some();
-    format!("{}{shown:?}{}", if start > 0 { "..." } else { "" }, if is_cut { "..." } else { "" })
 }
 
 /// Joins the first few names.

@@ -5,6 +5,7 @@
 
 mod align;
 mod bytes;
+mod contents;
 mod data;
 mod dead;
 mod delegates;
@@ -24,7 +25,7 @@ pub use data::DiffData;
 pub use difference::{
     DataStatistics, DiffArea, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
 };
-pub use side::Side;
+pub use side::{Side, is_null_device};
 
 use data::DataPairs;
 

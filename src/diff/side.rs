@@ -5,10 +5,12 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::path::Path;
 
 use super::difference::DiffTotals;
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::{Blob, BlobId, Origin};
+use crate::delegate::xnnpack;
 use crate::diagnostics::{clipped, counted};
 use crate::format::Format;
 use crate::format::container::HEAD;
@@ -28,6 +30,11 @@ pub struct ExternalEntry {
     pub data: Blob,
     /// Type and shape, if the data are a tensor.
     pub tensor_layout: Option<TensorLayout>,
+}
+
+/// Returns true for the path that git passes for a file that a version does not have.
+pub fn is_null_device(path: &Path) -> bool {
+    path == Path::new("/dev/null") || cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("nul")
 }
 
 /// A property of a file: its path, and its value as text.
@@ -95,7 +102,14 @@ impl Side {
     pub fn of_file(origin: &Origin) -> io::Result<Side> {
         let by_name = || origin.format_by_name().filter(|format| *format == Format::Safetensors);
         let size = origin.len()?;
-        let format = origin.format()?.or_else(by_name).unwrap_or(Format::Program);
+        let format = match origin.format()?.or_else(by_name) {
+            Some(format) => format,
+            None => {
+                // Its first bytes say what is wrong: the rest may be large.
+                reader::program::read_part(&Origin::Bytes(origin.head(HEAD)?.to_vec().into()))?;
+                Format::Program
+            }
+        };
         let mut side = match format {
             Format::Program => Side::of_contents(reader::program::read_part(origin)?),
             Format::BundledProgram => {
@@ -313,6 +327,53 @@ impl Side {
         keys.get(key).copied()
     }
 
+    /// Returns the number of bytes of the own keys, and of those that the program refers to: of tensors also without the `.ptd`.
+    fn external_data(&self) -> u64 {
+        let own = self.external.iter().flatten().map(|entry| (entry.key.as_str(), entry.data.len()));
+        let mut keys: HashMap<&str, u64> = HashMap::new();
+        for (_, tensor) in self.program.plans().iter().flat_map(ExecutionPlan::tensors) {
+            let key = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_deref());
+            if let Some(key) = key.filter(|_| tensor.is_external() && tensor.data != TensorData::None) {
+                let bytes = keys.entry(key).or_default();
+                *bytes = tensor.nbytes().unwrap_or(0).max(*bytes);
+            }
+        }
+        let loaded = self.graph_keys();
+        let loaded = loaded.iter().filter_map(|key| self.with.get_key_value(key.as_str()));
+        let loaded: Vec<(&str, u64)> = loaded.map(|(key, data)| (key.as_str(), data.len())).collect();
+        keys.extend(loaded);
+        // Equal keys of one file are several entries.
+        own.clone().for_each(|(key, _)| _ = keys.remove(key));
+        own.map(|(_, bytes)| bytes).chain(keys.into_values()).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the keys that graphs of XNNPACK refer to, if `.ptd` files are given; of payloads that are no larger than the file.
+    fn graph_keys(&self) -> HashSet<String> {
+        let mut found = HashSet::new();
+        if self.with.is_empty() {
+            return found;
+        }
+        let delegates = self.program.plans().iter().flat_map(|plan| plan.delegates());
+        let graphs = delegates.filter(|delegate| delegate.id.as_deref() == Some(xnnpack::BACKEND));
+        let payloads: HashSet<BlobId> = graphs.map(|delegate| delegate.processed).collect();
+        let mut left = self.size;
+        for payload in payloads.into_iter().map(|payload| self.program.blob(payload)) {
+            let Some(rest) = left.checked_sub(payload.len()) else { break };
+            left = rest;
+            let constants = xnnpack::decode::decode(payload).map(|graph| graph.constants).unwrap_or_default();
+            let keys = constants.into_iter().filter_map(|constant| constant.key);
+            found.extend(keys.filter(|key| self.named(key).is_none()));
+        }
+        found
+    }
+
+    /// Returns the keys of the tensors whose data are in a `.ptd`.
+    pub fn external_tensors(&self) -> HashSet<&str> {
+        let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
+        let external = tensors.filter(|(_, tensor)| tensor.is_external() && tensor.data != TensorData::None);
+        external.filter_map(|(_, tensor)| tensor.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()).collect()
+    }
+
     /// Returns the blobs of tensors.
     fn constants(&self) -> HashSet<BlobId> {
         let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
@@ -337,10 +398,7 @@ impl Side {
             constants: bytes(&self.constants()),
             payloads: bytes(&plans().flat_map(|plan| plan.delegates()).map(|delegate| delegate.processed).collect()),
             named_data: bytes(&self.program.named_data.iter().flatten().map(|entry| entry.data).collect()),
-            external_data: {
-                let external = self.external.iter().flatten().map(|entry| entry.data.len());
-                external.chain(self.with.values().map(Blob::len)).fold(0, u64::saturating_add)
-            },
+            external_data: self.external_data(),
             ..DiffTotals::default()
         };
         let mut called: HashSet<(usize, i32)> = HashSet::new();

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::align::in_common_order;
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
-use super::view::{MethodView, ValueRole, item_count, items, list, tensor_name, tensor_type};
+use super::view::{
+    MethodView, ValueRole, by_key, distinct, grouped, item_count, items, list, tensor_name, tensor_type,
+};
 use crate::diagnostics::clipped;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{EValue, Memory, Tensor, TensorData};
@@ -316,23 +318,25 @@ impl<'s> Matching<'s> {
     fn compare_unused(&self, found: &mut Differences, data: &mut DataPairs) {
         let unused = |view: &MethodView<'s>, matched: &[Option<u32>]| {
             let free = (0..view.roles.len()).filter(|index| !view.is_used[*index] && matched[*index].is_none());
-            super::view::counted_by(free.map(|index| (view.describe_unused(index), index)))
+            let mut known = vec![None; view.roles.len()];
+            grouped(free.map(|index| ((view.describe_unused(index), view.content_hash(index, &mut known)), index)))
         };
-        let mut left = unused(self.views[0], &self.to_right);
-        let mut right = unused(self.views[1], &self.to_left);
-        let mut names: Vec<String> = left.keys().chain(right.keys()).cloned().collect();
-        names.sort_unstable();
-        names.dedup();
-        for name in names {
-            let (lefts, rights) = (left.remove(&name).unwrap_or_default(), right.remove(&name).unwrap_or_default());
+        let groups = by_key([unused(self.views[0], &self.to_right), unused(self.views[1], &self.to_left)]);
+        let mut descriptions: HashMap<&str, usize> = HashMap::new();
+        groups.iter().for_each(|((name, _), _)| *descriptions.entry(name).or_default() += 1);
+        for ((name, hash), [lefts, rights]) in &groups {
+            let hash = match descriptions.get(&**name) {
+                Some(2..) => format!(", hash {hash:016x}"),
+                _ => String::new(),
+            };
             let common = lefts.len().min(rights.len());
-            for (l, r) in lefts.iter().zip(&rights) {
+            for (l, r) in lefts.iter().zip(rights) {
                 self.compare_pair((*l as u32, *r as u32), DiffTopic::Constant, found, data);
             }
             let text = |rest: &[usize], view: &MethodView<'_>| {
                 let path = rest.first().map(|index| view.value_path(*index))?;
                 let count = if rest.len() > 1 { format!(", {} of them", rest.len()) } else { String::new() };
-                Some(DifferingPart::new(path, format!("unused {name}{count}")))
+                Some(DifferingPart::new(path, format!("unused {name}{hash}{count}")))
             };
             let (area, topic) = (DiffArea::Layout, DiffTopic::Value);
             text(&lefts[common..], self.views[0]).into_iter().for_each(|part| found.removed(area, topic, part));
@@ -402,8 +406,11 @@ fn properties(l: &Tensor, r: &Tensor) -> (DifferingProperties, DifferingProperti
     let names = [l, r].map(tensor_name);
     // Data get a name when they are moved to a `.ptd`.
     if names[0] != names[1] && !(is_moved && names.contains(&None)) {
-        let name = |name: Option<&str>| name.map_or("absent".to_owned(), |name| format!("`{}`", clipped(name)));
-        found.push(("name ".to_owned(), names.map(name)));
+        let texts = match names {
+            [Some(left), Some(right)] => distinct([left, right]).map(|name| format!("`{name}`")),
+            _ => names.map(|name| name.map_or("absent".to_owned(), |name| format!("`{}`", clipped(name)))),
+        };
+        found.push(("name ".to_owned(), texts));
     }
     let extra = |tensor: &Tensor| {
         let extra = tensor.extra_tensor_info.as_ref();

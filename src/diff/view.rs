@@ -1,7 +1,7 @@
 //! A method as a comparison sees it: what its values are used for, keys of its instructions for the alignment, and descriptions for
 //! people. Knows one side only.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::side::Side;
@@ -190,6 +190,20 @@ impl<'s> MethodView<'s> {
         Some(signature.args.get(position).map_or(Role::Out, |arg| arg.role))
     }
 
+    /// Returns true if a value is passed to a call of a known operator behind its arguments, as its result.
+    pub fn is_result(&self, instruction: &Instruction, position: usize) -> bool {
+        let operator = instruction.operator().and_then(|operator| usize::try_from(operator).ok());
+        let signature = operator.and_then(|operator| self.signatures.get(operator)?.as_ref());
+        signature.is_some_and(|signature| position >= signature.args.len())
+    }
+
+    /// Returns the path of an argument of a step, in the field with this name.
+    pub fn argument_path(&self, step: usize, field: &str, position: usize) -> String {
+        let name = self.argument_name(self.steps[step].instruction, position);
+        let name = name.map_or(String::new(), |name| format!(" ({name})"));
+        format!("{}.{field}[{position}]{name}", self.step_path(step))
+    }
+
     /// Returns the name of the argument at a position, if the operator is known.
     pub fn argument_name(&self, instruction: &Instruction, position: usize) -> Option<&str> {
         let operator = usize::try_from(instruction.operator()?).ok()?;
@@ -348,22 +362,10 @@ impl<'s> MethodView<'s> {
                 ValueRole::Literal | ValueRole::Other => {}
             }
         } else if role == ValueRole::Literal && !is_weak {
-            match value {
-                EValue::Null | EValue::Tensor(_) => {}
-                EValue::Int(number) => number.hash(&mut hasher),
-                EValue::Bool(bool) => bool.hash(&mut hasher),
-                EValue::Double(number) => number.to_bits().hash(&mut hasher),
-                EValue::String(text) => text.hash(&mut hasher),
-                EValue::DoubleList(numbers) => {
-                    numbers.iter().flatten().for_each(|number| number.to_bits().hash(&mut hasher));
-                }
-                EValue::BoolList(bools) => bools.hash(&mut hasher),
-                EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
-                    for item in items(Some(value)).filter(|_| with_items) {
-                        let item = i32::try_from(item).unwrap_or(i32::MIN);
-                        self.fresh_key(item, strength, false).hash(&mut hasher);
-                    }
-                }
+            hash_content(value, &mut hasher);
+            for item in items(Some(value)).filter(|_| with_items) {
+                let item = i32::try_from(item).unwrap_or(i32::MIN);
+                self.fresh_key(item, strength, false).hash(&mut hasher);
             }
         }
         hasher.finish()
@@ -394,11 +396,7 @@ impl<'s> MethodView<'s> {
             value.as_tensor().and_then(tensor_name).map_or(String::new(), |name| format!(" `{}`", clipped(name)));
         match role {
             ValueRole::Input(position) => format!("inputs[{position}]{name}"),
-            ValueRole::Result(step) => {
-                let Step { chain, index, instruction } = self.steps[step];
-                let chain = if self.side_has_one_chain() { String::new() } else { format!("chains[{chain}].") };
-                format!("the result of {chain}instructions[{index}] ({})", self.describe_callee(instruction))
-            }
+            ValueRole::Result(step) => self.describe_result(step),
             ValueRole::State => format!("the state{name} {}", self.describe_type(number)),
             ValueRole::Constant => format!("the constant{name} {}", self.describe_type(number)),
             ValueRole::Literal => self.literal(value, with_items),
@@ -407,6 +405,13 @@ impl<'s> MethodView<'s> {
                 _ => self.literal(value, with_items),
             },
         }
+    }
+
+    /// Describes what a step writes.
+    pub fn describe_result(&self, step: usize) -> String {
+        let Step { chain, index, instruction } = self.steps[step];
+        let chain = if self.side_has_one_chain() { String::new() } else { format!("chains[{chain}].") };
+        format!("the result of {chain}instructions[{index}] ({})", self.describe_callee(instruction))
     }
 
     fn side_has_one_chain(&self) -> bool {
@@ -495,7 +500,35 @@ impl<'s> MethodView<'s> {
         format!("{}({})", self.describe_callee(instruction), shown.join(", "))
     }
 
-    /// Describes a value that nothing uses, with all that there is to it.
+    /// Returns a hash of the whole content of a value that is no tensor, without indices: of an item of a list, its type or its own
+    /// content. `known` has the hashes of items so far.
+    pub fn content_hash(&self, index: usize, known: &mut [Option<u64>]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let value = &self.plan.values()[index];
+        hash_content(value, &mut hasher);
+        for item in items(Some(value)) {
+            match usize::try_from(item).ok().filter(|item| *item < known.len()) {
+                Some(item) => self.item_hash(item, known).hash(&mut hasher),
+                None => ("no value", item).hash(&mut hasher),
+            }
+        }
+        hasher.finish()
+    }
+
+    fn item_hash(&self, item: usize, known: &mut [Option<u64>]) -> u64 {
+        *known[item].get_or_insert_with(|| {
+            let mut hasher = DefaultHasher::new();
+            let value = &self.plan.values()[item];
+            value.tag().hash(&mut hasher);
+            match value {
+                EValue::Tensor(tensor) => (tensor.scalar_type, tensor.sizes.as_deref()).hash(&mut hasher),
+                other => hash_content(other, &mut hasher),
+            }
+            hasher.finish()
+        })
+    }
+
+    /// Describes a value that nothing uses. Others may have the same description: of long ones it shows the start.
     pub fn describe_unused(&self, index: usize) -> String {
         match &self.plan.values()[index] {
             EValue::Tensor(tensor) => {
@@ -514,6 +547,20 @@ impl<'s> MethodView<'s> {
             }
             value => format!("{} {}", value.kind(), self.literal(value, false)),
         }
+    }
+}
+
+/// Hashes the content of a value, without that of a tensor and without the items of a list of values.
+fn hash_content(value: &EValue, hasher: &mut DefaultHasher) {
+    match value {
+        EValue::Null | EValue::Tensor(_) => {}
+        EValue::Int(number) => number.hash(hasher),
+        EValue::Bool(bool) => bool.hash(hasher),
+        EValue::Double(number) => number.to_bits().hash(hasher),
+        EValue::String(text) => text.hash(hasher),
+        EValue::DoubleList(numbers) => numbers.iter().flatten().for_each(|number| number.to_bits().hash(hasher)),
+        EValue::BoolList(bools) => bools.hash(hasher),
+        EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {}
     }
 }
 
@@ -655,9 +702,49 @@ pub fn operator_name(operator: &Operator) -> String {
     }
 }
 
-/// Counts equal items by their description.
-pub fn counted_by<T>(items: impl Iterator<Item = (String, T)>) -> HashMap<String, Vec<T>> {
-    let mut found: HashMap<String, Vec<T>> = HashMap::new();
-    items.for_each(|(description, item)| found.entry(description).or_default().push(item));
+/// Collects items with equal keys.
+pub fn grouped<K: Ord, T>(items: impl Iterator<Item = (K, T)>) -> BTreeMap<K, Vec<T>> {
+    let mut found: BTreeMap<K, Vec<T>> = BTreeMap::new();
+    items.for_each(|(key, item)| found.entry(key).or_default().push(item));
     found
+}
+
+/// Pairs what two groupings have under the same key, in the order of the keys.
+pub fn by_key<K: Ord, T>(mut groups: [BTreeMap<K, Vec<T>>; 2]) -> Vec<(K, [Vec<T>; 2])> {
+    let [left, right] = &mut groups;
+    let both = std::mem::take(left).into_iter().map(|(key, l)| {
+        let r = right.remove(&key).unwrap_or_default();
+        (key, [l, r])
+    });
+    let mut found: Vec<(K, [Vec<T>; 2])> = both.collect();
+    let rest = std::mem::take(right).into_iter().map(|(key, r)| (key, [Vec::new(), r]));
+    found.extend(rest);
+    found.sort_by(|left, right| left.0.cmp(&right.0));
+    found
+}
+
+/// Characters of a long string that are shown before and after the first difference.
+const AROUND: usize = 40;
+
+/// Returns the number of characters that two strings begin with in common.
+pub fn common_start(texts: [&str; 2]) -> usize {
+    texts[0].chars().zip(texts[1].chars()).take_while(|(left, right)| left == right).count()
+}
+
+/// Returns the part of a string around the character at a position, in quotes.
+pub fn excerpt(text: &str, at: usize) -> String {
+    let start = at.saturating_sub(AROUND);
+    let shown: String = text.chars().skip(start).take(2 * AROUND).collect();
+    let is_cut = text.chars().nth(start + 2 * AROUND).is_some();
+    format!("{}{shown:?}{}", if start > 0 { "..." } else { "" }, if is_cut { "..." } else { "" })
+}
+
+/// Describes two texts that differ by descriptions that differ: each by its start, or by what is around the first difference.
+pub fn distinct(texts: [&str; 2]) -> [String; 2] {
+    let starts = texts.map(clipped);
+    if starts[0] != starts[1] {
+        return starts;
+    }
+    let at = common_start(texts);
+    texts.map(|text| excerpt(text, at))
 }
