@@ -12,6 +12,7 @@ use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_jso
 use crate::inspect::allocator::Abi;
 use crate::inspect::memory::{MethodReport, PlannedTensor, Pool};
 use crate::inspection::{MemoryOptions, ProgramMemory};
+use crate::layout::memory::XNNPACK_PADDING;
 
 /// Arguments of `memory`.
 #[derive(Debug, Args)]
@@ -106,8 +107,8 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     let _ = writeln!(out, "    peak: {} alive at once, the lower bound: {event}", counted(pool.lower_bound, "byte"));
     let _ = writeln!(out, "    {}", timeline(&pool.timeline, method.instructions.len() + 2, *bytes));
     let is_alive = |tensor: &&PlannedTensor| {
-        let (first, last) = tensor.times;
-        tensor.bytes > 0 && (first as usize..=last as usize).contains(&pool.peak)
+        let at_peak = |(first, last): (u32, u32)| (first as usize..=last as usize).contains(&pool.peak);
+        tensor.bytes > 0 && tensor.times.is_some_and(at_peak)
     };
     let mut alive: Vec<&PlannedTensor> = pool.tensors.iter().filter(is_alive).collect();
     alive.sort_by_key(|tensor| (std::cmp::Reverse(tensor.bytes), tensor.offset));
@@ -118,9 +119,11 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     }
     write_more(&format!("    {:>width$}  ", ""), alive.len(), limit, "tensor", out);
     if pool.padding > 0 {
-        let reason =
-            if pool.is_for_xnnpack { "padding that the exporter adds for XNNPACK" } else { "behind the last tensor" };
-        let _ = writeln!(out, "    {:>width$}  {reason}", pool.padding);
+        let reason = match pool.is_for_xnnpack {
+            true => format!(", {XNNPACK_PADDING} of which the exporter adds for XNNPACK"),
+            false => String::new(),
+        };
+        let _ = writeln!(out, "    {:>width$}  behind the last tensor{reason}", pool.padding);
     }
 }
 

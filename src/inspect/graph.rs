@@ -383,7 +383,7 @@ fn values(
         .map(|(number, value)| GraphValue {
             name: subject.value_name(method, number),
             kind: describe(value),
-            content: content(program, value, requested.get(number)),
+            content: content(program, value, subject.is_state(method, number)),
             base: base(requested, number),
             items: value.as_tensors().iter().filter_map(|item| usize::try_from(*item).ok()).collect(),
             marks: targets.of(Target::Value(method, number)),
@@ -410,10 +410,8 @@ fn base(requested: &[Memory], value: usize) -> Option<usize> {
     std::iter::successors(Some(value), step).skip(1).take(MAX_VIEWS).last()
 }
 
-fn content(program: &Program, value: &EValue, requested: Option<&Memory>) -> Content {
+fn content(program: &Program, value: &EValue, is_state: bool) -> Content {
     let Some(tensor) = value.as_tensor() else { return Content::Literal };
-    let is_state = tensor.memory != Memory::None && tensor.data != TensorData::None
-        || matches!(requested, Some(Memory::Auto { persistent: true, .. }));
     match tensor.data {
         _ if is_state => Content::State,
         _ if tensor.is_external() => Content::External,
