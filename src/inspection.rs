@@ -121,6 +121,12 @@ impl FileSize {
         &self.0
     }
 
+    /// Merges all but the largest `rows` rows of each level into one.
+    #[cfg(feature = "cli")]
+    pub(crate) fn limit(&mut self, rows: usize) {
+        self.0.limit(rows);
+    }
+
     /// Size of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.root.bytes
@@ -158,8 +164,8 @@ impl fmt::Debug for FileSize {
 pub fn size(source: &Source<'_>, options: &SizeOptions) -> Result<Vec<(String, FileSize)>, Error> {
     let name = source.label();
     let failed = |error: std::io::Error| Error::io(&name, "", &error);
-    let measure = |origin: &Origin, format: Format, names: &HashMap<String, String>| {
-        sizes::SizeTree::new(origin, format, &options.dimensions, names).map(FileSize).map_err(failed)
+    let measure = |file: &str, origin: &Origin, format: Format, names: &HashMap<String, String>| {
+        sizes::SizeTree::new(file, origin, format, &options.dimensions, names).map(FileSize).map_err(failed)
     };
     let is_named = options.dimensions.contains(&Dimension::Tensor);
     match source.content() {
@@ -171,7 +177,7 @@ pub fn size(source: &Source<'_>, options: &SizeOptions) -> Result<Vec<(String, F
             // A malformed file and a .ptd have no names.
             let program = Some(source).filter(|_| is_named).and_then(|source| Inspected::open(source).ok());
             let names = program.map_or_else(HashMap::new, |program| names(&program.view(), prefix));
-            Ok(vec![(name.clone(), measure(origin, format, &names)?)])
+            Ok(vec![(name.clone(), measure(&name, origin, format, &names)?)])
         }
         SourceContent::Text(_) => {
             let assembled = Assembled::new(source)?;
@@ -179,7 +185,12 @@ pub fn size(source: &Source<'_>, options: &SizeOptions) -> Result<Vec<(String, F
             let program = Some(&assembled).filter(|_| is_named).and_then(|assembled| assembled.program().ok());
             let names = program.map_or_else(HashMap::new, |program| names(&program.view(), ""));
             let files = assembled.files()?.into_iter();
-            files.map(|(name, format, origin)| Ok((name, measure(&origin, format, &names)?))).collect()
+            files
+                .map(|(name, format, origin)| {
+                    let size = measure(&name, &origin, format, &names)?;
+                    Ok((name, size))
+                })
+                .collect()
         }
     }
 }
@@ -334,11 +345,7 @@ fn inspect_file(
 ) -> Result<Inspection, Error> {
     let failed = |error: std::io::Error| Error::io(name, "", &error);
     let container = container.ok_or_else(|| Error::input(name, "expected a .pte, .ptd or .bpte file"))?;
-    let len = origin.len().map_err(failed)?;
-    let head = origin.head(container::HEAD).map_err(failed)?;
-    let metadata =
-        origin.head(container.format.metadata_len(&head, len).min(container::MAX_FLATBUFFER)).map_err(failed)?;
-    let facts = FileFacts::new(container, &metadata, len);
+    let mut facts = FileFacts::read(container, origin).map_err(failed)?;
     let (mut contents, mut keys, mut tests, mut errors) = (None, Vec::new(), Vec::new(), Vec::new());
     // What is malformed is stated beside the rest.
     let mut malformed = |error: std::io::Error| match is_io(&error) {
@@ -371,6 +378,8 @@ fn inspect_file(
     if container.format == Format::BundledProgram {
         match reader::bundled_program::read(origin) {
             Ok(bundled) => {
+                let program = bundled.program_origin().map_err(failed)?;
+                facts.set_program(FileFacts::read(&container::PROGRAM, &program).map_err(failed)?);
                 tests = bundled.tests.into_iter().map(|tests| (tests.method, tests.cases.len())).collect();
             }
             Err(error) => malformed(error)?,
@@ -428,14 +437,6 @@ pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &Report
     // The first file has the program.
     let about: Vec<&str> = findings.first().into_iter().flat_map(Findings::list).map(|f| &*f.location.path).collect();
     let program = Inspected::open(source);
-    match options.format {
-        ReportFormat::Html => {}
-        ReportFormat::Dot => return Ok(reports::dot::write(&ProgramGraph::new(&program?.view(), &about, &[]), &name)),
-        ReportFormat::ModelExplorer => {
-            let graph = ProgramGraph::new(&program?.view(), &about, &[]);
-            return Ok(format!("{:#}\n", reports::model_explorer::collection(&graph, &name)));
-        }
-    }
     let changes = before.map(|before| crate::diff(before, source, &DiffOptions::default()));
     let (changes, comparison_error) = match changes.transpose() {
         Ok(changes) => (changes, None),
@@ -445,6 +446,24 @@ pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &Report
     let path = |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
     let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
     let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+    let graph = || {
+        // A graph has no place for a message.
+        if let (Some(error), Some(before)) = (&comparison_error, before) {
+            let message = format!("cannot mark what changed since {}: {error}", before.label());
+            return Err(Error::input(&name, message));
+        }
+        match &program {
+            Ok(program) => Ok(ProgramGraph::new(&program.view(), &about, &changed)),
+            Err(error) => Err(error.clone()),
+        }
+    };
+    match options.format {
+        ReportFormat::Html => {}
+        ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
+        ReportFormat::ModelExplorer => {
+            return Ok(format!("{:#}\n", reports::model_explorer::collection(&graph()?, &name)));
+        }
+    }
     let contents = inspect(source, &InspectOptions::default());
     let error = match &contents {
         Ok(files) => files.iter().find_map(|(_, file)| file.errors.first().cloned()),
@@ -503,6 +522,8 @@ struct Assembled {
     label: String,
     /// Path without the extension.
     stem: PathBuf,
+    /// Number of the document, if the source has several.
+    document: Option<usize>,
     assembly: Assembly,
     names: Names,
 }
@@ -520,7 +541,8 @@ impl Assembled {
         };
         let values = Some(assembly.program().plans().iter().enumerate().map(of_method).collect());
         let stem = Path::new(source.name()).with_extension("");
-        Ok(Assembled { label: source.label(), stem, names: Names { values, delegates }, assembly })
+        let document = source.document_number();
+        Ok(Assembled { label: source.label(), stem, document, names: Names { values, delegates }, assembly })
     }
 
     /// The files: name, format and content.
@@ -530,6 +552,7 @@ impl Assembled {
         let files = program.into_iter().chain(data).map(|(tag, container, file)| {
             let stem = tag.map_or_else(|| self.stem.clone(), |tag| self.stem.with_file_name(tag));
             let name = stem.with_extension(container.extension).display().to_string();
+            let name = self.document.map_or_else(|| name.clone(), |number| format!("{name}: document {number}"));
             let origin = file.origin().map_err(|error| Error::io(&self.label, "", &error))?;
             Ok((name, container.format, origin))
         });

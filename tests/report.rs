@@ -247,6 +247,52 @@ fn graph_files_have_no_unsafe_characters() {
     }
 }
 
+/// A value has edges from the writers of all branches, and a jump behind the last instruction leads to the outputs.
+#[test]
+fn branches_lead_to_what_reads_their_results() {
+    let source = Source::open(&root().join("examples/if_else.yaml")).unwrap();
+    let text = formatted(&source, ReportFormat::Dot).unwrap();
+    for edge in
+        ["m0_n3 -> m0_out0", "m0_n5 -> m0_out0", "m0_n2 -> m0_n5 [style=dashed", "m0_n4 -> m0_out0 [style=dashed"]
+    {
+        assert!(text.contains(edge), "{edge}\n{text}");
+    }
+    let json: Value = serde_json::from_str(&formatted(&source, ReportFormat::ModelExplorer).unwrap()).unwrap();
+    let nodes = json["graphs"][0]["nodes"].as_array().unwrap();
+    let output = nodes.iter().find(|node| node["id"] == "output 0").unwrap();
+    let from: Vec<&Value> =
+        output["incomingEdges"].as_array().unwrap().iter().map(|edge| &edge["sourceNodeId"]).collect();
+    assert_eq!(from, ["3", "5"]);
+    // A write that no jump leads around replaces those before.
+    let yaml =
+        "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [y], instructions: [
+        {kernel: aten::sin.out, args: [x], out: y}, {kernel: aten::cos.out, args: [x], out: y}]}}";
+    let text = formatted(&Source::yaml("a.yaml", yaml, "."), ReportFormat::Dot).unwrap();
+    assert!(!text.contains("m0_n0 -> m0_out0") && text.contains("m0_n1 -> m0_out0"), "{text}");
+}
+
+/// Graph files of two files mark what changed; of files that cannot be compared, there is none.
+#[test]
+fn graph_files_mark_what_changed() {
+    let program = |operator: &str| {
+        format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [2]}}}}, inputs: [x], outputs: [y], instructions: [
+            {{kernel: aten::sin.out, args: [x], out: a}}, {{kernel: aten::{operator}.out, args: [a], out: y}}]}}}}"
+        )
+    };
+    let folder = Folder::new(&[("a.yaml", &program("cos")), ("b.yaml", &program("exp")), ("bad.pte", "????")]);
+    let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
+    let dot = text(&["report", "a.yaml", "b.yaml", "--format", "dot"]);
+    let changed: Vec<&str> = dot.lines().filter(|line| line.contains("penwidth")).collect();
+    assert!(changed.len() == 1 && changed[0].contains("aten::exp.out"), "{dot}");
+    assert!(
+        text(&["report", "a.yaml", "b.yaml", "--format", "model-explorer"]).contains("differs from the older file")
+    );
+    assert!(!text(&["report", "a.yaml", "a.yaml", "--format", "dot"]).contains("penwidth"));
+    let run = folder.run(&["report", "bad.pte", "b.yaml", "--format", "dot"]).exits(1);
+    run.stderr_contains("cannot mark what changed since bad.pte");
+}
+
 #[test]
 fn pictures_are_small() {
     let pictures = files_below(&root().join(PICTURES), &["png"]);

@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn instructions_of_branches_count() {
-        let branches = "values: {c: {tensor: bool, sizes: []}, x: f32[2]}, inputs: [c, x], outputs: [y], instructions: [
+        let branches =
+            "values: {c: {tensor: bool, sizes: []}, x: f32[2]}, inputs: [c, x], outputs: [y], instructions: [
             {jump_false: {cond: c, to: other}}, {kernel: aten::sin.out, args: [x], out: s}, {move: {from: s, to: y}},
             {jump_false: {cond: false, to: end}}, {label: other, kernel: aten::cos.out, args: [x], out: t},
             {move: {from: t, to: y}}, {label: end}]";
@@ -222,7 +223,8 @@ mod tests {
 
     #[test]
     fn content_that_flows_back_lives_in_the_whole_loop() {
-        let repeated = "values: {c: {tensor: bool, sizes: []}, x: f32[2], k: f32[2], s: f32[2]}, inputs: [c, x], outputs: [y],
+        let repeated =
+            "values: {c: {tensor: bool, sizes: []}, x: f32[2], k: f32[2], s: f32[2]}, inputs: [c, x], outputs: [y],
             instructions: [{kernel: aten::sin.out, args: [x], out: k}, {kernel: aten::copy_, args: [s, x], out: s},
             {label: again, kernel: aten::add.out, args: [k, s], out: t}, {kernel: aten::cos.out, args: [t], out: u},
             {kernel: aten::copy_, args: [s, u], out: s}, {jump_false: {cond: c, to: again}},

@@ -140,7 +140,8 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
     }
     lifetimes.touch_items(plan);
     // A view may be of a view that comes before it.
-    let mut aliases: Vec<Alias> = aliases(plan, operators).into_iter().chain(moves(plan, Some(&lifetimes.regions))).collect();
+    let mut aliases: Vec<Alias> =
+        aliases(plan, operators).into_iter().chain(moves(plan, Some(&lifetimes.regions))).collect();
     aliases.sort_by_key(|alias| alias.time);
     for Alias { result, base, .. } in aliases.into_iter().rev() {
         if let Some((start, end)) = lifetimes.spans[result] {
