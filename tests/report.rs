@@ -4,6 +4,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -131,12 +132,40 @@ fn graphs_have_the_instructions_and_values_of_their_programs() {
             for (index, node) in nodes.iter().enumerate() {
                 for read in node["reads"].as_array().into_iter().flatten() {
                     assert!(read[0].as_u64().unwrap() < values, "{name}");
-                    assert!(read[1].is_null() || read[1].as_u64().unwrap() < index as u64, "{name}");
+                    for writer in read.as_array().unwrap().iter().skip(1) {
+                        assert!(writer.is_null() || writer.as_u64().unwrap() < index as u64, "{name}");
+                    }
                 }
             }
         }
+        assert_alive_while_used(&document, &path);
     }
     assert!(methods > 150, "{methods} methods");
+}
+
+/// Planned tensors are alive at each instruction that has them, or views of them, as arguments, and fit their pools then.
+fn assert_alive_while_used(document: &Value, path: &Path) {
+    let graphs = document["graph"]["methods"].as_array().into_iter().flatten();
+    for (graph, memory) in graphs.zip(document["memory"]["methods"].as_array().into_iter().flatten()) {
+        let pools = || memory["pools"].as_array().unwrap().iter();
+        // Pools of malformed files may be smaller than their tensors.
+        let fits = |pool: &Value| pool["lower_bound"].as_u64() <= pool["bytes"].as_u64();
+        assert!(path.to_string_lossy().contains("malformed") || pools().all(fits), "{}", path.display());
+        let tensors = pools().flat_map(|pool| pool["tensors"].as_array().unwrap());
+        let alive: HashMap<u64, &Value> =
+            tensors.map(|tensor| (tensor["value"].as_u64().unwrap(), &tensor["alive"])).collect();
+        for (index, node) in graph["nodes"].as_array().unwrap().iter().enumerate() {
+            let values =
+                node["args"].as_array().into_iter().flatten().chain(node["writes"].as_array().into_iter().flatten());
+            for value in values.filter_map(Value::as_u64) {
+                let owner = graph["values"][value as usize]["base"].as_u64().unwrap_or(value);
+                let Some(times) = alive.get(&owner) else { continue };
+                let is_alive = times[0].as_u64().is_some_and(|first| first <= index as u64 + 1)
+                    && times[1].as_u64().is_some_and(|last| last > index as u64);
+                assert!(is_alive, "{}: values[{owner}] at instruction {index}: {times}", path.display());
+            }
+        }
+    }
 }
 
 /// In a chain of instructions, each but the first reads what the one before wrote, also through views.

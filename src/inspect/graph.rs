@@ -399,7 +399,7 @@ fn values(
             name: subject.value_name(method, number),
             kind: describe(value),
             content: content(program, value, subject.is_state(method, number)),
-            base: base(requested, number),
+            base: base(requested, number).filter(|_| !subject.has_own_memory(method, number)),
             items: value.as_tensors().iter().filter_map(|item| usize::try_from(*item).ok()).collect(),
             marks: targets.of(Target::Value(method, number)),
         })

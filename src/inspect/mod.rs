@@ -16,7 +16,7 @@ use crate::layout::MemoryPlan;
 use crate::layout::execution::Execution;
 use crate::printer::MethodValues;
 use crate::program::element::{Element, Part};
-use crate::program::{Program, Tensor};
+use crate::program::{Memory, Program, Tensor};
 
 /// A program as its file has it, with explicit offsets.
 pub struct Subject<'p> {
@@ -48,6 +48,13 @@ impl<'p> Subject<'p> {
 }
 
 impl Subject<'_> {
+    /// Returns true for a tensor in planned memory that is no view, also where the exporter planned it over another tensor.
+    fn has_own_memory(&self, method: usize, value: usize) -> bool {
+        let tensor = self.program.plans().get(method).and_then(|plan| plan.values().get(value)?.as_tensor());
+        let is_alias = self.executions.get(method).and_then(|execution| execution.is_alias.get(value));
+        tensor.is_some_and(|tensor| tensor.memory != Memory::None) && is_alias == Some(&false)
+    }
+
     /// Returns true for a tensor that keeps its content from one execution to the next.
     fn is_state(&self, method: usize, value: usize) -> bool {
         self.executions.get(method).and_then(|execution| execution.is_state.get(value)).copied().unwrap_or(false)
