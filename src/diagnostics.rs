@@ -150,11 +150,20 @@ pub(crate) fn label(name: &str, document: Option<usize>) -> String {
     document.map_or_else(|| name.to_string(), |number| format!("{name}: document {number}"))
 }
 
-/// Returns true for a character that could forge or hide lines of a terminal or a log: control characters, line breaks, and characters
-/// that change the direction of text.
+/// Returns true for a character that could forge or hide text of a terminal or a log: control characters, line breaks, and those of the
+/// general category Cf (format), which have no width or change the direction of text.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
+}
+
+/// Formats the escape sequence of a character in JSON: of its UTF-16 code units.
+pub fn json_escape(c: char) -> String {
+    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
 /// Escapes [unsafe](is_unsafe) characters, as in a Rust string. Everything from an input that is printed as text passes through this.
@@ -179,7 +188,7 @@ pub fn escaped_json(json: &str) -> Cow<'_, str> {
     if !json.contains(replaced) {
         return Cow::Borrowed(json);
     }
-    let escape = |c: char| if replaced(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    let escape = |c: char| if replaced(c) { json_escape(c) } else { c.to_string() };
     Cow::Owned(json.chars().map(escape).collect())
 }
 

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::annotate;
 use crate::assembly::{Assembly, OutputFile};
 use crate::check::{Finding, Findings};
-use crate::data::{Origin, dedup};
+use crate::data::Origin;
 use crate::diagnostics::is_io;
 use crate::diff::Difference;
 use crate::error::Error;
@@ -21,10 +21,9 @@ use crate::inspect::size::{self as sizes, Dimension};
 use crate::inspect::summary::{Comparison, Contents, named_data_paths};
 use crate::inspect::{Subject, memory as planned};
 use crate::layout::MemoryPlan;
-use crate::layout::memory::value_requests;
 use crate::pipeline::{CheckOptions, DiffOptions, Options};
-use crate::printer::{self, MethodValues};
-use crate::program::Program;
+use crate::printer;
+use crate::program::{ExecutionPlan, Program};
 use crate::reader;
 use crate::reader::flat_tensor::FlatTensorEntry;
 use crate::report::{self as reports, ReportFormat};
@@ -122,6 +121,12 @@ impl FileSize {
         &self.0
     }
 
+    /// Merges all but the largest `rows` rows of each level into one.
+    #[cfg(feature = "cli")]
+    pub(crate) fn limit(&mut self, rows: usize) {
+        self.0.limit(rows);
+    }
+
     /// Size of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.root.bytes
@@ -159,8 +164,8 @@ impl fmt::Debug for FileSize {
 pub fn size(source: &Source<'_>, options: &SizeOptions) -> Result<Vec<(String, FileSize)>, Error> {
     let name = source.label();
     let failed = |error: std::io::Error| Error::io(&name, "", &error);
-    let measure = |origin: &Origin, format: Format, names: &HashMap<String, String>| {
-        sizes::SizeTree::new(origin, format, &options.dimensions, names).map(FileSize).map_err(failed)
+    let measure = |file: &str, origin: &Origin, format: Format, names: &HashMap<String, String>| {
+        sizes::SizeTree::new(file, origin, format, &options.dimensions, names).map(FileSize).map_err(failed)
     };
     let is_named = options.dimensions.contains(&Dimension::Tensor);
     match source.content() {
@@ -172,19 +177,20 @@ pub fn size(source: &Source<'_>, options: &SizeOptions) -> Result<Vec<(String, F
             // A malformed file and a .ptd have no names.
             let program = Some(source).filter(|_| is_named).and_then(|source| Inspected::open(source).ok());
             let names = program.map_or_else(HashMap::new, |program| names(&program.view(), prefix));
-            Ok(vec![(name.clone(), measure(origin, format, &names)?)])
+            Ok(vec![(name.clone(), measure(&name, origin, format, &names)?)])
         }
         SourceContent::Text(_) => {
-            let inspected = Inspected::open(source)?;
-            let names = if is_named { names(&inspected.view(), "") } else { HashMap::new() };
-            let stem = Path::new(source.name()).with_extension("");
-            let files = inspected.files().into_iter().map(|(tag, container, file)| {
-                let origin = file.origin().map_err(failed)?;
-                let stem = tag.map_or_else(|| stem.clone(), |tag| stem.with_file_name(tag));
-                let name = stem.with_extension(container.extension).display().to_string();
-                Ok((name, measure(&origin, container.format, &names)?))
-            });
-            files.collect()
+            let assembled = Assembled::new(source)?;
+            // A malformed program has no names.
+            let program = Some(&assembled).filter(|_| is_named).and_then(|assembled| assembled.program().ok());
+            let names = program.map_or_else(HashMap::new, |program| names(&program.view(), ""));
+            let files = assembled.files()?.into_iter();
+            files
+                .map(|(name, format, origin)| {
+                    let size = measure(&name, &origin, format, &names)?;
+                    Ok((name, size))
+                })
+                .collect()
         }
     }
 }
@@ -312,23 +318,10 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
     let failed = |error: std::io::Error| Error::io(&name, "", &error);
     let compare = if options.data { Comparison::All } else { Comparison::Little };
     let SourceContent::Binary(origin) = source.content() else {
-        let inspected = Inspected::open(source)?;
-        let stem = Path::new(source.name()).with_extension("");
-        let files = inspected.files().into_iter().map(|(tag, container, file)| {
-            let metadata = file.metadata();
-            let facts = FileFacts::new(container, &metadata, file.size().unwrap_or(u64::MAX));
-            let (mut contents, mut keys) = (None, Vec::new());
-            match container.format {
-                Format::FlatTensor => {
-                    keys = file.origin().and_then(|origin| reader::flat_tensor::read(&origin)).map_err(failed)?;
-                }
-                Format::Program | Format::BundledProgram | Format::Safetensors => {
-                    contents = Some(Contents::new(&inspected.view(), compare).map_err(failed)?);
-                }
-            }
-            let stem = tag.map_or_else(|| stem.clone(), |tag| stem.with_file_name(tag));
-            let name = stem.with_extension(container.extension).display().to_string();
-            Ok((name, Inspection { facts, contents, keys, tests: Vec::new(), errors: Vec::new() }))
+        let assembled = Assembled::new(source)?;
+        let files = assembled.files()?.into_iter().map(|(name, format, origin)| {
+            let inspection = inspect_file(&name, &origin, format.container(), &assembled.names, compare)?;
+            Ok((name, inspection))
         });
         return files.collect();
     };
@@ -338,11 +331,21 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
     }
     let head = origin.head(container::HEAD).map_err(failed)?;
     let format = annotate::format(&head, len, Some(Path::new(source.name())));
-    let container = format.and_then(Format::container);
-    let container = container.ok_or_else(|| Error::input(&name, "expected a .pte, .ptd or .bpte file"))?;
-    let metadata =
-        origin.head(container.format.metadata_len(&head, len).min(container::MAX_FLATBUFFER)).map_err(failed)?;
-    let facts = FileFacts::new(container, &metadata, len);
+    let inspection = inspect_file(&name, origin, format.and_then(Format::container), &Names::default(), compare)?;
+    Ok(vec![(name.clone(), inspection)])
+}
+
+/// Inspects a file. `names` are those of the YAML that it was assembled from.
+fn inspect_file(
+    name: &str,
+    origin: &Origin,
+    container: Option<&'static Container>,
+    names: &Names,
+    compare: Comparison,
+) -> Result<Inspection, Error> {
+    let failed = |error: std::io::Error| Error::io(name, "", &error);
+    let container = container.ok_or_else(|| Error::input(name, "expected a .pte, .ptd or .bpte file"))?;
+    let mut facts = FileFacts::read(container, origin).map_err(failed)?;
     let (mut contents, mut keys, mut tests, mut errors) = (None, Vec::new(), Vec::new(), Vec::new());
     // What is malformed is stated beside the rest.
     let mut malformed = |error: std::io::Error| match is_io(&error) {
@@ -365,7 +368,7 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
         },
         Format::Program | Format::BundledProgram | Format::Safetensors => match read_part(origin) {
             Ok((program, wrong)) => {
-                let inspected = Inspected::of_program(program);
+                let inspected = Inspected::new(program, names.clone());
                 contents = Some(Contents::new(&inspected.view(), compare).map_err(failed)?);
                 wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
             }
@@ -375,12 +378,14 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
     if container.format == Format::BundledProgram {
         match reader::bundled_program::read(origin) {
             Ok(bundled) => {
+                let program = bundled.program_origin().map_err(failed)?;
+                facts.set_program(FileFacts::read(&container::PROGRAM, &program).map_err(failed)?);
                 tests = bundled.tests.into_iter().map(|tests| (tests.method, tests.cases.len())).collect();
             }
             Err(error) => malformed(error)?,
         }
     }
-    Ok(vec![(name.clone(), Inspection { facts, contents, keys, tests, errors })])
+    Ok(Inspection { facts, contents, keys, tests, errors })
 }
 
 /// Options of [`report`](crate::report()).
@@ -432,14 +437,6 @@ pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &Report
     // The first file has the program.
     let about: Vec<&str> = findings.first().into_iter().flat_map(Findings::list).map(|f| &*f.location.path).collect();
     let program = Inspected::open(source);
-    match options.format {
-        ReportFormat::Html => {}
-        ReportFormat::Dot => return Ok(reports::dot::write(&ProgramGraph::new(&program?.view(), &about, &[]), &name)),
-        ReportFormat::ModelExplorer => {
-            let graph = ProgramGraph::new(&program?.view(), &about, &[]);
-            return Ok(format!("{:#}\n", reports::model_explorer::collection(&graph, &name)));
-        }
-    }
     let changes = before.map(|before| crate::diff(before, source, &DiffOptions::default()));
     let (changes, comparison_error) = match changes.transpose() {
         Ok(changes) => (changes, None),
@@ -449,6 +446,24 @@ pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &Report
     let path = |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
     let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
     let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+    let graph = || {
+        // A graph has no place for a message.
+        if let (Some(error), Some(before)) = (&comparison_error, before) {
+            let message = format!("cannot mark what changed since {}: {error}", before.label());
+            return Err(Error::input(&name, message));
+        }
+        match &program {
+            Ok(program) => Ok(ProgramGraph::new(&program.view(), &about, &changed)),
+            Err(error) => Err(error.clone()),
+        }
+    };
+    match options.format {
+        ReportFormat::Html => {}
+        ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
+        ReportFormat::ModelExplorer => {
+            return Ok(format!("{:#}\n", reports::model_explorer::collection(&graph()?, &name)));
+        }
+    }
     let contents = inspect(source, &InspectOptions::default());
     let error = match &contents {
         Ok(files) => files.iter().find_map(|(_, file)| file.errors.first().cloned()),
@@ -492,68 +507,98 @@ fn names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, String> {
     names
 }
 
-/// A program to inspect.
-enum Inspected {
-    /// Read from a file.
-    File { program: Program, memory: Vec<MemoryPlan> },
-    /// Assembled from YAML, with the names of the delegates by method.
-    Assembled(Box<Assembly>, Vec<Vec<String>>),
+/// Names that YAML states, by method.
+#[derive(Clone, Default)]
+struct Names {
+    /// Of the values; `None` for a program that is not assembled from YAML.
+    values: Option<Vec<Vec<Option<String>>>>,
+    /// Of the delegates.
+    delegates: Vec<Vec<String>>,
+}
+
+/// YAML that is assembled. Its files are read back, so that their figures are those of the files that it assembles to.
+struct Assembled {
+    /// Name in messages.
+    label: String,
+    /// Path without the extension.
+    stem: PathBuf,
+    /// Number of the document, if the source has several.
+    document: Option<usize>,
+    assembly: Assembly,
+    names: Names,
+}
+
+impl Assembled {
+    fn new(source: &Source<'_>) -> Result<Assembled, Error> {
+        let assembly = crate::assemble(source, &Options::default())?;
+        let delegates = match assembly.program().plans().iter().any(|plan| !plan.delegates().is_empty()) {
+            true => crate::pipeline::parse(source)?.delegate_names(),
+            false => Vec::new(),
+        };
+        let of_method = |(method, plan): (usize, &ExecutionPlan)| {
+            let names = (0..plan.values().len()).map(|value| assembly.value_name(method, value).map(str::to_owned));
+            names.collect()
+        };
+        let values = Some(assembly.program().plans().iter().enumerate().map(of_method).collect());
+        let stem = Path::new(source.name()).with_extension("");
+        let document = source.document_number();
+        Ok(Assembled { label: source.label(), stem, document, names: Names { values, delegates }, assembly })
+    }
+
+    /// The files: name, format and content.
+    fn files(&self) -> Result<Vec<(String, Format, Origin)>, Error> {
+        let program = self.assembly.program_file().map(|file| (None, &container::PROGRAM, file));
+        let data = self.assembly.data_files().map(|(tag, file)| (tag, &container::FLAT_TENSOR, file));
+        let files = program.into_iter().chain(data).map(|(tag, container, file)| {
+            let stem = tag.map_or_else(|| self.stem.clone(), |tag| self.stem.with_file_name(tag));
+            let name = stem.with_extension(container.extension).display().to_string();
+            let name = self.document.map_or_else(|| name.clone(), |number| format!("{name}: document {number}"));
+            let origin = file.origin().map_err(|error| Error::io(&self.label, "", &error))?;
+            Ok((name, container.format, origin))
+        });
+        files.collect()
+    }
+
+    /// The program as its file has it.
+    fn program(&self) -> Result<Inspected, Error> {
+        let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _)| program);
+        let program = self.assembly.program_file().map(read).transpose();
+        let program = program.map_err(|error| Error::io(&self.label, "", &error))?;
+        Ok(Inspected::new(program.unwrap_or_default(), self.names.clone()))
+    }
+}
+
+/// A program to inspect, as its file has it.
+struct Inspected {
+    program: Program,
+    memory: Vec<MemoryPlan>,
+    names: Names,
 }
 
 impl Inspected {
     fn open(source: &Source<'_>) -> Result<Inspected, Error> {
         match source.content() {
-            SourceContent::Text(_) => {
-                let assembly = crate::assemble(source, &Options::default())?;
-                let delegates = match assembly.program().plans().iter().any(|plan| !plan.delegates().is_empty()) {
-                    true => crate::pipeline::parse(source)?.delegate_names(),
-                    false => Vec::new(),
-                };
-                Ok(Inspected::Assembled(Box::new(assembly), delegates))
-            }
+            SourceContent::Text(_) => Assembled::new(source)?.program(),
             SourceContent::Binary(origin) => {
                 let failed = |error| Error::io(source.name(), "", &error);
-                Ok(Inspected::of_program(read(origin).map_err(failed)?))
+                Ok(Inspected::new(read(origin).map_err(failed)?, Names::default()))
             }
         }
     }
 
-    fn of_program(program: Program) -> Inspected {
+    fn new(program: Program, names: Names) -> Inspected {
         let memory = program.plans().iter().map(MemoryPlan::stated).collect();
-        Inspected::File { program, memory }
-    }
-
-    /// The files that are assembled: tag, format and file.
-    fn files(&self) -> Vec<(Option<&str>, &'static Container, OutputFile<'_>)> {
-        let Inspected::Assembled(assembly, _) = self else { return Vec::new() };
-        let program = assembly.program_file().map(|file| (None, &container::PROGRAM, file));
-        let data = assembly.data_files().map(|(tag, file)| (tag, &container::FLAT_TENSOR, file));
-        program.into_iter().chain(data).collect()
+        Inspected { program, memory, names }
     }
 
     fn view(&self) -> Subject<'_> {
-        match self {
-            Inspected::File { program, memory } => {
-                let values = printer::values(program);
-                Subject { program, memory, same: Vec::new(), values, delegates: Vec::new() }
-            }
-            Inspected::Assembled(assembly, delegates) => {
-                let values = assembly.program().plans().iter().enumerate().map(|(method, plan)| MethodValues {
-                    names: (0..plan.values().len())
-                        .map(|value| assembly.value_name(method, value).map(str::to_owned))
-                        .collect(),
-                    memory: value_requests(plan),
-                });
-                let same = dedup::find(&assembly.program().blobs).unwrap_or_default();
-                Subject {
-                    program: assembly.program(),
-                    memory: &assembly.plan().memory,
-                    same,
-                    values: values.collect(),
-                    delegates: delegates.clone(),
-                }
-            }
+        let mut values = printer::values(&self.program);
+        if let Some(names) = &self.names.values {
+            // One with overrides may have other methods.
+            let named = values.iter_mut().zip(names).filter(|(values, names)| values.memory.len() == names.len());
+            named.for_each(|(values, names)| values.names.clone_from(names));
         }
+        Subject::new(&self.program, &self.memory, values, self.names.delegates.clone())
     }
 }
 

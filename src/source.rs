@@ -112,6 +112,12 @@ pub(crate) enum SourceContent<'a> {
     Binary(Origin),
 }
 
+/// Number of bytes by which a text is told from a binary file of another format.
+const TEXT_PROBE: u64 = 4096;
+
+/// Size in bytes from which that is done before a file is read.
+const LARGE_TEXT: u64 = 1 << 20;
+
 impl<'a> Source<'a> {
     /// Source of YAML or JSON. `name` is used in messages; paths in the YAML are relative to `folder`.
     pub fn yaml(
@@ -153,6 +159,14 @@ impl<'a> Source<'a> {
         // A `.safetensors` with a broken header has an error about the header.
         if is_binary || origin.format_by_name() == Some(Format::Safetensors) {
             return Ok(Source::of_origin(name, origin));
+        }
+        // A text has no null bytes; the message about one in a small file has a position.
+        if origin.len().map_err(unreadable)? > LARGE_TEXT {
+            let head = origin.head(TEXT_PROBE).map_err(unreadable)?;
+            if let Some(at) = head.iter().position(|byte| *byte == 0) {
+                let message = format!("byte {at} is zero; expected YAML, JSON or a file of a known binary format");
+                return Err(Error::input(&name, message));
+            }
         }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         Source::from_bytes(name.clone(), fs::read(path).map_err(unreadable)?, folder)
@@ -243,7 +257,6 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the number of the document in its file, from 1, if the file has several.
-    #[cfg(feature = "cli")]
     pub(crate) fn document_number(&self) -> Option<usize> {
         self.document
     }

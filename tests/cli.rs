@@ -1491,7 +1491,7 @@ fn dump_names_the_formats_of_payloads() {
 fn sizes_have_each_level_once_and_no_row_of_nothing() {
     let folder = Folder::new(&[("model.yaml", MODEL), ("empty.pte", "")]);
     let done = folder.run(&["size", "--csv", "-d", "kind", "empty.pte"]).exits(0);
-    assert_eq!(done.stdout, b"kind,bytes\n");
+    assert_eq!(done.stdout, b"file,kind,bytes\n");
     folder.run(&["size", "-d", "kind,segment,kind", "model.yaml"]).exits(2).stderr_contains("the level kind twice");
 }
 

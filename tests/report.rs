@@ -4,6 +4,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -131,12 +132,40 @@ fn graphs_have_the_instructions_and_values_of_their_programs() {
             for (index, node) in nodes.iter().enumerate() {
                 for read in node["reads"].as_array().into_iter().flatten() {
                     assert!(read[0].as_u64().unwrap() < values, "{name}");
-                    assert!(read[1].is_null() || read[1].as_u64().unwrap() < index as u64, "{name}");
+                    for writer in read.as_array().unwrap().iter().skip(1) {
+                        assert!(writer.is_null() || writer.as_u64().unwrap() < index as u64, "{name}");
+                    }
                 }
             }
         }
+        assert_alive_while_used(&document, &path);
     }
     assert!(methods > 150, "{methods} methods");
+}
+
+/// Planned tensors are alive at each instruction that has them, or views of them, as arguments, and fit their pools then.
+fn assert_alive_while_used(document: &Value, path: &Path) {
+    let graphs = document["graph"]["methods"].as_array().into_iter().flatten();
+    for (graph, memory) in graphs.zip(document["memory"]["methods"].as_array().into_iter().flatten()) {
+        let pools = || memory["pools"].as_array().unwrap().iter();
+        // Pools of malformed files may be smaller than their tensors.
+        let fits = |pool: &Value| pool["lower_bound"].as_u64() <= pool["bytes"].as_u64();
+        assert!(path.to_string_lossy().contains("malformed") || pools().all(fits), "{}", path.display());
+        let tensors = pools().flat_map(|pool| pool["tensors"].as_array().unwrap());
+        let alive: HashMap<u64, &Value> =
+            tensors.map(|tensor| (tensor["value"].as_u64().unwrap(), &tensor["alive"])).collect();
+        for (index, node) in graph["nodes"].as_array().unwrap().iter().enumerate() {
+            let values =
+                node["args"].as_array().into_iter().flatten().chain(node["writes"].as_array().into_iter().flatten());
+            for value in values.filter_map(Value::as_u64) {
+                let owner = graph["values"][value as usize]["base"].as_u64().unwrap_or(value);
+                let Some(times) = alive.get(&owner) else { continue };
+                let is_alive = times[0].as_u64().is_some_and(|first| first <= index as u64 + 1)
+                    && times[1].as_u64().is_some_and(|last| last > index as u64);
+                assert!(is_alive, "{}: values[{owner}] at instruction {index}: {times}", path.display());
+            }
+        }
+    }
 }
 
 /// In a chain of instructions, each but the first reads what the one before wrote, also through views.
@@ -245,6 +274,52 @@ fn graph_files_have_no_unsafe_characters() {
         let text = formatted(&source, format).unwrap();
         assert!(!text.contains(|c: char| c != '\n' && is_unsafe(c)), "{text}");
     }
+}
+
+/// A value has edges from the writers of all branches, and a jump behind the last instruction leads to the outputs.
+#[test]
+fn branches_lead_to_what_reads_their_results() {
+    let source = Source::open(&root().join("examples/if_else.yaml")).unwrap();
+    let text = formatted(&source, ReportFormat::Dot).unwrap();
+    for edge in
+        ["m0_n3 -> m0_out0", "m0_n5 -> m0_out0", "m0_n2 -> m0_n5 [style=dashed", "m0_n4 -> m0_out0 [style=dashed"]
+    {
+        assert!(text.contains(edge), "{edge}\n{text}");
+    }
+    let json: Value = serde_json::from_str(&formatted(&source, ReportFormat::ModelExplorer).unwrap()).unwrap();
+    let nodes = json["graphs"][0]["nodes"].as_array().unwrap();
+    let output = nodes.iter().find(|node| node["id"] == "output 0").unwrap();
+    let from: Vec<&Value> =
+        output["incomingEdges"].as_array().unwrap().iter().map(|edge| &edge["sourceNodeId"]).collect();
+    assert_eq!(from, ["3", "5"]);
+    // A write that no jump leads around replaces those before.
+    let yaml =
+        "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [y], instructions: [
+        {kernel: aten::sin.out, args: [x], out: y}, {kernel: aten::cos.out, args: [x], out: y}]}}";
+    let text = formatted(&Source::yaml("a.yaml", yaml, "."), ReportFormat::Dot).unwrap();
+    assert!(!text.contains("m0_n0 -> m0_out0") && text.contains("m0_n1 -> m0_out0"), "{text}");
+}
+
+/// Graph files of two files mark what changed; of files that cannot be compared, there is none.
+#[test]
+fn graph_files_mark_what_changed() {
+    let program = |operator: &str| {
+        format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [2]}}}}, inputs: [x], outputs: [y], instructions: [
+            {{kernel: aten::sin.out, args: [x], out: a}}, {{kernel: aten::{operator}.out, args: [a], out: y}}]}}}}"
+        )
+    };
+    let folder = Folder::new(&[("a.yaml", &program("cos")), ("b.yaml", &program("exp")), ("bad.pte", "????")]);
+    let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
+    let dot = text(&["report", "a.yaml", "b.yaml", "--format", "dot"]);
+    let changed: Vec<&str> = dot.lines().filter(|line| line.contains("penwidth")).collect();
+    assert!(changed.len() == 1 && changed[0].contains("aten::exp.out"), "{dot}");
+    assert!(
+        text(&["report", "a.yaml", "b.yaml", "--format", "model-explorer"]).contains("differs from the older file")
+    );
+    assert!(!text(&["report", "a.yaml", "a.yaml", "--format", "dot"]).contains("penwidth"));
+    let run = folder.run(&["report", "bad.pte", "b.yaml", "--format", "dot"]).exits(1);
+    run.stderr_contains("cannot mark what changed since bad.pte");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::block::BlockKind;
 use super::map::FileMap;
 use super::regions::{Meaning, Region, RegionType, TargetKind};
 use super::{path, text};
-use crate::diagnostics::is_unsafe;
+use crate::diagnostics::{is_unsafe, json_escape};
 use crate::format::flatbuffer::Scalar;
 use crate::format::path::{write_decimal, write_field, write_item};
 
@@ -198,7 +198,7 @@ fn string(bytes: &[u8], out: &mut Vec<u8>) {
             match c {
                 '"' => put(out, "\\\""),
                 '\\' => put(out, "\\\\"),
-                c if is_unsafe(c) => put(out, &format!("\\u{:04x}", c as u32)),
+                c if is_unsafe(c) => put(out, &json_escape(c)),
                 c => put(out, c.encode_utf8(&mut [0; 4])),
             }
         }

@@ -16,6 +16,7 @@ use crate::data::{Head, Origin};
 use crate::format::Format;
 use crate::format::container::HEAD;
 use crate::format::container::MAX_FLATBUFFER;
+use crate::reader::root;
 
 /// Number of unreachable bytes that are read for display.
 const SHOWN: u64 = 64;
@@ -181,14 +182,17 @@ impl FileMap {
     }
 }
 
-/// Reads the metadata of a file: the size that its header states, or the whole file if the root table is beyond that.
+/// Reads the metadata of a file: the size that its header states, or the whole file if the root table is beyond that. Without a root table,
+/// there is nothing to read.
 fn metadata(origin: &Origin, format: Format, len: u64) -> io::Result<Head> {
     let head = origin.head(HEAD)?;
     let stated = format.metadata_len(&head, len);
-    if stated < len && !has_root(&head, stated) && has_root(&head, len) {
-        return origin.head(len.min(MAX_FLATBUFFER));
+    let whole = stated < len && !has_root(&head, stated) && has_root(&head, len);
+    let size = if whole { len } else { stated }.min(MAX_FLATBUFFER);
+    match format.container().map(|container| root::has_table(origin, &head, size, container)).transpose()? {
+        Some(false) => Ok(head),
+        Some(true) | None => origin.head(size),
     }
-    origin.head(stated.min(MAX_FLATBUFFER))
 }
 
 /// Returns the size of the metadata of bytes in memory, like [`metadata`].

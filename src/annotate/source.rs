@@ -12,6 +12,9 @@ const PIECE: u64 = 1 << 16;
 /// Maximum alignment of FlatBuffer fields: fewer zeros than this are always padding.
 const MAX_FIELD_ALIGNMENT: u64 = 8;
 
+/// Number of zeros from which they are no padding: those of a file that was enlarged are not read.
+const MAX_PADDING: u64 = 1 << 24;
+
 /// The bytes of a file.
 #[derive(Debug)]
 pub struct FileBytes<'a> {
@@ -58,7 +61,8 @@ impl<'a> FileBytes<'a> {
     /// As [`FileBytes::read`].
     pub fn is_padding(&self, from: u64, to: u64, minimum: u64) -> io::Result<bool> {
         // Vectors are aligned by their first item, four bytes after their start.
-        if to - from >= alignment(to).max(alignment(to.saturating_add(4))).max(MAX_FIELD_ALIGNMENT).max(minimum) {
+        let most = alignment(to).max(alignment(to.saturating_add(4))).max(MAX_FIELD_ALIGNMENT).max(minimum);
+        if to - from >= most.min(MAX_PADDING) {
             return Ok(false);
         }
         let mut at = from;

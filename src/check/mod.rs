@@ -42,6 +42,7 @@ use crate::format::path::Trail;
 use crate::format::{bundled_program, flat_tensor, program as pte};
 use crate::raw::Overrides;
 use crate::reader::program::{ProgramContents, Ranges, References, read_head};
+use crate::reader::root;
 use fields::flat_tensor::ExternalKeys;
 use header::CheckedHeader;
 use path::Reporter;
@@ -128,7 +129,34 @@ pub fn file(origin: &Origin, options: &ValidatorOptions) -> io::Result<Findings>
 fn metadata(origin: &Origin, format: Format) -> io::Result<(Head, u64)> {
     let len = origin.len()?;
     let head = origin.head(HEAD)?;
-    Ok((origin.head(format.metadata_len(&head, len))?, len))
+    let size = format.metadata_len(&head, len);
+    match format.container().map(|container| root::has_table(origin, &head, size, container)).transpose()? {
+        Some(false) => Ok((root_only(origin, &head, size)?, len)),
+        Some(true) | None => Ok((origin.head(size)?, len)),
+    }
+}
+
+/// Returns the first bytes of a file and those that its root offset leads to, and zeros for the others: there is nothing else to validate in
+/// a FlatBuffer whose root is not a table.
+fn root_only(origin: &Origin, head: &[u8], size: u64) -> io::Result<Head> {
+    let size = usize::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    // Zeros that are never read take no memory.
+    let mut bytes = vec![0; size];
+    let mut copy = |at: u64, found: &[u8]| {
+        let place = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at..)?.get_mut(..found.len()));
+        place.into_iter().for_each(|place| place.copy_from_slice(found));
+    };
+    copy(0, head);
+    let offset = head.first_chunk().map_or(0, |offset| u64::from(u32::from_le_bytes(*offset)));
+    if let Ok(back) = origin.range(offset, 4) {
+        copy(offset, &back);
+        let back = back.first_chunk().map_or(0, |back| i64::from(i32::from_le_bytes(*back)));
+        let vtable = u64::try_from(offset as i64 - back).ok();
+        if let Some((at, length)) = vtable.and_then(|at| Some((at, origin.range(at, 2).ok()?))) {
+            copy(at, &length);
+        }
+    }
+    Ok(Head::Read(bytes))
 }
 
 /// Validates a `.pte` of `len` bytes by its metadata alone: `head` contains at least all bytes up to the end of the program. Rules

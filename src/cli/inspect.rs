@@ -44,6 +44,9 @@ const LABEL: usize = 22;
 /// # Errors
 /// Output that cannot be written.
 pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Failure> {
+    if arguments.inputs.iter().filter(|input| input.as_os_str() == io::STREAM).count() > 1 {
+        return Err(Failure::usage("standard input can be read only once"));
+    }
     let definitions = Definitions::new(&arguments.definitions);
     let mut out = String::new();
     let mut worst = Exit::Ok;

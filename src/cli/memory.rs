@@ -12,6 +12,7 @@ use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_jso
 use crate::inspect::allocator::Abi;
 use crate::inspect::memory::{MethodReport, PlannedTensor, Pool};
 use crate::inspection::{MemoryOptions, ProgramMemory};
+use crate::layout::memory::XNNPACK_PADDING;
 
 /// Arguments of `memory`.
 #[derive(Debug, Args)]
@@ -45,8 +46,11 @@ enum AbiName {
     Arm32,
 }
 
-/// Columns of a timeline.
+/// Most bars of a timeline that is not printed on a terminal.
 const TIMELINE: usize = 64;
+
+/// Spaces in front of a timeline.
+const INDENT: usize = 4;
 
 /// Bars of a timeline, from the lowest.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -104,10 +108,18 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     }
     let event = clipped_to(&method.event(pool.peak), ROW);
     let _ = writeln!(out, "    peak: {} alive at once, the lower bound: {event}", counted(pool.lower_bound, "byte"));
-    let _ = writeln!(out, "    {}", timeline(&pool.timeline, method.instructions.len() + 2, *bytes));
+    let times = method.instructions.len() + 2;
+    let terminal = stdout::columns().map(|columns| columns.saturating_sub(INDENT).max(1));
+    let columns = times.min(terminal.unwrap_or(TIMELINE));
+    let _ = writeln!(out, "{:INDENT$}{}", "", timeline(&pool.timeline, times, columns, *bytes));
+    if terminal.is_some() && columns < times {
+        let (least, most) = (times / columns, times.div_ceil(columns));
+        let each = if least == most { most.to_string() } else { format!("{least} or {most}") };
+        let _ = writeln!(out, "{:INDENT$}each bar is {each} instructions", "");
+    }
     let is_alive = |tensor: &&PlannedTensor| {
-        let (first, last) = tensor.times;
-        tensor.bytes > 0 && (first as usize..=last as usize).contains(&pool.peak)
+        let at_peak = |(first, last): (u32, u32)| (first as usize..=last as usize).contains(&pool.peak);
+        tensor.bytes > 0 && tensor.times.is_some_and(at_peak)
     };
     let mut alive: Vec<&PlannedTensor> = pool.tensors.iter().filter(is_alive).collect();
     alive.sort_by_key(|tensor| (std::cmp::Reverse(tensor.bytes), tensor.offset));
@@ -118,9 +130,12 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     }
     write_more(&format!("    {:>width$}  ", ""), alive.len(), limit, "tensor", out);
     if pool.padding > 0 {
-        let reason =
-            if pool.is_for_xnnpack { "padding that the exporter adds for XNNPACK" } else { "behind the last tensor" };
-        let _ = writeln!(out, "    {:>width$}  {reason}", pool.padding);
+        let reason = match (pool.is_for_xnnpack, pool.padding) {
+            (true, XNNPACK_PADDING) => ", which the exporter adds for XNNPACK".to_owned(),
+            (true, _) => format!(", {XNNPACK_PADDING} of which the exporter adds for XNNPACK"),
+            (false, _) => String::new(),
+        };
+        let _ = writeln!(out, "    {:>width$}  behind the last tensor{reason}", pool.padding);
     }
 }
 
@@ -143,10 +158,9 @@ fn write_allocator(method: &MethodReport, abi: AbiName, out: &mut String) {
     }
 }
 
-/// Draws bytes over so many times, the largest of each column, in relation to the size of the pool. `changes` has the times at which they
+/// Draws bytes over so many times in columns, the largest of each column, in relation to the size of the pool. `changes` has the times at which they
 /// change.
-fn timeline(changes: &[(u32, u64)], times: usize, full: u64) -> String {
-    let columns = times.min(TIMELINE);
+fn timeline(changes: &[(u32, u64)], times: usize, columns: usize, full: u64) -> String {
     let column = |number: usize| {
         let (start, end) = (number * times / columns, (number + 1) * times / columns);
         // The first one is what is in use when the column begins.
@@ -165,8 +179,8 @@ mod tests {
 
     #[test]
     fn timelines_show_the_largest_of_each_column() {
-        assert_eq!(timeline(&[(0, 0), (1, 50), (2, 100)], 3, 100), "▁▅█");
-        assert_eq!(timeline(&[(0, 0), (1, 100)], 3, 100), "▁██");
-        assert_eq!(timeline(&[(0, 0), (15, 8), (16, 0)], 640, 8), format!("▁█{}", "▁".repeat(62)));
+        assert_eq!(timeline(&[(0, 0), (1, 50), (2, 100)], 3, 3, 100), "▁▅█");
+        assert_eq!(timeline(&[(0, 0), (1, 100)], 3, 3, 100), "▁██");
+        assert_eq!(timeline(&[(0, 0), (15, 8), (16, 0)], 640, 64, 8), format!("▁█{}", "▁".repeat(62)));
     }
 }

@@ -59,6 +59,11 @@ pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
     };
     let check = CheckOptions { with: arguments.with.clone(), ..CheckOptions::default() };
     let options = ReportOptions { format, check };
+    if [Some(&arguments.input), arguments.newer.as_ref()].iter().flatten().all(|path| path.as_os_str() == io::STREAM)
+        && arguments.newer.is_some()
+    {
+        return Err(Failure::usage("standard input can be only one of both inputs"));
+    }
     let definitions = Definitions::new(&arguments.definitions);
     let first = open(&arguments.input, &definitions)?;
     let newer = arguments.newer.as_deref().map(|path| open(path, &definitions)).transpose()?;

@@ -12,6 +12,9 @@ use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
 use crate::inspect::size::{Dimension, SizeNode, SizeTree};
 use crate::inspection::SizeOptions;
 
+/// Rows of each level of the text.
+const ROWS: usize = 20;
+
 /// Arguments of `size`.
 #[derive(Debug, Args)]
 pub struct SizeArguments {
@@ -21,13 +24,13 @@ pub struct SizeArguments {
     /// Levels of the tree: any of segment, method, kind, tensor
     #[arg(short = 'd', long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = dimension, default_value = "segment,kind")]
     dimensions: Vec<Dimension>,
-    /// Number of rows of each level; the others are one row; 0 for all
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    /// Number of rows of each level; the others are one row; 0 for all [default: 20; all with --csv and --json]
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<usize>,
     /// Print one JSON document for each file (docs/inspect.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print comma-separated rows: a column for each level, and bytes
+    /// Print comma-separated rows: the file, a column for each level, and bytes
     #[arg(long)]
     csv: bool,
     /// Define the value of ${NAME} in the input
@@ -56,13 +59,18 @@ pub fn run(arguments: &SizeArguments) -> Result<Exit, Failure> {
     let mut out = String::new();
     let mut is_first = true;
     for source in definitions.documents(io::open_any(&arguments.input)?)? {
-        for (name, size) in crate::size(&source, &options)? {
+        for (name, mut size) in crate::size(&source, &options)? {
+            let default = if arguments.json || arguments.csv { 0 } else { ROWS };
+            match arguments.limit.unwrap_or(default) {
+                0 => {}
+                limit => size.limit(limit),
+            }
             if arguments.json {
                 out += &escaped_json(&size.json());
             } else if arguments.csv {
                 write_csv(size.data(), is_first, &mut out);
             } else {
-                write_text(&name, size.data(), arguments.limit, &mut out);
+                write_text(&name, size.data(), &mut out);
             }
             is_first = false;
         }
@@ -70,44 +78,41 @@ pub fn run(arguments: &SizeArguments) -> Result<Exit, Failure> {
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok)
 }
 
-fn write_text(name: &str, size: &SizeTree, limit: usize, out: &mut String) {
+fn write_text(name: &str, size: &SizeTree, out: &mut String) {
     let _ = writeln!(out, "{}: {}", escaped(name), counted(size.root.bytes, "byte"));
     let width = size.root.bytes.to_string().len();
-    write_rows(&size.root, 1, limit, width, out);
+    write_rows(&size.root, 1, width, out);
 }
 
-fn write_rows(node: &SizeNode, level: usize, limit: usize, width: usize, out: &mut String) {
-    let limit = if limit == 0 { usize::MAX } else { limit };
+fn write_rows(node: &SizeNode, level: usize, width: usize, out: &mut String) {
     let indent = 2 * level;
-    let row = |bytes: u64, name: &str, out: &mut String| {
-        let percent = bytes as f64 * 100.0 / node.bytes.max(1) as f64;
-        let _ = writeln!(out, "{:indent$}{percent:>5.1}% {bytes:>width$}  {name}", "");
-    };
-    for child in node.children.iter().take(limit) {
-        row(child.bytes, &clipped_to(&child.name, ROW), out);
-        write_rows(child, level + 1, limit, width, out);
-    }
-    if let Some(rest) = node.children.get(limit..).filter(|rest| !rest.is_empty()) {
-        let bytes = rest.iter().map(|child| child.bytes).sum();
-        row(bytes, &format!("({} more)", rest.len()), out);
+    for child in &node.children {
+        let percent = child.bytes as f64 * 100.0 / node.bytes.max(1) as f64;
+        let name = clipped_to(&child.name, ROW);
+        let _ = writeln!(out, "{:indent$}{percent:>5.1}% {:>width$}  {name}", "", child.bytes);
+        write_rows(child, level + 1, width, out);
     }
 }
 
 fn write_csv(size: &SizeTree, with_title: bool, out: &mut String) {
     if with_title {
-        let _ = writeln!(out, "{},bytes", size.dimension_names().collect::<Vec<_>>().join(","));
+        let _ = writeln!(out, "file,{},bytes", size.dimension_names().collect::<Vec<_>>().join(","));
     }
-    write_leaves(&size.root, "", out);
+    write_leaves(&size.root, &column(&size.file), out);
+}
+
+/// Formats a column: quotes are doubled; line breaks and other control characters are escaped.
+fn column(text: &str) -> String {
+    format!("\"{}\",", escaped(text).replace('"', "\"\""))
 }
 
 /// Prints a row for each node without children; `row` has the columns of those above.
 fn write_leaves(node: &SizeNode, row: &str, out: &mut String) {
     // An empty file has no rows.
-    if node.children.is_empty() && !row.is_empty() {
+    if node.children.is_empty() && !node.name.is_empty() {
         let _ = writeln!(out, "{row}{}", node.bytes);
     }
     for child in &node.children {
-        // Quotes are doubled; line breaks and other control characters are escaped.
-        write_leaves(child, &format!("{row}\"{}\",", escaped(&child.name).replace('"', "\"\"")), out);
+        write_leaves(child, &format!("{row}{}", column(&child.name)), out);
     }
 }

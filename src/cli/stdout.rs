@@ -34,6 +34,11 @@ fn standard_output() -> io::Result<impl Write> {
     Ok(io::stdout().lock())
 }
 
+/// Returns the number of columns of the terminal that standard output is; `None` if it is none.
+pub fn columns() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
+}
+
 /// Writes to standard output. `name` is the input, for errors about the data written. The caller rejects terminals for binary output.
 ///
 /// # Errors

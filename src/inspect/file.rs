@@ -1,15 +1,19 @@
 //! Facts of a file that its metadata state: header, serializer, segments. Not what its program contains.
 
+use std::io;
+
 use serde_json::{Value, json};
 
+use crate::data::Origin;
 use crate::diagnostics::clipped;
-use crate::format::container::Container;
+use crate::format::container::{Container, HEAD, MAX_FLATBUFFER};
 use crate::format::flatbuffer::view::Table;
 use crate::format::program::{
     backend_delegate, backend_delegate_data_reference, data_segment, execution_plan, named_data, program,
     subsegment_offsets,
 };
 use crate::format::{Format, flat_tensor as ptd};
+use crate::reader::root;
 
 /// Facts of a file.
 #[derive(Debug)]
@@ -59,8 +63,28 @@ pub struct SegmentFacts {
 const REFERENCE: usize = 16;
 
 impl FileFacts {
+    /// Reads the facts of a file. Of one without a root table, only the header.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn read(container: &'static Container, origin: &Origin) -> io::Result<FileFacts> {
+        let (len, head) = (origin.len()?, origin.head(HEAD)?);
+        let size = container.format.metadata_len(&head, len).min(MAX_FLATBUFFER);
+        let metadata = match root::has_table(origin, &head, size, container)? {
+            true => origin.head(size)?,
+            false => head,
+        };
+        Ok(FileFacts::new(container, &metadata, len))
+    }
+
+    /// Takes the header, the serializer and the segments of the program in a `.bpte`.
+    pub fn set_program(&mut self, program: FileFacts) {
+        let FileFacts { header, serializer, segments, .. } = program;
+        (self.header, self.serializer, self.segments) = (header, serializer, segments);
+    }
+
     /// Reads the facts from the metadata of a file of `bytes` bytes.
-    pub fn new(container: &'static Container, metadata: &[u8], bytes: u64) -> FileFacts {
+    fn new(container: &'static Container, metadata: &[u8], bytes: u64) -> FileFacts {
         let header = container.header.filter(|header| header.is_in(metadata)).map(|header| {
             let length = crate::format::container::ExtendedHeader::stated_length(metadata).unwrap_or(0);
             let is_stated = |index: usize| 8 + 8 * (index as u32 + 1) <= length;

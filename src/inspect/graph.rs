@@ -17,7 +17,10 @@ use crate::program::{
 };
 
 /// Version of the JSON.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// Writers of one value, from which edges lead to its readers: many instructions may read what many wrote.
+const WRITERS: usize = 8;
 
 /// Edges through lists, for each value: many instructions may refer to one long list.
 const LIST_EDGES: usize = 8;
@@ -110,12 +113,13 @@ pub struct GraphNode {
 }
 
 /// A value that an instruction reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
     /// Value.
     pub value: usize,
-    /// The last instruction before that writes the value, or what it is a view of; `None` if it has its content from elsewhere.
-    pub writer: Option<usize>,
+    /// The last instruction before that writes the value, or what it is a view of, and those whose content a jump leads around later
+    /// ones, as in branches. Empty if it has its content from elsewhere.
+    pub writers: Vec<usize>,
 }
 
 /// A delegate of a method.
@@ -241,6 +245,14 @@ impl MethodGraph {
         self.values.get(value).map_or(("", ""), |value| (&value.name, &value.kind))
     }
 
+    /// True if a difference is about an instruction, its delegate, or a value that it uses.
+    pub fn is_changed(&self, node: &GraphNode) -> bool {
+        let delegate = node.delegate.and_then(|delegate| self.delegates.get(delegate));
+        let values = node.args.iter().chain(&node.writes).filter_map(|value| self.values.get(*value));
+        let marks = [Some(&node.marks), delegate.map(|delegate| &delegate.marks)];
+        marks.into_iter().flatten().chain(values.map(|value| &value.marks)).any(|marks| !marks.differences.is_empty())
+    }
+
     /// The value that has the memory of a value: itself, unless it is a view.
     pub fn owner(&self, value: usize) -> usize {
         self.values.get(value).and_then(|value| value.base).unwrap_or(value)
@@ -295,7 +307,10 @@ impl GraphValue {
 
 impl Read {
     fn json(&self) -> Value {
-        json!([self.value, self.writer])
+        match self.writers.is_empty() {
+            true => json!([self.value, null]),
+            false => [&[self.value], &self.writers[..]].concat().into(),
+        }
     }
 }
 
@@ -383,8 +398,8 @@ fn values(
         .map(|(number, value)| GraphValue {
             name: subject.value_name(method, number),
             kind: describe(value),
-            content: content(program, value, requested.get(number)),
-            base: base(requested, number),
+            content: content(program, value, subject.is_state(method, number)),
+            base: base(requested, number).filter(|_| !subject.has_own_memory(method, number)),
             items: value.as_tensors().iter().filter_map(|item| usize::try_from(*item).ok()).collect(),
             marks: targets.of(Target::Value(method, number)),
         })
@@ -410,10 +425,8 @@ fn base(requested: &[Memory], value: usize) -> Option<usize> {
     std::iter::successors(Some(value), step).skip(1).take(MAX_VIEWS).last()
 }
 
-fn content(program: &Program, value: &EValue, requested: Option<&Memory>) -> Content {
+fn content(program: &Program, value: &EValue, is_state: bool) -> Content {
     let Some(tensor) = value.as_tensor() else { return Content::Literal };
-    let is_state = tensor.memory != Memory::None && tensor.data != TensorData::None
-        || matches!(requested, Some(Memory::Auto { persistent: true, .. }));
     match tensor.data {
         _ if is_state => Content::State,
         _ if tensor.is_external() => Content::External,
@@ -465,8 +478,10 @@ fn owner(value: usize, values: &[GraphValue]) -> usize {
 struct Flow {
     /// Effect on each argument, by operator; `None` for an unknown operator.
     roles: Vec<Option<Vec<Role>>>,
-    /// The last instruction that wrote each value.
-    writers: Vec<Option<usize>>,
+    /// The instructions whose content each value may have.
+    writers: Vec<Vec<usize>>,
+    /// By instruction: the last jump before that leads behind it.
+    around: Vec<Option<usize>>,
     /// Edges through lists that may still be added.
     list_edges: usize,
 }
@@ -479,13 +494,14 @@ impl Flow {
         };
         Flow {
             roles: plan.operators.iter().flatten().map(roles).collect(),
-            writers: vec![None; values.len()],
+            writers: vec![Vec::new(); values.len()],
+            around: around(plan),
             list_edges: values.len().saturating_mul(LIST_EDGES).saturating_add(1024),
         }
     }
 
     fn read(&self, value: usize, values: &[GraphValue]) -> Read {
-        Read { value, writer: self.writers[owner(value, values)] }
+        Read { value, writers: self.writers[owner(value, values)].clone() }
     }
 
     /// Returns what an instruction reads and writes. Of unknown operators and delegates, arguments without content are written.
@@ -513,7 +529,7 @@ impl Flow {
         }
         for (value, role) in used {
             let (owner, read) = (owner(value, values), self.read(value, values));
-            let has_content = values[owner].content != Content::None || read.writer.is_some();
+            let has_content = values[owner].content != Content::None || !read.writers.is_empty();
             let (is_read, is_written) = match role {
                 Some(Role::In) => (true, false),
                 Some(Role::InPlace) => (true, true),
@@ -521,7 +537,7 @@ impl Flow {
                 None => (has_content, !has_content),
             };
             // Lists and literals are read by their items, or have their values in the node.
-            let is_literal = values[value].content == Content::Literal && read.writer.is_none();
+            let is_literal = values[value].content == Content::Literal && read.writers.is_empty();
             if is_read && !is_literal {
                 reads.push(read);
             }
@@ -533,9 +549,35 @@ impl Flow {
         reads.dedup();
         writes.sort_unstable();
         writes.dedup();
-        for value in &writes {
-            self.writers[owner(*value, values)] = Some(number);
+        let around = self.around.get(number).copied().flatten();
+        for value in writes.iter().map(|value| owner(*value, values)) {
+            let writers = &mut self.writers[value];
+            writers.retain(|writer| *writer != number && around.is_some_and(|jump| *writer < jump));
+            if writers.len() == WRITERS {
+                writers.remove(0);
+            }
+            writers.push(number);
         }
         (reads, writes)
     }
+}
+
+/// Returns for each instruction of a method the last jump before it that leads behind it.
+fn around(plan: &ExecutionPlan) -> Vec<Option<usize>> {
+    let mut found = Vec::new();
+    for chain in plan.chains.iter().flatten() {
+        let first = found.len();
+        // Those that lead behind the current instruction, or further than one that is nested in them: the last one is the innermost.
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        for instruction in chain.instructions.iter().flatten() {
+            let number = found.len();
+            while open.last().is_some_and(|(_, to)| *to <= number) {
+                open.pop();
+            }
+            found.push(open.last().map(|(jump, _)| *jump));
+            let to = instruction.destination().and_then(|to| first.checked_add(usize::try_from(to).ok()?));
+            open.extend(to.filter(|to| *to > number).map(|to| (number, to)));
+        }
+    }
+    found
 }

@@ -9,11 +9,11 @@ use super::Subject;
 use super::allocator::{Abi, MethodMemory, method_memory};
 use super::sweep::{Use, used_bytes};
 use crate::layout::MemoryPlan;
-use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, is_xnnpack_call, value_lifetimes};
-use crate::program::{ExecutionPlan, Instruction, Memory, device_name};
+use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, is_xnnpack_call};
+use crate::program::{ExecutionPlan, Instruction, device_name};
 
 /// Version of the JSON.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Memory of a program, by method.
 #[derive(Debug)]
@@ -57,15 +57,15 @@ pub struct Pool {
     pub peak: usize,
     /// Most bytes that are alive at once: no plan needs less.
     pub lower_bound: u64,
-    /// Bytes behind the last tensor, which no tensor has.
+    /// Bytes behind the last tensor, which no tensor has: from the alignment of the end, and added.
     pub padding: u64,
-    /// True if they are what the exporter adds for XNNPACK.
+    /// True if the exporter added [`XNNPACK_PADDING`] of them for XNNPACK.
     pub is_for_xnnpack: bool,
-    /// Tensors, by offset.
+    /// Tensors that have memory of their own, by offset.
     pub tensors: Vec<PlannedTensor>,
 }
 
-/// A tensor in planned memory, without views of others.
+/// A tensor in planned memory that is no view of another.
 #[derive(Debug, Clone)]
 pub struct PlannedTensor {
     /// Index of the value.
@@ -78,8 +78,8 @@ pub struct PlannedTensor {
     pub offset: u64,
     /// Size in bytes; of a dynamic tensor, the upper bound.
     pub bytes: u64,
-    /// First and last time at which it is alive.
-    pub times: (u32, u32),
+    /// First and last time at which it is alive; `None` if nothing uses it.
+    pub times: Option<(u32, u32)>,
 }
 
 impl MethodMemories {
@@ -178,7 +178,7 @@ impl PlannedTensor {
             "type": self.shape,
             "offset": self.offset,
             "bytes": self.bytes,
-            "alive": [self.times.0, self.times.1],
+            "alive": self.times,
         })
     }
 }
@@ -254,23 +254,25 @@ impl Labels {
 fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool> {
     let empty = MemoryPlan::default();
     let memory = subject.memory.get(method).unwrap_or(&empty);
-    let requested = subject.values.get(method).map_or(&[][..], |values| &values.memory);
-    let times = value_lifetimes(plan, requested);
+    let Some(execution) = subject.executions.get(method) else { return Vec::new() };
     let end = plan.instructions().count() as u32 + 1;
     let mut tensors: BTreeMap<usize, Vec<PlannedTensor>> = BTreeMap::new();
+    let mut ends: BTreeMap<usize, u64> = BTreeMap::new();
     for (value, tensor) in plan.tensors() {
         let Some(Some((pool, offset))) = memory.places.get(value) else { continue };
-        if matches!(requested.get(value), Some(Memory::View { .. })) {
+        let bytes = tensor.nbytes().unwrap_or(0);
+        let end = ends.entry(*pool as usize).or_default();
+        *end = offset.saturating_add(bytes).max(*end);
+        if execution.is_alias[value] {
             continue;
         }
-        let bytes = tensor.nbytes().unwrap_or(0);
         tensors.entry(*pool as usize).or_default().push(PlannedTensor {
             value,
             name: subject.value_name(method, value),
             shape: super::shape(tensor),
             offset: *offset,
             bytes,
-            times: times[value],
+            times: execution.times[value],
         });
     }
     let calls_xnnpack = plan.instructions().any(|instruction| is_xnnpack_call(plan, instruction));
@@ -287,15 +289,13 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
             return None;
         }
         tensors.sort_by_key(|tensor| (tensor.offset, tensor.value));
-        let end_of_tensors = tensors.iter().map(|tensor| tensor.offset.saturating_add(tensor.bytes)).max().unwrap_or(0);
-        // Sizes are rounded up.
-        let padding =
-            bytes.saturating_sub(end_of_tensors.checked_next_multiple_of(DEFAULT_ALIGNMENT).unwrap_or(u64::MAX));
-        let used = |tensor: &PlannedTensor| Use {
-            bytes: tensor.offset..tensor.offset.saturating_add(tensor.bytes),
-            times: tensor.times,
+        let end_of_tensors = ends.get(&number).copied().unwrap_or(0);
+        let aligned = end_of_tensors.checked_next_multiple_of(DEFAULT_ALIGNMENT).unwrap_or(u64::MAX);
+        let used = |tensor: &PlannedTensor| {
+            let bytes = tensor.offset..tensor.offset.saturating_add(tensor.bytes);
+            Some(Use { bytes, times: tensor.times? })
         };
-        let timeline = used_bytes(&tensors.iter().map(used).collect::<Vec<_>>(), end);
+        let timeline = used_bytes(&tensors.iter().filter_map(used).collect::<Vec<_>>(), end);
         let most = timeline.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
         let peak = timeline.iter().find(|(_, bytes)| *bytes == most).map_or(0, |(time, _)| *time as usize);
         Some(Pool {
@@ -306,8 +306,8 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
             peak,
             lower_bound: most,
             timeline,
-            padding,
-            is_for_xnnpack: calls_xnnpack && padding == XNNPACK_PADDING,
+            padding: bytes.saturating_sub(end_of_tensors),
+            is_for_xnnpack: calls_xnnpack && bytes.checked_sub(aligned) == Some(XNNPACK_PADDING),
             tensors,
         })
     };

@@ -12,27 +12,54 @@ mod targets;
 
 use std::collections::HashMap;
 
-use crate::data::BlobId;
 use crate::layout::MemoryPlan;
+use crate::layout::execution::Execution;
 use crate::printer::MethodValues;
 use crate::program::element::{Element, Part};
-use crate::program::{Program, Tensor};
+use crate::program::{Memory, Program, Tensor};
 
-/// A program with its planned memory: read from a file, or planned from YAML.
+/// A program as its file has it, with explicit offsets.
 pub struct Subject<'p> {
     /// Program.
     pub program: &'p Program,
     /// Planned memory by method.
     pub memory: &'p [MemoryPlan],
-    /// By blob: the first one with the same bytes, if equal data are shared when the program is emitted; empty for one that is read from a file.
-    pub same: Vec<BlobId>,
     /// Names of the values, and their memory as YAML states it, by method.
     pub values: Vec<MethodValues>,
     /// Names of the delegates in YAML, by method; empty for a program that is read from a file.
     pub delegates: Vec<Vec<String>>,
+    /// Lifetimes of the values, views and state, by method.
+    executions: Vec<Execution>,
+}
+
+impl<'p> Subject<'p> {
+    /// Combines a program with the names and the memory of its values, and the names of its delegates.
+    pub fn new(
+        program: &'p Program,
+        memory: &'p [MemoryPlan],
+        values: Vec<MethodValues>,
+        delegates: Vec<Vec<String>>,
+    ) -> Subject<'p> {
+        let requested = |method: usize| values.get(method).map_or(&[][..], |values| &values.memory);
+        let executions = program.plans().iter().enumerate();
+        let executions = executions.map(|(method, plan)| Execution::new(plan, requested(method))).collect();
+        Subject { program, memory, values, delegates, executions }
+    }
 }
 
 impl Subject<'_> {
+    /// Returns true for a tensor in planned memory that is no view, also where the exporter planned it over another tensor.
+    fn has_own_memory(&self, method: usize, value: usize) -> bool {
+        let tensor = self.program.plans().get(method).and_then(|plan| plan.values().get(value)?.as_tensor());
+        let is_alias = self.executions.get(method).and_then(|execution| execution.is_alias.get(value));
+        tensor.is_some_and(|tensor| tensor.memory != Memory::None) && is_alias == Some(&false)
+    }
+
+    /// Returns true for a tensor that keeps its content from one execution to the next.
+    fn is_state(&self, method: usize, value: usize) -> bool {
+        self.executions.get(method).and_then(|execution| execution.is_state.get(value)).copied().unwrap_or(false)
+    }
+
     /// Name of a value, or its index if it has none.
     fn value_name(&self, method: usize, value: usize) -> String {
         let name = self.values.get(method).and_then(|values| values.names.get(value)?.clone());

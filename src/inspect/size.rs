@@ -10,7 +10,7 @@ use crate::data::Origin;
 use crate::format::Format;
 
 /// Version of the JSON.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What the bytes of a level of the tree have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,8 @@ const NONE: &str = "(none)";
 /// A file as a tree of sizes.
 #[derive(Debug)]
 pub struct SizeTree {
+    /// Name of the file.
+    pub file: String,
     /// Levels below the root.
     pub dimensions: Vec<Dimension>,
     /// All of the file.
@@ -99,11 +101,12 @@ impl Filling {
 }
 
 impl SizeTree {
-    /// Measures a file. `names` has texts to show in place of the paths of values.
+    /// Measures a file with a name. `names` has texts to show in place of the paths of values.
     ///
     /// # Errors
     /// A file that cannot be read.
     pub fn new(
+        file: &str,
         origin: &Origin,
         format: Format,
         dimensions: &[Dimension],
@@ -116,7 +119,7 @@ impl SizeTree {
                 root.add(leaf, dimensions, names);
             }
         })?;
-        Ok(SizeTree { dimensions: dimensions.to_vec(), root: root.finish(String::new()) })
+        Ok(SizeTree { file: file.to_owned(), dimensions: dimensions.to_vec(), root: root.finish(String::new()) })
     }
 
     /// The document of `size --json`.
@@ -124,6 +127,7 @@ impl SizeTree {
         let dimensions: Vec<&str> = self.dimension_names().collect();
         json!({
             "version": VERSION,
+            "file": self.file,
             "dimensions": dimensions,
             "bytes": self.root.bytes,
             "children": self.root.children.iter().map(SizeNode::json).collect::<Vec<_>>(),

@@ -131,7 +131,7 @@ impl Contents {
     /// Data that cannot be read.
     pub fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<Contents> {
         let program = subject.program;
-        let stored = Stored { program, same: &subject.same };
+        let stored = Stored { program };
         let graphs = payload_graphs(program);
         let mut users = key_users(program, &graphs);
         let named = NamedSizes::new(program, &graphs);
@@ -203,11 +203,7 @@ impl Method {
             (name, plan.value(*value).map_or_else(String::new, describe))
         };
         let memory = subject.memory.get(index);
-        let persistent = subject.values.get(index).map_or(&[][..], |values| &values.memory);
-        let is_state = |value: usize| matches!(persistent.get(value), Some(Memory::Auto { persistent: true, .. }));
-        let state = plan.tensors().filter(|(value, tensor)| {
-            is_state(*value) || tensor.memory != Memory::None && tensor.data != TensorData::None
-        });
+        let state = plan.tensors().filter(|(value, _)| subject.is_state(index, *value));
         let state = state.map(|(value, tensor)| {
             let initial = match tensor.data {
                 TensorData::Blob(blob) => Some(program.blob(blob).len()),
@@ -487,15 +483,9 @@ fn required_keys(program: &Program, graphs: &HashMap<BlobId, Draft>) -> Vec<Stri
 /// The data of a program as its file stores them.
 struct Stored<'p> {
     program: &'p Program,
-    /// By blob: the first one with the same bytes, which is stored; empty if all are.
-    same: &'p [BlobId],
 }
 
 impl<'p> Stored<'p> {
-    fn first(&self, blob: BlobId) -> BlobId {
-        self.same.get(blob.0 as usize).copied().unwrap_or(blob)
-    }
-
     /// References to data in the file of the program, not in a `.ptd`.
     fn references(&self) -> impl Iterator<Item = BlobId> {
         let program = self.program;
@@ -507,7 +497,7 @@ impl<'p> Stored<'p> {
             Element::ExternalData(_) => true,
             Element::Program | Element::Header | Element::NamedData(_) | Element::Method(..) => false,
         };
-        program.blob_references().filter(move |(element, _)| !is_external(*element)).map(|(_, blob)| self.first(blob))
+        program.blob_references().filter(move |(element, _)| !is_external(*element)).map(|(_, blob)| blob)
     }
 
     /// Constants of tensors without planned memory, by element type.
@@ -519,7 +509,7 @@ impl<'p> Stored<'p> {
             if let (TensorData::Blob(blob), Memory::None) = (&tensor.data, tensor.memory) {
                 let (count, bytes) = rows.entry(tensor.scalar_type.0).or_default();
                 *count += 1;
-                if seen.insert(self.first(*blob)) {
+                if seen.insert(*blob) {
                     *bytes += self.program.blob(*blob).len();
                 }
             }

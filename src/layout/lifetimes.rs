@@ -12,7 +12,7 @@ use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, 
 /// Lifetimes of the values of a method. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read
 /// at [`Lifetimes::end`].
 pub(super) struct Lifetimes {
-    spans: Vec<Option<(u32, u32)>>,
+    pub spans: Vec<Option<(u32, u32)>>,
     /// The parts of the method that are planned for themselves.
     pub regions: Regions,
     pub end: u32,
@@ -21,12 +21,18 @@ pub(super) struct Lifetimes {
 }
 
 impl Lifetimes {
+    /// Lifetimes of `values` values without uses.
+    pub fn new(regions: Regions, values: usize, end: u32) -> Lifetimes {
+        Lifetimes { spans: vec![None; values], regions, end, write_backs: Vec::new() }
+    }
+
     /// Returns first and last time; an unused value has (0, 0).
     pub fn of(&self, value: usize) -> (u32, u32) {
         self.spans[value].unwrap_or((0, 0))
     }
 
-    fn touch(&mut self, value: i32, time: u32) {
+    /// Extends the lifetime of a value to a time.
+    pub fn touch(&mut self, value: i32, time: u32) {
         let Ok(index) = usize::try_from(value) else { return };
         if index >= self.spans.len() {
             return;
@@ -38,7 +44,7 @@ impl Lifetimes {
     }
 
     /// Extends the lifetime of each base to those of its views.
-    fn touch_bases(&mut self, requested: &[Memory]) {
+    pub fn touch_bases(&mut self, requested: &[Memory]) {
         for (view, memory) in requested.iter().enumerate() {
             if let (Memory::View { base }, Some((start, end))) = (*memory, self.spans[view]) {
                 self.touch(base as i32, start);
@@ -48,7 +54,7 @@ impl Lifetimes {
     }
 
     /// Extends the lifetimes of the items of each list to that of the list.
-    fn touch_items(&mut self, plan: &ExecutionPlan) {
+    pub fn touch_items(&mut self, plan: &ExecutionPlan) {
         for (list, value) in plan.values().iter().enumerate() {
             let Some((start, end)) = self.spans[list] else { continue };
             for item in value.as_tensors() {
@@ -62,22 +68,12 @@ impl Lifetimes {
 /// Computes the lifetimes of the values of a method (docs/format.md, "Lifetimes") with these memory requests.
 pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Lifetimes {
     let count = plan.instructions().count() as u32;
-    let mut lifetimes = Lifetimes {
-        spans: vec![None; plan.values().len()],
-        regions: Regions::find(plan, operators, requested),
-        end: count + 1,
-        write_backs: Vec::new(),
-    };
+    let mut lifetimes = Lifetimes::new(Regions::find(plan, operators, requested), plan.values().len(), count + 1);
     let inputs: BTreeSet<i32> = plan.inputs.iter().flatten().copied().collect();
     for input in &inputs {
         lifetimes.touch(*input, 0);
     }
-    let mut pass = InstructionPass {
-        loops: Vec::new(),
-        branches: Vec::new(),
-        skips: Vec::new(),
-        first: vec![FirstUse::None; plan.values().len()],
-    };
+    let mut pass = InstructionPass::new(plan.values().len());
     let state = |value: i32| usize::try_from(value).ok().and_then(|value| requested.get(value));
     let mut last_writes: BTreeMap<usize, u32> = BTreeMap::new();
     let mut time = 0;
@@ -124,16 +120,8 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
                 }
                 lifetimes.touch(value, time);
             }
-            if let Some(destination) = instruction.destination() {
-                let destination = u32::try_from(destination).unwrap_or(u32::MAX).saturating_add(first);
-                if destination <= time {
-                    if !lifetimes.regions.is_body(time) {
-                        pass.loops.push((destination, time));
-                    }
-                } else {
-                    pass.branches.push((time, destination));
-                    pass.skips.push((time, destination));
-                }
+            if !lifetimes.regions.is_body(time) {
+                pass.jump(instruction, first, time);
             }
         }
         pass.branches.clear();
@@ -152,7 +140,8 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
     }
     lifetimes.touch_items(plan);
     // A view may be of a view that comes before it.
-    let mut aliases: Vec<Alias> = aliases(plan, operators).into_iter().chain(moves(plan, &lifetimes.regions)).collect();
+    let mut aliases: Vec<Alias> =
+        aliases(plan, operators).into_iter().chain(moves(plan, Some(&lifetimes.regions))).collect();
     aliases.sort_by_key(|alias| alias.time);
     for Alias { result, base, .. } in aliases.into_iter().rev() {
         if let Some((start, end)) = lifetimes.spans[result] {
@@ -173,7 +162,7 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
 /// An instruction after which a value is the memory of another one.
 pub(super) struct Alias {
     /// Time of the instruction.
-    time: u32,
+    pub time: u32,
     /// Value of the result.
     pub result: usize,
     /// Value of the argument.
@@ -195,33 +184,34 @@ pub(super) fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<
     plan.instructions().enumerate().filter_map(alias).collect()
 }
 
-/// Returns the moves outside of the parts of a method: the runtime makes the target the memory of the source. For the branches of
-/// `torch.cond`, the exporter plans as if a move copied.
-fn moves(plan: &ExecutionPlan, regions: &Regions) -> Vec<Alias> {
+/// Returns the moves of a method, outside of its parts if they are given: the runtime makes the target the memory of the source. For the
+/// branches of `torch.cond`, the exporter plans as if a move copied.
+pub(super) fn moves(plan: &ExecutionPlan, regions: Option<&Regions>) -> Vec<Alias> {
     let index = |value: i32| usize::try_from(value).ok().filter(|index| plan.values().get(*index).is_some());
     let alias = |(number, instruction): (usize, &Instruction)| {
         let Instruction::MoveCall { move_from, move_to } = instruction else { return None };
         let (time, result, base) = (number as u32 + 1, index(*move_to)?, index(*move_from)?);
-        (result != base && regions.innermost(time) == 0).then_some(Alias { time, result, base })
+        let is_outside = regions.is_none_or(|regions| regions.innermost(time) == 0);
+        (result != base && is_outside).then_some(Alias { time, result, base })
     };
     plan.instructions().enumerate().filter_map(alias).collect()
 }
 
 /// State of the pass over the instructions.
-struct InstructionPass {
+pub(super) struct InstructionPass {
     /// Loops: times of the head and of the backward jump.
-    loops: Vec<(u32, u32)>,
+    pub loops: Vec<(u32, u32)>,
     /// Enclosing branches: times of the jump and of its destination.
     branches: Vec<(u32, u32)>,
     /// Forward jumps: times of the jump and of its destination.
     skips: Vec<(u32, u32)>,
     /// First use of each value.
-    first: Vec<FirstUse>,
+    pub first: Vec<FirstUse>,
 }
 
 /// First use of a value by an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FirstUse {
+pub(super) enum FirstUse {
     /// Unused.
     None,
     /// Written.
@@ -231,15 +221,37 @@ enum FirstUse {
 }
 
 impl InstructionPass {
+    pub fn new(values: usize) -> InstructionPass {
+        InstructionPass {
+            loops: Vec::new(),
+            branches: Vec::new(),
+            skips: Vec::new(),
+            first: vec![FirstUse::None; values],
+        }
+    }
+
+    /// Records the jump of an instruction, if it is one; `first` is the time of the first instruction of the chain.
+    pub fn jump(&mut self, instruction: &Instruction, first: u32, time: u32) {
+        let Some(destination) = instruction.destination() else { return };
+        let destination = u32::try_from(destination).unwrap_or(u32::MAX).saturating_add(first);
+        if destination <= time {
+            self.loops.push((destination, time));
+        } else {
+            self.branches.push((time, destination));
+            self.skips.push((time, destination));
+        }
+    }
+
     /// Records a use. The arguments of unknown operators count as written.
-    fn record(&mut self, value: i32, role: Option<Role>) {
+    pub fn record(&mut self, value: i32, role: Option<Role>) {
         if let Some(first @ FirstUse::None) = usize::try_from(value).ok().and_then(|value| self.first.get_mut(value)) {
             let written = role.is_none_or(|role| role == Role::Out);
             *first = if written { FirstUse::Written } else { FirstUse::Read };
         }
     }
 
-    fn first(&self, value: i32) -> FirstUse {
+    /// Returns the first use of a value.
+    pub fn first(&self, value: i32) -> FirstUse {
         usize::try_from(value).ok().and_then(|value| self.first.get(value)).copied().unwrap_or(FirstUse::None)
     }
 }
@@ -285,7 +297,7 @@ impl Lifetimes {
     /// Extends lifetimes over loops: a value written before a loop and used in it is live until the last backward jump; a value that a loop
     /// reads before it writes it is live in all of the loop. The exporter has no such rule, since it emits no loops; without backward
     /// jumps nothing changes.
-    fn carry_around_loops(&mut self, pass: InstructionPass) {
+    pub fn carry_around_loops(&mut self, pass: InstructionPass) {
         let InstructionPass { mut loops, skips, first, .. } = pass;
         if loops.is_empty() {
             return;

@@ -5,6 +5,7 @@
 pub mod align;
 pub mod data;
 mod error;
+pub mod execution;
 pub mod external;
 pub mod file;
 mod first_fit;

@@ -18,6 +18,7 @@ struct PlannedSignature {
     returns: bool,
     /// Position of the argument whose memory the result is.
     aliased: Option<usize>,
+    overwrites_self: bool,
 }
 
 impl MethodOperators {
@@ -28,6 +29,7 @@ impl MethodOperators {
                 roles: signature.args.iter().map(|arg| arg.role).collect(),
                 returns: signature.result.is_some(),
                 aliased: operators::aliased(&name).or_else(|| signature.returned_argument()),
+                overwrites_self: operators::kernels::overwrites_self(&name),
             });
             PlannedOperator { name, signature }
         };
@@ -60,6 +62,11 @@ impl MethodOperators {
     /// Returns the position of the argument whose memory the result is.
     pub fn aliased(&self, index: i32) -> Option<usize> {
         self.signature(index)?.aliased
+    }
+
+    /// Returns true if the operator replaces the content of its first argument without reading it.
+    pub fn overwrites_self(&self, index: i32) -> bool {
+        self.signature(index).is_some_and(|signature| signature.overwrites_self)
     }
 
     /// Returns true if the result of any operator is the memory of an argument.

@@ -64,8 +64,8 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Finds the parts of a method with these memory requests.
-    pub fn find(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Regions {
+    /// A method without parts.
+    pub fn none(plan: &ExecutionPlan) -> Regions {
         let count = plan.instructions().count() as u32;
         let whole = 0..count + 2;
         let method = Region {
@@ -77,12 +77,17 @@ impl Regions {
             inputs: Vec::new(),
             carries: 0..0,
         };
-        let mut regions = Regions {
+        Regions {
             list: vec![method],
             innermost: vec![0; count as usize + 2],
             nodes: vec![0; count as usize + 2],
             owners: vec![None; plan.values().len()],
-        };
+        }
+    }
+
+    /// Finds the parts of a method with these memory requests.
+    pub fn find(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Regions {
+        let mut regions = Regions::none(plan);
         // Jumps of several chains are relative to their chains, which the exporter does not emit.
         if let Some([_]) = plan.chains.as_deref() {
             let list: Vec<&Instruction> = plan.instructions().collect();

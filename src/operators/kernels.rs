@@ -94,6 +94,11 @@ impl Quantization {
 /// Operators that replace the content of their first argument, which needs none before: `et_copy_index` does so index by index.
 pub(super) const OVERWRITING: &[&str] = &["aten::copy.out", "aten::copy_", "executorch_prim::et_copy_index.tensor"];
 
+/// Returns true for an operator that replaces the content of its first argument without reading it.
+pub fn overwrites_self(name: &str) -> bool {
+    OVERWRITING.contains(&name)
+}
+
 /// What indices select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selected {
@@ -158,7 +163,7 @@ impl KernelConstraints {
         }
         KernelConstraints {
             copies_dim_order: DIM_ORDER_COPIES.contains(&name),
-            overwrites_self: OVERWRITING.contains(&name),
+            overwrites_self: overwrites_self(name),
             selection: rows(SELECTIONS, name).next(),
             numbers: rows(NUMBERS, name).next(),
             out_mask: rows(OUT_MASKS, name).next(),

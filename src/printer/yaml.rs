@@ -32,7 +32,8 @@ pub fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' if !is_unsafe(c) => out.push(c),
-            '\u{10000}'.. => out.push(c),
+            '\u{10000}'.. if !is_unsafe(c) => out.push(c),
+            '\u{10000}'.. => _ = write!(out, "\\U{:08x}", u32::from(c)),
             c => _ = write!(out, "\\u{:04x}", u32::from(c)),
         }
     }

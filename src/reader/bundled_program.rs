@@ -11,7 +11,7 @@ use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
-use crate::format::container::MAX_FLATBUFFER;
+use crate::format::container::{self, HEAD, MAX_FLATBUFFER};
 use crate::format::flatbuffer::read::{Buffer, Result, TableRef};
 use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
 use crate::program::{is_dim_order, nbytes};
@@ -50,7 +50,9 @@ impl BundledProgramContents {
 pub fn read(origin: &Origin) -> io::Result<BundledProgramContents> {
     let length = origin.len()?;
     // No header states the length of the FlatBuffer; offsets cannot exceed this.
-    let bytes = origin.head(length.min(MAX_FLATBUFFER))?;
+    let length = length.min(MAX_FLATBUFFER);
+    super::root::verify(origin, &origin.head(HEAD)?, length, &container::BUNDLED_PROGRAM)?;
+    let bytes = origin.head(length)?;
     let buffer = Buffer::new(&bytes);
     let root = buffer.root(schema::IDENTIFIER, &BUNDLED_PROGRAM)?;
     BundledProgramReader { origin, length: bytes.len() as u64 }.bundled_program(root).map_err(io::Error::from)

@@ -6,7 +6,9 @@ use super::program::{EMPTY, segments};
 use crate::data::Blob;
 use crate::data::Origin;
 use crate::format::ScalarType;
-use crate::format::container::{FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, HEAD, SEGMENT_BASE_OFFSET};
+use crate::format::container::{
+    self, FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, HEAD, SEGMENT_BASE_OFFSET,
+};
 use crate::format::flat_tensor as schema;
 use crate::format::flat_tensor::*;
 use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef};
@@ -104,6 +106,7 @@ fn with_root<T>(
     };
     let metadata = inserted.checked_add(size).filter(|metadata| *metadata <= length);
     let metadata = metadata.ok_or_else(|| wrong(16, "the metadata exceed the file"))?;
+    super::root::verify(origin, &head, metadata, &container::FLAT_TENSOR)?;
     let bytes = origin.head(metadata)?;
     let buffer = Buffer::new(&bytes);
     let root = buffer.root(schema::IDENTIFIER, &FLAT_TENSOR)?;

@@ -7,4 +7,5 @@ pub mod bundled_program;
 pub mod flat_tensor;
 pub mod npy;
 pub mod program;
+pub mod root;
 pub mod safetensors;

@@ -14,6 +14,7 @@ use crate::data::{Blob, BlobId};
 use crate::data::{Head, Origin};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
+use crate::format::container;
 use crate::format::container::{
     ExtendedHeader, HEAD, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE,
 };
@@ -212,6 +213,7 @@ fn read_with(origin: &Origin, length: u64, references: References, data: &Ranges
     let head = origin.head(HEAD)?;
     let header = header(&head)?;
     let program_size = header.map_or(length, |header| header.program_size.min(length));
+    super::root::verify(origin, &head, program_size, &container::PROGRAM)?;
     let bytes = origin.head(program_size)?;
     let mut found = parse(&bytes, header, data, length, references)?;
     found.metadata = bytes;

@@ -36,21 +36,33 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
             count => format!("constants: {count}, {bytes} bytes"),
         };
         let delegate = if node.delegate.is_some() { ", fillcolor=lightblue" } else { "" };
-        let found = if node.marks.findings.is_empty() { "" } else { ", color=red" };
+        let found = match (node.marks.findings.is_empty(), method.is_changed(node)) {
+            (false, _) => ", color=red",
+            (true, true) => ", color=darkorange",
+            (true, false) => "",
+        };
+        let width = if method.is_changed(node) { ", penwidth=3" } else { "" };
         let label = lines(&[&format!("{index}: {}", method.label(node)), &constants]);
-        let _ = writeln!(out, "    m{number}_n{index} [label={label}{delegate}{found}];");
+        let _ = writeln!(out, "    m{number}_n{index} [label={label}{delegate}{found}{width}];");
     }
     interface(out, "out", &mut method.outputs.iter().map(|read| read.value));
+    // Where a jump behind the last instruction leads to.
+    let end = if method.outputs.is_empty() { "end" } else { "out0" };
+    if method.outputs.is_empty() && method.nodes.iter().any(|node| node.jump.is_some_and(|to| to >= method.nodes.len()))
+    {
+        let _ = writeln!(out, "    m{number}_end [label=end, shape=ellipse];");
+    }
     let mut positions: Vec<Option<usize>> = vec![None; method.values.len()];
     for (position, input) in method.inputs.iter().enumerate() {
         positions[*input].get_or_insert(position);
     }
-    let source = |read: &Read| match read.writer {
-        Some(writer) => Some(format!("m{number}_n{writer}")),
-        None => positions[method.owner(read.value)].map(|position| format!("m{number}_in{position}")),
+    let sources = |read: &Read| -> Vec<String> {
+        let input = positions[method.owner(read.value)].filter(|_| read.writers.is_empty());
+        let input = input.map(|position| format!("m{number}_in{position}"));
+        input.into_iter().chain(read.writers.iter().map(|writer| format!("m{number}_n{writer}"))).collect()
     };
     let edge = |out: &mut String, read: &Read, to: String| {
-        if let Some(from) = source(read) {
+        for from in sources(read) {
             let (name, kind) = method.described(read.value);
             let _ = writeln!(out, "    {from} -> {to} [label={}, tooltip={}];", quoted(kind), quoted(name));
         }
@@ -59,8 +71,9 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
         for read in &node.reads {
             edge(out, read, format!("m{number}_n{index}"));
         }
-        if let Some(to) = node.jump.filter(|to| *to < method.nodes.len()) {
-            let _ = writeln!(out, "    m{number}_n{index} -> m{number}_n{to} [style=dashed, label=\"if false\"];");
+        if let Some(to) = node.jump {
+            let to = if to < method.nodes.len() { format!("n{to}") } else { end.to_owned() };
+            let _ = writeln!(out, "    m{number}_n{index} -> m{number}_{to} [style=dashed, label=\"if false\"];");
         }
     }
     for (position, read) in method.outputs.iter().enumerate() {

@@ -6,7 +6,7 @@ pub mod model_explorer;
 
 use serde_json::Value;
 
-use crate::diagnostics::{escaped, is_unsafe};
+use crate::diagnostics::{escaped, is_unsafe, json_escape};
 
 /// Format of a report.
 ///
@@ -97,8 +97,7 @@ fn script_json(document: &Value) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 8);
     for c in json.chars() {
         match matches!(c, '<' | '>' | '&') || is_unsafe(c) {
-            // All of them are in the basic plane.
-            true => out += &format!("\\u{:04x}", u32::from(c)),
+            true => out += &json_escape(c),
             false => out.push(c),
         }
     }
@@ -111,8 +110,13 @@ mod tests {
 
     #[test]
     fn names_cannot_leave_the_data() {
-        let names =
-            ["</script><script>alert(1)</script>", "<!--<script>", "]]>", "&lt;", "\u{2028}\u{202e}\u{7f}\u{9b}\0\n\""];
+        let names = [
+            "</script><script>alert(1)</script>",
+            "<!--<script>",
+            "]]>",
+            "&lt;",
+            "\u{2028}\u{202e}\u{200b}\u{e0041}\u{7f}\u{9b}\0\n\"",
+        ];
         let document = serde_json::json!(names);
         let json = script_json(&document);
         assert!(!json.contains(['<', '>', '&']) && !json.contains(is_unsafe), "{json}");

@@ -51,18 +51,20 @@ fn method_graph(number: usize, method: &MethodGraph) -> Value {
         }));
         inputs[*value].get_or_insert(position);
     }
-    // The node that has a value, and the position of the output there.
-    let source = |read: &Read| {
+    // The edges from the nodes that have a value, at the positions of the outputs there.
+    let edges = |read: &Read, input: usize| -> Vec<Value> {
         let owner = method.owner(read.value);
-        let Some(writer) = read.writer else { return Some((format!("input {}", inputs[owner]?), 0)) };
-        let writes = &method.nodes.get(writer)?.writes;
-        Some((writer.to_string(), writes.iter().position(|value| method.owner(*value) == owner).unwrap_or(0)))
+        let from = inputs[owner].filter(|_| read.writers.is_empty());
+        let from = from.map(|position| edge(&format!("input {position}"), 0, input));
+        let written = read.writers.iter().filter_map(|writer| {
+            let writes = &method.nodes.get(*writer)?.writes;
+            let output = writes.iter().position(|value| method.owner(*value) == owner).unwrap_or(0);
+            Some(edge(&writer.to_string(), output, input))
+        });
+        from.into_iter().chain(written).collect()
     };
     for (index, node) in method.nodes.iter().enumerate() {
-        let incoming = node.reads.iter().enumerate().filter_map(|(input, read)| {
-            let (source, output) = source(read)?;
-            Some(edge(&source, output, input))
-        });
+        let incoming = node.reads.iter().enumerate().flat_map(|(input, read)| edges(read, input));
         let incoming: Vec<Value> = incoming.collect();
         let reads = node.reads.iter().enumerate().map(|(input, read)| metadata(input, method.described(read.value)));
         let writes = node.writes.iter().enumerate().map(|(output, value)| metadata(output, method.described(*value)));
@@ -79,12 +81,11 @@ fn method_graph(number: usize, method: &MethodGraph) -> Value {
     }
     for (position, read) in method.outputs.iter().enumerate() {
         let described = method.described(read.value);
-        let incoming = source(read).map(|(source, output)| edge(&source, output, 0));
         nodes.push(json!({
             "id": format!("output {position}"),
             "label": shown(described.0),
             "namespace": "",
-            "incomingEdges": incoming.into_iter().collect::<Vec<_>>(),
+            "incomingEdges": edges(read, 0),
             "inputsMetadata": [metadata(0, described)],
         }));
     }
@@ -112,10 +113,14 @@ fn attributes(method: &MethodGraph, index: usize, node: &GraphNode) -> Vec<Value
         attributes.push(attribute("payload", &format!("{} bytes", delegate.bytes)));
     }
     if let Some(to) = node.jump {
-        attributes.push(attribute("if false", &format!("instruction {to}")));
+        let to = if to < method.nodes.len() { format!("instruction {to}") } else { "the end".to_owned() };
+        attributes.push(attribute("if false", &to));
     }
     if !node.marks.findings.is_empty() {
         attributes.push(attribute("findings of check", &node.marks.findings.len().to_string()));
+    }
+    if method.is_changed(node) {
+        attributes.push(attribute("differs from the older file", "yes"));
     }
     attributes
 }

@@ -5,8 +5,8 @@ function changesSection() {
   if (!data.changes && !data.comparison_error) return;
   const body = section("changes", "Differences");
   if (data.comparison_error) {
-    body.append(el("p", { class: "error" }, "It cannot be compared with ", el("bdi", { class: "mono" }, data.before),
-      `: ${data.comparison_error}`));
+    // The message names the file that it is about.
+    body.append(el("p", { class: "error" }, `The files cannot be compared: ${data.comparison_error}`));
     return;
   }
   const count = differences.length === 0 ? "No differences" : counted(differences.length, "difference");

@@ -1,8 +1,8 @@
 // Elements of the page, and texts: each text of the data becomes a text node in `nodes`.
 
 // Characters that hide or reorder text, as in `diagnostics.rs`.
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
-const shown = (text) => String(text).replace(UNSAFE, (c) => `\\u{${c.charCodeAt(0).toString(16)}}`);
+const UNSAFE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+const shown = (text) => String(text).replace(UNSAFE, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 const clipped = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 const SVG = "http://www.w3.org/2000/svg";
 

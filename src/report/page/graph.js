@@ -197,11 +197,12 @@ function methodGraph(method, holder) {
     };
     method.nodes.forEach((node, index) => {
       const target = owner[index];
-      for (const [read, writer] of node.reads ?? []) connect(source(read, writer), target, value(read).type);
+      for (const [read, ...writers] of node.reads ?? [])
+        for (const writer of writers) connect(source(read, writer), target, value(read).type);
       if (node.jump !== undefined) connect(target, owner[node.jump] ?? outputs[0], "if false", true);
     });
-    method.outputs.forEach(([output, writer], position) =>
-      connect(source(output, writer), outputs[position], value(output).type));
+    method.outputs.forEach(([output, ...writers], position) => writers.forEach((writer) =>
+      connect(source(output, writer), outputs[position], value(output).type)));
     for (const item of visible) if (item.inner) {
       const payload = item.graph;
       const writers = new Map(payload.inputs.map((input) => [input, item]));
@@ -321,7 +322,7 @@ function methodGraph(method, holder) {
     if (node?.delegate !== undefined) {
       rows.push(["payload", counted(method.delegates[node.delegate]?.bytes ?? 0, "byte")]);
     }
-    if (node?.jump !== undefined) rows.push(["if false", `instruction ${node.jump}`]);
+    if (node?.jump !== undefined) rows.push(["if false", node.jump < method.nodes.length ? `instruction ${node.jump}` : "the end"]);
     if (item.kind === "value") rows.push([item.role, value(item.value).type]);
     if (item.group) rows.push(["instructions", `${item.from} to ${item.to - 1}`]);
     const operation = item.operation;

@@ -25,8 +25,10 @@ function memorySection() {
     const describe = ({ name, type, bytes: size, offset, alive: [from, to] }) =>
       `${name}: ${type}, ${counted(size, "byte")} at ${grouped(offset)}, alive from ${eventAt(method, from)} ` +
       `to ${eventAt(method, to)}`;
-    const hidden = Math.max(0, pool.tensors.length - RECTANGLES);
-    const kept = [...pool.tensors].sort((a, b) => b.bytes - a.bytes).slice(0, RECTANGLES);
+    // What nothing uses is never alive.
+    const used = pool.tensors.filter((tensor) => tensor.alive);
+    const hidden = Math.max(0, used.length - RECTANGLES);
+    const kept = used.sort((a, b) => b.bytes - a.bytes).slice(0, RECTANGLES);
     const text = (x, y, content, anchor) => svg("text", { class: "axis", x, y, "text-anchor": anchor }, content);
     const peak = x(pool.peak.time + 0.5);
     const drawing = svg("svg", { class: "plan", viewBox: `0 0 ${width} ${height}`, role: "group",

@@ -8,6 +8,7 @@ function panZoom(drawing) {
   svg("path", { d: "M0 0L8 4L0 8z" }))), layer);
   const state = { x: 0, y: 0, scale: 1, box: null, first: null, moved: false };
   const apply = () => {
+    if (drawing.hasAttribute("viewBox")) return;
     layer.setAttribute("transform", `translate(${state.x} ${state.y}) scale(${state.scale})`);
     drawing.classList.toggle("far", state.scale < 0.55);
   };
@@ -70,7 +71,15 @@ function panZoom(drawing) {
     },
   };
   new ResizeObserver(() => state.box && !state.moved && api.start(state.first)).observe(drawing);
-  // For print, all of it.
-  addEventListener("beforeprint", () => drawing.isConnected && api.fit());
+  // For print, all of it, as wide as the page, and not larger than on the screen; the size on paper is not known here.
+  addEventListener("beforeprint", () => {
+    if (!drawing.isConnected || !state.box) return;
+    const { left, top, width, height } = state.box;
+    const wide = Math.max(width, 680);
+    drawing.setAttribute("viewBox", `${left - (wide - width) / 2} ${top} ${wide} ${height}`);
+    layer.removeAttribute("transform");
+    drawing.classList.remove("far");
+  });
+  addEventListener("afterprint", () => { drawing.removeAttribute("viewBox"); apply(); });
   return api;
 }

@@ -24,18 +24,21 @@ function summary() {
   const called = (method) => method.nodes.filter((node) => node.delegate !== undefined).length;
   const calls = sum((data.graph?.methods ?? []).map(called));
   const instructions = sum(methods.map((method) => method.instructions));
+  const named = sum(Object.values(program.named_data ?? {}));
+  const weights = sum(data.files.flatMap((file) => file.contents?.keys ?? []).map((key) => key.bytes));
   const tiles = [
     ["size", bytes(sum(data.files.map((file) => file.size.bytes)))],
-    ["methods", methods.length],
+    [methods.length === 1 ? "method" : "methods", methods.length],
     ["instructions", grouped(instructions)],
     ["calls of delegates", grouped(calls)],
     ["calls of kernels", grouped(sum(methods.flatMap((method) => Object.values(method.operators))))],
     ["planned memory", bytes(Math.max(0, ...memory.map((method) => method.planned)))],
-    ["constants", bytes(sum([...(program.constants ?? []).map((row) => row.bytes),
-      ...Object.values(program.named_data ?? {})]))],
+    ["constants", program.constants !== undefined && bytes(sum((program.constants ?? []).map((row) => row.bytes)))],
+    ["named data", named > 0 && bytes(named)],
+    [".ptd data", weights > 0 && bytes(weights)],
     ["findings of check", `${counted(counts.error, "error")}, ${counted(counts.warning, "warning")}`],
   ];
-  body.append(el("div", { class: "tiles" }, tiles.map(([label, value]) =>
+  body.append(el("div", { class: "tiles" }, tiles.filter(([, value]) => value !== false).map(([label, value]) =>
     el("div", { class: "tile" }, el("b", {}, value), el("span", { class: "quiet" }, label)))));
   body.append(list([
     ["serializer", { "object-api": "Python's object API", flatc: "flatc" }[program.serializer]],
