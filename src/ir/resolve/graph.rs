@@ -470,16 +470,17 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                 return;
             }
             Err(SizeError::Wrong(slot, message)) => {
-                let at = node
-                    .fields
-                    .iter()
-                    .find(|(given, _)| *given == usize::from(slot))
-                    .map_or(node.id, |(_, field)| field.id);
+                let given = node.fields.iter().find(|(given, _)| *given == usize::from(slot));
+                let at = given.map_or(node.id, |(_, field)| field.id);
                 let message = match draft.fields.get(usize::from(slot)) {
                     Some(DraftField::Id(id)) => format!("the sizes of value {id} are not known"),
                     _ => message,
                 };
-                let message = format!("{}: {message}", node.operation.word());
+                let mut subject = node.operation.word().to_owned();
+                if given.is_none() {
+                    subject += &format!(" without `{}`", field_key(node.operation.table(), usize::from(slot)));
+                }
+                let message = format!("{subject}: {message}");
                 // Stated sizes are kept: files that are malformed on purpose have such graphs.
                 let diagnostic = match is_open {
                     true => NodeDiagnostic::error(at, message).label("its outputs have no sizes"),
@@ -493,6 +494,13 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         for (slot, sizes) in found.into_inner() {
             let Some(output) = position(draft, slot) else { continue };
             match &self.values[output].sizes {
+                None if sizes.iter().any(|size| u32::try_from(*size).is_err()) => {
+                    // What later nodes compute of it is not reported.
+                    let message =
+                        format!("{} writes `{}` of sizes {sizes:?}", node.operation.word(), self.name(output));
+                    self.error(self.values[output].id, message, "expected sizes of 32 bits");
+                    self.values[output].reported = true;
+                }
                 None => self.values[output].sizes = Some(sizes),
                 Some(stated) if *stated == sizes => {}
                 Some(stated) => {
@@ -517,12 +525,12 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let value = &self.values[position];
         let follows = value.after.is_some_and(|input| self.values[input].sizes.is_none()) && !all;
         let (at, reported, has_type) = (value.id, value.reported || follows, value.has_type);
-        let sizes: Option<Option<Vec<u32>>> =
-            value.sizes.as_ref().map(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
+        let sizes = value.sizes.as_ref();
+        let sizes: Option<Vec<u32>> =
+            sizes.and_then(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
         match sizes {
-            Some(Some(sizes)) => self.values[position].draft.dims = sizes.into(),
-            _ if reported => {}
-            Some(None) => self.error(at, "a size that exceeds 32 bits", "expected smaller sizes"),
+            Some(sizes) => self.values[position].draft.dims = sizes.into(),
+            None if reported => {}
             None => {
                 let name = self.name(position);
                 match self.values[position].after.map(|input| self.name(input)) {
