@@ -117,12 +117,6 @@ fn options(file: &Path) -> PrintOptions {
 /// What the schema of a newer release has is kept as bytes; `tests/xnnpack/newer.py` wrote the payloads.
 #[test]
 fn operations_and_fields_of_a_newer_schema_are_kept() {
-    let assembled = |text: &str, folder: &Path| {
-        let source = Source::yaml("model.yaml", text, folder);
-        let assembly = pte_emit::assemble(&source, &Options::default());
-        let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
-        assembly.program_file().unwrap().to_vec().unwrap()
-    };
     let printed = |name: &str| {
         let yaml = format!(
             "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [1]}}}}, inputs: [x], outputs: [x],
@@ -152,6 +146,50 @@ fn operations_and_fields_of_a_newer_schema_are_kept() {
     assert!(text.contains("field 8 is not in the schema of ExecuTorch 1.5.1 (at byte 0x3d8)"), "{text}");
 }
 
+/// `.nan` is a number of a graph; a NaN with other bits is not expressed, and the payload stays opaque with this reason. A graph without
+/// content, and a constant without dimensions in named data, are printed as they are read.
+#[test]
+fn unusual_parts_of_graphs_are_printed_as_they_are_read() {
+    let dump = |bytes: &[u8]| {
+        let source = Source::binary("model.pte", bytes);
+        let printed = pte_emit::print(&source, Path::new("."), &PrintOptions::default()).unwrap();
+        assert_eq!(printed.difference, None, "{}", printed.text);
+        printed.text
+    };
+    let round_trip = |yaml: &str| {
+        let bytes = assembled(yaml, Path::new("."));
+        let text = dump(&bytes);
+        let again = assembled(&text, Path::new("."));
+        assert!(again == bytes, "{text}");
+        (text, bytes)
+    };
+    let elu = |alpha: &str| operation(&format!("elu: {{input: x, output: y, alpha: {alpha}}}"), "", "[2]", "[2]");
+    let (text, mut bytes) = round_trip(&elu(".nan"));
+    assert!(text.contains("alpha: .nan"), "{text}");
+    let clamp = operation("clamp: {input: x, output: y}", "", "[2]", "[2]");
+    let (text, _) = round_trip(&clamp.replace("output: y}}]", "output: y}, output_min: .nan, output_max: 1}]"));
+    assert!(text.contains("output_min: .nan"), "{text}");
+    let nan = f32::NAN.to_le_bytes();
+    let at = bytes.windows(4).position(|window| window == nan).unwrap();
+    bytes[at] = 1;
+    let text = dump(&bytes);
+    assert!(text.contains("not printed as a graph: node 0 has a NaN with other bits than `.nan`"), "{text}");
+    let empty = "methods:
+  forward:
+    values: {x: {tensor: float32, sizes: [2]}}
+    delegates: {part: {backend: XnnpackBackend, graph: {}}}
+    inputs: [x]
+    outputs: [x]
+    instructions: [{delegate: part, args: []}]
+";
+    let (text, _) = round_trip(empty);
+    assert!(text.contains("graph: {}\n"), "{text}");
+    let scalar =
+        operation("add: {input1: x, input2: c, output: y}", ", c: {datatype: fp32, sizes: [], key: c}", "[2]", "[2]");
+    let (text, _) = round_trip(&(scalar + "named_data: {c: {data: {numbers: [2.5], dtype: float32}, align: 16}}\n"));
+    assert!(text.contains("numbers: [2.5]"), "{text}");
+}
+
 /// A program with one operation on `x`, whose sizes are stated.
 fn operation(node: &str, values: &str, from: &str, to: &str) -> String {
     format!(
@@ -171,6 +209,14 @@ fn operation(node: &str, values: &str, from: &str, to: &str) -> String {
     instructions: [{{delegate: part, args: [x, y]}}]
 "
     )
+}
+
+/// Returns the bytes of a program with files in a folder.
+fn assembled(text: &str, folder: &Path) -> Vec<u8> {
+    let source = Source::yaml("model.yaml", text, folder);
+    let assembly = pte_emit::assemble(&source, &Options::default());
+    let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assembly.program_file().unwrap().to_vec().unwrap()
 }
 
 /// What the runtime refuses, beside what it executes.

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use super::types::{ChannelDim, OperandTypes, ROWS};
 use super::values::{EncodedOperation, GraphValue, GraphValues, ValueScales};
-use crate::delegate::xnnpack::arguments::GraphArgument;
+use crate::delegate::xnnpack::arguments::{GraphArgument, Readers};
 use crate::delegate::xnnpack::draft::{count, nbytes};
 use crate::delegate::xnnpack::schema::*;
 use crate::delegate::xnnpack::sizes;
@@ -68,11 +68,16 @@ impl GraphPart {
 pub(super) struct Graph {
     pub constants: Vec<GraphConstant>,
     pub arguments: Vec<GraphArgument>,
+    /// Number of arguments that XNNPACK allocates.
+    pub num_arguments: u64,
     /// What is no error of a graph.
     pub remarks: Vec<GraphRemark>,
     /// Constants of the payload that operations read when they run.
     pub unpacked: Vec<UnpackedConstant>,
     values: GraphValues,
+    /// Ids of [`Graph::arguments`].
+    argument_ids: Vec<u32>,
+    readers: Readers,
     /// Number of arguments that the values need.
     num_externs: u64,
     /// Numbers of [`Graph::arguments`].
@@ -142,6 +147,9 @@ impl Graph {
             Ok(())
         })?;
         self.part = GraphPart::Whole;
+        for (argument, id) in self.arguments.iter_mut().zip(&self.argument_ids) {
+            argument.is_torch = self.readers.take_torch(*id);
+        }
         self.check_results(&t)?;
         self.check_number_of_arguments(&t)?;
         self.check_inputs_and_outputs(&t)
@@ -191,7 +199,11 @@ impl Graph {
                 return tensor.wrong(tensor_value::datatype, format!("an argument of {}", datatype.name));
             }
             let is_input = flags & EXTERNAL_INPUT != 0;
-            self.arguments.push(GraphArgument { number: external, is_input, datatype: code, dims: dims.clone() });
+            let dims = dims.clone();
+            // All operations are read later.
+            let argument = GraphArgument { number: external, is_input, datatype: code, dims, is_torch: false };
+            self.arguments.push(argument);
+            self.argument_ids.push(tensor.u32(tensor_value::id_out)?);
         }
         if flags == EXTERNAL_INPUT | EXTERNAL_OUTPUT {
             return tensor.wrong(tensor_value::flags, "an input that is an output, too: no operation writes it");
@@ -387,9 +399,10 @@ impl Graph {
     }
 
     /// Checks the number of arguments that XNNPACK allocates.
-    fn check_number_of_arguments(&self, t: &TableRef<'_, '_>) -> Result<()> {
+    fn check_number_of_arguments(&mut self, t: &TableRef<'_, '_>) -> Result<()> {
         let used = self.num_externs;
         let found = t.u32(graph::num_externs)?;
+        self.num_arguments = found.into();
         match (used..=MAX_EXTERNS).contains(&u64::from(found)) {
             true => Ok(()),
             false => t.wrong(graph::num_externs, format!("{found}, expected {used} to {MAX_EXTERNS}")),
@@ -445,6 +458,10 @@ impl Graph {
         self.rule = "D-17";
         sizes::check(operation, &EncodedOperation { values: &self.values, t: &member })?;
         self.rule = "D-12";
+        let operands = operation.operands().map(|operand| Ok((operand, member.u32(operand.slot)?)));
+        let operands: Vec<(Operand, u32)> = operands.collect::<Result<_>>()?;
+        let is_dynamic = |id: u32| self.values.by_id.get(&id).is_some_and(|value| value.datatype == QDINT8);
+        self.readers.add(operation, operands.into_iter(), is_dynamic);
         self.has_several_results |= operation.operands().filter(|operand| operand.is_output).count() > 1;
         self.record_unpacked(operation, &member)?;
         for operand in operation.operands().filter(|operand| operand.is_output) {
