@@ -32,7 +32,7 @@ const COUNTS: [(&str, usize); 8] = [
     ("examples/malformed", 318),
     ("tests/golden/snapshots/annotate", 18),
     ("tests/golden/snapshots/commands", 23),
-    ("tests/golden/snapshots/errors", 432),
+    ("tests/golden/snapshots/errors", 436),
     ("tests/golden/upstream/bundled", 8),
     ("tests/golden/upstream/bytes", 34),
     ("tests/golden/upstream/serializer", 25),
