@@ -265,6 +265,13 @@ fn sizes_that_xnnpack_refuses_are_reported() {
             "[1, 3, 2, 1]",
             "1, expected less than the stride 1",
         ),
+        (
+            max("") + ", output_min: 2, output_max: 1",
+            none(),
+            "[1, 2, 2, 1]",
+            "[1, 2, 2, 1]",
+            "2 of `max_pooling2d` with output_max 1",
+        ),
         (resize(0), none(), "[1, 2, 2, 0]", "[1, 2, 2, 0]", "without pixels or channels"),
         (resize(12), none(), "[1, 2, 2, 1]", "[1, 2, 2, 1]", "flags 0xc, expected at most one of 0xc"),
     ];
@@ -274,6 +281,7 @@ fn sizes_that_xnnpack_refuses_are_reported() {
         (max(", flags: 4"), none(), "[1, 2, 2, 1]", "[1, 2, 2, 1]"),
         (conv("conv2d", ", flags: 4"), filter.into(), "[1, 2, 2, 1]", "[1, 2, 2, 1]"),
         (resize(8), none(), "[0, 2, 2, 1]", "[0, 2, 2, 1]"),
+        ("clamp: {input: x, output: y}, output_min: 2, output_max: 1".to_owned(), none(), "[2]", "[2]"),
     ];
     let findings = |yaml: &str| {
         let yaml = format!("{yaml}named_data: {{w: {{data: {{fill: 0, size: 64}}}}}}\n");

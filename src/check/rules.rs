@@ -1030,7 +1030,7 @@ pub static RULES: &[Rule] = rules! {
 
     "D-12" Invalid ALL
     "The graph of an XNNPACK delegate is consistent."
-    "The backend does not verify the ids of values in its operations, nor that a value is written before it is read, and once, and an output at all. XNNPACK reserves no memory for one of several results of an operation that leads to no output. A graph has 4096 arguments at most."
+    "The backend does not verify the ids of values in its operations, nor that a value is written before it is read, and once, and an output at all. XNNPACK reserves no memory for one of several results of an operation that leads to no output, and refuses an `output_min` above `output_max`. A graph has 4096 arguments at most."
     "crashes, aborts, or rejects it with `DelegateInvalidCompatibility`, `InvalidProgram` or `Internal` when the method is loaded; or executes it, with undefined results"
     "an operation on value 7 of a graph with 3 values"
 

@@ -580,9 +580,11 @@ const fn field_keys<const N: usize>(table: &TableSchema) -> [KeySpec; N] {
         keys[slot] = match table.fields[slot].kind {
             Kind::Float => key(name, Number, doc_of(name)),
             Kind::UInts => key(name, SIZES, doc_of(name)),
-            _ if !same_text(name, table.fields[slot].name) => {
-                key(name, OPERAND, "A value; null or left out for none. A number is an id, which need not exist; no sizes are inferred from it.")
-            }
+            _ if !same_text(name, table.fields[slot].name) => key(
+                name,
+                OPERAND,
+                "A value; null or left out for none. A number is an id, which need not exist; no sizes are inferred from it.",
+            ),
             _ => key(name, UInt, doc_of(name)),
         };
         slot += 1;

@@ -428,11 +428,14 @@ impl Graph {
     fn node(&mut self, t: TableRef<'_, '_>) -> Result<()> {
         let (operation, member) = t.member::<Operation>(node::xnode_union_type, node::xnode_union, "operation")?;
         let Some(member) = member else { return t.wrong(node::xnode_union, "xnode_union is missing") };
-        if let Some(bounds) = t.child(node::output_min_max, &OUTPUT_MIN_MAX)?
-            && !ROWS[operation as usize].clamps
-        {
+        if let Some(bounds) = t.child(node::output_min_max, &OUTPUT_MIN_MAX)? {
             let (min, max) = (bounds.f32(output_min_max::output_min)?, bounds.f32(output_min_max::output_max)?);
-            if (min, max) != (f32::NEG_INFINITY, f32::INFINITY) {
+            let row = &ROWS[operation as usize];
+            if row.orders_bounds && (min > max || min.is_nan() || max.is_nan()) {
+                let message = format!("{min} of `{}` with output_max {max}, expected at most that", operation.word());
+                return bounds.wrong(output_min_max::output_min, message);
+            }
+            if !row.clamps && (min, max) != (f32::NEG_INFINITY, f32::INFINITY) {
                 let found = format!("bounds {min} to {max} of `{}`, which ignores them", operation.word());
                 self.remark("D-19", found, "a clamp of its output");
             }

@@ -34,6 +34,8 @@ pub(super) struct OperationRow {
     pub moves: bool,
     /// The backend passes the bounds of the output to XNNPACK; it ignores those of other operations.
     pub clamps: bool,
+    /// XNNPACK refuses bounds of the output of which the lower one exceeds the upper one, and NaN.
+    pub orders_bounds: bool,
 }
 
 /// The dimension of the channels of an operand, by the flag [`TRANSPOSED`] of the operation.
@@ -84,6 +86,10 @@ impl OperationRow {
 
     const fn clamping(self) -> OperationRow {
         OperationRow { clamps: true, ..self }
+    }
+
+    const fn ordering(self) -> OperationRow {
+        OperationRow { clamps: true, orders_bounds: true, ..self }
     }
 
     const fn moving(self) -> OperationRow {
@@ -265,7 +271,7 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(Add, ARITHMETIC, 0).clamping(),
         row(FullyConnected, MATRIX, TRANSPOSED | STATIC)
             .packing(WEIGHTS)
-            .clamping()
+            .ordering()
             .channels(MATRIX_CHANNELS)
             .requantizing(Requantization::Below256),
         row(Softmax, FLOATS, 0),
@@ -274,20 +280,20 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(Clamp, CLAMPED, 0).clamping(),
         row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC)
             .packing(WEIGHTS)
-            .clamping()
+            .ordering()
             .channels(CONV_CHANNELS)
             .requantizing(Requantization::Below256),
         row(Div, ARITHMETIC, 0).clamping(),
         row(StaticResizeBilinear2D, PIXELS, LEGACY | ALIGN_CORNERS).moving().excluding(LEGACY | ALIGN_CORNERS),
         row(StaticConstantPad, MOVED, 0).moving(),
-        row(AvgPooling2d, FLOATS, SAME_PADDING | KEEP_DIMS).clamping(),
+        row(AvgPooling2d, FLOATS, SAME_PADDING | KEEP_DIMS).ordering(),
         row(Minimum, ARITHMETIC, 0),
         row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC)
             .packing(WEIGHTS)
-            .clamping()
+            .ordering()
             .channels(DEPTHWISE_CHANNELS)
             .requantizing(Requantization::Below256),
-        row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS).moving().clamping(),
+        row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS).moving().ordering(),
         row(Multiply, ARITHMETIC, 0).clamping(),
         row(Subtract, ARITHMETIC, 0).clamping(),
         row(Floor, FUNCTION, 0),
@@ -316,7 +322,7 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(Concatenate5, MOVED, 0).moving(),
         row(ConvTranspose2d, DECONVOLUTION, STATIC)
             .packing(WEIGHTS)
-            .clamping()
+            .ordering()
             .channels(CONV_CHANNELS)
             .requantizing(Requantization::Below256),
         row(ReciprocalSquareRoot, FUNCTION, 0),
@@ -341,6 +347,7 @@ const fn row(operation: Operation, types: OperandTypes, flags: u32) -> Operation
         packed: &[],
         moves: false,
         clamps: false,
+        orders_bounds: false,
     }
 }
 
