@@ -98,7 +98,7 @@ pub static SOURCES: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
         }
     }
     sources.sort();
-    assert_eq!(sources.len(), 493);
+    assert_eq!(sources.len(), 494);
     sources
 });
 
