@@ -27,6 +27,7 @@ use crate::operators::OperatorSet;
 use crate::printer::{self, PrintOptions, Printed};
 use crate::program::Program;
 use crate::program::element::{Element, Part};
+use crate::program::positions::Calls;
 use crate::program::test_cases::MethodTests;
 use crate::raw::fields::{OverrideMessage, OverrideReport};
 use crate::raw::{self, Overrides};
@@ -545,7 +546,8 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     messages.sort_by_key(|message| message.at);
     assembly.warnings = resolved.source.report_nodes(messages);
     assembly.name = resolved.name;
-    assembly.delegates = resolved.origins.delegates(|nodes| resolved.source.positions(nodes));
+    let calls = Calls::of(assembly.program());
+    assembly.delegates = resolved.origins.delegates(&calls, |nodes| resolved.source.positions(nodes));
     assembly.value_names = resolved.origins.into_names();
     assembly.pruned = pruned;
     assembly.reported_operators = resolved.reported_operators;

@@ -200,4 +200,12 @@ fn findings_about_graphs_are_at_their_place_in_the_yaml() {
     let (path, text, line, _, found) = at(&unwritten, "D-12");
     assert_eq!((&*path, &*text, line), (&*format!("{base}.nodes[1]"), "{", (15, 15)));
     assert!(found.contains("value 2 (`y`) is used before it is written"), "{found}");
+    let short = yaml.replace("{delegate: 'a part', args: [x, y]}", "{delegate: 'a part', args: [x]}");
+    let (path, text, line, _, found) = at(&short, "D-14");
+    assert_eq!((&*path, &*text, line), ("methods.forward.instructions[1]", "'a part'", (20, 20)));
+    assert!(found.contains("1 argument"), "{found}");
+    let long = yaml.replace("{delegate: 'a part', args: [x, y]}", "{delegate: 1, args: [x, y, x]}");
+    let (path, text, line, _, found) = at(&long, "D-21");
+    assert_eq!((&*path, &*text, line), ("methods.forward.instructions[1]", "1", (20, 20)));
+    assert!(found.contains("3 arguments"), "{found}");
 }

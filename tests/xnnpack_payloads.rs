@@ -117,12 +117,6 @@ fn options(file: &Path) -> PrintOptions {
 /// What the schema of a newer release has is kept as bytes; `tests/xnnpack/newer.py` wrote the payloads.
 #[test]
 fn operations_and_fields_of_a_newer_schema_are_kept() {
-    let assembled = |text: &str, folder: &Path| {
-        let source = Source::yaml("model.yaml", text, folder);
-        let assembly = pte_emit::assemble(&source, &Options::default());
-        let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
-        assembly.program_file().unwrap().to_vec().unwrap()
-    };
     let printed = |name: &str| {
         let yaml = format!(
             "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [1]}}}}, inputs: [x], outputs: [x],
@@ -150,6 +144,159 @@ fn operations_and_fields_of_a_newer_schema_are_kept() {
     }
     let text = printed("newer_value.bin");
     assert!(text.contains("field 8 is not in the schema of ExecuTorch 1.5.1 (at byte 0x3d8)"), "{text}");
+}
+
+/// `.nan` is a number of a graph; a NaN with other bits is not expressed, and the payload stays opaque with this reason. A graph without
+/// content, and a constant without dimensions in named data, are printed as they are read.
+#[test]
+fn unusual_parts_of_graphs_are_printed_as_they_are_read() {
+    let dump = |bytes: &[u8]| {
+        let source = Source::binary("model.pte", bytes);
+        let printed = pte_emit::print(&source, Path::new("."), &PrintOptions::default()).unwrap();
+        assert_eq!(printed.difference, None, "{}", printed.text);
+        printed.text
+    };
+    let round_trip = |yaml: &str| {
+        let bytes = assembled(yaml, Path::new("."));
+        let text = dump(&bytes);
+        let again = assembled(&text, Path::new("."));
+        assert!(again == bytes, "{text}");
+        (text, bytes)
+    };
+    let elu = |alpha: &str| operation(&format!("elu: {{input: x, output: y, alpha: {alpha}}}"), "", "[2]", "[2]");
+    let (text, mut bytes) = round_trip(&elu(".nan"));
+    assert!(text.contains("alpha: .nan"), "{text}");
+    let clamp = operation("clamp: {input: x, output: y}", "", "[2]", "[2]");
+    let (text, _) = round_trip(&clamp.replace("output: y}}]", "output: y}, output_min: .nan, output_max: 1}]"));
+    assert!(text.contains("output_min: .nan"), "{text}");
+    let nan = f32::NAN.to_le_bytes();
+    let at = bytes.windows(4).position(|window| window == nan).unwrap();
+    bytes[at] = 1;
+    let text = dump(&bytes);
+    assert!(text.contains("not printed as a graph: node 0 has a NaN with other bits than `.nan`"), "{text}");
+    let empty = "methods:
+  forward:
+    values: {x: {tensor: float32, sizes: [2]}}
+    delegates: {part: {backend: XnnpackBackend, graph: {}}}
+    inputs: [x]
+    outputs: [x]
+    instructions: [{delegate: part, args: []}]
+";
+    let (text, _) = round_trip(empty);
+    assert!(text.contains("graph: {}\n"), "{text}");
+    let scalar =
+        operation("add: {input1: x, input2: c, output: y}", ", c: {datatype: fp32, sizes: [], key: c}", "[2]", "[2]");
+    let (text, _) = round_trip(&(scalar + "named_data: {c: {data: {numbers: [2.5], dtype: float32}, align: 16}}\n"));
+    assert!(text.contains("numbers: [2.5]"), "{text}");
+}
+
+/// A program with one operation on `x`, whose sizes are stated.
+fn operation(node: &str, values: &str, from: &str, to: &str) -> String {
+    format!(
+        "methods:
+  forward:
+    values: {{x: {{tensor: float32, sizes: {from}}}, y: {{tensor: float32, sizes: {to}}}}}
+    delegates:
+      part:
+        backend: XnnpackBackend
+        graph:
+          values: {{x: {{datatype: fp32, sizes: {from}}}, y: {{datatype: fp32, sizes: {to}}}{values}}}
+          inputs: [x]
+          outputs: [y]
+          nodes: [{{{node}}}]
+    inputs: [x]
+    outputs: [y]
+    instructions: [{{delegate: part, args: [x, y]}}]
+"
+    )
+}
+
+/// Returns the bytes of a program with files in a folder.
+fn assembled(text: &str, folder: &Path) -> Vec<u8> {
+    let source = Source::yaml("model.yaml", text, folder);
+    let assembly = pte_emit::assemble(&source, &Options::default());
+    let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assembly.program_file().unwrap().to_vec().unwrap()
+}
+
+/// What the runtime refuses, beside what it executes.
+#[test]
+fn sizes_that_xnnpack_refuses_are_reported() {
+    let pooling = "stride_height: 1, stride_width: 1, dilation_height: 1, dilation_width: 1, output: y";
+    let max = |more: &str| format!("max_pooling2d: {{input: x, pooling_height: 1, pooling_width: 1, {pooling}{more}}}");
+    let window = "subsampling_height: 1, subsampling_width: 1, dilation_height: 2, dilation_width: 1, groups: 1, \
+                  group_input_channels: 1, group_output_channels: 1";
+    let conv = |name: &str, more: &str| {
+        format!("{name}: {{input: x, filter: w, kernel_height: 1, kernel_width: 1, {window}, output: y{more}}}")
+    };
+    let resize = |flags: u32| {
+        format!("static_resize_bilinear2d: {{input: x, new_height: 2, new_width: 2, output: y, flags: {flags}}}")
+    };
+    let softmax = "softmax: {input: x, output: y}".to_owned();
+    let product = "batch_matrix_multiply: {input1: x, input2: w, output: y}".to_owned();
+    let transpose = "static_transpose: {input: x, perm: [], output: y}".to_owned();
+    let slice = "static_slice: {input: x, offsets: [], sizes: [], output: y}".to_owned();
+    let filter = ", w: {datatype: fp32, sizes: [1, 1, 1, 1], key: w}";
+    let matrix = |sizes: &str| format!(", w: {{datatype: fp32, sizes: {sizes}, key: w}}");
+    let none = String::new;
+    let refused: Vec<(String, String, &str, &str, &str)> = vec![
+        (softmax.clone(), none(), "[]", "[]", "without elements in the last dimension"),
+        (softmax.clone(), none(), "[3, 0]", "[3, 0]", "without elements in the last dimension"),
+        (transpose, none(), "[]", "[]", "without dimensions"),
+        (slice, none(), "[]", "[]", "without dimensions"),
+        (product.clone(), matrix("[2, 3, 2]"), "[2, 0, 3]", "[2, 0, 2]", "without elements"),
+        (product.clone(), matrix("[1, 3, 2]"), "[0, 3, 3]", "[0, 3, 2]", "matrices of sizes [0, 3, 3] and [1, 3, 2]"),
+        (max(""), none(), "[0, 2, 2, 1]", "[0, 2, 2, 1]", "an image of sizes [0, 2, 2, 1]"),
+        (max(""), none(), "[1, 2, 2, 0]", "[1, 2, 2, 0]", "an image of sizes [1, 2, 2, 0]"),
+        (max(", padding_top: 1"), none(), "[1, 0, 2, 1]", "[1, 1, 2, 1]", "an image of sizes [1, 0, 2, 1]"),
+        (max(", padding_top: 1, flags: 4"), none(), "[1, 2, 2, 1]", "[1, 2, 2, 1]", "of an operation with padding"),
+        (conv("conv2d", ""), filter.into(), "[0, 2, 2, 1]", "[0, 2, 2, 1]", "an image of sizes [0, 2, 2, 1]"),
+        (
+            conv("conv2d", ", padding_left: 1, flags: 4"),
+            filter.into(),
+            "[1, 2, 2, 1]",
+            "[1, 2, 2, 1]",
+            "of an operation with padding",
+        ),
+        (
+            conv("conv_transpose2d", ", adjustment_height: 1"),
+            filter.into(),
+            "[1, 2, 2, 1]",
+            "[1, 3, 2, 1]",
+            "1, expected less than the stride 1",
+        ),
+        (
+            max("") + ", output_min: 2, output_max: 1",
+            none(),
+            "[1, 2, 2, 1]",
+            "[1, 2, 2, 1]",
+            "2 of `max_pooling2d` with output_max 1",
+        ),
+        (resize(0), none(), "[1, 2, 2, 0]", "[1, 2, 2, 0]", "without pixels or channels"),
+        (resize(12), none(), "[1, 2, 2, 1]", "[1, 2, 2, 1]", "flags 0xc, expected at most one of 0xc"),
+    ];
+    let accepted: Vec<(String, String, &str, &str)> = vec![
+        (softmax, none(), "[0, 3]", "[0, 3]"),
+        (product, matrix("[0, 3, 2]"), "[0, 3, 3]", "[0, 3, 2]"),
+        (max(", flags: 4"), none(), "[1, 2, 2, 1]", "[1, 2, 2, 1]"),
+        (conv("conv2d", ", flags: 4"), filter.into(), "[1, 2, 2, 1]", "[1, 2, 2, 1]"),
+        (resize(8), none(), "[0, 2, 2, 1]", "[0, 2, 2, 1]"),
+        ("clamp: {input: x, output: y}, output_min: 2, output_max: 1".to_owned(), none(), "[2]", "[2]"),
+    ];
+    let findings = |yaml: &str| {
+        let yaml = format!("{yaml}named_data: {{w: {{data: {{fill: 0, size: 64}}}}}}\n");
+        let findings = pte_emit::check(&Source::yaml("m.yaml", &yaml, "."), &CheckOptions::default());
+        let findings = findings.unwrap_or_else(|error| panic!("{yaml}{error}"));
+        findings[0].list().iter().map(ToString::to_string).filter(|found| found.contains("[D-")).collect::<Vec<_>>()
+    };
+    for (node, values, from, to, expected) in refused {
+        let found = findings(&operation(&node, &values, from, to));
+        assert!(found.len() == 1 && found[0].contains(expected), "{node} of {from}: {found:?}");
+    }
+    for (node, values, from, to) in accepted {
+        let found = findings(&operation(&node, &values, from, to));
+        assert!(found.is_empty(), "{node} of {from}: {found:?}");
+    }
 }
 
 /// A program with a matrix product, and overrides of fields of its payload.

@@ -1030,7 +1030,7 @@ pub static RULES: &[Rule] = rules! {
 
     "D-12" Invalid ALL
     "The graph of an XNNPACK delegate is consistent."
-    "The backend does not verify the ids of values in its operations, nor that a value is written before it is read, and once. A graph has 4096 arguments at most."
+    "The backend does not verify the ids of values in its operations, nor that a value is written before it is read, and once, and an output at all. XNNPACK reserves no memory for one of several results of an operation that leads to no output, and refuses an `output_min` above `output_max`. A graph has 4096 arguments at most."
     "crashes, aborts, or rejects it with `DelegateInvalidCompatibility`, `InvalidProgram` or `Internal` when the method is loaded; or executes it, with undefined results"
     "an operation on value 7 of a graph with 3 values"
 
@@ -1048,7 +1048,7 @@ pub static RULES: &[Rule] = rules! {
 
     "D-15" Invalid ALL
     "The values of an XNNPACK graph have the quantization that their element types and operations need."
-    "XNNPACK reads a scale for each channel or group, also if there are none, and divides by the size of a group. It takes normal positive scales, zero points of the element type, of weights in int8 0, and one scale in operations that only move elements."
+    "XNNPACK reads a scale for each channel or group, also if there are none, of a product of matrices for each column of each matrix, and divides by the size of a group. It takes normal positive scales, zero points of the element type, of weights in int8 0, channels in the dimension of the outputs, one scale in operations that only move elements, and factors below 256 from products to results."
     "crashes or rejects it with `Internal` when the method is loaded"
     "4-bit weights with groups of size 0"
 
@@ -1059,9 +1059,9 @@ pub static RULES: &[Rule] = rules! {
     "a clamp of weights with a scale per channel"
 
     "D-17" Invalid ALL
-    "The values of an XNNPACK graph have the sizes that its operations compute: at most 2^32 bytes, with windows of at most 2^28 pixels of an image."
+    "The values of an XNNPACK graph have the sizes that its operations compute: at most 2^32 bytes, with windows of at most 2^28 pixels of an image that is not empty."
     "XNNPACK computes the sizes itself, whatever the values have, and reads as many weights as the operations say."
-    "crashes, hangs, or rejects it with `Internal` when the call runs"
+    "crashes, hangs, or rejects it with `Internal` or `NotSupported` when the method is loaded or the call runs"
     "a pooling window of a million rows of an image with 8"
 
     "D-18" Invalid ALL
@@ -1081,6 +1081,12 @@ pub static RULES: &[Rule] = rules! {
     "The backend takes what the flags say, and ignores the rest."
     "ignores the list"
     "`input_ids: [77]` of a graph with the input 0"
+
+    "D-21" Suspicious ALL
+    "A call of an XNNPACK delegate has as many arguments as its graph."
+    "The backend takes the arguments that the graph numbers, and ignores the rest."
+    "ignores the arguments behind them"
+    "a graph with one input and one output, called with three tensors"
 
     "I-1" Invalid ALL
     "Every instruction has its arguments."

@@ -1,4 +1,5 @@
-//! Positions in YAML of findings about graphs in payloads of delegates, with the names that the YAML gives to delegates and values.
+//! Positions in YAML of findings about graphs in payloads of delegates and about their calls, with the names that the YAML gives to delegates
+//! and values.
 //!
 //! Findings about other elements have no positions.
 
@@ -9,14 +10,20 @@ use crate::assembly::Assembly;
 use crate::diagnostics::clipped;
 use crate::format::path::name_step;
 use crate::program::element::{Element, Part};
-use crate::program::positions::{DelegatePosition, SourceRange};
+use crate::program::positions::{CallPosition, DelegatePosition, SourceRange};
 
 /// Prefix of the paths of a program inside a `.bpte`.
 const INNER: &str = "program.";
 
+/// Begin of the path of an argument of an instruction.
+const ARGS: &str = ".args[";
+
 /// Adds their positions to the findings about the program of an assembly.
 pub fn locate(assembly: &Assembly, findings: &mut Findings) {
-    let is_relevant = |finding: &&mut Finding| finding.location.path.contains(".delegates[");
+    let is_relevant = |finding: &&mut Finding| {
+        let path = &finding.location.path;
+        path.contains(".delegates[") || path.contains(".instructions[")
+    };
     let mut relevant = findings.list_mut().iter_mut().filter(is_relevant).peekable();
     if assembly.delegates.is_empty() || relevant.peek().is_none() {
         return;
@@ -28,8 +35,18 @@ pub fn locate(assembly: &Assembly, findings: &mut Findings) {
         .iter()
         .map(|delegate| (path(Part::Delegate(delegate.delegate), delegate), delegate))
         .collect();
+    let calls = assembly.delegates.iter().flat_map(|delegate| {
+        let path = |call: &CallPosition| path(Part::Instruction(call.chain, call.step), delegate);
+        delegate.calls.iter().map(move |call| (path(call), &call.at))
+    });
+    let calls: HashMap<String, &SourceRange> = calls.collect();
     for finding in relevant {
         let own = finding.location.path.strip_prefix(INNER).unwrap_or(&finding.location.path);
+        if let Some(SourceRange { span, line, column }) = calls.get(own.split(ARGS).next().unwrap_or(own)) {
+            let path = own.to_owned();
+            finding.source = Some(SourcePosition { path, span: span.clone(), line: *line, column: *column });
+            continue;
+        }
         let (base, part) = own.split_once(".graph.").map_or((own, None), |(base, part)| (base, Some(part)));
         let Some(delegate) = by_path.get(base) else { continue };
         let method = path(Part::Whole, delegate);

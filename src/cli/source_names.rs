@@ -41,7 +41,8 @@ impl<'a> SourceNames<'a> {
         let name = |value: usize| self.assembly.value_name(method, value).map(|name| format!("`{}`", clipped(name)));
         let mut named = finding.clone();
         if let Some(name) = value_at(rest, plan).and_then(name) {
-            named.location.path += &format!(" ({name})");
+            let path = named.source.as_mut().map_or(&mut named.location.path, |source| &mut source.path);
+            *path += &format!(" ({name})");
         }
         let mut placed: Vec<String> = Vec::new();
         for text in [&mut named.found, &mut named.expected] {

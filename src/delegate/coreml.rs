@@ -154,7 +154,7 @@ fn files(payload: &Blob) -> Result<Facts, DescribeError> {
             return Err(DescribeError::malformed(format!("the table of files at byte {at:#x} has no nodes")));
         }
     };
-    let (files, total, size) = listed(nodes, at)?;
+    let (files, total, size) = listed(nodes, at, payload.len())?;
     let root = nodes.last().and_then(|node| node.get("children")).and_then(Value::as_object);
     let kinds = MODELS.iter().filter(|(name, _)| root.is_some_and(|root| root.contains_key(*name)));
     let kind = kinds.map(|(_, kind)| *kind).next().unwrap_or(UNKNOWN);
@@ -183,8 +183,9 @@ fn region(node: &Value) -> (u64, u64) {
     (word("offset"), word("size"))
 }
 
-/// Returns the first files in alphabetical order of their paths, the number of all, and their size in bytes. The root is the last node.
-fn listed(nodes: &[Value], at: u64) -> Result<(Vec<FileEntry>, usize, u64), DescribeError> {
+/// Returns the first files of a payload of `len` bytes in alphabetical order of their paths, the number of all, and their size in bytes. The root
+/// is the last node.
+fn listed(nodes: &[Value], at: u64, len: u64) -> Result<(Vec<FileEntry>, usize, u64), DescribeError> {
     let (mut files, mut total, mut sum) = (Vec::new(), 0, 0u64);
     // Folder and name of each node that was found in one.
     let mut parents: Vec<Option<(usize, &str)>> = vec![None; nodes.len()];
@@ -194,6 +195,13 @@ fn listed(nodes: &[Value], at: u64) -> Result<(Vec<FileEntry>, usize, u64), Desc
         let node = &nodes[number];
         if node.get("kind").and_then(Value::as_u64) == Some(FILE) {
             let (offset, size) = region(node);
+            if offset.checked_add(size).is_none_or(|end| end > len) {
+                let found = format!("file {number} of the table at byte {at:#x} has {}", counted(size, "byte"));
+                return Err(DescribeError::malformed(format!(
+                    "{found} at {offset:#x}, expected it in {}",
+                    counted(len, "byte")
+                )));
+            }
             total += 1;
             sum = sum.saturating_add(size);
             if files.len() < MAX_LISTED {
@@ -304,7 +312,11 @@ mod tests {
             ),
             (
                 r#"{"nodes":[{"kind":0,"dataRegion":{"offset":0,"size":18446744073709551615}},{"kind":1,"children":{"metadata.json":0}}]}"#,
-                "expected at most",
+                "expected it in",
+            ),
+            (
+                r#"{"nodes":[{"kind":0,"dataRegion":{"offset":8,"size":4294967296}},{"kind":1,"children":{"a":0}}]}"#,
+                "has 4294967296 bytes at 0x8, expected it in",
             ),
             (r#"{"nodes":["#, "does not end"),
             ("}", "no table of files"),

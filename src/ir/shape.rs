@@ -293,7 +293,7 @@ shapes! {
         datatype: OneOf(&DATATYPE_WORDS), "Element type; of an output of a node that of the first input, if left out.";
         sizes: SIZES, "Size of each dimension in the order of memory, so of an image batch, height, width, channels. Taken from nested data, or inferred of an output of a node, if left out.";
         data: SOURCE, "Content of a constant, in the payload. Elements of 4 bits are given as bytes of two.";
-        key: Text, "Key of the content of a constant in the named data of the program, or of a .ptd.";
+        key: Text, "Key of the content of a constant in the named data of the program, or of a .ptd. Not with `header: false`.";
         size: UInt, "Size of the constant in bytes; computed.";
         scale: Number, "One scale for all elements: `PerTensorQuant`.";
         zero_point: Int, "With scale: the number that stands for 0; 0.";
@@ -580,9 +580,11 @@ const fn field_keys<const N: usize>(table: &TableSchema) -> [KeySpec; N] {
         keys[slot] = match table.fields[slot].kind {
             Kind::Float => key(name, Number, doc_of(name)),
             Kind::UInts => key(name, SIZES, doc_of(name)),
-            _ if !same_text(name, table.fields[slot].name) => {
-                key(name, OPERAND, "A value; null or left out for none. A number is an id, which need not exist.")
-            }
+            _ if !same_text(name, table.fields[slot].name) => key(
+                name,
+                OPERAND,
+                "A value; null or left out for none. A number is an id, which need not exist; no sizes are inferred from it.",
+            ),
             _ => key(name, UInt, doc_of(name)),
         };
         slot += 1;

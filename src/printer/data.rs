@@ -85,6 +85,10 @@ impl<'d> DataPrinter<'d> {
         let scalar_type = tensor.scalar_type;
         Ok(match (fill(&bytes, tensor), numbers(&bytes, tensor)) {
             (Some(number), _) => source(&format!("fill: {number}, size: {count}, dtype: {scalar_type}"), blob),
+            // `numbers` is a list, also of a tensor without dimensions.
+            (None, Some(number)) if tensor.sizes.as_deref().is_some_and(<[i32]>::is_empty) => {
+                source(&format!("numbers: [{number}], dtype: {scalar_type}"), blob)
+            }
             (None, Some(numbers)) => source(&format!("numbers: {numbers}, dtype: {scalar_type}"), blob),
             (None, None) => source(&hex(&bytes), blob),
         })

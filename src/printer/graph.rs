@@ -100,11 +100,27 @@ impl PayloadGraphs {
 fn defect(draft: &Draft) -> Option<String> {
     let values = draft.values.iter().enumerate();
     let in_value = |(position, value)| Some(format!("value {position} {}", defect_of_value(value)?));
-    let absent = |node: &DraftNode| node.fields.contains(&DraftField::Parameter(FieldContent::Absent));
     values.map(in_value).find_map(|defect| defect).or_else(|| {
-        let node = draft.nodes.iter().position(absent)?;
-        Some(format!("node {node} lacks a list"))
+        let mut nodes = draft.nodes.iter().enumerate();
+        nodes.find_map(|(position, node)| Some(format!("node {position} {}", defect_of_node(node)?)))
     })
+}
+
+fn defect_of_node(node: &DraftNode) -> Option<String> {
+    let has_nan = |field: &DraftField| matches!(field, DraftField::Parameter(FieldContent::Float(number)) if is_other_nan(number));
+    if node.fields.contains(&DraftField::Parameter(FieldContent::Absent)) {
+        return Some("lacks a list".to_owned());
+    }
+    let bounds = node.output_min_max.iter().flatten();
+    (node.fields.iter().any(has_nan) || bounds.into_iter().any(is_other_nan)).then(|| OTHER_NAN.to_owned())
+}
+
+/// What is wrong with a part that has a NaN other than `.nan`.
+const OTHER_NAN: &str = "has a NaN with other bits than `.nan`";
+
+/// Returns `true` for a NaN that YAML does not express.
+fn is_other_nan(number: &f32) -> bool {
+    number.is_nan() && number.to_bits() != f32::NAN.to_bits()
 }
 
 fn defect_of_value(value: &DraftValue) -> Option<String> {
@@ -120,6 +136,22 @@ fn defect_of_value(value: &DraftValue) -> Option<String> {
         && (data.len() != value.nbytes() || value.dims.iter().any(|size| i32::try_from(*size).is_err()))
     {
         return Some(format!("has {} bytes of data, its sizes need {}", data.len(), value.nbytes()));
+    }
+    let has_nan = match &value.quantization {
+        Some(DraftQuantization::Tensor { scale, .. }) => is_other_nan(scale),
+        Some(
+            DraftQuantization::Channel { scales: Scales::Listed(list), .. }
+            | DraftQuantization::Group { scales: Scales::Listed(list), .. },
+        ) => list.iter().any(is_other_nan),
+        Some(
+            DraftQuantization::Channel { scales: Scales::Constant(_), .. }
+            | DraftQuantization::Group { scales: Scales::Constant(_), .. }
+            | DraftQuantization::Token { .. },
+        )
+        | None => false,
+    };
+    if has_nan {
+        return Some(OTHER_NAN.to_owned());
     }
     if let Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) =
         &value.quantization
@@ -206,12 +238,35 @@ impl NamedGraph {
         }
     }
 
-    /// Appends the graph as a block, each line after `indent`. `name` is the base of names of extracted files, `copy` the number of a payload
+    /// Appends the graph after `graph:`, as a block, each line after `indent`, or as an empty map. `name` is the base of names of extracted files, `copy` the number of a payload
     /// that is stored by itself. With `explicit`, it has the types and sizes that assembling infers.
     ///
     /// # Errors
     /// Data that cannot be read.
     pub fn print(
+        &self,
+        explicit: bool,
+        indent: &str,
+        name: &str,
+        copy: u32,
+        out: &mut String,
+        data: &mut DataPrinter<'_>,
+    ) -> io::Result<()> {
+        out.push('\n');
+        let start = out.len();
+        self.print_block(explicit, indent, name, copy, out, data)?;
+        if out.len() == start {
+            out.truncate(start - 1);
+            out.push_str(" {}\n");
+        }
+        Ok(())
+    }
+
+    /// Appends the lines of the graph that are not empty.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    fn print_block(
         &self,
         explicit: bool,
         indent: &str,

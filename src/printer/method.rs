@@ -1022,7 +1022,7 @@ impl<'p> MethodPrinter<'p> {
             let backend = yaml::text(delegate.id.as_deref().unwrap_or_default());
             let graph = self.payloads.of(delegate.processed);
             if let Some(Ok(graph)) = graph {
-                let _ = writeln!(out, "      {name}:\n        backend: {backend}\n        graph:");
+                let _ = write!(out, "      {name}:\n        backend: {backend}\n        graph:");
                 graph.print(self.hints.everything, "          ", &name, blob.copy, out, data)?;
                 self.delegate_options(delegate, "        ", "\n", out);
                 continue;

@@ -71,7 +71,7 @@ pub fn graph(payload: &Blob, name: &str, options: &PrintOptions, indent: &str, o
     match NamedGraph::of(payload) {
         Ok(graph) => {
             let extracted = RefCell::new(ExtractedFiles::default());
-            let _ = writeln!(out, "{indent}graph:");
+            let _ = write!(out, "{indent}graph:");
             graph.print(true, &format!("{indent}  "), name, 0, out, &mut DataPrinter::alone(options, &extracted))
         }
         Err(reason) => {

@@ -1,8 +1,11 @@
-//! Positions of delegates, and of the graphs in their payloads, in the YAML that a program was assembled from.
+//! Positions of delegates, of the graphs in their payloads, and of their calls, in the YAML that a program was assembled from.
 //!
 //! The positions of other elements are not kept: findings about them have the names of their values.
 
+use std::collections::HashMap;
 use std::ops::Range;
+
+use super::{Instruction, Program};
 
 /// A position in YAML.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,6 +33,47 @@ pub struct DelegatePosition {
     pub values: Vec<GraphValuePosition>,
     /// Operations of the graph, in its order.
     pub nodes: Vec<SourceRange>,
+    /// Calls of the delegate.
+    pub calls: Vec<CallPosition>,
+}
+
+/// A call of a delegate.
+#[derive(Debug, Clone)]
+pub struct CallPosition {
+    /// Index of the chain.
+    pub chain: usize,
+    /// Index in the chain.
+    pub step: usize,
+    /// Position of the instruction.
+    pub at: SourceRange,
+}
+
+/// Chain and index there of the calls of delegates, by the indices of method and delegate.
+#[derive(Debug, Default)]
+pub struct Calls(HashMap<(usize, usize), Vec<(usize, usize)>>);
+
+impl Calls {
+    /// Returns the calls of a program.
+    pub fn of(program: &Program) -> Calls {
+        let mut calls = Calls::default();
+        for (method, plan) in program.plans().iter().enumerate() {
+            for (chain, list) in plan.chains.iter().flatten().enumerate() {
+                for (step, instruction) in list.instructions.iter().flatten().enumerate() {
+                    if let Instruction::DelegateCall { delegate_index, .. } = instruction
+                        && let Ok(delegate) = usize::try_from(*delegate_index)
+                    {
+                        calls.0.entry((method, delegate)).or_default().push((chain, step));
+                    }
+                }
+            }
+        }
+        calls
+    }
+
+    /// Returns the calls of a delegate.
+    pub fn of_delegate(&self, method: usize, delegate: usize) -> &[(usize, usize)] {
+        self.0.get(&(method, delegate)).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// A value of a graph.

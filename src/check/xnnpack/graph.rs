@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use super::types::{OperandTypes, ROWS};
-use super::values::{EncodedOperation, GraphValue, GraphValues};
-use crate::delegate::xnnpack::arguments::GraphArgument;
-use crate::delegate::xnnpack::draft::nbytes;
+use super::types::{ChannelDim, OperandTypes, ROWS};
+use super::values::{EncodedOperation, GraphValue, GraphValues, ValueScales};
+use crate::delegate::xnnpack::arguments::{GraphArgument, Readers};
+use crate::delegate::xnnpack::draft::{count, nbytes};
 use crate::delegate::xnnpack::schema::*;
 use crate::delegate::xnnpack::sizes;
 use crate::diagnostics::counted;
@@ -68,15 +68,22 @@ impl GraphPart {
 pub(super) struct Graph {
     pub constants: Vec<GraphConstant>,
     pub arguments: Vec<GraphArgument>,
+    /// Number of arguments that XNNPACK allocates.
+    pub num_arguments: u64,
     /// What is no error of a graph.
     pub remarks: Vec<GraphRemark>,
     /// Constants of the payload that operations read when they run.
     pub unpacked: Vec<UnpackedConstant>,
     values: GraphValues,
+    /// Ids of [`Graph::arguments`].
+    argument_ids: Vec<u32>,
+    readers: Readers,
     /// Number of arguments that the values need.
     num_externs: u64,
     /// Numbers of [`Graph::arguments`].
     external_ids: HashSet<u32>,
+    /// An operation has several results.
+    has_several_results: bool,
     /// Rule that the part that is being read may violate.
     rule: &'static str,
     /// The part that is being read.
@@ -140,6 +147,10 @@ impl Graph {
             Ok(())
         })?;
         self.part = GraphPart::Whole;
+        for (argument, id) in self.arguments.iter_mut().zip(&self.argument_ids) {
+            argument.is_torch = self.readers.take_torch(*id);
+        }
+        self.check_results(&t)?;
         self.check_number_of_arguments(&t)?;
         self.check_inputs_and_outputs(&t)
     }
@@ -188,7 +199,11 @@ impl Graph {
                 return tensor.wrong(tensor_value::datatype, format!("an argument of {}", datatype.name));
             }
             let is_input = flags & EXTERNAL_INPUT != 0;
-            self.arguments.push(GraphArgument { number: external, is_input, datatype: code, dims: dims.clone() });
+            let dims = dims.clone();
+            // All operations are read later.
+            let argument = GraphArgument { number: external, is_input, datatype: code, dims, is_torch: false };
+            self.arguments.push(argument);
+            self.argument_ids.push(tensor.u32(tensor_value::id_out)?);
         }
         if flags == EXTERNAL_INPUT | EXTERNAL_OUTPUT {
             return tensor.wrong(tensor_value::flags, "an input that is an output, too: no operation writes it");
@@ -201,7 +216,7 @@ impl Graph {
             return tensor.wrong(tensor_value::id_out, format!("duplicate id {id}"));
         }
         self.rule = "D-15";
-        let quantization = self.quantization(&tensor, quantized.as_ref(), datatype, &dims)?;
+        let scales = self.quantization(&tensor, quantized.as_ref(), datatype, &dims)?;
         self.rule = "D-17";
         if !constant && bytes.is_none_or(|bytes| bytes > MAX_VALUE) {
             return tensor.wrong(tensor_value::dims, format!("a value of more than {MAX_VALUE} bytes"));
@@ -209,9 +224,46 @@ impl Graph {
         self.rule = "D-12";
         let index = tensor.u32(tensor_value::constant_buffer_idx)? as usize;
         let in_payload = constant && self.constants.get(index).is_some_and(|constant| constant.key.is_none());
-        let value =
-            GraphValue { position, dims, datatype: code, constant, in_payload, quantization, flags, written: false };
+        let value = GraphValue { position, dims, datatype: code, constant, in_payload, scales, flags, written: false };
         self.values.by_id.insert(id, value);
+        Ok(())
+    }
+
+    /// Checks that operations write the outputs of the graph, and that a later operation or an output of the graph takes each result of one
+    /// with several: XNNPACK drops what leads to no output, and reserves no memory for a result that nothing takes.
+    fn check_results(&mut self, t: &TableRef<'_, '_>) -> Result<()> {
+        let is_output = |value: &&GraphValue| value.flags & EXTERNAL_OUTPUT != 0;
+        let outputs = self.values.by_id.iter().filter(|(_, value)| is_output(value));
+        let mut live: HashSet<u32> = outputs.map(|(id, _)| *id).collect();
+        let unwritten = self.values.by_id.iter().find(|(_, value)| is_output(value) && !value.written);
+        if let Some((id, value)) = unwritten {
+            self.part = GraphPart::Value(value.position);
+            return t.wrong(graph::xnodes, format!("no operation writes value {id}, which is an output of the graph"));
+        }
+        if !self.has_several_results {
+            return Ok(());
+        }
+        let nodes = t.children(graph::xnodes, &NODE, |t| {
+            let (operation, member) = t.member::<Operation>(node::xnode_union_type, node::xnode_union, "operation")?;
+            let member = member.as_ref();
+            let ids = operation.operands().filter_map(|operand| Some((operand, member?.u32(operand.slot))));
+            let ids: Vec<(Operand, u32)> = ids.map(|(operand, id)| Ok((operand, id?))).collect::<Result<_>>()?;
+            Ok(ids)
+        })?;
+        let mut unused = None;
+        for (position, ids) in nodes.as_deref().unwrap_or_default().iter().enumerate().rev() {
+            let results = || ids.iter().filter(|(operand, _)| operand.is_output);
+            let dropped = results().find(|(_, id)| !live.contains(id)).filter(|_| results().count() > 1);
+            unused = dropped.map(|(_, id)| (position, *id)).or(unused);
+            if results().any(|(_, id)| live.contains(id)) {
+                live.extend(ids.iter().filter(|(operand, _)| !operand.is_output).map(|(_, id)| *id));
+            }
+        }
+        if let Some((position, id)) = unused {
+            self.part = GraphPart::Node(position);
+            let message = format!("value {id} leads to no output of the graph, expected a use of each result");
+            return t.wrong(graph::xnodes, message);
+        }
         Ok(())
     }
 
@@ -241,14 +293,14 @@ impl Graph {
         Ok(())
     }
 
-    /// Checks the quantization of a value. Returns scale and zero point if it has one scale.
+    /// Checks the quantization of a value.
     fn quantization(
         &mut self,
         tensor: &TableRef<'_, '_>,
         quantized: Option<&TableRef<'_, '_>>,
         datatype: &Datatype,
         dims: &[u64],
-    ) -> Result<Option<(f32, i32)>> {
+    ) -> Result<ValueScales> {
         use quantized_tensor_value as q;
         // Before release 0.4, an input that is quantized at run time had the type of the result in a field of its own.
         let dynamic = tensor.i16(tensor_value::dq_datatype)?;
@@ -257,7 +309,7 @@ impl Graph {
         }
         let Some(t) = quantized else {
             return match datatype.quantization {
-                Some(Quantization::None) => Ok(None),
+                Some(Quantization::None) => Ok(ValueScales::None),
                 _ => tensor.wrong(tensor_value::datatype, format!("{} without quantization", datatype.name)),
             };
         };
@@ -269,14 +321,14 @@ impl Graph {
             return t.wrong(q::quant_params_type, format!("{kind:?} for a value of {}", datatype.name));
         }
         match kind {
-            Quantization::None => Ok(None),
+            Quantization::None => Ok(ValueScales::None),
             Quantization::Tensor => {
                 use per_tensor_quant::*;
                 let (found, zero) = (member.f32(scale)?, member.i32(zero_point)?);
                 check_scale(&member, scale, found, found)?;
                 let zeros = zero_points(tensor.i16(tensor_value::datatype)?);
                 match zeros.contains(&zero) {
-                    true => Ok(Some((found, zero))),
+                    true => Ok(ValueScales::One(found, zero)),
                     false => {
                         let expected = format!("{} to {}", zeros.start(), zeros.end());
                         member.wrong(zero_point, format!("{zero} of {}, expected {expected}", datatype.name))
@@ -289,20 +341,20 @@ impl Graph {
                 let fits = usize::try_from(trailing).is_ok_and(|trailing| (1..=dims.len()).contains(&trailing));
                 let expected = dims.len();
                 if fits {
-                    Ok(None)
+                    Ok(ValueScales::None)
                 } else {
                     member.wrong(num_nonbatch_dims, format!("{trailing}, expected 1 to {expected}"))
                 }
             }
             Quantization::Channel => {
                 use per_channel_quant::*;
-                let channels = usize::try_from(member.i32(channel_dim)?).ok().and_then(|dim| dims.get(dim));
-                let Some(channels) = channels.copied() else {
+                let channels = usize::try_from(member.i32(channel_dim)?).ok();
+                let Some((dim, count)) = channels.and_then(|dim| Some((dim, *dims.get(dim)?))) else {
                     let message = format!("channel_dim of a tensor of rank {} is out of range", dims.len());
                     return member.wrong(channel_dim, message);
                 };
-                self.scales(&member, [scale, scale_buffer_idx, num_scales], channels, 4)?;
-                Ok(None)
+                let largest = self.scales(&member, [scale, scale_buffer_idx, num_scales], count, 4)?;
+                Ok(ValueScales::Channels { dim, count, largest })
             }
             Quantization::Group => {
                 use per_channel_group_quant::*;
@@ -318,14 +370,16 @@ impl Graph {
                 if member.i32(channel_dim)? != 0 {
                     return member.wrong(channel_dim, "expected 0");
                 }
-                self.scales(&member, [scale, scale_buffer_idx, num_scales], outputs.saturating_mul(inputs / size), 2)?;
-                Ok(None)
+                let count = outputs.saturating_mul(inputs / size);
+                let largest = self.scales(&member, [scale, scale_buffer_idx, num_scales], count, 2)?;
+                Ok(ValueScales::Channels { dim: 0, count, largest })
             }
         }
     }
 
-    /// Checks the number of scales, which are in the graph as float32, or a constant with elements of `width` bytes.
-    fn scales(&mut self, t: &TableRef<'_, '_>, slots: [u16; 3], expected: u64, width: u64) -> Result<()> {
+    /// Checks the number of scales, which are in the graph as float32, or a constant with elements of `width` bytes. Returns the largest one
+    /// of the graph.
+    fn scales(&mut self, t: &TableRef<'_, '_>, slots: [u16; 3], expected: u64, width: u64) -> Result<Option<f32>> {
         let [scale, buffer, count] = slots;
         let inside = t.u32(buffer)? == 0;
         let listed: Vec<f32> = t.f32s(scale)?.unwrap_or_default();
@@ -335,17 +389,20 @@ impl Graph {
             return t.wrong(slot, format!("{}, expected {expected}", counted(found, "scale")));
         }
         if !inside {
-            return self.constant(t, buffer, expected.checked_mul(width));
+            self.constant(t, buffer, expected.checked_mul(width))?;
+            return Ok(None);
         }
         // Scales of groups are converted to bfloat16.
         let used = |scale: f32| if width == 2 { rounded_to_bf16(scale) } else { scale };
-        listed.into_iter().try_for_each(|found| check_scale(t, scale, found, used(found)))
+        listed.iter().try_for_each(|found| check_scale(t, scale, *found, used(*found)))?;
+        Ok(listed.into_iter().reduce(f32::max))
     }
 
     /// Checks the number of arguments that XNNPACK allocates.
-    fn check_number_of_arguments(&self, t: &TableRef<'_, '_>) -> Result<()> {
+    fn check_number_of_arguments(&mut self, t: &TableRef<'_, '_>) -> Result<()> {
         let used = self.num_externs;
         let found = t.u32(graph::num_externs)?;
+        self.num_arguments = found.into();
         match (used..=MAX_EXTERNS).contains(&u64::from(found)) {
             true => Ok(()),
             false => t.wrong(graph::num_externs, format!("{found}, expected {used} to {MAX_EXTERNS}")),
@@ -371,11 +428,14 @@ impl Graph {
     fn node(&mut self, t: TableRef<'_, '_>) -> Result<()> {
         let (operation, member) = t.member::<Operation>(node::xnode_union_type, node::xnode_union, "operation")?;
         let Some(member) = member else { return t.wrong(node::xnode_union, "xnode_union is missing") };
-        if let Some(bounds) = t.child(node::output_min_max, &OUTPUT_MIN_MAX)?
-            && !ROWS[operation as usize].clamps
-        {
+        if let Some(bounds) = t.child(node::output_min_max, &OUTPUT_MIN_MAX)? {
             let (min, max) = (bounds.f32(output_min_max::output_min)?, bounds.f32(output_min_max::output_max)?);
-            if (min, max) != (f32::NEG_INFINITY, f32::INFINITY) {
+            let row = &ROWS[operation as usize];
+            if row.orders_bounds && (min > max || min.is_nan() || max.is_nan()) {
+                let message = format!("{min} of `{}` with output_max {max}, expected at most that", operation.word());
+                return bounds.wrong(output_min_max::output_min, message);
+            }
+            if !row.clamps && (min, max) != (f32::NEG_INFINITY, f32::INFINITY) {
                 let found = format!("bounds {min} to {max} of `{}`, which ignores them", operation.word());
                 self.remark("D-19", found, "a clamp of its output");
             }
@@ -401,6 +461,11 @@ impl Graph {
         self.rule = "D-17";
         sizes::check(operation, &EncodedOperation { values: &self.values, t: &member })?;
         self.rule = "D-12";
+        let operands = operation.operands().map(|operand| Ok((operand, member.u32(operand.slot)?)));
+        let operands: Vec<(Operand, u32)> = operands.collect::<Result<_>>()?;
+        let is_dynamic = |id: u32| self.values.by_id.get(&id).is_some_and(|value| value.datatype == QDINT8);
+        self.readers.add(operation, operands.into_iter(), is_dynamic);
+        self.has_several_results |= operation.operands().filter(|operand| operand.is_output).count() > 1;
         self.record_unpacked(operation, &member)?;
         for operand in operation.operands().filter(|operand| operand.is_output) {
             let id = member.u32(operand.slot)?;
@@ -438,13 +503,15 @@ impl Graph {
     /// Checks the quantization that an operation needs of its operands.
     fn check_scales(&self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
         let row = &ROWS[operation as usize];
+        self.check_channels(operation, t)?;
+        self.check_requantization(operation, t)?;
         let mut first: Option<(f32, i32)> = None;
         for operand in operation.operands() {
             let Some(value) = self.values.get(t, operand.slot)? else { continue };
             if !matches!(value.datatype, QINT8 | QUINT8) {
                 continue;
             }
-            let Some((scale, zero)) = value.quantization else { continue };
+            let ValueScales::One(scale, zero) = value.scales else { continue };
             if row.packed.contains(&operand.name) && value.datatype == QINT8 && zero != 0 {
                 return t.wrong(operand.slot, format!("weights with zero_point {zero}, expected 0"));
             }
@@ -458,6 +525,71 @@ impl Graph {
             }
         }
         Ok(())
+    }
+
+    /// Checks the dimensions of the channels of an operation, and the number of scales of which XNNPACK reads another one than a value has
+    /// channels.
+    fn check_channels(&self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
+        let transposed = flags_of(operation, t)?.is_some_and(|(_, flags)| flags & TRANSPOSED != 0);
+        for operand in operation.operands() {
+            let Some(value) = self.values.get(t, operand.slot)? else { continue };
+            let ValueScales::Channels { dim, count: found, .. } = value.scales else { continue };
+            let expected = ROWS[operation as usize].channels.iter().find(|channels| channels.operand == operand.name);
+            if let Some(ChannelDim { plain, transposed: other, .. }) = expected {
+                let expected = if transposed { *other } else { *plain };
+                if dim != expected {
+                    let message =
+                        format!("scales with channel_dim {dim}, expected {expected}: that of the output channels");
+                    return t.wrong(operand.slot, message);
+                }
+            }
+            if operation == Operation::BatchMatrixMultiply
+                && let [batch @ .., rows, columns] = &*value.dims
+            {
+                let columns = if transposed { rows } else { columns };
+                let needed = count(batch).and_then(|batch| batch.checked_mul(*columns));
+                if needed.is_none_or(|needed| found < needed) {
+                    let needed = needed.map_or("more than can be counted".to_owned(), |needed| needed.to_string());
+                    let found = counted(found, "scale");
+                    let message = format!("{found}, expected {needed}: one for each column of each matrix");
+                    return t.wrong(operand.slot, message);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the factor from products of quantized numbers to the quantized result. Scales in constants are not read.
+    fn check_requantization(&self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
+        let Some(range) = ROWS[operation as usize].requantization else { return Ok(()) };
+        let (mut factor, mut constant, mut last) = (None::<f32>, true, None);
+        for operand in operation.operands().filter(|operand| operand.name != OPTIONAL_OPERAND) {
+            let Some(value) = self.values.get(t, operand.slot)? else { return Ok(()) };
+            let scale = match value.scales {
+                ValueScales::One(scale, _) | ValueScales::Channels { largest: Some(scale), .. } => scale,
+                ValueScales::Channels { largest: None, .. } | ValueScales::None => return Ok(()),
+            };
+            // XNNPACK computes in this order with float32.
+            factor = Some(match factor {
+                None => scale,
+                Some(factor) if operand.is_output => factor / scale,
+                Some(factor) => {
+                    constant = value.constant;
+                    factor * scale
+                }
+            });
+            last = Some(operand.slot);
+        }
+        match (factor, last) {
+            (Some(factor), Some(slot)) => match range.refuses(factor, constant) {
+                Some(expected) => {
+                    let scales = "scale of the input * scale of the weights / scale of the output";
+                    t.wrong(slot, format!("{scales} is {factor:e}, expected {expected}"))
+                }
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 
     /// Checks the types of the operands and the flags of an operation.
@@ -483,14 +615,22 @@ impl Graph {
             let found: Vec<String> = found.collect();
             return t.wrong(first.slot, format!("{operation:?} of {}", found.join(", ")));
         }
-        let slot = (0..).zip(operation.table().fields).find(|(_, field)| field.name == "flags");
-        match slot {
-            Some((slot, _)) if t.u32(slot)? & !row.flags != 0 => {
-                t.wrong(slot, format!("flags {:#x}, expected at most {:#x}", t.u32(slot)?, row.flags))
+        match flags_of(operation, t)? {
+            Some((slot, flags)) if flags & !row.flags != 0 => {
+                t.wrong(slot, format!("flags {flags:#x}, expected at most {:#x}", row.flags))
             }
-            _ => Ok(()),
+            Some((slot, flags)) if (flags & row.exclusive).count_ones() > 1 => {
+                t.wrong(slot, format!("flags {flags:#x}, expected at most one of {:#x}", row.exclusive))
+            }
+            Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Returns the flags of an operation with their slot.
+fn flags_of(operation: Operation, t: &TableRef<'_, '_>) -> Result<Option<(u16, u32)>> {
+    let slot = (0..).zip(operation.table().fields).find(|(_, field)| field.name == "flags");
+    slot.map(|(slot, _)| Ok((slot, t.u32(slot)?))).transpose()
 }
 
 /// Checks a scale of a graph by the number that XNNPACK uses.

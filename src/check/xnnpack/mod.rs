@@ -1,4 +1,4 @@
-//! Payloads of XNNPACK delegates, which the backend does not verify (`D-11` to `D-20`).
+//! Payloads of XNNPACK delegates, which the backend does not verify (`D-11` to `D-21`).
 //!
 //! A payload is a header, a graph (a FlatBuffer) and constants; constants may also be named data of the program or of a
 //! `.ptd`. Only header and graph are read. Operations that XNNPACK itself rejects, and unreadable data, are not reported.
@@ -223,6 +223,12 @@ impl<'p> DelegateCalls<'p> {
             // Not with fewer arguments: they would be visited for each call.
             let is_dynamic = graph.arguments.len() <= args.len()
                 && arguments::has_dynamic_input(&graph.arguments, |number| argument(number)?.as_tensor());
+            if args.len() as u64 > graph.num_arguments {
+                let found = counted(args.len() as u64, "argument");
+                let expected = format!("{}, as the graph has", graph.num_arguments);
+                let at = Element::Method(method, Part::Instruction(chain, step));
+                findings.add("D-21", || (locate(&at), found, expected));
+            }
             for external in &graph.arguments {
                 let id = external.number;
                 let mut report = |part: Part, found: String, expected: String| {
@@ -240,7 +246,7 @@ impl<'p> DelegateCalls<'p> {
                         format!("a tensor of {}", tensor.scalar_type)
                     }
                     Some(EValue::Tensor(tensor)) if !external.takes_sizes_of(tensor, is_dynamic) => {
-                        let found = format!("a tensor of sizes {:?}", tensor.sizes.as_deref().unwrap_or_default());
+                        let found = format!("a tensor of sizes {}", arguments::sizes_of(tensor));
                         report(Part::Arg(chain, step, id as usize), found, format!("sizes {:?}", external.dims));
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! Element types of the operands of XNNPACK operations, their flags, and what is packed of them, as a table. XNNPACK has kernels for these types only; it does not
+//! Element types of the operands of XNNPACK operations, their flags, quantization, and what is packed of them, as a table. XNNPACK has kernels for these types only; it does not
 //! compare them in all operations, and reads scales that a value of another type does not have.
 //!
 //! `tests/xnnpack_mutants.rs` runs every combination in the runtime: a row that the runtime does not execute is an error of the table, and
@@ -22,21 +22,74 @@ pub(super) struct OperationRow {
     pub types: OperandTypes,
     /// Flags that the operation defines.
     pub flags: u32,
+    /// Flags of which an operation has one at most.
+    pub exclusive: u32,
+    /// Operands with a scale per channel whose channels XNNPACK expects in one dimension.
+    pub channels: &'static [ChannelDim],
+    /// Range of scale of the input * scale of the weights / scale of the output, if all are quantized.
+    pub requantization: Option<Requantization>,
     /// Operands that XNNPACK copies when the method is loaded, if all of them are constants. It reads other constants when the call runs.
     pub packed: &'static [&'static str],
     /// The operation moves elements without quantizing them again: all operands have the same scale.
     pub moves: bool,
     /// The backend passes the bounds of the output to XNNPACK; it ignores those of other operations.
     pub clamps: bool,
+    /// XNNPACK refuses bounds of the output of which the lower one exceeds the upper one, and NaN.
+    pub orders_bounds: bool,
+}
+
+/// The dimension of the channels of an operand, by the flag [`TRANSPOSED`] of the operation.
+pub(super) struct ChannelDim {
+    pub operand: &'static str,
+    pub plain: usize,
+    pub transposed: usize,
+}
+
+/// What XNNPACK takes as the factor from products of quantized numbers to the quantized result.
+#[derive(Clone, Copy)]
+pub(super) enum Requantization {
+    /// Less than 256.
+    Below256,
+    /// More than 0 and at most 255, if the weights are constant. It forgets the error, and calls an operator that does not exist.
+    ConstantWithin255,
+}
+
+impl Requantization {
+    /// Returns what is expected instead of a factor that XNNPACK does not take.
+    pub fn refuses(self, factor: f32, is_constant: bool) -> Option<&'static str> {
+        let (refused, expected) = match self {
+            Requantization::Below256 => (factor >= 256.0, "less than 256"),
+            Requantization::ConstantWithin255 => {
+                (is_constant && !(factor > 0.0 && factor <= 255.0), "more than 0 and at most 255")
+            }
+        };
+        refused.then_some(expected)
+    }
 }
 
 impl OperationRow {
+    const fn excluding(self, exclusive: u32) -> OperationRow {
+        OperationRow { exclusive, ..self }
+    }
+
+    const fn channels(self, channels: &'static [ChannelDim]) -> OperationRow {
+        OperationRow { channels, ..self }
+    }
+
+    const fn requantizing(self, range: Requantization) -> OperationRow {
+        OperationRow { requantization: Some(range), ..self }
+    }
+
     const fn packing(self, packed: &'static [&'static str]) -> OperationRow {
         OperationRow { packed, ..self }
     }
 
     const fn clamping(self) -> OperationRow {
         OperationRow { clamps: true, ..self }
+    }
+
+    const fn ordering(self) -> OperationRow {
+        OperationRow { clamps: true, orders_bounds: true, ..self }
     }
 
     const fn moving(self) -> OperationRow {
@@ -46,6 +99,14 @@ impl OperationRow {
 
 /// Packed operands of operations with a filter.
 const WEIGHTS: &[&str] = &["filter_id", "bias_id"];
+
+const fn channel(operand: &'static str, plain: usize, transposed: usize) -> ChannelDim {
+    ChannelDim { operand, plain, transposed }
+}
+
+const MATRIX_CHANNELS: &[ChannelDim] = &[channel("filter_id", 0, 1)];
+const CONV_CHANNELS: &[ChannelDim] = &[channel("filter_id", 0, 0), channel("bias_id", 0, 0)];
+const DEPTHWISE_CHANNELS: &[ChannelDim] = &[channel("filter_id", 3, 3), channel("bias_id", 0, 0)];
 
 /// Positions of pixels by TensorFlow's rules.
 const LEGACY: u32 = 4;
@@ -208,19 +269,31 @@ pub(super) static ROWS: &[OperationRow] = &{
     use Operation::*;
     [
         row(Add, ARITHMETIC, 0).clamping(),
-        row(FullyConnected, MATRIX, TRANSPOSED | STATIC).packing(WEIGHTS).clamping(),
+        row(FullyConnected, MATRIX, TRANSPOSED | STATIC)
+            .packing(WEIGHTS)
+            .ordering()
+            .channels(MATRIX_CHANNELS)
+            .requantizing(Requantization::Below256),
         row(Softmax, FLOATS, 0),
         row(Sigmoid, FUNCTION, 0),
         row(StaticTranspose, MOVED, 0).moving(),
         row(Clamp, CLAMPED, 0).clamping(),
-        row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC).packing(WEIGHTS).clamping(),
+        row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC)
+            .packing(WEIGHTS)
+            .ordering()
+            .channels(CONV_CHANNELS)
+            .requantizing(Requantization::Below256),
         row(Div, ARITHMETIC, 0).clamping(),
-        row(StaticResizeBilinear2D, PIXELS, LEGACY | ALIGN_CORNERS).moving(),
+        row(StaticResizeBilinear2D, PIXELS, LEGACY | ALIGN_CORNERS).moving().excluding(LEGACY | ALIGN_CORNERS),
         row(StaticConstantPad, MOVED, 0).moving(),
-        row(AvgPooling2d, FLOATS, SAME_PADDING | KEEP_DIMS).clamping(),
+        row(AvgPooling2d, FLOATS, SAME_PADDING | KEEP_DIMS).ordering(),
         row(Minimum, ARITHMETIC, 0),
-        row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC).packing(WEIGHTS).clamping(),
-        row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS).moving().clamping(),
+        row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC)
+            .packing(WEIGHTS)
+            .ordering()
+            .channels(DEPTHWISE_CHANNELS)
+            .requantizing(Requantization::Below256),
+        row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS).moving().ordering(),
         row(Multiply, ARITHMETIC, 0).clamping(),
         row(Subtract, ARITHMETIC, 0).clamping(),
         row(Floor, FUNCTION, 0),
@@ -243,9 +316,15 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(Concatenate4, MOVED, 0).moving(),
         row(StaticSlice, MOVED, 0).moving(),
         row(ScaledDotProductAttention, Unsupported, 0),
-        row(BatchMatrixMultiply, BATCH_MATRIX, TRANSPOSED).packing(&["input2_id"]),
+        row(BatchMatrixMultiply, BATCH_MATRIX, TRANSPOSED)
+            .packing(&["input2_id"])
+            .requantizing(Requantization::ConstantWithin255),
         row(Concatenate5, MOVED, 0).moving(),
-        row(ConvTranspose2d, DECONVOLUTION, STATIC).packing(WEIGHTS).clamping(),
+        row(ConvTranspose2d, DECONVOLUTION, STATIC)
+            .packing(WEIGHTS)
+            .ordering()
+            .channels(CONV_CHANNELS)
+            .requantizing(Requantization::Below256),
         row(ReciprocalSquareRoot, FUNCTION, 0),
         row(Log, FUNCTION, 0),
         row(Gelu, FUNCTION, 0),
@@ -258,7 +337,18 @@ pub(super) static ROWS: &[OperationRow] = &{
 };
 
 const fn row(operation: Operation, types: OperandTypes, flags: u32) -> OperationRow {
-    OperationRow { operation, types, flags, packed: &[], moves: false, clamps: false }
+    OperationRow {
+        operation,
+        types,
+        flags,
+        exclusive: 0,
+        channels: &[],
+        requantization: None,
+        packed: &[],
+        moves: false,
+        clamps: false,
+        orders_bounds: false,
+    }
 }
 
 const _: () = {

@@ -5,6 +5,22 @@ use std::collections::BTreeMap;
 use crate::delegate::xnnpack::sizes::SizedOperands;
 use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
 
+/// Scales of a value.
+pub(super) enum ValueScales {
+    /// None that the graph states.
+    None,
+    /// Scale and number that stands for 0.
+    One(f32, i32),
+    /// A scale for each channel, or group of a channel.
+    Channels {
+        /// Dimension of the channels.
+        dim: usize,
+        count: u64,
+        /// The largest scale; `None` if they are in a constant.
+        largest: Option<f32>,
+    },
+}
+
 /// A value of the graph.
 pub(super) struct GraphValue {
     /// Position in the list of values.
@@ -14,8 +30,7 @@ pub(super) struct GraphValue {
     pub constant: bool,
     /// The constant is in the payload, and no operation that would read it there when it runs was reported.
     pub in_payload: bool,
-    /// Scale and number that stands for 0, of a value with one scale.
-    pub quantization: Option<(f32, i32)>,
+    pub scales: ValueScales,
     pub flags: u32,
     /// `true` if an earlier operation writes it.
     pub written: bool,

@@ -97,8 +97,8 @@ pub struct QuantParamsValue {
     pub fields: Fields,
 }
 
-/// An operation.
-#[derive(Debug, Clone, PartialEq)]
+/// An operation. Two are equal if they have the same bytes: floats are compared by their bits.
+#[derive(Debug, Clone)]
 pub struct Node {
     /// Operation.
     pub operation: NodeOperation,
@@ -190,8 +190,8 @@ impl ExtraContent {
     }
 }
 
-/// Content of a field.
-#[derive(Debug, Clone, PartialEq)]
+/// Content of a field. Two are equal if they have the same bytes: floats are compared by their bits.
+#[derive(Debug, Clone)]
 pub enum FieldContent {
     /// `u32`: a parameter, flags, or the id of a value.
     UInt(u32),
@@ -207,6 +207,33 @@ pub enum FieldContent {
     Floats(Box<[f32]>),
     /// A vector that is absent.
     Absent,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        let Node { operation, fields, extra, debug_handle, output_min_max } = self;
+        let bits = |bounds: &Option<[f32; 2]>| bounds.map(|bounds| bounds.map(f32::to_bits));
+        (operation, fields, extra, debug_handle) == (&other.operation, &other.fields, &other.extra, &other.debug_handle)
+            && bits(output_min_max) == bits(&other.output_min_max)
+    }
+}
+
+impl PartialEq for FieldContent {
+    fn eq(&self, other: &FieldContent) -> bool {
+        use FieldContent::{Absent, Float, Floats, Int, UInt, UInts, UShorts};
+        match (self, other) {
+            (UInt(one), UInt(other)) => one == other,
+            (Int(one), Int(other)) => one == other,
+            (Float(one), Float(other)) => one.to_bits() == other.to_bits(),
+            (UInts(one), UInts(other)) => one == other,
+            (UShorts(one), UShorts(other)) => one == other,
+            (Floats(one), Floats(other)) => {
+                one.iter().map(|item| item.to_bits()).eq(other.iter().map(|item| item.to_bits()))
+            }
+            (Absent, Absent) => true,
+            (UInt(_) | Int(_) | Float(_) | UInts(_) | UShorts(_) | Floats(_) | Absent, _) => false,
+        }
+    }
 }
 
 impl FieldContent {

@@ -140,8 +140,8 @@ pub fn check<T: SizedOperands>(operation: Operation, t: &T) -> Result<(), T::Err
         | Operation::Subtract
         | Operation::Maximum
         | Operation::PReLU => sized.binary(),
-        Operation::Softmax
-        | Operation::Sigmoid
+        Operation::Softmax => sized.softmax(),
+        Operation::Sigmoid
         | Operation::Clamp
         | Operation::Floor
         | Operation::SquareRoot
@@ -210,6 +210,16 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
         }
     }
 
+    /// Returns the dimensions of an operand of rank 4 that XNNPACK moves a window over: it refuses one without pixels or channels, and takes
+    /// an empty batch for an image without pixels.
+    fn windowed_image(&self, slot: u16) -> Result<[u64; 4], T::Error> {
+        let dims = self.image(slot)?;
+        match dims.contains(&0) {
+            true => self.t.wrong(slot, format!("an image of sizes {dims:?}, without elements")),
+            false => Ok(dims),
+        }
+    }
+
     /// Compares the dimensions of an operand.
     fn expect(&self, slot: u16, expected: &[u64]) -> Result<(), T::Error> {
         let found = self.dims(slot)?;
@@ -221,6 +231,17 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
 
     fn unary(&self, input: u16, output: u16) -> Result<(), T::Error> {
         self.t.output(output, self.dims(input)?)
+    }
+
+    fn softmax(&self) -> Result<(), T::Error> {
+        use node_1x1::*;
+        let dims = self.dims(input_id)?;
+        match dims.last() {
+            None | Some(0) => {
+                self.t.wrong(input_id, format!("an input of sizes {dims:?}, without elements in the last dimension"))
+            }
+            Some(_) => self.unary(input_id, output_id),
+        }
     }
 
     fn conversion(&self) -> Result<(), T::Error> {
@@ -270,8 +291,15 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
         let expected = match (one, other) {
             ([batch @ .., rows, inner], [other_batch @ .., a, b]) => {
                 let (other_inner, columns) = if transposed { (b, a) } else { (a, b) };
-                let batch = broadcast(batch, other_batch).filter(|_| inner == other_inner);
-                batch.map(|batch| [&*batch, &[*rows, *columns]].concat())
+                if *rows == 0 || *inner == 0 || *columns == 0 {
+                    return self
+                        .t
+                        .wrong(input2_id, format!("matrices of sizes {one:?} and {other:?}, without elements"));
+                }
+                let common = broadcast(batch, other_batch).filter(|_| inner == other_inner);
+                // XNNPACK does not repeat a matrix zero times.
+                let common = common.filter(|common| !common.contains(&0) || batch == other_batch);
+                common.map(|batch| [&*batch, &[*rows, *columns]].concat())
             }
             _ => None,
         };
@@ -311,7 +339,7 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
         };
         self.expect(filter_id, &filter)?;
         self.bias(bias_id, outputs)?;
-        let [batch, a, b, c] = self.image(input1_id)?;
+        let [batch, a, b, c] = self.windowed_image(input1_id)?;
         // The exporter writes the sizes of a dynamically quantized input in torch's order.
         let torch = self.required(input1_id)?.1 == QDINT8 && c != inputs;
         let [height, width, channels] = if torch { [b, c, a] } else { [a, b, c] };
@@ -325,7 +353,7 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
                 self.widened(width, &columns, adjustment_width, more_columns)?,
             )
         } else {
-            let same = self.field(flags)? & u64::from(SAME_PADDING) != 0;
+            let same = self.same_padding(flags, &rows, &columns)?;
             (self.windows(height, &rows, same)?, self.windows(width, &columns, same)?)
         };
         self.covered(&rows, &columns, height, width)?;
@@ -335,8 +363,8 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
     fn pooling(&self) -> Result<(), T::Error> {
         use pooling::*;
         let [rows, columns] = [self.window(&POOLING_WINDOW[0])?, self.window(&POOLING_WINDOW[1])?];
-        let [batch, height, width, channels] = self.image(input_id)?;
-        let same = self.field(flags)? & u64::from(SAME_PADDING) != 0;
+        let [batch, height, width, channels] = self.windowed_image(input_id)?;
+        let same = self.same_padding(flags, &rows, &columns)?;
         let (height, width) = (self.windows(height, &rows, same)?, self.windows(width, &columns, same)?);
         self.covered(&rows, &columns, height, width)?;
         self.t.output(output_id, &[batch, height, width, channels])
@@ -345,8 +373,8 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
     fn arg_max_pooling(&self) -> Result<(), T::Error> {
         use arg_max_pooling::*;
         let [rows, columns] = [self.window(&ARG_MAX_WINDOW[0])?, self.window(&ARG_MAX_WINDOW[1])?];
-        let [batch, height, width, channels] = self.image(input_id)?;
-        let same = self.field(flags)? & u64::from(SAME_PADDING) != 0;
+        let [batch, height, width, channels] = self.windowed_image(input_id)?;
+        let same = self.same_padding(flags, &rows, &columns)?;
         let (height, width) = (self.windows(height, &rows, same)?, self.windows(width, &columns, same)?);
         self.covered(&rows, &columns, height, width)?;
         self.t.output(output_value_id, &[batch, height, width, channels])?;
@@ -375,6 +403,17 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
         }
     }
 
+    /// Returns `true` if XNNPACK computes the padding of an operation.
+    fn same_padding(&self, slot: u16, rows: &Window, columns: &Window) -> Result<bool, T::Error> {
+        let same = self.field(slot)? & u64::from(SAME_PADDING) != 0;
+        if same && (rows.padding != 0 || columns.padding != 0) {
+            let message =
+                format!("flag {SAME_PADDING:#x}, by which XNNPACK computes the padding, of an operation with padding");
+            return self.t.wrong(slot, message);
+        }
+        Ok(same)
+    }
+
     /// Returns the number of windows in one dimension of an input.
     fn windows(&self, size: u64, window: &Window, same: bool) -> Result<u64, T::Error> {
         if same {
@@ -392,7 +431,7 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
 
     /// Returns the size that a deconvolution computes in one dimension.
     fn widened(&self, size: u64, window: &Window, slot: u16, adjustment: u64) -> Result<u64, T::Error> {
-        if adjustment >= window.stride.max(window.dilation) {
+        if adjustment >= window.stride {
             return self.t.wrong(slot, format!("{adjustment}, expected less than the stride {}", window.stride));
         }
         let steps = window.stride.saturating_mul(size.saturating_sub(1));
@@ -432,8 +471,8 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
             }
         }
         let [batch, height, width, channels] = self.image(input_id)?;
-        if height == 0 || width == 0 {
-            return self.t.wrong(input_id, "an image without pixels".to_owned());
+        if height == 0 || width == 0 || channels == 0 {
+            return self.t.wrong(input_id, "an image without pixels or channels".to_owned());
         }
         self.t.output(output_id, &[batch, self.field(new_height)?, self.field(new_width)?, channels])
     }
@@ -441,17 +480,21 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
     fn transpose(&self) -> Result<(), T::Error> {
         use transpose::*;
         let (from, order) = (self.dims(input_id)?, self.list(perm)?);
+        let Some(last) = from.len().checked_sub(1) else {
+            return self.t.wrong(input_id, "an input without dimensions".to_owned());
+        };
         let moved: Option<Vec<u64>> = order.iter().map(|dim| from.get(*dim as usize).copied()).collect();
         let distinct = (0..from.len() as u64).all(|dim| order.contains(&dim));
         match moved {
             Some(moved) if distinct && moved.len() == from.len() => self.t.output(output_id, &moved),
-            _ => self.t.wrong(perm, format!("{order:?}, expected a permutation of 0 to {}", from.len())),
+            _ => self.t.wrong(perm, format!("{order:?}, expected a permutation of 0 to {last}")),
         }
     }
 
     fn reshape(&self) -> Result<(), T::Error> {
         use reshape::*;
-        let (from, mut shape) = (self.dims(input_id)?, self.list(new_shape)?);
+        let (from, stated) = (self.dims(input_id)?, self.list(new_shape)?);
+        let mut shape = stated.clone();
         // One size may be 0, which is the rest.
         if let Some(rest) = shape.iter().position(|size| *size == 0) {
             shape[rest] = 1;
@@ -459,7 +502,7 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
             shape[rest] = count(from).unwrap_or(0) / known;
         }
         if shape.len() > MAX_RANK || count(from) != count(&shape) {
-            return self.t.wrong(new_shape, format!("{shape:?}, for an input of sizes {from:?}"));
+            return self.t.wrong(new_shape, format!("{stated:?}, for an input of sizes {from:?}"));
         }
         self.t.output(output_id, &shape)
     }
@@ -467,6 +510,9 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
     fn slice(&self) -> Result<(), T::Error> {
         use slice::*;
         let (from, starts, lengths) = (self.dims(input_id)?, self.list(offsets)?, self.list(sizes)?);
+        if from.is_empty() {
+            return self.t.wrong(input_id, "an input without dimensions".to_owned());
+        }
         let part = |((from, start), length): ((&u64, &u64), &u64)| {
             // XNNPACK computes the end, of which 0 is that of the input: size 0 is the whole of a dimension, but nothing from another offset.
             let length = if *length == 0 && *start == 0 { *from } else { *length };
@@ -487,8 +533,8 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
         if before.len() != from.len() || after.len() != from.len() {
             return self.t.wrong(pre_paddings, format!("expected {}", counted(from.len(), "item")));
         }
-        let expected: Vec<u64> = from.iter().zip(before).zip(after).map(|((size, a), b)| size + a + b).collect();
-        self.t.output(output_id, &expected)
+        let padded = from.iter().zip(before).zip(after).map(|((size, a), b)| size.saturating_add(a).saturating_add(b));
+        self.t.output(output_id, &padded.collect::<Vec<u64>>())
     }
 
     fn concatenation(&self) -> Result<(), T::Error> {
@@ -507,7 +553,7 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
             if dims.len() != expected.len() || !same {
                 return self.t.wrong(operand.slot, format!("sizes {dims:?}, expected those of the first input"));
             }
-            expected[at] += dims[at];
+            expected[at] = expected[at].saturating_add(dims[at]);
         }
         self.t.output(output_id, &expected)
     }

@@ -101,6 +101,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
 
     fn draft(&mut self) -> Draft {
         let graph = self.graph;
+        let before = self.finder.diagnostics.len();
         for value in &graph.values {
             self.names.insert(&value.name.value, self.values.len());
             let open = self.value(value);
@@ -112,7 +113,6 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let (inputs, outputs) = (self.arguments(&graph.inputs), self.arguments(&graph.outputs));
         let nodes = graph.nodes.iter().map(|node| self.node(node)).collect();
         // What follows from another value is not reported beside it, unless each follows from the other.
-        let before = self.finder.diagnostics.len();
         (0..self.values.len()).for_each(|position| self.finish(position, false));
         if !self.finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
             (0..self.values.len()).for_each(|position| self.finish(position, true));
@@ -209,6 +209,19 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         self.error(at, message, format!("expected {keys}"));
     }
 
+    /// Reports a key in a graph that contains its constants: it has no field for one.
+    fn check_key(&mut self, at: NodeId) -> Option<()> {
+        if self.graph.header != Some(false) {
+            return Some(());
+        }
+        self.error(
+            at,
+            "`key` in a graph without a header, which has no named data",
+            "expected `data`, or no `header: false`",
+        );
+        None
+    }
+
     /// Resolves the content of a value; returns it with the sizes of nested data.
     fn constant(
         &mut self,
@@ -218,6 +231,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
     ) -> Option<(DraftConstant, Option<Vec<u32>>)> {
         let data = match &constant.source {
             ParsedConstantSource::Key(key) => {
+                self.check_key(key.id)?;
                 let source = ConstantSource::Key(key.value.clone().into_owned());
                 return Some((DraftConstant { source, size: constant.size }, None));
             }
@@ -321,7 +335,10 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             ParsedScales::Constant(constant) => constant,
         };
         let source = match &constant.source {
-            ParsedConstantSource::Key(key) => ConstantSource::Key(key.value.clone().into_owned()),
+            ParsedConstantSource::Key(key) => {
+                self.check_key(key.id)?;
+                ConstantSource::Key(key.value.clone().into_owned())
+            }
             ParsedConstantSource::Data(data) => {
                 let sizes = [i32::try_from(count).unwrap_or(i32::MAX)];
                 let scalar_type = kind.scale_type();
@@ -470,18 +487,24 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                 return;
             }
             Err(SizeError::Wrong(slot, message)) => {
-                let at = node
-                    .fields
-                    .iter()
-                    .find(|(given, _)| *given == usize::from(slot))
-                    .map_or(node.id, |(_, field)| field.id);
+                let given = node.fields.iter().find(|(given, _)| *given == usize::from(slot));
+                let at = given.map_or(node.id, |(_, field)| field.id);
+                let by_id = matches!(draft.fields.get(usize::from(slot)), Some(DraftField::Id(_)));
                 let message = match draft.fields.get(usize::from(slot)) {
-                    Some(DraftField::Id(id)) => format!("the sizes of value {id} are not known"),
+                    Some(DraftField::Id(id)) => format!("the sizes of value {id} are not known, since it is an id"),
                     _ => message,
                 };
-                let message = format!("{}: {message}", node.operation.word());
+                let mut subject = node.operation.word().to_owned();
+                if given.is_none() {
+                    subject += &format!(" without `{}`", field_key(node.operation.table(), usize::from(slot)));
+                }
+                let message = format!("{subject}: {message}");
                 // Stated sizes are kept: files that are malformed on purpose have such graphs.
                 let diagnostic = match is_open {
+                    true if by_id => {
+                        let label = "expected the name of a value, or `sizes` of the outputs";
+                        NodeDiagnostic::error(at, message).label(label)
+                    }
                     true => NodeDiagnostic::error(at, message).label("its outputs have no sizes"),
                     false => NodeDiagnostic::warning(at, message).label("the sizes do not agree"),
                 };
@@ -493,6 +516,13 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         for (slot, sizes) in found.into_inner() {
             let Some(output) = position(draft, slot) else { continue };
             match &self.values[output].sizes {
+                None if sizes.iter().any(|size| u32::try_from(*size).is_err()) => {
+                    // What later nodes compute of it is not reported.
+                    let message =
+                        format!("{} writes `{}` of sizes {sizes:?}", node.operation.word(), self.name(output));
+                    self.error(self.values[output].id, message, "expected sizes of 32 bits");
+                    self.values[output].reported = true;
+                }
                 None => self.values[output].sizes = Some(sizes),
                 Some(stated) if *stated == sizes => {}
                 Some(stated) => {
@@ -517,12 +547,12 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let value = &self.values[position];
         let follows = value.after.is_some_and(|input| self.values[input].sizes.is_none()) && !all;
         let (at, reported, has_type) = (value.id, value.reported || follows, value.has_type);
-        let sizes: Option<Option<Vec<u32>>> =
-            value.sizes.as_ref().map(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
+        let sizes = value.sizes.as_ref();
+        let sizes: Option<Vec<u32>> =
+            sizes.and_then(|sizes| sizes.iter().map(|size| u32::try_from(*size).ok()).collect());
         match sizes {
-            Some(Some(sizes)) => self.values[position].draft.dims = sizes.into(),
-            _ if reported => {}
-            Some(None) => self.error(at, "a size that exceeds 32 bits", "expected smaller sizes"),
+            Some(sizes) => self.values[position].draft.dims = sizes.into(),
+            None if reported => {}
             None => {
                 let name = self.name(position);
                 match self.values[position].after.map(|input| self.name(input)) {

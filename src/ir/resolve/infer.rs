@@ -290,9 +290,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let message = format!("`{word}` is {}, and {role} of the graph of `{name}`", tensor.scalar_type);
                 wrong.push((given.id, message, format!("expected {}", types.join(" or "))));
             } else if !argument.takes_sizes_of(tensor, is_dynamic) {
-                let sizes = tensor.sizes.as_deref().unwrap_or_default();
-                let message = format!("`{word}` has sizes {sizes:?}, and is {role} of the graph of `{name}`");
-                wrong.push((given.id, message, format!("the graph has sizes {:?}", argument.dims)));
+                let sizes = arguments::sizes_of(tensor);
+                let order = if sizes.contains("dim_order") { " in the order of memory" } else { "" };
+                let message = format!("`{word}` has sizes {sizes}, and is {role} of the graph of `{name}`");
+                wrong.push((given.id, message, format!("the graph has sizes {:?}{order}", argument.dims)));
             }
         }
         self.graph_arguments = graphs;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::ir::tree::NodeId;
 use crate::program::element::{Element, Part};
-use crate::program::positions::{DelegatePosition, GraphValuePosition, SourceRange};
+use crate::program::positions::{CallPosition, Calls, DelegatePosition, GraphValuePosition, SourceRange};
 use crate::raw::payload::DelegateNames;
 
 /// Nodes of the elements of a program, and their names in the source.
@@ -135,7 +135,7 @@ impl Origins<'_> {
     }
 
     /// Positions of the delegates with graphs; `positions` returns those of nodes, in their order.
-    pub fn delegates(&self, positions: impl Fn(&[NodeId]) -> Vec<SourceRange>) -> Vec<DelegatePosition> {
+    pub fn delegates(&self, calls: &Calls, positions: impl Fn(&[NodeId]) -> Vec<SourceRange>) -> Vec<DelegatePosition> {
         let delegates = self.methods.iter().enumerate().flat_map(|(method, origins)| {
             let numbered = origins.delegates.iter().enumerate();
             numbered.map(move |(number, delegate)| (method, number, delegate))
@@ -144,9 +144,14 @@ impl Origins<'_> {
         if delegates.is_empty() {
             return Vec::new();
         }
-        let nodes = delegates.iter().flat_map(|(.., DelegateOrigin { id, graph, .. })| {
+        let node_of_call = |method: usize, (chain, step): (usize, usize)| {
+            let part = Part::Instruction(chain, step);
+            self.node(Element::Method(method, part)).unwrap_or_default()
+        };
+        let nodes = delegates.iter().flat_map(|(method, number, DelegateOrigin { id, graph, .. })| {
             let values = graph.values.iter().map(|(id, ..)| *id);
-            std::iter::once(*id).chain(values).chain(graph.nodes.iter().copied())
+            let calls = calls.of_delegate(*method, *number).iter().map(|call| node_of_call(*method, *call));
+            std::iter::once(*id).chain(values).chain(graph.nodes.iter().copied()).chain(calls)
         });
         let mut found = positions(&nodes.collect::<Vec<NodeId>>()).into_iter();
         let mut next = || found.next().unwrap_or_default();
@@ -156,7 +161,9 @@ impl Origins<'_> {
                 |(_, name, id): &(NodeId, String, u32)| GraphValuePosition { id: *id, name: name.clone(), at: next() };
             let values = graph.values.iter().map(value).collect();
             let nodes = graph.nodes.iter().map(|_| next()).collect();
-            DelegatePosition { method, delegate, name: name.clone().into_owned(), at, values, nodes }
+            let calls = calls.of_delegate(method, delegate).iter();
+            let calls = calls.map(|(chain, step)| CallPosition { chain: *chain, step: *step, at: next() }).collect();
+            DelegatePosition { method, delegate, name: name.clone().into_owned(), at, values, nodes, calls }
         });
         delegates.collect()
     }
