@@ -179,7 +179,7 @@ fn bytes(largest: u64) {
     }
 }
 
-/// Questions about a sparse program with so many bytes of weights: they read its metadata only.
+/// `inspect`, `size` and `memory` of a sparse program with `bytes` bytes of weights, of which they read the metadata only.
 fn questions(bytes: u64, rounds: usize) {
     println!("\nquestions about a program with {} MiB of weights, including the start of the process", bytes / MIB);
     let folder = tempfile::tempdir().expect("there is room");

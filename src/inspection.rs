@@ -1,7 +1,7 @@
 //! Questions about a source, answered as plain data or as a report of all of them. Binary files and YAML alike; YAML is assembled first.
 //! The computation is in [`crate::inspect`], drawing in [`crate::report`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -348,11 +348,12 @@ fn inspect_file(
     let mut facts = FileFacts::read(container, origin).map_err(failed)?;
     let (mut contents, mut keys, mut tests, mut errors) = (None, Vec::new(), Vec::new(), Vec::new());
     // What is malformed is stated beside the rest.
+    let mut stated = HashSet::new();
     let mut malformed = |error: std::io::Error| match is_io(&error) {
         true => Err(failed(error)),
         false => {
             let text = error.to_string();
-            if !errors.contains(&text) {
+            if stated.insert(text.clone()) {
                 errors.push(text);
             }
             Ok(())

@@ -112,7 +112,7 @@ pub(crate) enum SourceContent<'a> {
     Binary(Origin),
 }
 
-/// Number of bytes by which a text is told from a binary file of another format.
+/// Number of bytes that are searched for null bytes, which no text has.
 const TEXT_PROBE: u64 = 4096;
 
 /// Size in bytes from which that is done before a file is read.

@@ -334,7 +334,7 @@ impl AssembleArguments {
         if self.inputs.is_empty() {
             return usage("no input; see `pte-emit --help`");
         }
-        if self.inputs.iter().filter(|input| input.as_os_str() == STREAM).count() > 1 {
+        if io::reads_stream_twice(&self.inputs) {
             return usage("standard input can be read only once");
         }
         match &self.output {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ColorChoice, ValueEnum};
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions, Messages, STREAM};
+use super::io::{self, Definitions, Messages};
 use super::stdout;
 use crate::data::Origin;
 use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
@@ -98,7 +98,7 @@ pub fn run(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
 }
 
 fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -> Result<Exit, Failure> {
-    if [&arguments.left, &arguments.right].iter().all(|path| path.as_os_str() == STREAM) {
+    if io::reads_stream_twice(&[&arguments.left, &arguments.right]) {
         return Err(Failure::usage("standard input can be only one of both inputs"));
     }
     let definitions = Definitions::new(&arguments.definitions);
@@ -125,7 +125,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         names: [left.name(), right.name()],
         budget: budget.as_deref().unwrap_or_default(),
         is_data_read: options.data != DiffData::None,
-        limit: if arguments.limit == 0 { usize::MAX } else { arguments.limit },
+        limit: io::row_limit(arguments.limit),
         colours: io::colours(color, &std::io::stdout()),
     };
     let out = match (arguments.json, arguments.format) {

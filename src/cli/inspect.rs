@@ -44,7 +44,7 @@ const LABEL: usize = 22;
 /// # Errors
 /// Output that cannot be written.
 pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Failure> {
-    if arguments.inputs.iter().filter(|input| input.as_os_str() == io::STREAM).count() > 1 {
+    if io::reads_stream_twice(&arguments.inputs) {
         return Err(Failure::usage("standard input can be read only once"));
     }
     let definitions = Definitions::new(&arguments.definitions);
@@ -73,8 +73,7 @@ fn inspect(
             match arguments.json {
                 true => *out += &escaped_json(&inspection.json(&name)),
                 false => {
-                    let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
-                    Screen { out, limit }.file(&name, &inspection);
+                    Screen { out, limit: io::row_limit(arguments.limit) }.file(&name, &inspection);
                 }
             }
             if let Some(first) = inspection.errors().first() {
@@ -195,8 +194,8 @@ impl Screen<'_> {
         for method in contents.methods.iter().take(self.limit) {
             self.method(method);
         }
-        if let Some(more) = contents.methods.len().checked_sub(self.limit).filter(|more| *more > 0) {
-            let _ = writeln!(self.out, "  and {} (`--limit 0` for all)", counted(more, "more method"));
+        if let Some(left) = io::rows_left(contents.methods.len(), self.limit, "more method") {
+            let _ = writeln!(self.out, "  {left}");
         }
         let constants: Vec<String> =
             contents.constant_methods.iter().map(|(name, values)| format!("{name} = {}", values.join(", "))).collect();

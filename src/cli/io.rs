@@ -16,7 +16,7 @@ use crate::check::DataFile;
 use crate::data::Origin;
 use crate::data::workers;
 use crate::delegate;
-use crate::diagnostics::{Diagnostic, Report, escaped};
+use crate::diagnostics::{Diagnostic, Report, counted, escaped};
 use crate::error::Error;
 use crate::format::Format;
 use crate::ir::template;
@@ -26,6 +26,22 @@ use crate::source::{Source, SourceContent};
 
 /// Name that stands for standard input or output.
 pub const STREAM: &str = "-";
+
+/// Returns true if more than one of several inputs is standard input.
+pub fn reads_stream_twice<P: AsRef<Path>>(inputs: &[P]) -> bool {
+    inputs.iter().filter(|input| input.as_ref().as_os_str() == STREAM).count() > 1
+}
+
+/// Returns the number of rows that `--limit` allows, of which 0 stands for all.
+pub fn row_limit(limit: usize) -> usize {
+    if limit == 0 { usize::MAX } else { limit }
+}
+
+/// Says how many rows of several are not printed, if any; `noun` is in the singular.
+pub fn rows_left(count: usize, limit: usize, noun: &str) -> Option<String> {
+    let left = count.checked_sub(limit).filter(|left| *left > 0)?;
+    Some(format!("and {} (`--limit 0` for all)", counted(left, noun)))
+}
 
 /// Name of standard input in messages.
 const STDIN: &str = "<stdin>";

@@ -78,7 +78,7 @@ pub fn run(arguments: &MemoryArguments) -> Result<Exit, Failure> {
 }
 
 fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, out: &mut String) {
-    let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
+    let limit = io::row_limit(arguments.limit);
     let methods = &memory.data().methods;
     for method in methods.iter().take(limit) {
         let _ = writeln!(out, "{}: method {}", escaped(name), clipped(&method.name));
@@ -95,8 +95,8 @@ fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, o
 
 /// Says how many items are not printed.
 fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut String) {
-    if let Some(more) = count.checked_sub(limit).filter(|more| *more > 0) {
-        let _ = writeln!(out, "{indent}and {} (`--limit 0` for all)", counted(more, &format!("more {noun}")));
+    if let Some(left) = io::rows_left(count, limit, &format!("more {noun}")) {
+        let _ = writeln!(out, "{indent}{left}");
     }
 }
 
@@ -158,8 +158,8 @@ fn write_allocator(method: &MethodReport, abi: AbiName, out: &mut String) {
     }
 }
 
-/// Draws bytes over so many times in columns, the largest of each column, in relation to the size of the pool. `changes` has the times at which they
-/// change.
+/// Returns a row of bars, one for each column: the largest number of bytes in its share of `times`, in relation to `full`. `changes` has the
+/// times at which the number changes.
 fn timeline(changes: &[(u32, u64)], times: usize, columns: usize, full: u64) -> String {
     let column = |number: usize| {
         let (start, end) = (number * times / columns, (number + 1) * times / columns);

@@ -59,9 +59,7 @@ pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
     };
     let check = CheckOptions { with: arguments.with.clone(), ..CheckOptions::default() };
     let options = ReportOptions { format, check };
-    if [Some(&arguments.input), arguments.newer.as_ref()].iter().flatten().all(|path| path.as_os_str() == io::STREAM)
-        && arguments.newer.is_some()
-    {
+    if arguments.newer.as_ref().is_some_and(|newer| io::reads_stream_twice(&[newer, &arguments.input])) {
         return Err(Failure::usage("standard input can be only one of both inputs"));
     }
     let definitions = Definitions::new(&arguments.definitions);

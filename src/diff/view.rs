@@ -184,17 +184,18 @@ impl<'s> MethodView<'s> {
 
     /// Returns what a call does with the argument at a position; `None` if that is not known.
     pub fn access(&self, instruction: &Instruction, position: usize) -> Option<Role> {
-        let operator = usize::try_from(instruction.operator()?).ok()?;
-        let signature = self.signatures.get(operator)?.as_ref()?;
         // A result follows the arguments.
-        Some(signature.args.get(position).map_or(Role::Out, |arg| arg.role))
+        Some(self.signature(instruction)?.args.get(position).map_or(Role::Out, |arg| arg.role))
+    }
+
+    /// Returns the signature of the operator that a kernel call names, if it is known.
+    fn signature(&self, instruction: &Instruction) -> Option<&Signature> {
+        self.signatures.get(usize::try_from(instruction.operator()?).ok()?)?.as_ref()
     }
 
     /// Returns true if a value is passed to a call of a known operator behind its arguments, as its result.
     pub fn is_result(&self, instruction: &Instruction, position: usize) -> bool {
-        let operator = instruction.operator().and_then(|operator| usize::try_from(operator).ok());
-        let signature = operator.and_then(|operator| self.signatures.get(operator)?.as_ref());
-        signature.is_some_and(|signature| position >= signature.args.len())
+        self.signature(instruction).is_some_and(|signature| position >= signature.args.len())
     }
 
     /// Returns the path of an argument of a step, in the field with this name.
@@ -206,8 +207,7 @@ impl<'s> MethodView<'s> {
 
     /// Returns the name of the argument at a position, if the operator is known.
     pub fn argument_name(&self, instruction: &Instruction, position: usize) -> Option<&str> {
-        let operator = usize::try_from(instruction.operator()?).ok()?;
-        self.signatures.get(operator)?.as_ref()?.args.get(position).map(|arg| &*arg.name)
+        self.signature(instruction)?.args.get(position).map(|arg| &*arg.name)
     }
 
     /// Returns the operator of a kernel call.

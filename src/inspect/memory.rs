@@ -9,7 +9,7 @@ use super::Subject;
 use super::allocator::{Abi, MethodMemory, method_memory};
 use super::sweep::{Use, used_bytes};
 use crate::layout::MemoryPlan;
-use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, is_xnnpack_call};
+use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
 use crate::program::{ExecutionPlan, Instruction, device_name};
 
 /// Version of the JSON.
@@ -275,7 +275,7 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
             times: execution.times[value],
         });
     }
-    let calls_xnnpack = plan.instructions().any(|instruction| is_xnnpack_call(plan, instruction));
+    let calls_xnnpack = calls_xnnpack(plan);
     let device = |number: usize| {
         let devices = memory.devices.as_deref().unwrap_or_default();
         let device =

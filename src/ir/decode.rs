@@ -110,15 +110,16 @@ impl Decoder {
         self.diagnostics.push(NodeDiagnostic::error(at, message).label(label));
     }
 
-    fn expected(&mut self, node: &SourceNode<'_>, what: &str) {
-        self.error(node.id, format!("expected {what}, found {}", node.value.describe()), format!("expected {what}"));
+    /// Reports a value of another kind. Returns the message, which the caller may add a help to.
+    fn expected(&mut self, node: &SourceNode<'_>, what: &str) -> &mut NodeDiagnostic {
+        let wrong = NodeDiagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe()));
+        self.diagnostics.push_mut(wrong.label(format!("expected {what}")))
     }
 
     fn expected_number(&mut self, node: &SourceNode<'_>, what: &str) {
-        let wrong = NodeDiagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe()));
         let quoted = matches!(&node.value, NodeValue::Text(text) if text.parse::<f64>().is_ok());
-        let wrong = wrong.label(format!("expected {what}"));
-        self.diagnostics.push(if quoted { wrong.help("remove the quotes: a quoted value is a string") } else { wrong });
+        let wrong = self.expected(node, what);
+        wrong.help = quoted.then(|| "remove the quotes: a quoted value is a string".to_owned());
     }
 
     /// The entries of a map; reports duplicate keys.
@@ -181,14 +182,10 @@ impl Decoder {
     fn list<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Vec<SourceNode<'a>> {
         match node.value {
             NodeValue::List(items) => items,
-            NodeValue::Null => {
-                let null = NodeDiagnostic::error(node.id, format!("expected {what}, found null"));
-                let null = null.label(format!("expected {what}"));
-                self.diagnostics.push(null.help("write `[]` for an empty list"));
-                Vec::new()
-            }
-            _ => {
-                self.expected(&node, what);
+            ref other => {
+                let is_null = matches!(other, NodeValue::Null);
+                let wrong = self.expected(&node, what);
+                wrong.help = is_null.then(|| "write `[]` for an empty list".to_owned());
                 Vec::new()
             }
         }
@@ -651,11 +648,8 @@ impl Decoder {
         let mut fields = self.fields(node, &shape::METHOD_MEMORY)?;
         let mut unplanned = |decoder: &mut Decoder, name| decoder.choice(&mut fields, name) == Some(1);
         let (unplanned_inputs, unplanned_outputs) = (unplanned(self, memory::inputs), unplanned(self, memory::outputs));
-        let planner = match self.choice(&mut fields, memory::planner) {
-            Some(1) => MemoryPlanner::Naive,
-            Some(2) => MemoryPlanner::GreedyNoOverlap,
-            Some(_) | None => MemoryPlanner::Greedy,
-        };
+        let planner = self.choice(&mut fields, memory::planner).and_then(|index| MemoryPlanner::ALL.get(index));
+        let planner = planner.copied().unwrap_or_default();
         let devices = fields.take(memory::non_const_buffer_device).map(|node| {
             let items = self.list(node, "a list of {buffer_idx, device}");
             items.into_iter().filter_map(|item| self.buffer_device(item)).collect()

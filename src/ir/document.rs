@@ -315,7 +315,7 @@ pub enum Action<'a> {
     Value(Word<'a>),
 }
 
-impl Action<'_> {
+impl<'a> Action<'a> {
     /// Returns true if the action is an instruction of the program.
     pub fn emits(&self) -> bool {
         match self {
@@ -325,6 +325,19 @@ impl Action<'_> {
             | Action::JumpFalse { .. }
             | Action::Free(_) => true,
             Action::View { .. } | Action::Value(_) => false,
+        }
+    }
+
+    /// The names in `out` of a kernel call; none of any other instruction.
+    pub fn outs(&self) -> &[Word<'a>] {
+        match self {
+            Action::Kernel { out, .. } => out.as_deref().unwrap_or_default(),
+            Action::Delegate { .. }
+            | Action::Move { .. }
+            | Action::JumpFalse { .. }
+            | Action::Free(_)
+            | Action::View { .. }
+            | Action::Value(_) => &[],
         }
     }
 

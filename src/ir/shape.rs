@@ -144,12 +144,21 @@ use crate::delegate::xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, 
 use crate::format::words::MEMORY_FORMATS;
 use crate::format::{Kind, TableSchema};
 use crate::layout::options::{OPTIONS, OptionSpec};
+use crate::program::MemoryPlanner;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::instruction::INSTRUCTION_KEYS;
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
 
-/// Words for the algorithms of the memory planner, in the order of [`crate::program::MemoryPlanner`].
-const PLANNERS: &[&str] = &["greedy", "naive", "greedy_no_overlap"];
+/// Words for the algorithms of the memory planner, in the order of [`MemoryPlanner::ALL`].
+const PLANNERS: &[&str] = &{
+    let mut words = [""; MemoryPlanner::ALL.len()];
+    let mut index = 0;
+    while index < words.len() {
+        words[index] = MemoryPlanner::ALL[index].word();
+        index += 1;
+    }
+    words
+};
 
 /// Words for the memory of a tensor.
 pub const MEMORY_PLACEMENT_WORDS: &[&str] = &["auto", "none"];

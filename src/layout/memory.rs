@@ -555,8 +555,13 @@ fn computed_devices(devices: &BTreeMap<u32, Device>) -> Option<Vec<NonConstBuffe
     (!list.is_empty()).then_some(list)
 }
 
+/// Returns true if a method calls an XNNPACK delegate.
+pub fn calls_xnnpack(plan: &ExecutionPlan) -> bool {
+    plan.instructions().any(|instruction| is_xnnpack_call(plan, instruction))
+}
+
 /// Returns true if an instruction calls an XNNPACK delegate.
-pub fn is_xnnpack_call(plan: &ExecutionPlan, instruction: &Instruction) -> bool {
+fn is_xnnpack_call(plan: &ExecutionPlan, instruction: &Instruction) -> bool {
     let Instruction::DelegateCall { delegate_index, .. } = instruction else { return false };
     let delegate = usize::try_from(*delegate_index).ok().and_then(|index| plan.delegates().get(index));
     delegate.and_then(|delegate| delegate.id.as_ref()).is_some_and(|id| id.to_ascii_lowercase().contains("xnnpack"))

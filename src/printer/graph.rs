@@ -254,27 +254,6 @@ impl NamedGraph {
     ) -> io::Result<()> {
         out.push('\n');
         let start = out.len();
-        self.print_block(explicit, indent, name, copy, out, data)?;
-        if out.len() == start {
-            out.truncate(start - 1);
-            out.push_str(" {}\n");
-        }
-        Ok(())
-    }
-
-    /// Appends the lines of the graph that are not empty.
-    ///
-    /// # Errors
-    /// Data that cannot be read.
-    fn print_block(
-        &self,
-        explicit: bool,
-        indent: &str,
-        name: &str,
-        copy: u32,
-        out: &mut String,
-        data: &mut DataPrinter<'_>,
-    ) -> io::Result<()> {
         let Draft { identifier, container, has_named_keys, version, values, inputs, outputs, nodes, .. } = &self.draft;
         let stated = match explicit {
             true => vec![StatedValue { datatype: true, sizes: true }; values.len()],
@@ -337,6 +316,10 @@ impl NamedGraph {
                 }
             });
             out.push('\n');
+        }
+        if out.len() == start {
+            out.truncate(start - 1);
+            out.push_str(" {}\n");
         }
         Ok(())
     }

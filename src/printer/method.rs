@@ -1086,10 +1086,8 @@ impl<'p> MethodPrinter<'p> {
             if planner != MemoryPlanner::default() || alignment.is_some() || shared_order.is_some() {
                 out.push_str("    memory: ");
                 let mut fields = FlowMap::new(out);
-                match planner {
-                    MemoryPlanner::Greedy => {}
-                    MemoryPlanner::Naive => fields.key("planner").push_str("naive"),
-                    MemoryPlanner::GreedyNoOverlap => fields.key("planner").push_str("greedy_no_overlap"),
+                if planner != MemoryPlanner::default() {
+                    fields.key("planner").push_str(planner.word());
                 }
                 alignment.into_iter().for_each(|alignment| yaml::number(alignment, fields.key("alignment")));
                 shared_order.into_iter().for_each(|order| yaml::number(order, fields.key("shared_order")));

@@ -39,7 +39,6 @@ use yaml::FlowMap;
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::Origin;
 use crate::data::workers;
-use crate::delegate::xnnpack;
 use crate::diagnostics::escaped;
 use crate::emitter;
 use crate::format::Format;
@@ -47,7 +46,7 @@ use crate::format::flat_tensor::FLAT_TENSOR;
 use crate::format::program::PROGRAM;
 use crate::format::serializer::{PROGRAM_VERSION, Serializer};
 use crate::layout::LayoutConfig;
-use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING};
+use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::test_cases::MethodTests;
 use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, TensorData};
@@ -447,11 +446,11 @@ fn common_alignment(plan: &ExecutionPlan) -> Option<u64> {
     let bits = offsets.fold(0, |bits, offset| bits | offset);
     let sizes = plan.memory.non_const_buffer_sizes.iter().flatten().filter_map(|size| u64::try_from(*size).ok());
     let sizes: Vec<u64> = sizes.collect();
-    let has_xnnpack = plan.delegates().iter().any(|delegate| delegate.id.as_deref() == Some(xnnpack::BACKEND));
+    let has_padding = calls_xnnpack(plan);
     let fits = |alignment: &u64| {
         let is_multiple = |size: &u64| size.is_multiple_of(*alignment);
         let is_padded =
-            |size: &u64| has_xnnpack && size.checked_sub(XNNPACK_PADDING).is_some_and(|size| is_multiple(&size));
+            |size: &u64| has_padding && size.checked_sub(XNNPACK_PADDING).is_some_and(|size| is_multiple(&size));
         is_multiple(&bits)
             && sizes.iter().any(|size| *size > 0)
             && sizes.iter().all(|size| is_multiple(size) || is_padded(size))

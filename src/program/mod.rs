@@ -214,6 +214,21 @@ pub enum MemoryPlanner {
     GreedyNoOverlap,
 }
 
+impl MemoryPlanner {
+    /// All algorithms.
+    pub(crate) const ALL: [MemoryPlanner; 3] =
+        [MemoryPlanner::Greedy, MemoryPlanner::Naive, MemoryPlanner::GreedyNoOverlap];
+
+    /// Returns the word in YAML.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            MemoryPlanner::Greedy => "greedy",
+            MemoryPlanner::Naive => "naive",
+            MemoryPlanner::GreedyNoOverlap => "greedy_no_overlap",
+        }
+    }
+}
+
 /// How inputs and outputs were flattened (table `ContainerMetadata`): pytree's JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContainerMetadata {

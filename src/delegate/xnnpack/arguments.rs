@@ -92,10 +92,15 @@ pub fn has_dynamic_input<'t>(arguments: &[GraphArgument], tensor: impl Fn(u32) -
 /// Returns the sizes of a tensor for a message, with the order of its dimensions if that is not the default.
 pub fn sizes_of(tensor: &Tensor) -> String {
     let sizes = tensor.sizes.as_deref().unwrap_or_default();
-    match tensor.dim_order.as_deref() {
-        Some(order) if !order.is_sorted() => format!("{sizes:?} with dim_order {order:?}"),
-        Some(_) | None => format!("{sizes:?}"),
+    match is_reordered(tensor) {
+        true => format!("{sizes:?} with dim_order {:?}", tensor.dim_order.as_deref().unwrap_or_default()),
+        false => format!("{sizes:?}"),
     }
+}
+
+/// Returns `true` if the order of a tensor's dimensions in memory is not the default.
+pub fn is_reordered(tensor: &Tensor) -> bool {
+    tensor.dim_order.as_deref().is_some_and(|order| !order.is_sorted())
 }
 
 impl GraphArgument {

@@ -128,17 +128,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The values that an instruction writes by their names.
     fn written_by(&self, action: &Action<'a>) -> Vec<i32> {
         let number = |name: &str| self.names.get(name).and_then(|declaration| self.declared[*declaration].number);
-        match action {
-            Action::Kernel { out: Some(outs), .. } => outs.iter().filter_map(|out| number(&out.value)).collect(),
-            Action::Move { to: At { value: Literal::Word(to), .. }, .. } => number(to).into_iter().collect(),
-            Action::Kernel { out: None, .. }
-            | Action::Delegate { .. }
-            | Action::Move { .. }
-            | Action::JumpFalse { .. }
-            | Action::Free(_)
-            | Action::View { .. }
-            | Action::Value(_) => Vec::new(),
+        if let Action::Move { to: At { value: Literal::Word(to), .. }, .. } = action {
+            return number(to).into_iter().collect();
         }
+        action.outs().iter().filter_map(|out| number(&out.value)).collect()
     }
 
     fn infer_call(
@@ -291,7 +284,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 wrong.push((given.id, message, format!("expected {}", types.join(" or "))));
             } else if !argument.takes_sizes_of(tensor, is_dynamic) {
                 let sizes = arguments::sizes_of(tensor);
-                let order = if sizes.contains("dim_order") { " in the order of memory" } else { "" };
+                let order = if arguments::is_reordered(tensor) { " in the order of memory" } else { "" };
                 let message = format!("`{word}` has sizes {sizes}, and is {role} of the graph of `{name}`");
                 wrong.push((given.id, message, format!("the graph has sizes {:?}{order}", argument.dims)));
             }
@@ -337,11 +330,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if !self.values.iter().any(is_view) {
             return;
         }
-        let outs = self.actions().filter_map(|action| match action {
-            Action::Kernel { out: Some(outs), .. } => Some(outs),
-            _ => None,
-        });
-        let resized: HashSet<&str> = outs.flatten().map(|out| &*out.value).collect();
+        let resized: HashSet<&str> = self.actions().flat_map(Action::outs).map(|out| &*out.value).collect();
         let instructions = self.method.chains.iter().flat_map(|chain| &chain.instructions);
         let entries = instructions.filter_map(|instruction| match &instruction.action {
             Some(Action::View { out, .. }) => Some(&*out.value),
@@ -445,11 +434,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             None => {
                 let message = format!("`{name}` is {found} after an earlier instruction, but {call} gives {expected}");
-                let outs = match action {
-                    Action::Kernel { out: Some(outs), .. } => &outs[..],
-                    _ => &[],
-                };
-                let at = outs.iter().find(|out| out.value == *name).map_or(action.node(), |out| out.id);
+                let at = action.outs().iter().find(|out| out.value == *name).map_or(action.node(), |out| out.id);
                 let mismatch = NodeDiagnostic::error(at, message).related(value.name.id, "first defined here");
                 self.diagnostics.push(mismatch.label("expected the same of all instructions that write it"));
             }

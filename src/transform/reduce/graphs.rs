@@ -13,7 +13,8 @@ use crate::delegate::xnnpack::draft::{
 };
 use crate::delegate::xnnpack::draft_sizes::position;
 use crate::delegate::xnnpack::model::NodeOperation;
-use crate::delegate::{GraphFormat, PayloadFormat, recognise};
+use crate::delegate::{GraphFormat, PayloadFormat, format_of};
+use crate::program::BackendDelegate;
 
 /// Bound on the zeros that take the place of results in a graph, in bytes.
 const MAX_ZEROS: u64 = 1 << 30;
@@ -43,14 +44,12 @@ pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
 /// Returns the payloads of XNNPACK delegates.
 fn payloads(candidate: &Candidate) -> BTreeSet<BlobId> {
     let delegates = candidate.program.plans().iter().flat_map(|plan| plan.delegates());
-    let is_graph = |backend: &str, payload: &Blob| {
-        let head = payload.read_at(0, payload.len().min(crate::delegate::HEAD as u64) as usize);
-        head.is_ok_and(|head| recognise(backend, &head).is_some_and(|format| format.name() == Xnnpack.name()))
+    let is_graph = |delegate: &&BackendDelegate| {
+        let backend = delegate.id.as_deref().unwrap_or_default();
+        let format = format_of(backend, candidate.program.blob(delegate.processed));
+        format.is_ok_and(|format| format.is_some_and(|format| format.name() == Xnnpack.name()))
     };
-    let of_graphs = delegates.filter(|delegate| {
-        is_graph(delegate.id.as_deref().unwrap_or_default(), candidate.program.blob(delegate.processed))
-    });
-    of_graphs.map(|delegate| delegate.processed).collect()
+    delegates.filter(is_graph).map(|delegate| delegate.processed).collect()
 }
 
 /// Returns the graph of a payload; `None` if it is malformed, or has operations whose operands are unknown.
