@@ -13,6 +13,7 @@ use super::semantics::method::{InstructionRef, KnownOperator, MethodAnalysis, li
 use crate::diagnostics::{clipped, counted};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
+use crate::operators::kinds::Kinds;
 use crate::program::{EValue, Instruction, Tensor};
 use crate::transform::inference::{self, Inference, Knowledge, Mismatch};
 
@@ -76,7 +77,9 @@ impl<'m, 'p> CallInference<'m, 'p> {
         let mut first: Vec<Option<usize>> = vec![None; values.len().clamp(1, MAX_SLOTS)];
         // Lists after their items.
         for lists in [false, true] {
-            for (value, stated) in values.iter().enumerate().filter(|(_, stated)| list(stated).is_some() == lists) {
+            let is_list = |value: &usize| self.method.stated[*value].meets(Kinds::VALUE_LISTS);
+            for value in (0..values.len()).filter(|value| is_list(value) == lists) {
+                let stated = &values[value];
                 let Some(hash) = self.hash(value, stated) else { continue };
                 let slot = hash % first.len();
                 match first[slot] {

@@ -204,28 +204,33 @@ fn program_at(
     let mut report = Reporter::new(findings, head, prefix, start);
     let Some(header) = header::program(head, len, &mut report) else { return false };
     let Some(bytes) = metadata_of(head, &header) else { return false };
-    let semantics = |model: Result<ProgramContents, _>| {
+    let is_large = bytes.len() >= LARGE;
+    let semantics = || {
         let mut findings = Findings::new(options.profile);
         // A program that the reader rejects has findings of the other steps.
-        if let Ok(mut found) = model {
-            external.set_data(&mut found.program);
-            let locate = path::locator(bytes, prefix, start, &found.program);
-            semantics::check(&found.program, &options.operators, &options.reported, &mut findings, &locate);
-            releases::check(&found.program, &mut findings, &locate);
-            xnnpack::check(&found.program, len, external, &mut findings, &locate);
-            if options.data {
-                let all = options.with.iter().fold(len, |sum, file| sum.saturating_add(file.len));
-                data::check(&found.program, all, &mut findings, &locate);
-            }
+        let Ok(ProgramContents { mut program, .. }) = read_head(bytes, len, References::Valid, data) else {
+            return findings;
+        };
+        external.set_data(&mut program);
+        let locate = path::locator(bytes, prefix, start, &program);
+        let mut others = Findings::new(options.profile);
+        let check_others = || {
+            releases::check(&program, &mut others, &locate);
+            xnnpack::check(&program, len, external, &mut others, &locate);
+        };
+        workers::both(is_large, check_others, || {
+            semantics::check(&program, &options.operators, &options.reported, &mut findings, &locate);
+        });
+        findings.append(others);
+        if options.data {
+            let all = options.with.iter().fold(len, |sum, file| sum.saturating_add(file.len));
+            data::check(&program, all, &mut findings, &locate);
         }
         findings
     };
     thread::scope(|scope| {
-        // A second thread checks the semantics of a large program while its fields are still being checked.
-        let concurrent = (bytes.len() >= LARGE).then(|| {
-            let model = read_head(bytes, len, References::Valid, data);
-            scope.spawn(|| semantics(model))
-        });
+        // A second thread reads a large program and checks its semantics while its structure and its fields are still being checked.
+        let concurrent = is_large.then(|| scope.spawn(semantics));
         let mut report = Reporter::new(findings, bytes, prefix, start);
         verify(bytes, &pte::PROGRAM, header.range.clone(), &mut report);
         if report.findings.count(RuleSeverity::Malformed) > 0 {
@@ -233,9 +238,7 @@ fn program_at(
         }
         fields::program::check(bytes, &header, external, &mut report);
         if !report.findings.has_errors() {
-            findings.append(
-                concurrent.map_or_else(|| semantics(read_head(bytes, len, References::Valid, data)), workers::join),
-            );
+            findings.append(concurrent.map_or_else(semantics, workers::join));
         }
         true
     })

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::finding::{Findings, Locator};
 use super::inference::CallInference;
 use super::kernels::{self, KernelCall};
-use super::semantics::method::{InstructionRef, MethodAnalysis, kinds_of, list};
+use super::semantics::method::{InstructionRef, MethodAnalysis, list};
 use super::semantics::numbers::Assumptions;
 use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
@@ -16,16 +16,13 @@ use crate::operators::{Arg, Base};
 use crate::program::element::Part;
 use crate::program::{EValue, Instruction, Operator};
 
-/// Checks the calls of a method, also with what Ints may be that instructions write. `unknown` contains the names of operators that were
-/// already reported.
+/// Checks the calls of a method, also with what Ints may be that instructions write.
 pub(super) fn check(
     method: &MethodAnalysis<'_>,
     assumptions: &Assumptions,
-    unknown: &mut BTreeSet<String>,
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    report_unregistered(method, unknown, findings, locate);
     let jumps = method.steps.iter().any(|step| matches!(step.instruction, Instruction::JumpFalseCall { .. }));
     let mut inference = CallInference::new(method, jumps);
     for (number, step) in method.steps.iter().enumerate() {
@@ -59,8 +56,8 @@ pub(super) fn check(
 }
 
 /// Reports operators that are called and that the default runtime does not register, once for each name: those of a
-/// library, and unknown ones.
-fn report_unregistered(
+/// library, and unknown ones. `unknown` contains the names that were already reported.
+pub(super) fn report_unregistered(
     method: &MethodAnalysis<'_>,
     unknown: &mut BTreeSet<String>,
     findings: &mut Findings,
@@ -164,7 +161,7 @@ impl KernelCall<'_, '_> {
             }
             return;
         }
-        let stated = kinds_of(&self.method.values()[value]);
+        let stated = self.method.stated[value];
         match signature.result {
             // The kernel of a view reads the tensor there; other results replace the value without reading it.
             Some(Base::Tensor) if self.known.is_view && !stated.meets(Kinds::TENSOR) => {

@@ -5,47 +5,78 @@ use crate::format::ScalarType;
 use crate::program::element::{Element, Part};
 use crate::program::{ExecutionPlan, Memory, Program, Tensor, TensorData};
 
-/// Returns the first element that uses a feature.
-type Find = fn(&Program) -> Option<Element>;
+/// A feature that a schema introduced.
+struct Feature {
+    name: &'static str,
+    release: &'static str,
+    /// Returns `true` if a tensor uses it.
+    in_tensor: fn(&Tensor) -> bool,
+    /// Returns the first element other than a tensor that uses it.
+    elsewhere: fn(&Program) -> Option<Element>,
+}
 
-/// Features that a schema introduced, the newest first: what, the release, and its first use.
-const FEATURES: &[(&str, &str, Find)] = &[
-    ("memory on another device than the CPU", "1.3", device),
-    ("named data", "0.6", |program| program.named_data.as_ref().map(|_| Element::Program)),
-    ("a tensor whose data are in a .ptd", "0.5", |program| tensor(program, Tensor::is_external)),
-    ("an unsigned or float8 element type", "0.5", |program| tensor(program, |tensor| is_recent(tensor.scalar_type))),
-    ("an initial state of a tensor", "0.4", |program| tensor(program, has_state)),
+/// The newest feature first.
+const FEATURES: &[Feature] = &[
+    Feature {
+        name: "memory on another device than the CPU",
+        release: "1.3",
+        in_tensor: |tensor| tensor.device() != (0, 0),
+        elsewhere: |program| {
+            let has_device = |plan: &ExecutionPlan| plan.memory.non_const_buffer_device.is_some();
+            let method = program.plans().iter().position(has_device);
+            method.map(|method| Element::Method(method, Part::Whole))
+        },
+    },
+    Feature {
+        name: "named data",
+        release: "0.6",
+        in_tensor: |_| false,
+        elsewhere: |program| program.named_data.as_ref().map(|_| Element::Program),
+    },
+    Feature {
+        name: "a tensor whose data are in a .ptd",
+        release: "0.5",
+        in_tensor: Tensor::is_external,
+        elsewhere: |_| None,
+    },
+    Feature {
+        name: "an unsigned or float8 element type",
+        release: "0.5",
+        in_tensor: |tensor| is_recent(tensor.scalar_type),
+        elsewhere: |_| None,
+    },
+    Feature { name: "an initial state of a tensor", release: "0.4", in_tensor: has_state, elsewhere: |_| None },
 ];
 
 /// Returns the release that a program needs and its newest feature, which needs it.
 pub fn needed_release(program: &Program) -> Option<(&'static str, &'static str)> {
-    let newest = FEATURES.iter().find(|(.., find)| find(program).is_some());
-    newest.map(|(feature, release, _)| (*release, *feature))
+    newest(program).map(|(feature, _)| (feature.release, feature.name))
 }
 
 /// Reports the newest feature of a program.
 pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
-    for (feature, release, find) in FEATURES {
-        if let Some(element) = find(program) {
-            findings.add("G-32", || {
-                (locate(&element), (*feature).to_owned(), format!("a runtime of ExecuTorch {release} or later"))
-            });
-            return;
+    let Some((feature, element)) = newest(program) else { return };
+    findings.add("G-32", || {
+        let expected = format!("a runtime of ExecuTorch {} or later", feature.release);
+        (locate(&element), feature.name.to_owned(), expected)
+    });
+}
+
+/// Returns the newest feature of a program, and the first element that uses it: a tensor, if one does.
+fn newest(program: &Program) -> Option<(&'static Feature, Element)> {
+    let elsewhere = FEATURES.iter().enumerate().find_map(|(rank, feature)| Some((rank, (feature.elsewhere)(program)?)));
+    let mut end = elsewhere.as_ref().map_or(FEATURES.len(), |(rank, _)| rank + 1);
+    let mut in_tensor = None;
+    // All features in one pass: most of the time is reading the tensors.
+    for (method, plan) in program.plans().iter().enumerate() {
+        for (value, tensor) in plan.tensors() {
+            if let Some(rank) = FEATURES[..end].iter().position(|feature| (feature.in_tensor)(tensor)) {
+                in_tensor = Some((rank, Element::Method(method, Part::Value(value))));
+                end = rank;
+            }
         }
     }
-}
-
-fn tensor(program: &Program, is_used: impl Fn(&Tensor) -> bool) -> Option<Element> {
-    program.plans().iter().enumerate().find_map(|(method, plan)| {
-        let value = plan.tensors().find(|(_, tensor)| is_used(tensor));
-        value.map(|(value, _)| Element::Method(method, Part::Value(value)))
-    })
-}
-
-fn device(program: &Program) -> Option<Element> {
-    let pool = |plan: &ExecutionPlan| plan.memory.non_const_buffer_device.is_some();
-    let pool = program.plans().iter().position(pool).map(|method| Element::Method(method, Part::Whole));
-    tensor(program, |tensor| tensor.device() != (0, 0)).or(pool)
+    in_tensor.or(elsewhere).map(|(rank, element)| (&FEATURES[rank], element))
 }
 
 fn has_state(tensor: &Tensor) -> bool {

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Blob, BlobSource};
+use super::{Blob, BlobSource, workers};
 use crate::format::{Format, container};
 
 /// Binary input.
@@ -26,6 +26,19 @@ pub enum Origin {
     Bytes(Arc<[u8]>),
     /// A file that is not written: what it would consist of.
     Planned(Arc<PlannedBytes>),
+}
+
+/// Size in bytes from which the first bytes of a file are read by two threads: the kernel copies them into memory that it clears first.
+const LARGE: u64 = 4 << 20;
+
+/// Fills `bytes` from an offset of a file.
+fn fill(path: &Path, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(bytes)
 }
 
 /// Blobs, one after the other, of which any range is found quickly.
@@ -132,10 +145,12 @@ impl Origin {
         // Sizes in headers are untrusted: allocate at most the size of the file.
         let len = len.min(self.len()?);
         let read = |path: &Path, offset: u64| {
-            let mut file = File::open(path)?;
-            file.seek(SeekFrom::Start(offset))?;
-            let mut bytes = Vec::with_capacity(len as usize);
-            file.take(len).read_to_end(&mut bytes)?;
+            let mut bytes = vec![0; len as usize];
+            let (first, second) = bytes.split_at_mut(if len < LARGE { 0 } else { (len / 2) as usize });
+            let middle = offset.saturating_add(first.len() as u64);
+            let (first, second) =
+                workers::both(len >= LARGE, || fill(path, offset, first), || fill(path, middle, second));
+            first.and(second)?;
             Ok(Head::Read(bytes))
         };
         match self {

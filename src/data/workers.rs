@@ -107,13 +107,16 @@ pub fn in_order<T: Sync, R: Send>(
     })
 }
 
-/// Calls both functions at the same time.
-pub fn both(first: impl FnOnce() + Send, second: impl FnOnce()) {
+/// Calls both functions, the first on another thread if `parallel` is true.
+pub fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
+    if !parallel {
+        return (first(), second());
+    }
     thread::scope(|scope| {
         let first = scope.spawn(first);
-        second();
-        join(first);
-    });
+        let second = second();
+        (join(first), second)
+    })
 }
 
 /// Locks a mutex. A panic of another thread, which propagates from there, does not matter here.

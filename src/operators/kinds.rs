@@ -21,6 +21,8 @@ impl Kinds {
     pub const OPTIONAL_TENSOR_LIST: Kinds = Kinds(1 << 11);
     /// Kinds of a `Scalar`.
     pub const SCALAR: Kinds = Kinds::INT.or(Kinds::BOOL).or(Kinds::DOUBLE);
+    /// Kinds of lists of values.
+    pub const VALUE_LISTS: Kinds = Kinds::INT_LIST.or(Kinds::TENSOR_LIST).or(Kinds::OPTIONAL_TENSOR_LIST);
     pub const ANY: Kinds = Kinds(u16::MAX);
     pub const NONE: Kinds = Kinds(0);
 

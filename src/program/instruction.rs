@@ -149,6 +149,16 @@ macro_rules! instructions {
                 fields.into_iter().flatten()
             }
 
+            /// Returns what `select` returns for the first reference for which that is not `None`. As fast as a match over the instructions.
+            #[inline(always)]
+            fn find<'a, T>(&'a self, select: impl Fn(FieldReference<'a>) -> Option<T>) -> Option<T> {
+                match self {
+                    $( Instruction::$variant { $( $field ),* } => {
+                        None$( .or_else(|| select($reference)) )*
+                    } )*
+                }
+            }
+
             /// Reads the instruction of this kind from its table.
             pub(crate) fn read<S: InstructionSource>(kind: InstructionType, source: &S) -> Result<Instruction, S::Error> {
                 Ok(match kind {
@@ -200,15 +210,13 @@ instructions! {
 impl Instruction {
     /// Returns the list of arguments of a call; empty for other instructions.
     pub fn args(&self) -> &[i32] {
-        let args =
-            self.fields().find_map(|field| if let FieldReference::Args(args) = field.reference { args } else { None });
+        let args = self.find(|reference| if let FieldReference::Args(args) = reference { args } else { None });
         args.unwrap_or_default()
     }
 
     /// Returns the index of the operator of a kernel call.
     pub fn operator(&self) -> Option<i32> {
-        self.fields()
-            .find_map(|field| if let FieldReference::Operator(index) = field.reference { Some(index) } else { None })
+        self.find(|reference| if let FieldReference::Operator(index) = reference { Some(index) } else { None })
     }
 
     /// Returns the values in fields of their own: name of the field, index of the value, access.
@@ -220,7 +228,9 @@ impl Instruction {
     /// assert_eq!(instruction.operands().next(), Some(("value_index", 3, OperandAccess::Release)));
     /// ```
     pub fn operands(&self) -> impl Iterator<Item = (&'static str, i32, OperandAccess)> {
-        self.fields().filter_map(|field| match field.reference {
+        // Most instructions are calls, and have none.
+        let any = self.find(|reference| matches!(reference, FieldReference::Operand(..)).then_some(()));
+        any.into_iter().flat_map(|()| self.fields()).filter_map(|field| match field.reference {
             FieldReference::Operand(value, access) => Some((field.name, value, access)),
             FieldReference::Operator(_)
             | FieldReference::Delegate(_)
@@ -231,8 +241,7 @@ impl Instruction {
 
     /// Returns the index of the instruction that may be executed next instead of the following one.
     pub fn destination(&self) -> Option<i32> {
-        self.fields()
-            .find_map(|field| if let FieldReference::Destination(index) = field.reference { Some(index) } else { None })
+        self.find(|reference| if let FieldReference::Destination(index) = reference { Some(index) } else { None })
     }
 }
 

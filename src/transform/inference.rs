@@ -21,7 +21,7 @@ pub enum Knowledge {
     /// As the program states it.
     Stated,
     /// A tensor.
-    Tensor(TensorMeta),
+    Tensor(Box<TensorMeta>),
     /// An Int that an instruction writes.
     Int(IntMeta),
     /// Nothing: several instructions write it, or its own inference failed.
@@ -205,7 +205,7 @@ impl Inference {
             && self.known[index] != Knowledge::Nothing
             && difference(tensor, meta).is_none()
         {
-            self.known[index] = Knowledge::Tensor(meta.clone());
+            self.known[index] = Knowledge::Tensor(Box::new(meta.clone()));
         }
     }
 

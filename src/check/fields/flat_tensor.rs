@@ -43,6 +43,9 @@ pub struct ExternalKeys {
 impl ExternalKeys {
     /// Sets the data of external tensors whose size in bytes is that of their key.
     pub fn set_data(&self, program: &mut Program) {
+        if self.entries.is_empty() {
+            return;
+        }
         let Program { execution_plan, blobs, .. } = program;
         for value in execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
             let EValue::Tensor(tensor) = value else { continue };

@@ -4,15 +4,17 @@
 //! Values other than tensors have content from the file. A planned tensor without data may be state: a method reads it, and
 //! writes it later for the next execution.
 
-use std::cell::{LazyCell, OnceCell};
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::method::{Access, AccessKind, MethodAnalysis, PoolRange};
 use crate::diagnostics::counted;
+use crate::operators::kinds::Kinds;
+use crate::program::Instruction;
 use crate::program::element::Part;
-use crate::program::{EValue, Instruction};
 
 /// Disjoint ranges of written bytes: per pool, end by start.
 #[derive(Debug, Default)]
@@ -43,12 +45,12 @@ impl WrittenBytes {
 /// Pools and offsets of the tensors that a method of the program writes, sorted: state may be there. Computed on first use.
 pub struct StateStarts<'m, 'p> {
     methods: &'m [MethodAnalysis<'p>],
-    starts: OnceCell<Vec<(u32, u64)>>,
+    starts: OnceLock<Vec<(u32, u64)>>,
 }
 
 impl<'m, 'p> StateStarts<'m, 'p> {
     pub fn new(methods: &'m [MethodAnalysis<'p>]) -> StateStarts<'m, 'p> {
-        StateStarts { methods, starts: OnceCell::new() }
+        StateStarts { methods, starts: OnceLock::new() }
     }
 
     fn has(&self, range: &PoolRange) -> bool {
@@ -69,20 +71,14 @@ impl<'m, 'p> StateStarts<'m, 'p> {
 /// Determines the unknown accesses of delegates as far as the order of instructions allows: arguments before the first one without
 /// content are inputs (E-12). Returns the values that are read before they are written, in memory that nothing wrote either.
 pub fn classify_accesses(method: &mut MethodAnalysis<'_>) -> Vec<usize> {
-    let mut has_content: Vec<bool> = (0..method.values().len())
-        .map(|value| {
-            let tensor = matches!(method.values()[value], EValue::Tensor(_));
-            !tensor || method.is_input[value] || method.facts[value].has_data
-        })
-        .collect();
+    let initial = |(value, stated): (usize, &Kinds)| {
+        *stated != Kinds::TENSOR || method.is_input[value] || method.facts[value].has_data
+    };
+    let initial: Vec<bool> = method.stated.iter().enumerate().map(initial).collect();
+    let mut has_content = initial.clone();
     let mut seen = vec![false; has_content.len()];
-    let mut written = WrittenBytes::default();
-    for (value, range) in method.ranges.iter().enumerate() {
-        if let Some(range) = range.filter(|_| has_content[value]) {
-            written.insert(range);
-        }
-    }
-    let mut uninitialised = Vec::new();
+    // First reads of tensors without content.
+    let mut reads: Vec<(u32, usize)> = Vec::new();
     for step in 0..=method.end() {
         let delegate =
             matches!(method.steps.get(step as usize).map(|s| s.instruction), Some(Instruction::DelegateCall { .. }));
@@ -98,26 +94,32 @@ pub fn classify_accesses(method: &mut MethodAnalysis<'_>) -> Vec<usize> {
         for access in method.step_accesses(step) {
             let value = access.value as usize;
             let first = !std::mem::replace(&mut seen[value], true);
-            if first
-                && !has_content[value]
-                && access.kind.reads()
-                && step < method.end()
-                && method.ranges[value].is_some_and(|range| !written.overlaps(&range))
-            {
-                uninitialised.push(value);
+            if first && !has_content[value] && access.kind.reads() && step < method.end() {
+                reads.push((step, value));
             }
         }
-        for access in method.step_accesses(step) {
-            if access.kind.may_write() {
-                has_content[access.value as usize] = true;
-                if let Some(range) = method.ranges[access.value as usize] {
-                    written.insert(range);
-                }
-            }
+        for access in method.step_accesses(step).iter().filter(|access| access.kind.may_write()) {
+            has_content[access.value as usize] = true;
         }
     }
-    method.index_by_value();
-    uninitialised
+    unwritten(method, &initial, reads)
+}
+
+/// Returns the values that are read from memory that nothing wrote; `reads` are steps, ascending, and values.
+fn unwritten(method: &MethodAnalysis<'_>, initial: &[bool], reads: Vec<(u32, usize)>) -> Vec<usize> {
+    let (mut written, mut found) = (WrittenBytes::default(), Vec::new());
+    let Some((last, _)) = reads.last().copied() else { return found };
+    let initial = method.ranges.iter().zip(initial).filter_map(|(range, initial)| range.filter(|_| *initial));
+    initial.for_each(|range| written.insert(range));
+    let mut reads = reads.into_iter().peekable();
+    for step in 0..=last {
+        while let Some((_, value)) = reads.next_if(|(read, _)| *read == step) {
+            found.extend(method.ranges[value].filter(|range| !written.overlaps(range)).map(|_| value));
+        }
+        let writes = method.step_accesses(step).iter().filter(|access| access.kind.may_write());
+        writes.filter_map(|access| method.ranges[access.value as usize]).for_each(|range| written.insert(range));
+    }
+    found
 }
 
 /// Checks reads and writes of tensors; `uninitialised` is the result of [`classify_accesses`].
@@ -247,8 +249,8 @@ fn steps_in_loops(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<bool> 
 fn check_numbers(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     let in_loop = steps_in_loops(method, flow);
     let mut kept = Vec::new();
-    for (value, kind) in method.values().iter().enumerate() {
-        if !matches!(kind, EValue::Int(_) | EValue::Double(_) | EValue::Bool(_)) || method.is_input[value] {
+    for (value, stated) in method.stated.iter().enumerate() {
+        if !stated.meets(Kinds::SCALAR) || method.is_input[value] {
             continue;
         }
         let first = method.value_accesses(value).next().filter(|first| first.kind.reads() && first.step < method.end());

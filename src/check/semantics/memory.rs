@@ -5,7 +5,7 @@
 //! tensors at the same offset may be views of each other.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap};
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
@@ -44,11 +44,9 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     for access in method.accesses.iter().filter(|access| access.kind == AccessKind::Alias) {
         bases[access.value as usize] = method.viewed(access.step).map(|base| base as u32);
     }
-    OverlapSweep { method, flow, bases, live: BTreeMap::new(), ends: BinaryHeap::new() }.run(
-        &live_ranges,
-        findings,
-        locate,
-    );
+    let live_ranges = &live_ranges;
+    OverlapSweep { method, flow, bases, live_ranges, live: BTreeSet::new(), ends: BinaryHeap::new() }
+        .run(findings, locate);
 }
 
 /// Reports two results of one call that overlap.
@@ -90,19 +88,20 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<LiveRange
     let mut live_ranges = Vec::new();
     for (value, range) in method.ranges.iter().enumerate() {
         let Some(range) = *range else { continue };
-        // A move, or a view of a tensor at another offset, replaces the planned memory by an unknown one.
-        let is_elsewhere = |access: &Access| {
-            access.kind == AccessKind::Alias && {
+        let (mut is_elsewhere, mut is_modified) = (false, false);
+        for access in method.value_accesses(value) {
+            is_modified |= access.kind == AccessKind::Modify;
+            // A move, or a view of a tensor at another offset, replaces the planned memory by an unknown one.
+            is_elsewhere |= access.kind == AccessKind::Alias && {
                 let base = method.viewed(access.step).and_then(|base| method.ranges[base]);
                 base.is_none_or(|base| (base.pool, base.start) != (range.pool, range.start))
-            }
-        };
-        if method.value_accesses(value).any(is_elsewhere) {
+            };
+        }
+        if is_elsewhere {
             continue;
         }
         let state = !method.is_input[value]
-            && (method.facts[value].has_data
-                || method.value_accesses(value).any(|access| access.kind == AccessKind::Modify))
+            && (method.facts[value].has_data || is_modified)
             && method.value_accesses(value).next().is_some_and(|access| access.kind.reads());
         let new = |from, to| LiveRange { value: value as u32, from, to, next_iteration: None };
         let mut open = (method.is_input[value] || state).then(|| new(0, 0));
@@ -160,26 +159,28 @@ struct OverlapSweep<'m, 'p> {
     flow: &'m ControlFlow,
     /// By value: the value of which it is a view.
     bases: Vec<Option<u32>>,
-    /// Live ranges at the current time, by pool, start and index.
-    live: BTreeMap<(u32, u64, usize), (PoolRange, LiveRange)>,
+    /// All live ranges, by the time at which they begin.
+    live_ranges: &'m [LiveRange],
+    /// Those at the current time: pool, start and index.
+    live: BTreeSet<(u32, u64, usize)>,
     /// Ends of the live ranges, each with its index.
     ends: BinaryHeap<Reverse<(u32, usize)>>,
 }
 
 impl OverlapSweep<'_, '_> {
-    fn run(&mut self, live_ranges: &[LiveRange], findings: &mut Findings, locate: &Locator<'_>) {
-        let mut next = live_ranges.iter().enumerate().peekable();
+    fn run(&mut self, findings: &mut Findings, locate: &Locator<'_>) {
+        let mut next = self.live_ranges.iter().enumerate().peekable();
         for step in 0..self.method.end() {
             let time = step + 1;
             while let Some((index, live)) = next.next_if(|(_, live)| live.from < time) {
-                let Some(range) = self.method.ranges[live.value as usize] else { continue };
-                self.live.insert((range.pool, range.start, index), (range, *live));
+                let Some(range) = self.range(live) else { continue };
+                self.live.insert((range.pool, range.start, index));
                 self.ends.push(Reverse((live.to, index)));
             }
             while let Some(&Reverse((to, index))) = self.ends.peek()
                 && to < time
             {
-                if let Some(range) = self.method.ranges[live_ranges[index].value as usize] {
+                if let Some(range) = self.range(&self.live_ranges[index]) {
                     self.live.remove(&(range.pool, range.start, index));
                 }
                 self.ends.pop();
@@ -192,17 +193,17 @@ impl OverlapSweep<'_, '_> {
         }
     }
 
+    fn range(&self, live: &LiveRange) -> Option<PoolRange> {
+        self.method.ranges[live.value as usize]
+    }
+
     fn check_write(&self, access: &Access, range: PoolRange, time: u32, findings: &mut Findings, locate: &Locator<'_>) {
         let before = self.live.range(..(range.pool, range.start, 0)).rev().take(MAX_COMPARED);
         let inside = self.live.range((range.pool, range.start, 0)..(range.pool, range.end, 0)).take(MAX_COMPARED);
-        // What one call reads and writes is X-25 for known operators.
-        let call = self.method.call(&self.method.steps[access.step as usize]);
-        let is_covered = call.is_some_and(|(known, _)| sharing::is_covered(known));
-        let overwritten = before.chain(inside).map(|(_, live)| live).find(|(other, live)| {
-            live.value != access.value
-                && other.overlaps(&range)
-                && !(is_covered && live.to == time)
-                && self.is_read(live, time)
+        let overwritten = before.chain(inside).find_map(|(.., index)| {
+            let live = &self.live_ranges[*index];
+            let other = self.range(live).filter(|other| live.value != access.value && other.overlaps(&range))?;
+            (!self.is_covered(access, live, time) && self.is_read(live, time)).then_some((other, live))
         });
         let Some((other, live)) = overwritten else { return };
         let same_start = other.start == range.start;
@@ -222,6 +223,12 @@ impl OverlapSweep<'_, '_> {
             );
             (locate(&self.method.element_of(access)), found, "memory without live content".into())
         });
+    }
+
+    /// Returns `true` if the call reads the content itself, and its operator is known: X-25 is about what one call reads and writes.
+    fn is_covered(&self, access: &Access, live: &LiveRange, time: u32) -> bool {
+        let call = || self.method.call(&self.method.steps[access.step as usize]);
+        live.to == time && call().is_some_and(|(known, _)| sharing::is_covered(known))
     }
 
     /// Returns `true` if live content is read after `time`, without a jump in between that is always taken.

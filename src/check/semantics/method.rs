@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::data::BlobId;
+use crate::data::{BlobId, workers};
 use crate::operators::inference::{constraints, rule};
 use crate::operators::kernels::KernelConstraints;
 use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
@@ -18,13 +18,11 @@ use crate::transform::inference::InferredOperator;
 /// Largest constant that is read, in bytes.
 const MAX_CONSTANT: u64 = 1 << 16;
 
+/// Number of instructions from which a method is examined by two threads.
+const LARGE: usize = 1 << 12;
+
 /// Bound on the accesses that are searched for the next read of a value.
 const MAX_SEARCHED: usize = 64;
-
-/// Returns the set of the kind of a value alone.
-pub fn kinds_of(value: &EValue) -> Kinds {
-    Kinds::of_tag(value.tag())
-}
 
 /// Effect of an instruction on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +162,8 @@ pub struct MethodAnalysis<'p> {
     value_bounds: Vec<u32>,
     /// By value: `true` if it is a result argument that repeats an out.
     repeated_outs: Vec<bool>,
+    /// By value: its kind in the file, as a set of one kind. Most checks read this and `facts`, which are smaller than the values.
+    pub stated: Vec<Kinds>,
     /// By value: the kinds that it may have while the method runs.
     pub kinds: Vec<Kinds>,
     /// By value: the planned memory of a tensor that is not empty.
@@ -195,20 +195,20 @@ impl<'p> MethodAnalysis<'p> {
     /// Collects the accesses of a method. `None` if it has more than 2^32 instructions or values.
     pub fn new(program: &'p Program, index: usize, set: &OperatorSet) -> Option<MethodAnalysis<'p>> {
         let plan = program.plans().get(index)?;
-        let (mut steps, mut chains) = (Vec::new(), vec![0]);
-        for (chain, list) in plan.chains.iter().flatten().enumerate() {
-            let list = list.instructions.iter().flatten().enumerate();
-            steps.extend(list.map(|(index, instruction)| InstructionRef {
-                chain: chain as u32,
-                index: index as u32,
-                instruction,
-            }));
-            chains.push(steps.len() as u32);
-        }
         let values = plan.values();
-        if u32::try_from(steps.len().max(values.len())).is_err() {
+        let count = plan.instructions().count();
+        if u32::try_from(count.max(values.len())).is_err() {
             return None;
         }
+        let is_large = count >= LARGE;
+        let (first, second) = values.split_at(if is_large { values.len() / 2 } else { values.len() });
+        let (rest, mut properties) = workers::both(is_large, || Properties::of(second), || Properties::of(first));
+        properties.append(rest);
+        let Properties { stated, ranges, facts, items } = properties;
+        let operators = known_operators(plan, set);
+        let (steps, chains) = steps(plan, count);
+        let Accesses { list, by_step, repeated_outs, is_truncated, .. } =
+            Accesses::collect(plan, &steps, &operators, &stated, items);
         let mut is_input = vec![false; values.len()];
         for input in plan.inputs.iter().flatten() {
             if let Some(flag) = usize::try_from(*input).ok().and_then(|input| is_input.get_mut(input)) {
@@ -221,28 +221,24 @@ impl<'p> MethodAnalysis<'p> {
             plan,
             steps,
             chains,
-            operators: known_operators(plan, set),
+            operators,
             accesses: Vec::new(),
-            by_step: vec![0],
+            by_step,
             by_value: Vec::new(),
-            repeated_outs: vec![false; values.len()],
             value_bounds: Vec::new(),
-            kinds: Vec::with_capacity(values.len()),
-            ranges: Vec::with_capacity(values.len()),
-            facts: Vec::with_capacity(values.len()),
+            repeated_outs,
+            kinds: stated.clone(),
+            stated,
+            ranges,
+            facts,
             is_input,
-            is_truncated: false,
+            is_truncated,
             constant_ints: Mutex::default(),
             constants_with_nan: Mutex::default(),
         };
-        for value in values {
-            method.kinds.push(kinds_of(value));
-            method.ranges.push(planned_range(value));
-            method.facts.push(facts(value));
-        }
-        method.collect_accesses();
-        method.propagate_kinds();
-        Some(method)
+        let index = || index_by_value(&list, values.len());
+        let ((by_value, value_bounds), ()) = workers::both(is_large, index, || method.propagate_kinds());
+        Some(MethodAnalysis { accesses: list, by_value, value_bounds, ..method })
     }
 
     /// Returns the step after the last instruction, at which the caller reads the outputs.
@@ -343,108 +339,6 @@ impl<'p> MethodAnalysis<'p> {
         usize::try_from(index).ok().filter(|index| *index < self.values().len())
     }
 
-    fn collect_accesses(&mut self) {
-        let items: usize = self.values().iter().map(|value| list(value).map_or(0, |items| items.len())).sum();
-        let args: usize = self.steps.iter().map(|step| step.instruction.args().len()).sum();
-        // A small file must not lead to a large table: lists with many items can be used by many calls.
-        let limit = 4 * (items + args + self.values().len()) + 1024;
-        self.accesses.reserve(args + self.plan.outputs.as_ref().map_or(0, Vec::len));
-        self.by_step.reserve(self.steps.len() + 1);
-        let steps = std::mem::take(&mut self.steps);
-        for (number, step) in steps.iter().enumerate() {
-            let step_number = number as u32;
-            let args = step.instruction.args();
-            let known = step.instruction.operator().and_then(|operator| usize::try_from(operator).ok());
-            let known = known.and_then(|operator| self.operators.get(operator)?.clone());
-            for (arg, value) in args.iter().enumerate() {
-                let kind = match &known {
-                    Some(known) => self.access_kind(known, args, arg),
-                    None => AccessKind::Unknown,
-                };
-                self.add_access(*value, step_number, arg, kind, limit);
-            }
-            for (arg, (_, value, operand_access)) in step.instruction.operands().enumerate() {
-                let kind = match operand_access {
-                    OperandAccess::Read => AccessKind::Read,
-                    OperandAccess::Write => AccessKind::Alias,
-                    OperandAccess::Release => AccessKind::Unknown,
-                };
-                self.add_access(value, step_number, arg, kind, limit);
-            }
-            self.by_step.push(self.accesses.len() as u32);
-        }
-        self.steps = steps;
-        let end = self.end();
-        for (output, value) in self.plan.outputs.iter().flatten().enumerate() {
-            self.add_access(*value, end, output, AccessKind::Read, limit);
-        }
-        self.by_step.push(self.accesses.len() as u32);
-    }
-
-    /// Returns the effect of a known operator on an argument.
-    fn access_kind(&self, known: &KnownOperator, args: &[i32], arg: usize) -> AccessKind {
-        let signature = &known.operator.signature;
-        match signature.args.get(arg).map(|arg| arg.role) {
-            Some(Role::In) => AccessKind::Read,
-            Some(Role::Out) => AccessKind::Write,
-            Some(Role::InPlace) => AccessKind::Modify,
-            None if !known.outs.is_empty() => AccessKind::RepeatedOut,
-            // The result repeats an argument that is written in place.
-            None if args.get(..signature.args.len()).is_some_and(|ins| {
-                ins.iter()
-                    .zip(&signature.args)
-                    .any(|(value, arg)| arg.role == Role::InPlace && args.last() == Some(value))
-            }) =>
-            {
-                AccessKind::RepeatedOut
-            }
-            None if signature.result == Some(Base::Tensor) => AccessKind::Alias,
-            None => AccessKind::Write,
-        }
-    }
-
-    fn add_access(&mut self, value: i32, step: u32, arg: usize, kind: AccessKind, limit: usize) {
-        let Some(value) = self.value(value) else { return };
-        if kind == AccessKind::RepeatedOut {
-            self.repeated_outs[value] = true;
-            return;
-        }
-        let access = |value: usize, kind| Access { value: value as u32, step, arg: arg as u32, kind };
-        let Some(items) = list(&self.values()[value]) else {
-            self.accesses.push(access(value, kind));
-            return;
-        };
-        self.accesses.push(access(value, if kind == AccessKind::Unknown { kind } else { AccessKind::Read }));
-        if self.accesses.len() + items.len() > limit {
-            self.is_truncated = true;
-            return;
-        }
-        for item in items.iter() {
-            if let Some(item) = self.value(item) {
-                self.accesses.push(access(item, kind));
-            }
-        }
-    }
-
-    /// Indexes the accesses by value.
-    pub fn index_by_value(&mut self) {
-        let mut bounds = vec![0u32; self.values().len() + 1];
-        for access in &self.accesses {
-            bounds[access.value as usize + 1] += 1;
-        }
-        for value in 1..bounds.len() {
-            bounds[value] += bounds[value - 1];
-        }
-        let mut next = bounds.clone();
-        self.by_value = vec![0; self.accesses.len()];
-        for (index, access) in (0..).zip(&self.accesses) {
-            let slot = &mut next[access.value as usize];
-            self.by_value[*slot as usize] = index;
-            *slot += 1;
-        }
-        self.value_bounds = bounds;
-    }
-
     /// Adds the kinds that values get from results and moves.
     fn propagate_kinds(&mut self) {
         let mut moves: Vec<(usize, usize)> = Vec::new();
@@ -514,6 +408,163 @@ impl<'p> MethodAnalysis<'p> {
     }
 }
 
+/// Returns the `count` instructions of a method, and the first step of each chain.
+fn steps(plan: &ExecutionPlan, count: usize) -> (Vec<InstructionRef<'_>>, Vec<u32>) {
+    let (mut steps, mut chains) = (Vec::with_capacity(count), vec![0]);
+    for (chain, list) in plan.chains.iter().flatten().enumerate() {
+        let list = list.instructions.iter().flatten().enumerate();
+        let step = |(index, instruction)| InstructionRef { chain: chain as u32, index: index as u32, instruction };
+        steps.extend(list.map(step));
+        chains.push(steps.len() as u32);
+    }
+    (steps, chains)
+}
+
+/// What the checks need of each value, in lists that are smaller than the values.
+#[derive(Default)]
+struct Properties {
+    stated: Vec<Kinds>,
+    ranges: Vec<Option<PoolRange>>,
+    facts: Vec<TensorFacts>,
+    /// Number of items of all lists of values.
+    items: usize,
+}
+
+impl Properties {
+    fn of(values: &[EValue]) -> Properties {
+        let mut properties = Properties {
+            stated: Vec::with_capacity(values.len()),
+            ranges: Vec::with_capacity(values.len()),
+            facts: Vec::with_capacity(values.len()),
+            items: 0,
+        };
+        for value in values {
+            properties.stated.push(Kinds::of_tag(value.tag()));
+            properties.ranges.push(planned_range(value));
+            properties.facts.push(facts(value));
+            properties.items += list(value).map_or(0, |items| items.len());
+        }
+        properties
+    }
+
+    /// Adds those of the values that follow.
+    fn append(&mut self, other: Properties) {
+        self.stated.extend(other.stated);
+        self.ranges.extend(other.ranges);
+        self.facts.extend(other.facts);
+        self.items += other.items;
+    }
+}
+
+/// The accesses of a method by step.
+struct Accesses<'m, 'p> {
+    plan: &'p ExecutionPlan,
+    /// By value: its kind in the file.
+    stated: &'m [Kinds],
+    /// Bound on the length of `list`: a small file must not lead to a large table, where many calls use lists with many items.
+    limit: usize,
+    list: Vec<Access>,
+    by_step: Vec<u32>,
+    repeated_outs: Vec<bool>,
+    is_truncated: bool,
+}
+
+impl<'m, 'p> Accesses<'m, 'p> {
+    /// Collects the accesses; `items` is the number of items of all lists.
+    fn collect(
+        plan: &'p ExecutionPlan,
+        steps: &[InstructionRef<'p>],
+        operators: &[Option<Arc<KnownOperator>>],
+        stated: &'m [Kinds],
+        items: usize,
+    ) -> Accesses<'m, 'p> {
+        let args: usize = steps.iter().map(|step| step.instruction.args().len()).sum();
+        let outputs = plan.outputs.as_deref().unwrap_or_default();
+        let mut accesses = Accesses {
+            plan,
+            stated,
+            limit: 4 * (items + args + stated.len()) + 1024,
+            list: Vec::with_capacity(args + outputs.len()),
+            by_step: Vec::with_capacity(steps.len() + 2),
+            repeated_outs: vec![false; stated.len()],
+            is_truncated: false,
+        };
+        accesses.by_step.push(0);
+        for (number, step) in (0..).zip(steps) {
+            let args = step.instruction.args();
+            let known = step.instruction.operator().and_then(|operator| usize::try_from(operator).ok());
+            let known = known.and_then(|operator| operators.get(operator)?.as_deref());
+            for (arg, value) in args.iter().enumerate() {
+                let kind = known.map_or(AccessKind::Unknown, |known| known.access_kind(args, arg));
+                accesses.add(*value, number, arg, kind);
+            }
+            for (arg, (_, value, access)) in step.instruction.operands().enumerate() {
+                let kind = match access {
+                    OperandAccess::Read => AccessKind::Read,
+                    OperandAccess::Write => AccessKind::Alias,
+                    OperandAccess::Release => AccessKind::Unknown,
+                };
+                accesses.add(value, number, arg, kind);
+            }
+            accesses.by_step.push(accesses.list.len() as u32);
+        }
+        for (output, value) in outputs.iter().enumerate() {
+            accesses.add(*value, steps.len() as u32, output, AccessKind::Read);
+        }
+        accesses.by_step.push(accesses.list.len() as u32);
+        accesses
+    }
+
+    fn add(&mut self, value: i32, step: u32, arg: usize, kind: AccessKind) {
+        let Some((value, stated)) =
+            usize::try_from(value).ok().and_then(|index| Some((index, self.stated.get(index)?)))
+        else {
+            return;
+        };
+        if kind == AccessKind::RepeatedOut {
+            self.repeated_outs[value] = true;
+            return;
+        }
+        let access = |value: usize, kind| Access { value: value as u32, step, arg: arg as u32, kind };
+        if !stated.meets(Kinds::VALUE_LISTS) {
+            self.list.push(access(value, kind));
+            return;
+        }
+        let items = list(&self.plan.values()[value]);
+        let read = if items.is_some() && kind != AccessKind::Unknown { AccessKind::Read } else { kind };
+        self.list.push(access(value, read));
+        let Some(items) = items else { return };
+        if self.list.len() + items.len() > self.limit {
+            self.is_truncated = true;
+            return;
+        }
+        for item in items.iter().filter_map(|item| usize::try_from(item).ok()) {
+            if item < self.stated.len() {
+                self.list.push(access(item, kind));
+            }
+        }
+    }
+}
+
+/// Returns the indices of accesses, sorted by value, and the first of them for each of `count` values.
+fn index_by_value(accesses: &[Access], count: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut bounds = vec![0u32; count + 1];
+    for access in accesses {
+        bounds[access.value as usize + 1] += 1;
+    }
+    for value in 1..bounds.len() {
+        bounds[value] += bounds[value - 1];
+    }
+    let mut next = bounds.clone();
+    let mut by_value = vec![0; accesses.len()];
+    for (index, access) in (0..).zip(accesses) {
+        let slot = &mut next[access.value as usize];
+        by_value[*slot as usize] = index;
+        *slot += 1;
+    }
+    (by_value, bounds)
+}
+
 /// The items of a list of values.
 pub enum ListItems<'p> {
     Ints(&'p [i64]),
@@ -575,6 +626,28 @@ impl KnownOperator {
             operator: InferredOperator { name: name.to_owned(), signature, rule, constraints },
             library,
         })
+    }
+
+    /// Returns the effect of a call on an argument.
+    fn access_kind(&self, args: &[i32], arg: usize) -> AccessKind {
+        let signature = &self.operator.signature;
+        match signature.args.get(arg).map(|arg| arg.role) {
+            Some(Role::In) => AccessKind::Read,
+            Some(Role::Out) => AccessKind::Write,
+            Some(Role::InPlace) => AccessKind::Modify,
+            None if !self.outs.is_empty() => AccessKind::RepeatedOut,
+            // The result repeats an argument that is written in place.
+            None if args.get(..signature.args.len()).is_some_and(|ins| {
+                ins.iter()
+                    .zip(&signature.args)
+                    .any(|(value, arg)| arg.role == Role::InPlace && args.last() == Some(value))
+            }) =>
+            {
+                AccessKind::RepeatedOut
+            }
+            None if signature.result == Some(Base::Tensor) => AccessKind::Alias,
+            None => AccessKind::Write,
+        }
     }
 
     /// Returns the number of arguments of a call, with the result.

@@ -22,6 +22,7 @@ mod unused;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::finding::{Findings, Locator};
@@ -29,10 +30,36 @@ use super::operators;
 use crate::data::workers;
 use crate::operators::OperatorSet;
 use crate::program::Program;
+use control::ControlFlow;
+use initialisation::StateStarts;
 use method::MethodAnalysis;
 
 /// Number of instructions from which a method is checked by two threads.
 const LARGE: usize = 1 << 12;
+
+/// A method, and what several checks need of it.
+#[derive(Clone, Copy)]
+struct Subject<'s, 'p> {
+    method: &'s MethodAnalysis<'p>,
+    flow: &'s ControlFlow,
+    /// Values that are read before they are written, in memory that nothing wrote either.
+    uninitialised: &'s [usize],
+    states: &'s StateStarts<'s, 'p>,
+}
+
+type Check = fn(Subject<'_, '_>, &mut Findings, &Locator<'_>);
+
+/// The checks of a method in the order of their findings. They do not depend on each other; those with a higher number take longer.
+const CHECKS: &[(u8, Check)] = &[
+    (9, |s, findings, locate| operators::check(s.method, &numbers::assumptions(s.method, s.flow), findings, locate)),
+    (0, |s, findings, locate| control::check(s.method, s.flow, findings, locate)),
+    (4, |s, findings, locate| state::check(s.method, s.flow, findings, locate)),
+    (3, |s, findings, locate| initialisation::check(s.method, s.flow, s.uninitialised, s.states, findings, locate)),
+    (1, |s, findings, locate| paths::check(s.method, s.flow, findings, locate)),
+    (8, |s, findings, locate| memory::check(s.method, s.flow, findings, locate)),
+    (7, |s, findings, locate| sharing::check(s.method, findings, locate)),
+    (2, |s, findings, locate| unused::check(s.method, findings, locate)),
+];
 
 /// Checks the calls and the semantics of a program. `reported` has the unknown operators that other messages name; `locate` returns the
 /// location of an element in the file.
@@ -46,34 +73,21 @@ pub fn check(
     let mut methods: Vec<MethodAnalysis<'_>> =
         (0..program.plans().len()).filter_map(|index| MethodAnalysis::new(program, index, set)).collect();
     let uninitialised: Vec<_> = methods.iter_mut().map(initialisation::classify_accesses).collect();
-    let states = initialisation::StateStarts::new(&methods);
+    let states = &StateStarts::new(&methods);
     let mut unknown = reported.clone();
     for (method, uninitialised) in methods.iter().zip(&uninitialised) {
-        let flow = &control::ControlFlow::new(method);
-        let mut calls = findings.empty();
-        let mut check_calls = || {
-            operators::check(method, &numbers::assumptions(method, flow), &mut unknown, &mut calls, locate);
-        };
-        let mut others = findings.empty();
-        let mut check_others = || {
-            control::check(method, flow, &mut others, locate);
-            state::check(method, flow, &mut others, locate);
-            initialisation::check(method, flow, uninitialised, &states, &mut others, locate);
-            paths::check(method, flow, &mut others, locate);
-            memory::check(method, flow, &mut others, locate);
-            sharing::check(method, &mut others, locate);
-            unused::check(method, &mut others, locate);
-        };
-        match method.steps.len() >= LARGE {
-            true => workers::both(check_calls, check_others),
-            false => {
-                check_calls();
-                check_others();
-            }
-        }
+        operators::report_unregistered(method, &mut unknown, findings, locate);
+        let subject = Subject { method, flow: &ControlFlow::new(method), uninitialised, states };
+        let mut checks: Vec<usize> = (0..CHECKS.len()).collect();
+        checks.sort_by_key(|index| Reverse(CHECKS[*index].0));
+        let mut found = workers::map(checks, if method.steps.len() < LARGE { 1 } else { 2 }, |index| {
+            let mut findings = Findings::new(findings.profile());
+            (CHECKS[index].1)(subject, &mut findings, locate);
+            (index, findings)
+        });
         // In this order, whichever was faster.
-        findings.append(calls);
-        findings.append(others);
+        found.sort_by_key(|(index, _)| *index);
+        found.into_iter().for_each(|(_, found)| findings.append(found));
     }
     unused::check_data(program, findings, locate);
     shared_state::check(program, findings, locate);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::super::finding::{Findings, Locator};
 use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, PoolRange};
 use crate::operators::sharing;
-use crate::program::{EValue, Memory, Tensor, TensorData};
+use crate::program::{EValue, Tensor};
 
 /// Memory that does not overlap others: a pool, or that of a tensor outside of all pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,13 +51,13 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
         read.clear();
         let mut outs = 0;
         for access in method.step_accesses(number as u32) {
-            let arguments = memory.of(access.value as usize).map(|bytes| Argument { bytes, access });
+            let value = access.value as usize;
             match access.kind {
                 AccessKind::Write | AccessKind::Modify => {
                     outs += 1;
-                    written.extend(arguments);
+                    memory.each(value, |bytes| written.push(Argument { bytes, access }));
                 }
-                AccessKind::Read => read.extend(arguments),
+                AccessKind::Read => memory.each(value, |bytes| read.push(Argument { bytes, access })),
                 AccessKind::Alias | AccessKind::RepeatedOut | AccessKind::Unknown | AccessKind::UnknownResult => {}
             }
         }
@@ -92,43 +92,32 @@ pub fn is_covered(known: &KnownOperator) -> bool {
 }
 
 /// The bytes that tensors have at some time.
-struct PossibleMemory {
-    /// By value: its planned memory, or that from the caller; `None` if a view or move replaces it before any use.
-    own: Vec<Option<Bytes>>,
-    /// Memory by views and moves.
+struct PossibleMemory<'m, 'p> {
+    method: &'m MethodAnalysis<'p>,
+    /// By value that an instruction makes an alias: its memory by views and moves.
     aliased: HashMap<u32, Vec<Bytes>>,
 }
 
-impl PossibleMemory {
-    fn new(method: &MethodAnalysis<'_>) -> PossibleMemory {
-        let mut memory = PossibleMemory { own: Vec::with_capacity(method.values().len()), aliased: HashMap::new() };
-        for (value, stated) in method.values().iter().enumerate() {
-            let first = method.value_accesses(value).next();
-            memory.own.push(match (method.ranges[value], stated) {
-                _ if first.is_some_and(|first| first.kind == AccessKind::Alias) => None,
-                (Some(PoolRange { pool, start, end }), _) => Some(Bytes { region: Region::Pool(pool), start, end }),
-                (None, EValue::Tensor(tensor)) if tensor.data == TensorData::None && tensor.memory == Memory::None => {
-                    let end = tensor.nbytes().filter(|bytes| *bytes > 0);
-                    end.map(|end| Bytes { region: Region::Value(value as u32), start: 0, end })
-                }
-                (None, _) => None,
-            });
-        }
+impl<'m, 'p> PossibleMemory<'m, 'p> {
+    fn new(method: &'m MethodAnalysis<'p>) -> PossibleMemory<'m, 'p> {
         let aliases: Vec<&Access> = method.accesses.iter().filter(|access| access.kind == AccessKind::Alias).collect();
+        let aliased = aliases.iter().map(|access| (access.value, Vec::new())).collect();
+        let mut memory = PossibleMemory { method, aliased };
         // A second time for sources that a loop makes aliases after their use.
         for access in aliases.iter().chain(&aliases) {
-            memory.add_alias(method, access);
+            memory.add_alias(access);
         }
         memory
     }
 
-    fn add_alias(&mut self, method: &MethodAnalysis<'_>, access: &Access) {
-        let size = match &method.values()[access.value as usize] {
+    fn add_alias(&mut self, access: &Access) {
+        let size = match &self.method.values()[access.value as usize] {
             EValue::Tensor(tensor) => tensor.nbytes().filter(|size| *size > 0),
             _ => None,
         };
-        let (Some(size), Some(source)) = (size, method.alias_source(access.step)) else { return };
-        let found: Vec<Bytes> = self.of(source).collect();
+        let (Some(size), Some(source)) = (size, self.method.alias_source(access.step)) else { return };
+        let mut found = Vec::new();
+        self.each(source, |bytes| found.push(bytes));
         let aliased = self.aliased.entry(access.value).or_default();
         for bytes in found {
             let end = bytes.start.checked_add(size);
@@ -139,9 +128,30 @@ impl PossibleMemory {
         }
     }
 
-    fn of(&self, value: usize) -> impl Iterator<Item = Bytes> {
-        let aliased = self.aliased.get(&(value as u32)).map_or(&[][..], Vec::as_slice);
-        self.own[value].into_iter().chain(aliased.iter().copied())
+    /// Calls `take` for each range of bytes that a value may have.
+    #[inline]
+    fn each(&self, value: usize, mut take: impl FnMut(Bytes)) {
+        let Some(aliased) = self.aliased.get(&(value as u32)) else {
+            return self.own(value).into_iter().for_each(take);
+        };
+        let first = self.method.value_accesses(value).next();
+        if first.is_none_or(|first| first.kind != AccessKind::Alias) {
+            self.own(value).into_iter().for_each(&mut take);
+        }
+        aliased.iter().copied().for_each(take);
+    }
+
+    /// Returns the planned memory of a value, or that from the caller.
+    fn own(&self, value: usize) -> Option<Bytes> {
+        if let Some(PoolRange { pool, start, end }) = self.method.ranges[value] {
+            return Some(Bytes { region: Region::Pool(pool), start, end });
+        }
+        let facts = &self.method.facts[value];
+        if !facts.has_bytes || facts.has_data || facts.is_planned {
+            return None;
+        }
+        let end = self.method.values()[value].as_tensor()?.nbytes()?;
+        Some(Bytes { region: Region::Value(value as u32), start: 0, end })
     }
 }
 

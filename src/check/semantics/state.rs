@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::forward::{self, Block};
-use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, kinds_of, list};
+use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, list};
 use crate::diagnostics::clipped;
 use crate::format::ScalarType;
 use crate::operators::Base;
@@ -108,8 +108,8 @@ impl<'m, 'p> Analysis<'m, 'p> {
             is_replaced[access.value as usize] |= access.kind == AccessKind::Alias;
         }
         let mut analysis = Analysis { method, slots: Vec::new(), values: Vec::new(), initial: Vec::new() };
-        for (value, stated) in method.values().iter().enumerate() {
-            let (kinds, facts) = (kinds_of(stated), &method.facts[value]);
+        for (value, facts) in method.facts.iter().enumerate() {
+            let kinds = method.stated[value];
             // Memory of a tensor of unbounded size is not in the file.
             let has_memory = facts.has_data || facts.is_planned || facts.is_named || facts.is_unbound;
             let from_caller = method.is_input[value] || is_output[value];

@@ -2,6 +2,7 @@
 
 use super::super::finding::{Findings, Locator};
 use super::method::{AccessKind, MethodAnalysis, list};
+use crate::operators::kinds::Kinds;
 use crate::program::element::{Element, Part};
 use crate::program::{Instruction, Program};
 
@@ -36,7 +37,8 @@ fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &L
     let count = method.values().len();
     let mut used: Vec<bool> = (0..count).map(|value| method.is_input[value] || method.is_repeated_out(value)).collect();
     method.accesses.iter().for_each(|access| used[access.value as usize] = true);
-    for value in method.values() {
+    let lists = method.values().iter().zip(&method.stated).filter(|(_, stated)| stated.meets(Kinds::VALUE_LISTS));
+    for (value, _) in lists {
         for item in list(value).iter().flat_map(|items| items.iter()).filter_map(|item| method.value(item)) {
             used[item] = true;
         }

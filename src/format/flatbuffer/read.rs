@@ -164,7 +164,7 @@ pub struct ExtraField<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A vector of tables; ranges of its items can be read by different [`Buffer`]s.
+/// A vector of tables, whose items another [`Buffer`] of the same bytes can read.
 #[derive(Clone, Copy)]
 pub struct TableVector {
     /// Table that contains the vector, and slot.
@@ -186,21 +186,21 @@ impl TableVector {
 }
 
 impl<'a> Buffer<'a> {
-    /// Fills `out` with the items of a vector of tables from index `start` on, each read by `read`.
+    /// Returns the items of a vector of tables, each read by `read`, in a list with room for `room` items at first.
     ///
     /// # Errors
     /// An item that is not a table, and errors of `read`.
-    pub fn fill<'b, T>(
+    pub fn items<'b, T>(
         &'b self,
         tables: &TableVector,
-        start: usize,
-        out: &mut [T],
+        room: usize,
         mut read: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
-    ) -> Result<()> {
-        for (position, item) in (start..).zip(out) {
-            *item = read(self.item(tables, position)?)?;
+    ) -> Result<Vec<T>> {
+        let mut items = Vec::with_capacity(room);
+        for position in 0..tables.len {
+            items.push(read(self.item(tables, position)?)?);
         }
-        Ok(())
+        Ok(items)
     }
 
     #[inline(always)]
@@ -571,15 +571,11 @@ impl<'b, 'a> TableRef<'b, 'a> {
         &self,
         slot: u16,
         table: &'static TableSchema,
-        mut read: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
+        read: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
     ) -> Result<Option<Vec<T>>> {
         let Some(tables) = self.tables(slot, table)? else { return Ok(None) };
         // The length is untrusted: a malformed vector must not allocate more than this before its items fail to read.
-        let mut items = Vec::with_capacity(tables.len.min(1 << 16));
-        for position in 0..tables.len {
-            items.push(read(self.buffer.item(&tables, position)?)?);
-        }
-        Ok(Some(items))
+        self.buffer.items(&tables, tables.len.min(1 << 16), read).map(Some)
     }
 }
 
