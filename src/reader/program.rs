@@ -259,15 +259,15 @@ fn parse(
     reader.segments = segments(&root, program::segments)?;
     let places = reader.data_ranges(&root)?;
     let mut lists = lists(&root, bytes.len())?;
-    // The total cost is checked after all lists are read, so that the result does not depend on their order; no list is read once
+    // The total cost is checked after all chunks are read, so that the result does not depend on their order; no chunk is read once
     // the limit is exceeded.
     let (spent, limit) = (AtomicU64::new(0), buffer.left());
-    let parts = workers::map(item_lists(&mut lists), if bytes.len() < LARGE { 1 } else { 2 }, |list| {
+    let parts = workers::map(pieces(&mut lists), if bytes.len() < LARGE { 1 } else { 2 }, |piece| {
         let buffer = Buffer::new(bytes);
         let part = if spent.load(Ordering::Relaxed) > limit {
-            Ok(TensorRanges::default())
+            Ok(ChunkData::default())
         } else {
-            list.read(&buffer, &places, length, references)
+            piece.read(&buffer, &places, length, references)
         };
         spent.fetch_add(buffer.spent(), Ordering::Relaxed);
         part
@@ -276,7 +276,7 @@ fn parse(
     // Tensors of a method with the same index share the data of the longest one.
     let mut longest: HashMap<(usize, u32), u64> = HashMap::new();
     for part in parts {
-        let TensorRanges { constants, missing } = part?;
+        let ChunkData { constants, missing } = part?;
         reader.missing.list.extend(missing.list);
         for constant in constants {
             if let Some(index) = constant.shared {
@@ -361,9 +361,9 @@ impl MissingData {
     }
 }
 
-/// Data to which the tensors of a list refer.
+/// What a chunk has beside its values or instructions.
 #[derive(Default)]
-struct TensorRanges {
+struct ChunkData {
     constants: Vec<TensorRange>,
     missing: MissingData,
 }
@@ -374,7 +374,7 @@ impl Default for MissingData {
     }
 }
 
-/// Values and instructions of a method, which are read before the rest, and with two threads.
+/// Values and instructions of a method, which are read before the rest, in chunks and with two threads.
 #[derive(Default)]
 struct MethodLists {
     values: Option<TableList<EValue>>,
@@ -403,30 +403,34 @@ struct TensorRange {
     len: u64,
 }
 
-/// A list of which the items are read.
-enum ItemList<'l> {
-    Values { plan: usize, list: &'l mut TableList<EValue> },
-    Instructions(&'l mut TableList<Instruction>),
+/// Consecutive values or instructions: their vector, the index of the first, and the destination.
+enum ListChunk<'l> {
+    Values { plan: usize, tables: TableVector, start: usize, room: &'l mut [EValue] },
+    Instructions { tables: TableVector, start: usize, room: &'l mut [Instruction] },
 }
 
 /// Minimum size in bytes of metadata that are read with two threads.
 const LARGE: usize = 1 << 20;
 
+/// Number of values or instructions in a chunk.
+const PIECE: usize = 4096;
+
 /// Maximum bytes of decoded items per byte of the file: that of values which all refer to one table, with four bytes each. Only
 /// overlapping lists exceed it.
 const ROOM: usize = size_of::<EValue>() / 4;
 
-/// Returns the lists of each method, without their items.
+/// Returns the lists of each method, with capacity for their items.
 fn lists(root: &TableRef<'_, '_>, len: usize) -> Result<Vec<MethodLists>> {
     let mut room = len.saturating_mul(ROOM);
     let lists = root.children(program::execution_plan, &EXECUTION_PLAN, |t| {
         let values = t.tables(execution_plan::values, &EVALUE)?;
         let chains = t.children(execution_plan::chains, &CHAIN, |t| {
             let instructions = t.tables(chain::instructions, &INSTRUCTION)?;
-            instructions.map(|tables| TableList::new(tables, &mut room)).transpose()
+            let nothing = Instruction::FreeCall { value_index: 0 };
+            instructions.map(|tables| TableList::new(tables, nothing, &mut room)).transpose()
         })?;
         Ok(MethodLists {
-            values: values.map(|tables| TableList::new(tables, &mut room)).transpose()?,
+            values: values.map(|tables| TableList::new(tables, EValue::Null, &mut room)).transpose()?,
             constants: Vec::new(),
             chains: chains.unwrap_or_default().into_iter(),
         })
@@ -434,48 +438,51 @@ fn lists(root: &TableRef<'_, '_>, len: usize) -> Result<Vec<MethodLists>> {
     Ok(lists.unwrap_or_default())
 }
 
-impl<T> TableList<T> {
-    /// Returns a list without items; `room` is the number of bytes that the items of all further lists may take.
-    fn new(tables: TableVector, room: &mut usize) -> Result<TableList<T>> {
+impl<T: Clone> TableList<T> {
+    fn new(tables: TableVector, nothing: T, room: &mut usize) -> Result<TableList<T>> {
         let size = tables.len.saturating_mul(size_of::<T>());
         let Some(left) = room.checked_sub(size) else {
             return tables.wrong("overlapping lists exceed the size limit");
         };
         *room = left;
-        Ok(TableList { tables, items: Vec::new() })
+        Ok(TableList { tables, items: vec![nothing; tables.len] })
+    }
+
+    /// Returns the chunks of the list, each with the index of its first item.
+    fn pieces(&mut self) -> impl Iterator<Item = (usize, &mut [T])> {
+        (0..).step_by(PIECE).zip(self.items.chunks_mut(PIECE))
     }
 }
 
-/// Returns the lists of all methods.
-fn item_lists(lists: &mut [MethodLists]) -> Vec<ItemList<'_>> {
-    let mut all = Vec::new();
+fn pieces(lists: &mut [MethodLists]) -> Vec<ListChunk<'_>> {
+    let mut pieces = Vec::new();
     for (plan, lists) in lists.iter_mut().enumerate() {
-        all.extend(lists.values.as_mut().map(|list| ItemList::Values { plan, list }));
-        all.extend(lists.chains.as_mut_slice().iter_mut().flatten().map(ItemList::Instructions));
+        if let Some(list) = &mut lists.values {
+            let tables = list.tables;
+            pieces.extend(list.pieces().map(|(start, room)| ListChunk::Values { plan, tables, start, room }));
+        }
+        for list in lists.chains.as_mut_slice().iter_mut().flatten() {
+            let tables = list.tables;
+            pieces.extend(list.pieces().map(|(start, room)| ListChunk::Instructions { tables, start, room }));
+        }
     }
-    all
+    pieces
 }
 
-impl ItemList<'_> {
-    /// Reads the items without the data of tensors.
-    fn read(
-        self,
-        buffer: &Buffer<'_>,
-        places: &DataRanges,
-        length: u64,
-        references: References,
-    ) -> Result<TensorRanges> {
+impl ListChunk<'_> {
+    /// Reads the chunk without the data of its tensors.
+    fn read(self, buffer: &Buffer<'_>, places: &DataRanges, length: u64, references: References) -> Result<ChunkData> {
         match self {
-            ItemList::Values { plan, list } => {
+            ListChunk::Values { plan, tables, start, room } => {
                 let missing = MissingData { references, list: Vec::new() };
-                let data = TensorRanges { constants: Vec::new(), missing };
-                let mut values = ValueReader { places, length, plan, value: 0, data };
-                list.items = buffer.items(&list.tables, list.tables.len, |t| values.evalue(t))?;
+                let data = ChunkData { constants: Vec::new(), missing };
+                let mut values = ValueReader { places, length, plan, value: start, data };
+                buffer.fill(&tables, start, room, |t| values.evalue(t))?;
                 Ok(values.data)
             }
-            ItemList::Instructions(list) => {
-                list.items = buffer.items(&list.tables, list.tables.len, instruction)?;
-                Ok(TensorRanges::default())
+            ListChunk::Instructions { tables, start, room } => {
+                buffer.fill(&tables, start, room, instruction)?;
+                Ok(ChunkData::default())
             }
         }
     }
@@ -710,7 +717,7 @@ fn chain(t: TableRef<'_, '_>, instructions: Option<TableList<Instruction>>) -> R
     })
 }
 
-/// Reader of a list of values.
+/// Reader of the values of a chunk.
 struct ValueReader<'p> {
     places: &'p DataRanges,
     /// Bytes of the file.
@@ -719,7 +726,7 @@ struct ValueReader<'p> {
     plan: usize,
     /// Index of the value that is read next.
     value: usize,
-    data: TensorRanges,
+    data: ChunkData,
 }
 
 impl ValueReader<'_> {

@@ -164,7 +164,7 @@ pub struct ExtraField<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A vector of tables, whose items another [`Buffer`] of the same bytes can read.
+/// A vector of tables; ranges of its items can be read by different [`Buffer`]s.
 #[derive(Clone, Copy)]
 pub struct TableVector {
     /// Table that contains the vector, and slot.
@@ -186,21 +186,21 @@ impl TableVector {
 }
 
 impl<'a> Buffer<'a> {
-    /// Returns the items of a vector of tables, each read by `read`, in a list with room for `room` items at first.
+    /// Fills `out` with the items of a vector of tables from index `start` on, each read by `read`.
     ///
     /// # Errors
     /// An item that is not a table, and errors of `read`.
-    pub fn items<'b, T>(
+    pub fn fill<'b, T>(
         &'b self,
         tables: &TableVector,
-        room: usize,
+        start: usize,
+        out: &mut [T],
         mut read: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let mut items = Vec::with_capacity(room);
-        for position in 0..tables.len {
-            items.push(read(self.item(tables, position)?)?);
+    ) -> Result<()> {
+        for (position, item) in (start..).zip(out) {
+            *item = read(self.item(tables, position)?)?;
         }
-        Ok(items)
+        Ok(())
     }
 
     #[inline(always)]
@@ -571,11 +571,15 @@ impl<'b, 'a> TableRef<'b, 'a> {
         &self,
         slot: u16,
         table: &'static TableSchema,
-        read: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
+        mut read: impl FnMut(TableRef<'b, 'a>) -> Result<T>,
     ) -> Result<Option<Vec<T>>> {
         let Some(tables) = self.tables(slot, table)? else { return Ok(None) };
         // The length is untrusted: a malformed vector must not allocate more than this before its items fail to read.
-        self.buffer.items(&tables, tables.len.min(1 << 16), read).map(Some)
+        let mut items = Vec::with_capacity(tables.len.min(1 << 16));
+        for position in 0..tables.len {
+            items.push(read(self.buffer.item(&tables, position)?)?);
+        }
+        Ok(Some(items))
     }
 }
 

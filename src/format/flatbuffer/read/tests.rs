@@ -242,17 +242,18 @@ fn what_other_readers_spent_counts() {
 }
 
 #[test]
-fn items_are_read_by_another_buffer() {
+fn items_are_read_in_runs() {
     let bytes = repeated(5);
     let buffer = Buffer::new(&bytes);
     let tables = buffer.root("TEST", &PROGRAM).unwrap().tables(0, &NULL).unwrap().unwrap();
+    let mut room = [0; 2];
     let mut made = 0;
-    let other = Buffer::new(&bytes);
-    let items = other.items(&tables, 1, |_| {
-        made += 1;
-        Ok(made)
-    });
-    assert_eq!((tables.len, items.unwrap()), (5, vec![1, 2, 3, 4, 5]));
-    assert!(other.spent() > 0);
-    assert!(Buffer::new(&bytes[..12]).items(&tables, 0, |_| Ok(0)).is_err());
+    buffer
+        .fill(&tables, 3, &mut room, |_| {
+            made += 1;
+            Ok(made)
+        })
+        .unwrap();
+    assert_eq!((tables.len, room), (5, [1, 2]));
+    assert!(buffer.fill(&tables, 5, &mut room, |_| Ok(0)).is_err());
 }
