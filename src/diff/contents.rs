@@ -10,7 +10,8 @@ use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::values::Matching;
 use super::view::{MethodView, ValueRole};
 use crate::operators::{self, Role};
-use crate::program::{EValue, FieldReference, Instruction, Memory, OperandAccess};
+use crate::program::pools::{PoolContent, PoolRange};
+use crate::program::{EValue, FieldReference, Instruction, OperandAccess};
 
 /// Pieces of memory that the reads of a method are followed in; reads beyond are not compared.
 const WORK: u64 = 1 << 20;
@@ -56,77 +57,44 @@ struct Read {
     pieces: Vec<Piece>,
 }
 
-/// Bytes of a pool: start, end.
-type Range = (u32, u64, u64);
+/// What wrote bytes, and where that began to write.
+type Written = (Writer, u64);
 
-/// What is in the pools: by pool and start, the end, what wrote it, and where that began to write.
-#[derive(Default)]
-struct Pools(HashMap<u32, BTreeMap<u64, (u64, Writer, u64)>>);
-
-impl Pools {
-    fn write(&mut self, (pool, start, end): Range, writer: Writer) {
-        let pool = self.0.entry(pool).or_default();
-        if let Some((&before, &(before_end, other, from))) = pool.range(..start).next_back()
-            && before_end > start
-        {
-            pool.insert(before, (start, other, from));
-            if before_end > end {
-                pool.insert(end, (before_end, other, from));
-            }
+/// Returns what wrote the bytes of a tensor.
+fn pieces(pools: &PoolContent<Written>, range: PoolRange) -> Vec<Piece> {
+    let PoolRange { start, end, .. } = range;
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut push = |at: u64, writer: Writer, offset: i128| {
+        if pieces.last().is_none_or(|last| (last.writer, last.offset) != (writer, offset)) {
+            pieces.push(Piece { at: at - start, writer, offset });
         }
-        while let Some((&next, &(next_end, other, from))) = pool.range(start..end).next() {
-            pool.remove(&next);
-            if next_end > end {
-                pool.insert(end, (next_end, other, from));
-            }
-        }
-        pool.insert(start, (end, writer, start));
-    }
-
-    /// Returns what wrote the bytes of a tensor.
-    fn read(&self, (pool, start, end): Range) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = Vec::new();
-        let mut push = |at: u64, writer: Writer, offset: i128| {
-            if pieces.last().is_none_or(|last| (last.writer, last.offset) != (writer, offset)) {
-                pieces.push(Piece { at: at - start, writer, offset });
-            }
-        };
-        let mut at = start;
-        if let Some(pool) = self.0.get(&pool) {
-            let first = pool.range(..=start).next_back().map_or(start, |(first, _)| *first);
-            for (&from, &(to, writer, begin)) in pool.range(first..end).filter(|(_, found)| found.0 > start) {
-                if from > at {
-                    push(at, Writer::Before, 0);
-                }
-                push(from.max(start), writer, i128::from(start) - i128::from(begin));
-                at = to;
-            }
-        }
-        if at < end {
+    };
+    let mut at = start;
+    for (part, (writer, begin)) in pools.parts(range) {
+        if part.start > at {
             push(at, Writer::Before, 0);
         }
-        pieces
+        push(part.start.max(start), writer, i128::from(start) - i128::from(begin));
+        at = part.end;
     }
+    if at < end {
+        push(at, Writer::Before, 0);
+    }
+    pieces
 }
 
 /// Follows the content of the planned memory of a method.
 struct Follower<'v, 's> {
     view: &'v MethodView<'s>,
-    pools: Pools,
+    pools: PoolContent<Written>,
     /// By value: its bytes; `None` if it has none, or if they are not known.
-    ranges: Vec<Option<Range>>,
+    ranges: Vec<Option<PoolRange>>,
     work: u64,
 }
 
 impl<'v, 's> Follower<'v, 's> {
     fn new(view: &'v MethodView<'s>) -> Follower<'v, 's> {
-        let range = |value: &EValue| {
-            let tensor = value.as_tensor()?;
-            let Memory::At { pool, offset } = tensor.memory else { return None };
-            let bytes = tensor.nbytes().filter(|bytes| *bytes > 0)?;
-            Some((pool, offset, offset.checked_add(bytes)?))
-        };
-        let mut ranges: Vec<Option<Range>> = view.plan.values().iter().map(range).collect();
+        let mut ranges: Vec<Option<PoolRange>> = view.plan.values().iter().map(PoolRange::of).collect();
         for step in &view.steps {
             for (_, value, access) in step.instruction.operands() {
                 // A move replaces the tensor itself.
@@ -137,7 +105,7 @@ impl<'v, 's> Follower<'v, 's> {
                 }
             }
         }
-        let mut follower = Follower { view, pools: Pools::default(), ranges, work: WORK };
+        let mut follower = Follower { view, pools: PoolContent::default(), ranges, work: WORK };
         // The state is there when the method is loaded, the inputs when it runs.
         for value in follower.states() {
             follower.write(value, Writer::Caller(value as u32));
@@ -154,7 +122,7 @@ impl<'v, 's> Follower<'v, 's> {
 
     fn write(&mut self, value: usize, writer: Writer) {
         if let Some(Some(range)) = self.ranges.get(value) {
-            self.pools.write(*range, writer);
+            self.pools.insert(*range, (writer, range.start));
         }
     }
 
@@ -164,7 +132,7 @@ impl<'v, 's> Follower<'v, 's> {
         if self.work == 0 {
             return;
         }
-        let pieces = self.pools.read(*range);
+        let pieces = pieces(&self.pools, *range);
         self.work = self.work.saturating_sub(pieces.len() as u64);
         found.push(Read { place, value, pieces });
     }
@@ -309,7 +277,7 @@ fn reads(view: &MethodView<'_>) -> Vec<Vec<Read>> {
     let mut found = Vec::with_capacity(view.steps.len() + 1);
     for step in 0..=view.steps.len() {
         if meetings.contains(&step) {
-            follower.pools = Pools::default();
+            follower.pools = PoolContent::default();
         }
         found.push(if step < view.steps.len() { follower.step(step) } else { follower.end() });
     }

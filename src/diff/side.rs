@@ -272,8 +272,7 @@ impl Side {
                 if !tensor.is_external() || tensor.data == TensorData::None {
                     continue;
                 }
-                let key = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_deref());
-                let key = key.unwrap_or_default();
+                let key = tensor.name().unwrap_or_default();
                 let Some((key, data)) = with.get_key_value(key) else {
                     let message = format!("no .ptd that is given with it has the key `{}`", clipped(key));
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
@@ -332,8 +331,7 @@ impl Side {
         let own = self.external.iter().flatten().map(|entry| (entry.key.as_str(), entry.data.len()));
         let mut keys: HashMap<&str, u64> = HashMap::new();
         for (_, tensor) in self.program.plans().iter().flat_map(ExecutionPlan::tensors) {
-            let key = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_deref());
-            if let Some(key) = key.filter(|_| tensor.is_external() && tensor.data != TensorData::None) {
+            if let Some(key) = tensor.name().filter(|_| tensor.is_external() && tensor.data != TensorData::None) {
                 let bytes = keys.entry(key).or_default();
                 *bytes = tensor.nbytes().unwrap_or(0).max(*bytes);
             }
@@ -371,7 +369,7 @@ impl Side {
     pub fn external_tensors(&self) -> HashSet<&str> {
         let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
         let external = tensors.filter(|(_, tensor)| tensor.is_external() && tensor.data != TensorData::None);
-        external.filter_map(|(_, tensor)| tensor.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()).collect()
+        external.filter_map(|(_, tensor)| tensor.name()).collect()
     }
 
     /// Returns the blobs of tensors.

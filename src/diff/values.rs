@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::align::in_common_order;
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
-use super::view::{
-    MethodView, ValueRole, by_key, distinct, grouped, item_count, items, list, tensor_name, tensor_type,
-};
+use super::view::{MethodView, ValueRole, by_key, distinct, grouped, item_count, items, list, tensor_type};
 use crate::diagnostics::clipped;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{EValue, Memory, Tensor, TensorData};
@@ -60,7 +58,7 @@ impl<'s> Matching<'s> {
         let named = |view: &MethodView<'s>| {
             let mut found: HashMap<&'s str, Vec<i32>> = HashMap::new();
             for (index, tensor) in view.plan.tensors() {
-                if let (ValueRole::State, Some(name)) = (view.roles[index], tensor_name(tensor)) {
+                if let (ValueRole::State, Some(name)) = (view.roles[index], tensor.name()) {
                     found.entry(name).or_default().push(index as i32);
                 }
             }
@@ -243,7 +241,7 @@ impl<'s> Matching<'s> {
             let [left_path, right_path] = paths();
             let text = |side: usize| {
                 let shown: Vec<String> = texts.iter().map(|(name, values)| format!("{name}{}", values[side])).collect();
-                let name = tensor_name([l, r][side]).map_or(String::new(), |name| format!("`{}` ", clipped(name)));
+                let name = [l, r][side].name().map_or(String::new(), |name| format!("`{}` ", clipped(name)));
                 format!("{name}{}", shown.join(", "))
             };
             let parts = [DifferingPart::new(left_path, text(0)), DifferingPart::new(right_path, text(1))];
@@ -270,7 +268,7 @@ impl<'s> Matching<'s> {
         match (&l.data, &r.data) {
             (TensorData::Blob(l_blob), TensorData::Blob(r_blob)) if is_alike => {
                 let describe = |view: &MethodView<'_>, tensor: &Tensor, index: usize| {
-                    let name = tensor_name(tensor).or_else(|| view.side.value_name(view.number, index));
+                    let name = tensor.name().or_else(|| view.side.value_name(view.number, index));
                     let name = name.map_or(String::new(), |name| format!("`{}` ", clipped(name)));
                     format!("{name}{}", tensor_type(tensor))
                 };
@@ -403,7 +401,7 @@ fn properties(l: &Tensor, r: &Tensor) -> (DifferingProperties, DifferingProperti
         found.push((String::new(), [l, r].map(|tensor| kind(tensor).to_owned())));
     }
     let is_moved = l.is_external() != r.is_external();
-    let names = [l, r].map(tensor_name);
+    let names = [l, r].map(Tensor::name);
     // Data get a name when they are moved to a `.ptd`.
     if names[0] != names[1] && !(is_moved && names.contains(&None)) {
         let texts = match names {

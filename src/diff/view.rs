@@ -346,7 +346,7 @@ impl<'s> MethodView<'s> {
             if is_weak {
                 return hasher.finish();
             }
-            let name = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_deref());
+            let name = tensor.name();
             match role {
                 ValueRole::Input(position) => ("input", position).hash(&mut hasher),
                 ValueRole::Result(step) => {
@@ -393,7 +393,7 @@ impl<'s> MethodView<'s> {
             return format!("`{}`", clipped(name));
         }
         let name =
-            value.as_tensor().and_then(tensor_name).map_or(String::new(), |name| format!(" `{}`", clipped(name)));
+            value.as_tensor().and_then(Tensor::name).map_or(String::new(), |name| format!(" `{}`", clipped(name)));
         match role {
             ValueRole::Input(position) => format!("inputs[{position}]{name}"),
             ValueRole::Result(step) => self.describe_result(step),
@@ -532,7 +532,7 @@ impl<'s> MethodView<'s> {
     pub fn describe_unused(&self, index: usize) -> String {
         match &self.plan.values()[index] {
             EValue::Tensor(tensor) => {
-                let name = tensor_name(tensor).map_or(String::new(), |name| format!(" `{}`", clipped(name)));
+                let name = tensor.name().map_or(String::new(), |name| format!(" `{}`", clipped(name)));
                 format!("{}{name}", full_type(tensor))
             }
             // Without indices and names of the source, which are those of this side.
@@ -574,7 +574,7 @@ fn own_role(value: &EValue) -> ValueRole {
         (TensorData::Blob(_) | TensorData::Elsewhere(_), Memory::None) => ValueRole::Constant,
         (TensorData::Blob(_) | TensorData::Elsewhere(_), _) => ValueRole::State,
         (TensorData::None, Memory::None) => ValueRole::Other,
-        (TensorData::None, _) if tensor_name(tensor).is_some() => ValueRole::State,
+        (TensorData::None, _) if tensor.name().is_some() => ValueRole::State,
         (TensorData::None, _) => ValueRole::Other,
     }
 }
@@ -656,11 +656,6 @@ pub fn item_count(value: &EValue) -> usize {
         | EValue::TensorList(_)
         | EValue::OptionalTensorList(_) => value.as_tensors().len(),
     }
-}
-
-/// Returns the fully qualified name of a tensor.
-pub fn tensor_name(tensor: &Tensor) -> Option<&str> {
-    tensor.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()
 }
 
 /// Describes a list of numbers.

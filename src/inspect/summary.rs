@@ -467,8 +467,7 @@ pub fn value_type(value: &DraftValue) -> String {
 /// Keys of tensors in a `.ptd`, and of constants of XNNPACK graphs that the program does not have.
 fn required_keys(program: &Program, graphs: &HashMap<BlobId, Draft>) -> Vec<String> {
     let tensors = program.plans().iter().flat_map(ExecutionPlan::tensors).filter(|(_, tensor)| tensor.is_external());
-    let mut keys: BTreeSet<String> =
-        tensors.filter_map(|(_, tensor)| tensor.extra_tensor_info.as_ref()?.fully_qualified_name.clone()).collect();
+    let mut keys: BTreeSet<String> = tensors.filter_map(|(_, tensor)| tensor.name().map(str::to_owned)).collect();
     let own: BTreeSet<&str> = program.named_data.iter().flatten().map(|entry| entry.key.as_str()).collect();
     for value in graphs.values().flat_map(|draft| &draft.values) {
         if let Some(ConstantSource::Key(key)) = value.constant.as_ref().map(|constant| &constant.source)

@@ -596,7 +596,7 @@ fn entries_of(program: &crate::program::Program) -> Vec<FlatTensorEntry> {
     });
     let tensors = program.plans().iter().flat_map(|plan| plan.tensors()).filter_map(|(_, tensor)| {
         let TensorData::Blob(blob) = tensor.data else { return None };
-        let key = tensor.extra_tensor_info.as_ref()?.fully_qualified_name.clone()?;
+        let key = tensor.name()?.to_owned();
         let (sizes, dim_order) = (tensor.sizes.as_deref()?.to_vec(), tensor.dim_order.clone()?.into_owned());
         let tensor_layout = Some(TensorLayout { scalar_type: tensor.scalar_type, sizes, dim_order });
         Some(FlatTensorEntry { key, data: program.blob(blob).clone(), tensor_layout })

@@ -114,7 +114,7 @@ impl ExternalFiles {
 
     /// Returns the number of data in a `.ptd` that is not written here: one number per key.
     pub fn number_elsewhere(&mut self, tensor: &Tensor) -> u32 {
-        let key = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.clone());
+        let key = tensor.name().map(str::to_owned);
         let next = self.count();
         *self.elsewhere.entry(key.unwrap_or_default()).or_insert(next)
     }

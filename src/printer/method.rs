@@ -781,8 +781,7 @@ impl<'p> MethodPrinter<'p> {
             }
         };
         for (index, tensor) in self.plan.tensors() {
-            let extra = tensor.extra_tensor_info.as_ref();
-            if let Some(name) = extra.and_then(|extra| extra.fully_qualified_name.as_deref()) {
+            if let Some(name) = tensor.name() {
                 suggest(index as i32, &Cow::Borrowed(name));
             }
         }

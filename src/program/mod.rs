@@ -33,6 +33,7 @@ pub(crate) mod attributes;
 pub(crate) mod element;
 pub(crate) mod instruction;
 mod ints;
+pub(crate) mod pools;
 pub(crate) mod positions;
 pub mod test_cases;
 
@@ -381,6 +382,7 @@ impl EValue {
 ///     ..Tensor::new(ScalarType::FLOAT, &[4, 3, 3, 3])
 /// };
 /// assert!(weight.is_external());
+/// assert_eq!(weight.name(), Some("conv.weight"));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {
@@ -450,6 +452,11 @@ impl Tensor {
     /// Returns the device type and index; CPU:0 by default.
     pub fn device(&self) -> (i8, i8) {
         self.extra_tensor_info.as_ref().map_or((0, 0), |extra| (extra.device_type, extra.device_index))
+    }
+
+    /// Returns the fully qualified name: of a parameter or a buffer of the module, or the key of data in a `.ptd`.
+    pub fn name(&self) -> Option<&str> {
+        self.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()
     }
 
     /// Returns true for a tensor with planned memory, a name and data: its initial state is not shared with equal ones (E-18).

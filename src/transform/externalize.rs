@@ -16,7 +16,7 @@ pub fn externalize(program: &mut Program, same: &[BlobId], name: impl Fn(usize, 
     for (method, plan) in program.plans().iter().enumerate() {
         for (index, tensor) in plan.tensors().filter(|(_, tensor)| is_inside(tensor)) {
             let generated = || generated_key(plan.name.as_deref(), index);
-            let name = stated(tensor).map(str::to_owned).or_else(|| name(method, index)).unwrap_or_else(generated);
+            let name = tensor.name().map(str::to_owned).or_else(|| name(method, index)).unwrap_or_else(generated);
             let clash = first.get(&name).is_some_and(|other| !is_same(tensor, other, same));
             *ambiguous.entry(name.clone()).or_default() |= clash;
             first.entry(name).or_insert_with(|| tensor.clone());
@@ -47,10 +47,6 @@ pub fn generated_key(method: Option<&str>, value: usize) -> String {
 /// Returns `true` for a constant whose data are in the program.
 fn is_inside(tensor: &Tensor) -> bool {
     matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None && !tensor.is_external()
-}
-
-fn stated(tensor: &Tensor) -> Option<&str> {
-    tensor.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()
 }
 
 /// Returns `true` if two tensors can share a key.

@@ -128,10 +128,8 @@ impl Marker<'_> {
             let read = graph.plan.outputs.iter().flatten().chain(mentioned);
             self.work.extend(read.map(|value| Mark::Content { method, value: (*value).into(), step: end }));
             // The application finds state by its name.
-            let named = graph.plan.tensors().filter(|(_, tensor)| {
-                let extra = tensor.extra_tensor_info.as_ref();
-                tensor.memory != Memory::None && extra.is_some_and(|extra| extra.fully_qualified_name.is_some())
-            });
+            let named =
+                graph.plan.tensors().filter(|(_, tensor)| tensor.memory != Memory::None && tensor.name().is_some());
             self.work.extend(named.map(|(value, _)| Mark::Content { method, value: value as i64, step: end }));
             let is_root = |step: &Step<'_>| match roots {
                 Roots::Effects => step.has_effect,

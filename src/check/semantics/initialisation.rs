@@ -5,42 +5,16 @@
 //! writes it later for the next execution.
 
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
-use super::method::{Access, AccessKind, MethodAnalysis, PoolRange};
+use super::method::{Access, AccessKind, MethodAnalysis};
 use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
 use crate::program::Instruction;
 use crate::program::element::Part;
-
-/// Disjoint ranges of written bytes: per pool, end by start.
-#[derive(Debug, Default)]
-struct WrittenBytes {
-    pools: BTreeMap<u32, BTreeMap<u64, u64>>,
-}
-
-impl WrittenBytes {
-    fn insert(&mut self, range: PoolRange) {
-        let pool = self.pools.entry(range.pool).or_default();
-        let (mut start, mut end) = (range.start, range.end);
-        while let Some((&from, &to)) = pool.range(..=end).next_back().filter(|(_, to)| **to >= start) {
-            if from <= start && to >= end {
-                return;
-            }
-            pool.remove(&from);
-            (start, end) = (start.min(from), end.max(to));
-        }
-        pool.insert(start, end);
-    }
-
-    fn overlaps(&self, range: &PoolRange) -> bool {
-        let pool = self.pools.get(&range.pool);
-        pool.and_then(|pool| pool.range(..range.end).next_back()).is_some_and(|(_, to)| *to > range.start)
-    }
-}
+use crate::program::pools::{PoolContent, PoolRange};
 
 /// Pools and offsets of the tensors that a method of the program writes, sorted: state may be there. Computed on first use.
 pub struct StateStarts<'m, 'p> {
@@ -107,17 +81,17 @@ pub fn classify_accesses(method: &mut MethodAnalysis<'_>) -> Vec<usize> {
 
 /// Returns the values that are read from memory that nothing wrote; `reads` are steps, ascending, and values.
 fn unwritten(method: &MethodAnalysis<'_>, initial: &[bool], reads: Vec<(u32, usize)>) -> Vec<usize> {
-    let (mut written, mut found) = (WrittenBytes::default(), Vec::new());
+    let (mut written, mut found) = (PoolContent::default(), Vec::new());
     let Some((last, _)) = reads.last().copied() else { return found };
     let initial = method.ranges.iter().zip(initial).filter_map(|(range, initial)| range.filter(|_| *initial));
-    initial.for_each(|range| written.insert(range));
+    initial.for_each(|range| written.insert(range, ()));
     let mut reads = reads.into_iter().peekable();
     for step in 0..=last {
         while let Some((_, value)) = reads.next_if(|(read, _)| *read == step) {
-            found.extend(method.ranges[value].filter(|range| !written.overlaps(range)).map(|_| value));
+            found.extend(method.ranges[value].filter(|range| written.parts(*range).next().is_none()).map(|_| value));
         }
         let writes = method.step_accesses(step).iter().filter(|access| access.kind.may_write());
-        writes.filter_map(|access| method.ranges[access.value as usize]).for_each(|range| written.insert(range));
+        writes.filter_map(|access| method.ranges[access.value as usize]).for_each(|range| written.insert(range, ()));
     }
     found
 }

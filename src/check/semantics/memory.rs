@@ -9,8 +9,9 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
-use super::method::{Access, AccessKind, MethodAnalysis, PoolRange};
+use super::method::{Access, AccessKind, MethodAnalysis};
 use super::sharing;
+use crate::program::pools::PoolRange;
 
 /// Bound on the live tensors that are compared with a write: as many that begin before it, and as many that begin in it.
 const MAX_COMPARED: usize = 8;

@@ -12,6 +12,7 @@ use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
 use crate::operators::{Base, OperatorSet, Role};
 use crate::program::OperandAccess;
 use crate::program::element::{Element, Part};
+use crate::program::pools::PoolRange;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData};
 use crate::transform::inference::InferredOperator;
 
@@ -74,20 +75,6 @@ pub struct InstructionRef<'p> {
     pub instruction: &'p Instruction,
 }
 
-/// A range of bytes of a pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PoolRange {
-    pub pool: u32,
-    pub start: u64,
-    pub end: u64,
-}
-
-impl PoolRange {
-    pub fn overlaps(&self, other: &PoolRange) -> bool {
-        self.pool == other.pool && self.start < other.end && other.start < self.end
-    }
-}
-
 /// Properties of a tensor; the default for other values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TensorFacts {
@@ -112,7 +99,7 @@ fn facts(value: &EValue) -> TensorFacts {
         scalar_type: tensor.scalar_type.0,
         has_data: tensor.data != TensorData::None,
         is_planned: tensor.memory != Memory::None,
-        is_named: tensor.extra_tensor_info.as_ref().is_some_and(|extra| extra.fully_qualified_name.is_some()),
+        is_named: tensor.name().is_some(),
         is_unbound: tensor.shape_dynamism == 2,
     }
 }
@@ -440,7 +427,7 @@ impl Properties {
         };
         for value in values {
             properties.stated.push(Kinds::of_tag(value.tag()));
-            properties.ranges.push(planned_range(value));
+            properties.ranges.push(PoolRange::of(value));
             properties.facts.push(facts(value));
             properties.items += list(value).map_or(0, |items| items.len());
         }
@@ -678,11 +665,4 @@ fn known_operators(plan: &ExecutionPlan, set: &OperatorSet) -> Vec<Option<Arc<Kn
         known
     })
     .collect()
-}
-
-fn planned_range(value: &EValue) -> Option<PoolRange> {
-    let EValue::Tensor(tensor) = value else { return None };
-    let Memory::At { pool, offset } = tensor.memory else { return None };
-    let end = offset.checked_add(tensor.nbytes()?)?;
-    (end > offset).then_some(PoolRange { pool, start: offset, end })
 }

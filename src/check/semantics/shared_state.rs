@@ -47,5 +47,5 @@ pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
 }
 
 fn name(tensor: &Tensor) -> Option<&str> {
-    tensor.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref().filter(|name| !name.is_empty())
+    tensor.name().filter(|name| !name.is_empty())
 }

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 
 use super::super::finding::{Findings, Locator};
-use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, PoolRange};
+use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis};
 use crate::operators::sharing;
+use crate::program::pools::PoolRange;
 use crate::program::{EValue, Tensor};
 
 /// Memory that does not overlap others: a pool, or that of a tensor outside of all pools.

@@ -3,18 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::program::pools::PoolRange;
 use crate::program::{EValue, ExecutionPlan, Memory};
 
-/// Bytes of a pool.
-#[derive(Debug, Clone, Copy)]
-pub struct PlacedRange {
-    pub pool: u32,
-    pub start: u64,
-    pub end: u64,
-}
-
 /// Returns the explicit location of a tensor, or that of its base.
-pub fn range(values: &[EValue], value: usize) -> Option<PlacedRange> {
+pub fn range(values: &[EValue], value: usize) -> Option<PoolRange> {
     let tensor = values.get(value)?.as_tensor()?;
     let location = |memory: Memory| match memory {
         Memory::At { pool, offset } => Some((pool, offset)),
@@ -25,7 +18,7 @@ pub fn range(values: &[EValue], value: usize) -> Option<PlacedRange> {
         memory @ (Memory::None | Memory::Auto { .. } | Memory::At { .. }) => memory,
     };
     let (pool, start) = location(base)?;
-    Some(PlacedRange { pool, start, end: start.saturating_add(tensor.nbytes().unwrap_or(u64::MAX)) })
+    Some(PoolRange { pool, start, end: start.saturating_add(tensor.nbytes().unwrap_or(u64::MAX)) })
 }
 
 /// The tensors of all methods at explicit locations: methods may share their pools.
@@ -50,7 +43,7 @@ impl PlacedTensors {
         for (method, plan) in plans.enumerate() {
             let values = plan.values();
             let placed = (0..values.len()).filter_map(|value| Some((value, range(values, value)?)));
-            for (value, PlacedRange { pool, start, end }) in placed {
+            for (value, PoolRange { pool, start, end }) in placed {
                 ranges.entry(pool).or_default().push((start, method, value, end));
             }
         }
@@ -69,7 +62,7 @@ impl PlacedTensors {
     }
 
     /// Returns method and value of the tensors with bytes in a range, each once in the life of `self`.
-    pub fn take(&mut self, range: &PlacedRange) -> Vec<(usize, usize)> {
+    pub fn take(&mut self, range: &PoolRange) -> Vec<(usize, usize)> {
         let Some(pool) = self.pools.get_mut(&range.pool) else { return Vec::new() };
         let mut taken = Vec::new();
         let before = pool.tensors.partition_point(|(start, ..)| *start < range.end);

@@ -3,11 +3,12 @@
 //!
 //! The answer errs on the side of the latter where jumps leave it open: the instructions that write these bytes stay then.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::graph::{MethodGraph, index, items};
-use super::placed::{self, PlacedRange};
+use super::placed;
 use crate::program::Instruction;
+use crate::program::pools::{PoolContent, PoolRange};
 
 /// More locations of the values of a group are not followed one by one.
 const MOST_PLACES: usize = 8;
@@ -15,7 +16,7 @@ const MOST_PLACES: usize = 8;
 /// A location of the values of a group. Time 0 is before the first step, step `i` is at `i + 1`.
 #[derive(Debug)]
 struct Place {
-    range: PlacedRange,
+    range: PoolRange,
     life: Life,
 }
 
@@ -101,7 +102,7 @@ impl Places {
             writes.extend(graph.writing_steps(value).map(|step| (step + 1, value)));
         }
         writes.sort_unstable();
-        let mut content = Content::default();
+        let mut content = PoolContent::default();
         for (time, value) in writes {
             let step = time.checked_sub(1);
             if let Some(place) = self.own[value].filter(|_| !graph.is_redirected(value)) {
@@ -122,13 +123,13 @@ impl Places {
     }
 
     /// Writes a part of a place: ends the lives of the others there.
-    fn write(&mut self, content: &mut Content, place: usize, range: PlacedRange, time: usize) {
-        for other in content.take(range) {
+    fn write(&mut self, content: &mut PoolContent<usize>, place: usize, range: PoolRange, time: usize) {
+        content.remove(range, |other| {
             let life = &mut self.places[other].life;
             if other != place {
                 life.end = life.end.min(time);
             }
-        }
+        });
         let life = self.places[place].life;
         if life.start != usize::MAX && life.end == usize::MAX {
             content.insert(range, place);
@@ -144,41 +145,6 @@ impl Places {
         };
         let last = self.again.get(step).filter(|last| **last > step).map_or(step, |last| last + 1);
         life.is_some_and(|life| self.is_irregular || life.start > step || life.end <= last)
-    }
-}
-
-/// What the bytes of the pools hold: ranges without common bytes, each with its place.
-#[derive(Default)]
-struct Content {
-    /// By pool and start: end and place.
-    ranges: BTreeMap<(u32, u64), (u64, usize)>,
-}
-
-impl Content {
-    fn insert(&mut self, range: PlacedRange, place: usize) {
-        if range.start < range.end {
-            self.ranges.insert((range.pool, range.start), (range.end, place));
-        }
-    }
-
-    /// Removes a range; returns the places that had bytes there.
-    fn take(&mut self, range: PlacedRange) -> Vec<usize> {
-        let PlacedRange { pool, start, end } = range;
-        let mut taken = Vec::new();
-        while let Some((&(of, first), &(last, place))) = self.ranges.range(..(pool, end)).next_back()
-            && of == pool
-            && last > start
-        {
-            self.ranges.remove(&(pool, first));
-            taken.push(place);
-            if last > end {
-                self.ranges.insert((pool, end), (last, place));
-            }
-            if first < start {
-                self.ranges.insert((pool, first), (start, place));
-            }
-        }
-        taken
     }
 }
 
