@@ -9,7 +9,9 @@ use smallvec::SmallVec;
 
 use super::finding::{Findings, Locator};
 use super::kernels::KernelCall;
-use super::semantics::method::{InstructionRef, KnownOperator, MethodAnalysis, list};
+use super::semantics::access::{InstructionRef, list};
+use super::semantics::method::MethodAnalysis;
+use super::semantics::operator::KnownOperator;
 use crate::diagnostics::{clipped, counted};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
@@ -146,15 +148,17 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
     }
 
-    /// Returns the class of a call and its slot; `None` if an argument is of none.
-    fn class(&self, call: &KernelCall<'_, '_>) -> Option<(usize, CallClass)> {
-        let op_index = self.method.steps[call.step as usize].instruction.operator()?;
-        let mut class = CallClass::new();
-        class.push(op_index as u32);
-        for arg in call.args {
-            class.push(Some(self.class_of(*arg)).filter(|class| *class != UNIQUE)?);
-        }
-        Some((hash(class.iter().map(|class| (*class).into())) % self.accepted.len(), class))
+    /// Returns the class of a call: its operator, and the classes of the arguments.
+    fn class<'c>(&'c self, call: &KernelCall<'_, 'c>) -> impl Iterator<Item = u32> + use<'c, 'm, 'p> {
+        let operator = self.method.steps[call.step as usize].instruction.operator();
+        let classes = call.args.iter().map(|arg| self.class_of(*arg));
+        std::iter::once(operator.unwrap_or_default() as u32).chain(classes)
+    }
+
+    /// Returns the slot of the class of a call; `None` if an argument is of none.
+    fn slot(&self, call: &KernelCall<'_, '_>) -> Option<usize> {
+        let is_unique = self.class(call).skip(1).any(|class| class == UNIQUE);
+        (!is_unique).then(|| hash(self.class(call).map(u64::from)) % self.accepted.len())
     }
 
     /// Returns the value that a step replaces by another one, as the second of both.
@@ -215,14 +219,14 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
     /// Checks a call whose arguments have the right number and kinds.
     pub fn check(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
-        let class = self.class(call);
-        if class.as_ref().is_some_and(|(slot, class)| self.accepted[*slot] == *class) {
+        let slot = self.slot(call);
+        if slot.is_some_and(|slot| self.class(call).eq(self.accepted[slot].iter().copied())) {
             return;
         }
         let errors = findings.errors();
         self.check_once(call, findings, locate);
-        if let Some((slot, class)) = class.filter(|_| findings.errors() == errors) {
-            self.accepted[slot] = class;
+        if let Some(slot) = slot.filter(|_| findings.errors() == errors) {
+            self.accepted[slot] = self.class(call).collect();
         }
     }
 

@@ -4,7 +4,8 @@
 //! Only values that no instruction changes are checked; computed ones are not known before the method runs.
 
 use super::finding::{Findings, Locator};
-use super::semantics::method::{ConstantInts, KnownOperator, MethodAnalysis};
+use super::semantics::method::{ConstantInts, MethodAnalysis};
+use super::semantics::operator::KnownOperator;
 use crate::data::workers;
 use crate::diagnostics::counted;
 use crate::format::ScalarType;

@@ -8,11 +8,11 @@ use std::cell::LazyCell;
 use std::sync::OnceLock;
 
 use super::super::finding::{Findings, Locator};
+use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
-use super::method::{Access, AccessKind, MethodAnalysis};
+use super::method::MethodAnalysis;
 use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
-use crate::program::Instruction;
 use crate::program::element::Part;
 use crate::program::pools::{PoolContent, PoolRange};
 
@@ -42,53 +42,19 @@ impl<'m, 'p> StateStarts<'m, 'p> {
     }
 }
 
-/// Determines the unknown accesses of delegates as far as the order of instructions allows: arguments before the first one without
-/// content are inputs (E-12). Returns the values that are read before they are written, in memory that nothing wrote either.
-pub fn classify_accesses(method: &mut MethodAnalysis<'_>) -> Vec<usize> {
-    let initial = |(value, stated): (usize, &Kinds)| {
-        *stated != Kinds::TENSOR || method.is_input[value] || method.facts[value].has_data
-    };
-    let initial: Vec<bool> = method.stated.iter().enumerate().map(initial).collect();
-    let mut has_content = initial.clone();
-    let mut seen = vec![false; has_content.len()];
-    // First reads of tensors without content.
-    let mut reads: Vec<(u32, usize)> = Vec::new();
-    for step in 0..=method.end() {
-        let delegate =
-            matches!(method.steps.get(step as usize).map(|s| s.instruction), Some(Instruction::DelegateCall { .. }));
-        let first_result =
-            method.step_accesses(step).iter().find(|a| !has_content[a.value as usize]).map_or(0, |a| a.arg);
-        for access in method.step_accesses_mut(step) {
-            if access.kind == AccessKind::Unknown && !has_content[access.value as usize] {
-                access.kind = AccessKind::UnknownResult;
-            } else if access.kind == AccessKind::Unknown && delegate && access.arg < first_result {
-                access.kind = AccessKind::Read;
-            }
-        }
-        for access in method.step_accesses(step) {
-            let value = access.value as usize;
-            let first = !std::mem::replace(&mut seen[value], true);
-            if first && !has_content[value] && access.kind.reads() && step < method.end() {
-                reads.push((step, value));
-            }
-        }
-        for access in method.step_accesses(step).iter().filter(|access| access.kind.may_write()) {
-            has_content[access.value as usize] = true;
+/// Returns the values that are read before they are written, in memory that nothing wrote either.
+fn uninitialised(method: &MethodAnalysis<'_>) -> Vec<usize> {
+    let (mut written, mut found) = (PoolContent::default(), Vec::new());
+    let Some((last, _)) = method.early_reads.last().copied() else { return found };
+    for (value, range) in method.ranges.iter().enumerate() {
+        if let Some(range) = range.filter(|_| method.has_content[value]) {
+            written.insert(range, ());
         }
     }
-    unwritten(method, &initial, reads)
-}
-
-/// Returns the values that are read from memory that nothing wrote; `reads` are steps, ascending, and values.
-fn unwritten(method: &MethodAnalysis<'_>, initial: &[bool], reads: Vec<(u32, usize)>) -> Vec<usize> {
-    let (mut written, mut found) = (PoolContent::default(), Vec::new());
-    let Some((last, _)) = reads.last().copied() else { return found };
-    let initial = method.ranges.iter().zip(initial).filter_map(|(range, initial)| range.filter(|_| *initial));
-    initial.for_each(|range| written.insert(range, ()));
-    let mut reads = reads.into_iter().peekable();
+    let mut reads = method.early_reads.iter().peekable();
     for step in 0..=last {
         while let Some((_, value)) = reads.next_if(|(read, _)| *read == step) {
-            found.extend(method.ranges[value].filter(|range| written.parts(*range).next().is_none()).map(|_| value));
+            found.extend(method.ranges[*value].filter(|range| written.parts(*range).next().is_none()).map(|_| *value));
         }
         let writes = method.step_accesses(step).iter().filter(|access| access.kind.may_write());
         writes.filter_map(|access| method.ranges[access.value as usize]).for_each(|range| written.insert(range, ()));
@@ -96,18 +62,17 @@ fn unwritten(method: &MethodAnalysis<'_>, initial: &[bool], reads: Vec<(u32, usi
     found
 }
 
-/// Checks reads and writes of tensors; `uninitialised` is the result of [`classify_accesses`].
+/// Checks reads and writes of tensors.
 pub fn check(
     method: &MethodAnalysis<'_>,
     flow: &ControlFlow,
-    uninitialised: &[usize],
     states: &StateStarts<'_, '_>,
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
     let overlaps = LazyCell::new(|| OverlapIndex::new(method));
     let mut is_uninitialised = vec![false; method.values().len()];
-    uninitialised.iter().for_each(|value| is_uninitialised[*value] = true);
+    uninitialised(method).into_iter().for_each(|value| is_uninitialised[value] = true);
     let mut undefined = Vec::new();
     for (value, facts) in method.facts.iter().enumerate().filter(|(_, facts)| facts.has_bytes) {
         if facts.has_data {

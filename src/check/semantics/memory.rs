@@ -8,8 +8,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::super::finding::{Findings, Locator};
+use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
-use super::method::{Access, AccessKind, MethodAnalysis};
+use super::method::MethodAnalysis;
 use super::sharing;
 use crate::program::pools::PoolRange;
 

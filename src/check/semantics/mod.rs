@@ -1,12 +1,14 @@
 //! Control flow, initialisation, memory and unused elements of a program, as its instructions determine them (`X-`).
 //!
 //! ```text
-//! Program --method--> accesses by step and value --control--> jumps --numbers, state, initialisation, memory, sharing, unused--> findings
+//! Program --access, method--> accesses by step and value --control--> jumps --numbers, state, initialisation, memory, sharing, unused--> findings
 //! ```
 //!
 //! Indices out of range are skipped: they were reported by `super::fields`. No bytes of the file are read.
 
+pub(super) mod access;
 pub(super) mod method;
+pub(super) mod operator;
 
 mod control;
 mod forward;
@@ -42,8 +44,6 @@ const LARGE: usize = 1 << 12;
 struct Subject<'s, 'p> {
     method: &'s MethodAnalysis<'p>,
     flow: &'s ControlFlow,
-    /// Values that are read before they are written, in memory that nothing wrote either.
-    uninitialised: &'s [usize],
     states: &'s StateStarts<'s, 'p>,
 }
 
@@ -54,7 +54,7 @@ const CHECKS: &[(u8, Check)] = &[
     (9, |s, findings, locate| operators::check(s.method, &numbers::assumptions(s.method, s.flow), findings, locate)),
     (0, |s, findings, locate| control::check(s.method, s.flow, findings, locate)),
     (4, |s, findings, locate| state::check(s.method, s.flow, findings, locate)),
-    (3, |s, findings, locate| initialisation::check(s.method, s.flow, s.uninitialised, s.states, findings, locate)),
+    (3, |s, findings, locate| initialisation::check(s.method, s.flow, s.states, findings, locate)),
     (1, |s, findings, locate| paths::check(s.method, s.flow, findings, locate)),
     (8, |s, findings, locate| memory::check(s.method, s.flow, findings, locate)),
     (7, |s, findings, locate| sharing::check(s.method, findings, locate)),
@@ -70,14 +70,13 @@ pub fn check(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let mut methods: Vec<MethodAnalysis<'_>> =
+    let methods: Vec<MethodAnalysis<'_>> =
         (0..program.plans().len()).filter_map(|index| MethodAnalysis::new(program, index, set)).collect();
-    let uninitialised: Vec<_> = methods.iter_mut().map(initialisation::classify_accesses).collect();
     let states = &StateStarts::new(&methods);
     let mut unknown = reported.clone();
-    for (method, uninitialised) in methods.iter().zip(&uninitialised) {
+    for method in &methods {
         operators::report_unregistered(method, &mut unknown, findings, locate);
-        let subject = Subject { method, flow: &ControlFlow::new(method), uninitialised, states };
+        let subject = Subject { method, flow: &ControlFlow::new(method), states };
         let mut checks: Vec<usize> = (0..CHECKS.len()).collect();
         checks.sort_by_key(|index| Reverse(CHECKS[*index].0));
         let mut found = workers::map(checks, if method.steps.len() < LARGE { 1 } else { 2 }, |index| {

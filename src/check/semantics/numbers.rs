@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
+use super::access::AccessKind;
 use super::control::ControlFlow;
 use super::forward::{self, Block};
-use super::method::{AccessKind, KnownOperator, MethodAnalysis};
+use super::method::MethodAnalysis;
+use super::operator::KnownOperator;
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, IntMeta, ResultMeta};
 use crate::operators::kinds::Kinds;

@@ -4,8 +4,9 @@
 //! data, and the initialisation rules judge those. A loop counts as executed once at least, since its condition usually is true at first.
 
 use super::super::finding::{Findings, Locator};
+use super::access::Access;
 use super::control::ControlFlow;
-use super::method::{Access, MethodAnalysis};
+use super::method::MethodAnalysis;
 
 /// Bound on the blocks that are visited for all tensors of a method; tensors beyond it are not checked.
 const MAX_VISITED: usize = 1 << 24;

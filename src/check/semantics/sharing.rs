@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 
 use super::super::finding::{Findings, Locator};
-use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis};
+use super::access::{Access, AccessKind};
+use super::method::MethodAnalysis;
+use super::operator::KnownOperator;
 use crate::operators::sharing;
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, Tensor};

@@ -7,9 +7,11 @@
 use std::collections::BTreeSet;
 
 use super::super::finding::{Findings, Locator};
+use super::access::{Access, AccessKind, list};
 use super::control::ControlFlow;
 use super::forward::{self, Block};
-use super::method::{Access, AccessKind, KnownOperator, MethodAnalysis, list};
+use super::method::MethodAnalysis;
+use super::operator::KnownOperator;
 use crate::diagnostics::clipped;
 use crate::format::ScalarType;
 use crate::operators::Base;

@@ -1,7 +1,8 @@
 //! Unused values, constants, delegates, named data and state, and duplicate outputs. The exporter leaves some of them, too.
 
 use super::super::finding::{Findings, Locator};
-use super::method::{AccessKind, MethodAnalysis, list};
+use super::access::{AccessKind, list};
+use super::method::MethodAnalysis;
 use crate::operators::kinds::Kinds;
 use crate::program::element::{Element, Part};
 use crate::program::{Instruction, Program};
