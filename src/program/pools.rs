@@ -78,7 +78,7 @@ impl<T: Copy> PoolContent<T> {
         let parts = self.ranges.range((pool, first)..(pool, end.max(first)));
         let part =
             |(&(pool, start), &(end, content)): (&(u32, u64), &(u64, T))| (PoolRange { pool, start, end }, content);
-        parts.map(part).filter(move |(part, _)| part.end > start)
+        parts.map(part).filter(move |(part, _)| part.end > start && start < end)
     }
 }
 

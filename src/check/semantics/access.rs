@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::operator::KnownOperator;
 use crate::operators::kinds::Kinds;
+use crate::operators::{Base, Role};
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
 
@@ -225,7 +226,7 @@ impl Accesses {
             let known = step.instruction.operator().and_then(|operator| usize::try_from(operator).ok());
             let known = known.and_then(|operator| operators.get(operator)?.as_deref());
             for (arg, value) in args.iter().enumerate() {
-                let kind = known.map_or(AccessKind::Unknown, |known| known.access_kind(args, arg));
+                let kind = known.map_or(AccessKind::Unknown, |known| access_kind(known, args, arg));
                 collector.add(*value, number, arg, kind);
             }
             for (arg, (_, value, access)) in step.instruction.operands().enumerate() {
@@ -244,6 +245,26 @@ impl Accesses {
         }
         collector.end_step(end, None);
         collector.accesses
+    }
+}
+
+/// Returns the effect of a call of an operator on an argument.
+fn access_kind(known: &KnownOperator, args: &[i32], arg: usize) -> AccessKind {
+    let signature = &known.operator.signature;
+    match signature.args.get(arg).map(|arg| arg.role) {
+        Some(Role::In) => AccessKind::Read,
+        Some(Role::Out) => AccessKind::Write,
+        Some(Role::InPlace) => AccessKind::Modify,
+        None if !known.outs.is_empty() => AccessKind::RepeatedOut,
+        // The result repeats an argument that is written in place.
+        None if args.get(..signature.args.len()).is_some_and(|ins| {
+            ins.iter().zip(&signature.args).any(|(value, arg)| arg.role == Role::InPlace && args.last() == Some(value))
+        }) =>
+        {
+            AccessKind::RepeatedOut
+        }
+        None if signature.result == Some(Base::Tensor) => AccessKind::Alias,
+        None => AccessKind::Write,
     }
 }
 

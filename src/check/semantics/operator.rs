@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::access::AccessKind;
 use crate::operators::inference::{constraints, rule};
 use crate::operators::kernels::KernelConstraints;
 use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
-use crate::operators::{Base, OperatorSet, Role};
+use crate::operators::{OperatorSet, Role};
 use crate::program::ExecutionPlan;
 use crate::transform::inference::InferredOperator;
 
@@ -51,28 +50,6 @@ impl KnownOperator {
             operator: InferredOperator { name: name.to_owned(), signature, rule, constraints },
             library,
         })
-    }
-
-    /// Returns the effect of a call on an argument.
-    pub fn access_kind(&self, args: &[i32], arg: usize) -> AccessKind {
-        let signature = &self.operator.signature;
-        match signature.args.get(arg).map(|arg| arg.role) {
-            Some(Role::In) => AccessKind::Read,
-            Some(Role::Out) => AccessKind::Write,
-            Some(Role::InPlace) => AccessKind::Modify,
-            None if !self.outs.is_empty() => AccessKind::RepeatedOut,
-            // The result repeats an argument that is written in place.
-            None if args.get(..signature.args.len()).is_some_and(|ins| {
-                ins.iter()
-                    .zip(&signature.args)
-                    .any(|(value, arg)| arg.role == Role::InPlace && args.last() == Some(value))
-            }) =>
-            {
-                AccessKind::RepeatedOut
-            }
-            None if signature.result == Some(Base::Tensor) => AccessKind::Alias,
-            None => AccessKind::Write,
-        }
     }
 
     /// Returns the number of arguments of a call, with the result.
