@@ -17,8 +17,8 @@ use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor
 /// Largest constant that is read, in bytes.
 const MAX_CONSTANT: u64 = 1 << 16;
 
-/// Number of instructions from which a method is examined by two threads.
-const LARGE: usize = 1 << 12;
+/// Number of instructions from which a method is examined and checked by two threads.
+pub const LARGE: usize = 1 << 12;
 
 /// Bound on the accesses that are searched for the next read of a value.
 const MAX_SEARCHED: usize = 64;

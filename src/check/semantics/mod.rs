@@ -36,9 +36,6 @@ use control::ControlFlow;
 use initialisation::StateStarts;
 use method::MethodAnalysis;
 
-/// Number of instructions from which a method is checked by two threads.
-const LARGE: usize = 1 << 12;
-
 /// A method, and what several checks need of it.
 #[derive(Clone, Copy)]
 struct Subject<'s, 'p> {
@@ -79,7 +76,7 @@ pub fn check(
         let subject = Subject { method, flow: &ControlFlow::new(method), states };
         let mut checks: Vec<usize> = (0..CHECKS.len()).collect();
         checks.sort_by_key(|index| Reverse(CHECKS[*index].0));
-        let mut found = workers::map(checks, if method.steps.len() < LARGE { 1 } else { 2 }, |index| {
+        let mut found = workers::map(checks, if method.steps.len() < method::LARGE { 1 } else { 2 }, |index| {
             let mut findings = Findings::new(findings.profile());
             (CHECKS[index].1)(subject, &mut findings, locate);
             (index, findings)
