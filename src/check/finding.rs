@@ -168,9 +168,9 @@ impl Findings {
         }
     }
 
-    /// Returns the runtime that the file is validated for.
-    pub(crate) fn profile(&self) -> Profile {
-        self.profile
+    /// Returns an empty list for another step of the same validation.
+    pub(crate) fn empty(&self) -> Findings {
+        Findings::new(self.profile)
     }
 
     /// Appends findings of another step.

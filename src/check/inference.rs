@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::finding::{Findings, Locator};
 use super::kernels::KernelCall;
-use super::semantics::access::{InstructionRef, list};
+use super::semantics::access::InstructionRef;
 use super::semantics::method::MethodAnalysis;
 use super::semantics::operator::KnownOperator;
 use crate::diagnostics::{clipped, counted};
@@ -116,7 +116,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
                 Some(hash(items.iter().map(|item| (*item).into())))
             }
             EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
-                let items = list(stated).filter(|items| items.len() <= MAX_COMPARED)?;
+                let items = stated.list_items().filter(|items| items.len() <= MAX_COMPARED)?;
                 let is_unique = |item| item != -1 && self.class_of(item) == UNIQUE;
                 let classes = items.iter().map(|item| self.class_of(item).into());
                 (!items.iter().any(is_unique)).then(|| hash(classes))
@@ -125,7 +125,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     }
 
     /// Returns the class of a value by its index in the file.
-    fn class_of(&self, value: i32) -> u32 {
+    fn class_of(&self, value: impl TryInto<usize>) -> u32 {
         self.method.value(value).map_or(UNIQUE, |value| self.classes[value])
     }
 
@@ -136,7 +136,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
                 a.scalar_type == b.scalar_type && a.sizes == b.sizes && a.dim_order == b.dim_order
             }
             (EValue::Double(a), EValue::Double(b)) => a.to_bits() == b.to_bits(),
-            _ => match (list(a), list(b)) {
+            _ => match (a.list_items(), b.list_items()) {
                 (Some(first), Some(second)) => {
                     let classes = first.iter().map(|item| self.class_of(item));
                     a.tag() == b.tag()
@@ -199,7 +199,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     /// Checks a call with Ints that are assumed: only whether the operator and its kernel take the arguments.
     pub fn check_assumed(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
         let values = self.method.values();
-        let items = call.args.iter().filter_map(|arg| Some(list(&values[self.method.value(*arg)?])?.len()));
+        let items = call.args.iter().filter_map(|arg| Some(values[self.method.value(*arg)?].items().len()));
         if !self.spend(items.sum()) {
             return;
         }
@@ -232,7 +232,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
     fn check_once(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
         let values = self.method.values();
-        let items = call.args.iter().filter_map(|arg| Some(list(&values[self.method.value(*arg)?])?.len()));
+        let items = call.args.iter().filter_map(|arg| Some(values[self.method.value(*arg)?].items().len()));
         if self.method.is_truncated || !self.spend(items.sum()) {
             return self.forget(call.args);
         }

@@ -213,7 +213,7 @@ fn program_at(
         };
         external.set_data(&mut program);
         let locate = path::locator(bytes, prefix, start, &program);
-        let mut others = Findings::new(options.profile);
+        let mut others = findings.empty();
         let check_others = || {
             releases::check(&program, &mut others, &locate);
             xnnpack::check(&program, len, external, &mut others, &locate);

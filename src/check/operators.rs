@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::finding::{Findings, Locator};
 use super::inference::CallInference;
 use super::kernels::{self, KernelCall};
-use super::semantics::access::{InstructionRef, list};
+use super::semantics::access::InstructionRef;
 use super::semantics::method::MethodAnalysis;
 use super::semantics::numbers::Assumptions;
 use crate::diagnostics::counted;
@@ -185,13 +185,14 @@ impl KernelCall<'_, '_> {
                 return true;
             }
             // The out is a list, and the value another list of the same tensors.
-            return match (out.and_then(|out| list(&values[out])), list(&values[value])) {
+            return match (out.and_then(|out| values[out].list_items()), values[value].list_items()) {
                 (Some(out), Some(again)) if self.method.is_truncated => out.len() == again.len(),
                 (Some(out), Some(again)) => out.iter().eq(again.iter()),
                 (None, _) | (_, None) => false,
             };
         }
-        list(&values[value]).is_some_and(|again| again.iter().eq(self.known.outs.iter().map(|out| self.args[*out])))
+        let outs = || self.known.outs.iter().map(|out| i64::from(self.args[*out]));
+        values[value].list_items().is_some_and(|again| again.iter().eq(outs()))
     }
 
     fn found(&self, value: usize) -> String {

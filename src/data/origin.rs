@@ -1,11 +1,11 @@
 //! Binary input: a file on disk, a range of one, bytes in memory, or a file that is not written. Only the requested ranges are read.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Blob, BlobSource, workers};
+use super::{Blob, BlobSource, positioned, workers};
 use crate::format::{Format, container};
 
 /// Binary input.
@@ -30,16 +30,6 @@ pub enum Origin {
 
 /// Size in bytes from which the first bytes of a file are read by two threads: the kernel copies them into memory that it clears first.
 const LARGE: u64 = 4 << 20;
-
-/// Fills `bytes` from an offset of a file.
-fn fill(path: &Path, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(offset))?;
-    file.read_exact(bytes)
-}
 
 /// Blobs, one after the other, of which any range is found quickly.
 #[derive(Debug, Default)]
@@ -145,11 +135,11 @@ impl Origin {
         // Sizes in headers are untrusted: allocate at most the size of the file.
         let len = len.min(self.len()?);
         let read = |path: &Path, offset: u64| {
-            let mut bytes = vec![0; len as usize];
+            let (file, mut bytes) = (File::open(path)?, vec![0; len as usize]);
             let (first, second) = bytes.split_at_mut(if len < LARGE { 0 } else { (len / 2) as usize });
             let middle = offset.saturating_add(first.len() as u64);
-            let (first, second) =
-                workers::both(len >= LARGE, || fill(path, offset, first), || fill(path, middle, second));
+            let read = |at: u64, bytes| positioned::read_exact_at(&file, at, bytes);
+            let (first, second) = workers::both(len >= LARGE, || read(offset, first), || read(middle, second));
             first.and(second)?;
             Ok(Head::Read(bytes))
         };

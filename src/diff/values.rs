@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::align::in_common_order;
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
-use super::view::{MethodView, ValueRole, by_key, distinct, grouped, item_count, items, list, tensor_type};
+use super::view::{MethodView, ValueRole, by_key, distinct, grouped, list, tensor_type};
 use crate::diagnostics::clipped;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{EValue, Memory, Tensor, TensorData};
@@ -93,11 +93,11 @@ impl<'s> Matching<'s> {
 
     /// Returns the items of two lists side by side, as far as both have some and the work is not spent.
     fn inner(&mut self, left: &EValue, right: &EValue) -> Vec<(i32, i32)> {
-        let count = item_count(left).min(item_count(right));
+        let count = left.items().len().min(right.items().len());
         let Some(work) = self.work.checked_sub(count as u64) else { return Vec::new() };
         self.work = work;
         let index = |item: i64| i32::try_from(item).unwrap_or(i32::MIN);
-        items(Some(left)).zip(items(Some(right))).map(|(left, right)| (index(left), index(right))).collect()
+        left.items().iter().zip(right.items().iter()).map(|(left, right)| (index(left), index(right))).collect()
     }
 
     fn values(&self, left: i32, right: i32) -> Option<(&'s EValue, &'s EValue)> {
@@ -140,7 +140,7 @@ impl<'s> Matching<'s> {
         if !self.is_same_single(left, right) {
             return false;
         }
-        let (count, other) = (item_count(l), item_count(r));
+        let (count, other) = (l.items().len(), r.items().len());
         if count + other == 0 {
             return true;
         }
@@ -148,7 +148,7 @@ impl<'s> Matching<'s> {
         self.work = work.unwrap_or(0);
         let is_same = work.is_some()
             && count == other
-            && items(Some(l)).zip(items(Some(r))).all(|(left, right)| {
+            && l.items().iter().zip(r.items().iter()).all(|(left, right)| {
                 match (i32::try_from(left), i32::try_from(right)) {
                     (Ok(left), Ok(right)) if self.values(left, right).is_some() => self.is_same_single(left, right),
                     // -1 is None; others are no values.

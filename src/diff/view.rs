@@ -167,7 +167,7 @@ impl<'s> MethodView<'s> {
             if std::mem::replace(flag, true) {
                 return;
             }
-            for item in items(self.plan.value(index)) {
+            for item in self.plan.value(index).into_iter().flat_map(|value| value.items().iter()) {
                 if let Some(flag) = usize::try_from(item).ok().and_then(|item| used.get_mut(item)) {
                     *flag = true;
                 }
@@ -363,7 +363,7 @@ impl<'s> MethodView<'s> {
             }
         } else if role == ValueRole::Literal && !is_weak {
             hash_content(value, &mut hasher);
-            for item in items(Some(value)).filter(|_| with_items) {
+            for item in value.items().iter().filter(|_| with_items) {
                 let item = i32::try_from(item).unwrap_or(i32::MIN);
                 self.fresh_key(item, strength, false).hash(&mut hasher);
             }
@@ -447,12 +447,12 @@ impl<'s> MethodView<'s> {
                 "a list".to_owned()
             }
             EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
-                let shown = items(Some(value)).take(SHOWN_ITEMS).map(|item| match i32::try_from(item) {
+                let shown = value.items().iter().take(SHOWN_ITEMS).map(|item| match i32::try_from(item) {
                     Ok(-1) => "none".to_owned(),
                     Ok(item) => self.describe_to(item, false),
                     Err(_) => format!("no value {item}"),
                 });
-                list(shown.collect(), item_count(value))
+                list(shown.collect(), value.items().len())
             }
         }
     }
@@ -506,7 +506,7 @@ impl<'s> MethodView<'s> {
         let mut hasher = DefaultHasher::new();
         let value = &self.plan.values()[index];
         hash_content(value, &mut hasher);
-        for item in items(Some(value)) {
+        for item in value.items().iter() {
             match usize::try_from(item).ok().filter(|item| *item < known.len()) {
                 Some(item) => self.item_hash(item, known).hash(&mut hasher),
                 None => ("no value", item).hash(&mut hasher),
@@ -541,8 +541,8 @@ impl<'s> MethodView<'s> {
                     let found = i32::try_from(item).ok().and_then(|item| self.plan.value(item));
                     found.map_or_else(|| item.to_string(), |value| self.literal(value, false))
                 };
-                let count = item_count(value);
-                let shown: Vec<String> = items(Some(value)).take(SHOWN_ITEMS).map(item).collect();
+                let count = value.items().len();
+                let shown: Vec<String> = value.items().iter().take(SHOWN_ITEMS).map(item).collect();
                 format!("{} of {count}: {}", value.kind(), list(Some(&shown)))
             }
             value => format!("{} {}", value.kind(), self.literal(value, false)),
@@ -629,33 +629,6 @@ fn take_value(roles: &mut [ValueRole], plan: &ExecutionPlan, value: i32, access:
 /// Returns the item with an index of the file.
 fn get_mut<T>(items: &mut [T], index: i32) -> Option<&mut T> {
     items.get_mut(usize::try_from(index).ok()?)
-}
-
-/// Returns the values that a list refers to; none for a value of another kind.
-pub fn items(value: Option<&EValue>) -> impl Iterator<Item = i64> + '_ {
-    let ints = match value {
-        Some(EValue::IntList(Some(items))) => items.as_slice(),
-        _ => &[],
-    };
-    let tensors = value.map_or(&[][..], EValue::as_tensors);
-    ints.iter().copied().chain(tensors.iter().map(|item| i64::from(*item)))
-}
-
-/// Returns the number of values that a list refers to.
-pub fn item_count(value: &EValue) -> usize {
-    match value {
-        EValue::IntList(items) => items.as_ref().map_or(0, Vec::len),
-        EValue::Null
-        | EValue::Int(_)
-        | EValue::Bool(_)
-        | EValue::Double(_)
-        | EValue::Tensor(_)
-        | EValue::String(_)
-        | EValue::DoubleList(_)
-        | EValue::BoolList(_)
-        | EValue::TensorList(_)
-        | EValue::OptionalTensorList(_) => value.as_tensors().len(),
-    }
 }
 
 /// Describes a list of numbers.

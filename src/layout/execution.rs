@@ -28,7 +28,7 @@ impl Execution {
         let uses = Uses::new(plan, &operators);
         let end = plan.instructions().count() as u32 + 1;
         let mut lifetimes = Lifetimes::new(Regions::none(plan), count, end);
-        let is_input = flags(plan, plan.inputs.as_deref());
+        let is_input = plan.is_input();
         for input in plan.inputs.iter().flatten() {
             lifetimes.touch(*input, 0);
         }
@@ -83,16 +83,6 @@ impl Execution {
 /// Returns true for what the memory requests, or the file, call state.
 fn is_stated(requested: &[Memory], value: usize, tensor: &Tensor) -> bool {
     tensor.data != TensorData::None || matches!(requested.get(value), Some(Memory::Auto { persistent: true, .. }))
-}
-
-fn flags(plan: &ExecutionPlan, values: Option<&[i32]>) -> Vec<bool> {
-    let mut flags = vec![false; plan.values().len()];
-    for value in values.unwrap_or_default() {
-        if let Some(flag) = usize::try_from(*value).ok().and_then(|value| flags.get_mut(value)) {
-            *flag = true;
-        }
-    }
-    flags
 }
 
 /// What instructions do with the values of a method.

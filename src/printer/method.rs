@@ -204,7 +204,7 @@ impl<'p> MethodPrinter<'p> {
                 least: Vec::new(),
                 produced: vec![false; count],
                 overwritten: vec![false; count],
-                is_input: vec![false; count],
+                is_input: plan.is_input(),
             },
             views: vec![None; count],
             upfront: None,
@@ -219,12 +219,6 @@ impl<'p> MethodPrinter<'p> {
             signatures,
             operators,
         };
-        for input in plan.inputs.iter().flatten() {
-            if let Some(is_input) = usize::try_from(*input).ok().and_then(|input| printer.uses.is_input.get_mut(input))
-            {
-                *is_input = true;
-            }
-        }
         printer.find_produced();
         if !printer.hints.everything {
             printer.infer();

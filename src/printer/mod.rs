@@ -177,13 +177,13 @@ fn print_with_tests(
     };
     let mut hints = vec![Hints { everything: options.explicit, ..Hints::default() }; found.program.plans().len()];
     // Emitting the program to recover its layout takes as long as printing it.
-    let (recovered, mut methods, body) = std::thread::scope(|scope| {
-        let found = &found;
-        let recovered = scope.spawn(|| placement.map_or(Ok(None), |placement| placement.layout(found)));
+    let recover = || placement.map_or(Ok(None), |placement| placement.layout(&found));
+    let (recovered, (mut methods, body)) = workers::both(true, recover, || {
         let methods = printers(&found.program, &payloads, inline, &hints);
         let body = print_body(&found.program, &payloads, &methods, tests, printer);
-        Ok::<_, io::Error>((workers::join(recovered)?, methods, body?))
-    })?;
+        (methods, body)
+    });
+    let (recovered, body) = (recovered?, body?);
     let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
     layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order).filter(|order| *order != layout.builder);
     let raw = match recovered.as_ref().filter(|recovered| recovered.exact) {

@@ -33,6 +33,7 @@ pub(crate) mod attributes;
 pub(crate) mod element;
 pub(crate) mod instruction;
 mod ints;
+mod items;
 pub(crate) mod pools;
 pub(crate) mod positions;
 pub mod test_cases;
@@ -122,6 +123,17 @@ impl ExecutionPlan {
     /// Returns all instructions, chain after chain.
     pub(crate) fn instructions(&self) -> impl Iterator<Item = &Instruction> {
         self.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten())
+    }
+
+    /// Returns for each value if it is an input; indices out of range are left out.
+    pub(crate) fn is_input(&self) -> Vec<bool> {
+        let mut is_input = vec![false; self.values().len()];
+        for input in self.inputs.iter().flatten() {
+            if let Some(flag) = usize::try_from(*input).ok().and_then(|input| is_input.get_mut(input)) {
+                *flag = true;
+            }
+        }
+        is_input
     }
 
     /// Returns the value with an index.

@@ -171,7 +171,7 @@ impl Marker<'_> {
             return;
         }
         let value = &graph.plan.values()[number];
-        self.work.extend(graph::items(value).map(|value| Mark::Value { method, value }));
+        self.work.extend(value.items().iter().map(|value| Mark::Value { method, value }));
         if let Some(Memory::View { base }) = value.as_tensor().map(|tensor| tensor.memory) {
             self.work.push(Mark::Value { method, value: base.into() });
         }
@@ -204,7 +204,7 @@ impl Marker<'_> {
         self.work.push(Mark::Value { method, value });
         self.work.push(Mark::Writers { method, value: number });
         let (first, last) = graph.reads(number).unwrap_or((step, step));
-        for item in graph::items(&graph.plan.values()[number]) {
+        for item in graph.plan.values()[number].items().iter() {
             for step in [first.min(step), last.max(step)] {
                 self.work.push(Mark::Content { method, value: item, step });
             }
@@ -273,7 +273,7 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
             for number in read.iter().filter_map(|value| index(plan.values(), (*value).into())) {
                 read_results.extend(graph.writer_before(number, step).map(|writer| (number, writer)));
                 if std::mem::replace(&mut unused[number], false) {
-                    let items = graph::items(&plan.values()[number]).filter_map(|item| index(plan.values(), item));
+                    let items = plan.values()[number].items().iter().filter_map(|item| index(plan.values(), item));
                     items.for_each(|item| unused[item] = false);
                 }
             }

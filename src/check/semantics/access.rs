@@ -87,48 +87,6 @@ fn facts(value: &EValue) -> TensorFacts {
     }
 }
 
-/// The items of a list of values.
-pub enum ListItems<'p> {
-    Ints(&'p [i64]),
-    Tensors(&'p [i32]),
-}
-
-impl ListItems<'_> {
-    pub fn len(&self) -> usize {
-        match self {
-            ListItems::Ints(items) => items.len(),
-            ListItems::Tensors(items) => items.len(),
-        }
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = i32> {
-        let (ints, tensors) = match self {
-            ListItems::Ints(items) => (*items, &[][..]),
-            ListItems::Tensors(items) => (&[][..], *items),
-        };
-        ints.iter().map(|item| i32::try_from(*item).unwrap_or(-1)).chain(tensors.iter().copied())
-    }
-}
-
-/// Returns the items of a value that is a list of values.
-pub fn list(value: &EValue) -> Option<ListItems<'_>> {
-    match value {
-        EValue::IntList(Some(items)) => Some(ListItems::Ints(items)),
-        EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items)) => Some(ListItems::Tensors(items)),
-        EValue::IntList(None)
-        | EValue::TensorList(None)
-        | EValue::OptionalTensorList(None)
-        | EValue::Null
-        | EValue::Int(_)
-        | EValue::Bool(_)
-        | EValue::Double(_)
-        | EValue::Tensor(_)
-        | EValue::String(_)
-        | EValue::DoubleList(_)
-        | EValue::BoolList(_) => None,
-    }
-}
-
 /// Returns the `count` instructions of a method, and the first step of each chain.
 pub fn steps(plan: &ExecutionPlan, count: usize) -> (Vec<InstructionRef<'_>>, Vec<u32>) {
     let (mut steps, mut chains) = (Vec::with_capacity(count), vec![0]);
@@ -165,7 +123,7 @@ impl Properties {
             properties.stated.push(Kinds::of_tag(value.tag()));
             properties.ranges.push(PoolRange::of(value));
             properties.facts.push(facts(value));
-            properties.items += list(value).map_or(0, |items| items.len());
+            properties.items += value.items().len();
         }
         properties
     }
@@ -299,7 +257,7 @@ impl Collector<'_> {
             accesses.list.push(access(value, kind));
             return;
         }
-        let items = list(&self.plan.values()[value]);
+        let items = self.plan.values()[value].list_items();
         let read = if items.is_some() && kind != AccessKind::Unknown { AccessKind::Read } else { kind };
         accesses.list.push(access(value, read));
         let Some(items) = items else { return };

@@ -42,9 +42,9 @@ impl<'m, 'p> StateStarts<'m, 'p> {
     }
 }
 
-/// Returns the values that are read before they are written, in memory that nothing wrote either.
-fn uninitialised(method: &MethodAnalysis<'_>) -> Vec<usize> {
-    let (mut written, mut found) = (PoolContent::default(), Vec::new());
+/// Returns for each value if it is read before it is written, in memory that nothing wrote either.
+fn uninitialised(method: &MethodAnalysis<'_>) -> Vec<bool> {
+    let (mut written, mut found) = (PoolContent::default(), vec![false; method.values().len()]);
     let Some((last, _)) = method.early_reads.last().copied() else { return found };
     for (value, range) in method.ranges.iter().enumerate() {
         if let Some(range) = range.filter(|_| method.has_content[value]) {
@@ -54,7 +54,7 @@ fn uninitialised(method: &MethodAnalysis<'_>) -> Vec<usize> {
     let mut reads = method.early_reads.iter().peekable();
     for step in 0..=last {
         while let Some((_, value)) = reads.next_if(|(read, _)| *read == step) {
-            found.extend(method.ranges[*value].filter(|range| written.parts(*range).next().is_none()).map(|_| *value));
+            found[*value] = method.ranges[*value].is_some_and(|range| written.parts(range).next().is_none());
         }
         let writes = method.step_accesses(step).iter().filter(|access| access.kind.may_write());
         writes.filter_map(|access| method.ranges[access.value as usize]).for_each(|range| written.insert(range, ()));
@@ -71,8 +71,7 @@ pub fn check(
     locate: &Locator<'_>,
 ) {
     let overlaps = LazyCell::new(|| OverlapIndex::new(method));
-    let mut is_uninitialised = vec![false; method.values().len()];
-    uninitialised(method).into_iter().for_each(|value| is_uninitialised[value] = true);
+    let is_uninitialised = uninitialised(method);
     let mut undefined = Vec::new();
     for (value, facts) in method.facts.iter().enumerate().filter(|(_, facts)| facts.has_bytes) {
         if facts.has_data {

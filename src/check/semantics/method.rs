@@ -93,12 +93,7 @@ impl<'p> MethodAnalysis<'p> {
         let (first, second) = values.split_at(if is_large { values.len() / 2 } else { values.len() });
         let (rest, mut properties) = workers::both(is_large, || Properties::of(second), || Properties::of(first));
         properties.append(rest);
-        let mut is_input = vec![false; values.len()];
-        for input in plan.inputs.iter().flatten() {
-            if let Some(flag) = usize::try_from(*input).ok().and_then(|input| is_input.get_mut(input)) {
-                *flag = true;
-            }
-        }
+        let is_input = plan.is_input();
         let has_content = |value: usize| {
             properties.stated[value] != Kinds::TENSOR || is_input[value] || properties.facts[value].has_data
         };
@@ -226,8 +221,8 @@ impl<'p> MethodAnalysis<'p> {
     }
 
     /// Returns the index of a value, if it is in range.
-    pub fn value(&self, index: i32) -> Option<usize> {
-        usize::try_from(index).ok().filter(|index| *index < self.values().len())
+    pub fn value(&self, index: impl TryInto<usize>) -> Option<usize> {
+        index.try_into().ok().filter(|index| *index < self.values().len())
     }
 
     /// Adds the kinds that values get from results and moves.

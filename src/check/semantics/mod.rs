@@ -77,7 +77,7 @@ pub fn check(
         let mut checks: Vec<usize> = (0..CHECKS.len()).collect();
         checks.sort_by_key(|index| Reverse(CHECKS[*index].0));
         let mut found = workers::map(checks, if method.steps.len() < method::LARGE { 1 } else { 2 }, |index| {
-            let mut findings = Findings::new(findings.profile());
+            let mut findings = findings.empty();
             (CHECKS[index].1)(subject, &mut findings, locate);
             (index, findings)
         });

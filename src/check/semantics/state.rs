@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::super::finding::{Findings, Locator};
-use super::access::{Access, AccessKind, list};
+use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
 use super::forward::{self, Block};
 use super::method::MethodAnalysis;
@@ -330,7 +330,7 @@ fn may_replace(from: &EValue, to: &EValue) -> bool {
                 && from.sizes == to.sizes
                 && from.dim_order == to.dim_order
         }
-        _ => match (list(from), list(to)) {
+        _ => match (from.list_items(), to.list_items()) {
             (Some(items), Some(_)) => items.len() <= MAX_ITEMS && from == to,
             _ => true,
         },

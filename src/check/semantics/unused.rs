@@ -1,7 +1,7 @@
 //! Unused values, constants, delegates, named data and state, and duplicate outputs. The exporter leaves some of them, too.
 
 use super::super::finding::{Findings, Locator};
-use super::access::{AccessKind, list};
+use super::access::AccessKind;
 use super::method::MethodAnalysis;
 use crate::operators::kinds::Kinds;
 use crate::program::element::{Element, Part};
@@ -40,7 +40,7 @@ fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &L
     method.accesses.iter().for_each(|access| used[access.value as usize] = true);
     let lists = method.values().iter().zip(&method.stated).filter(|(_, stated)| stated.meets(Kinds::VALUE_LISTS));
     for (value, _) in lists {
-        for item in list(value).iter().flat_map(|items| items.iter()).filter_map(|item| method.value(item)) {
+        for item in value.items().iter().filter_map(|item| method.value(item)) {
             used[item] = true;
         }
     }

@@ -45,24 +45,6 @@ pub struct MethodGraph<'p> {
     is_redirected: Vec<bool>,
 }
 
-/// Indices of the values in a list; none for another value.
-pub fn items(value: &EValue) -> impl Iterator<Item = i64> {
-    let ints: &[i64] = match value {
-        EValue::IntList(items) => items.as_deref().unwrap_or_default(),
-        EValue::Null
-        | EValue::Int(_)
-        | EValue::Bool(_)
-        | EValue::Double(_)
-        | EValue::Tensor(_)
-        | EValue::String(_)
-        | EValue::DoubleList(_)
-        | EValue::BoolList(_)
-        | EValue::TensorList(_)
-        | EValue::OptionalTensorList(_) => &[],
-    };
-    ints.iter().copied().chain(value.as_tensors().iter().map(|item| i64::from(*item)))
-}
-
 /// Returns the index of an element of a list, if it has one.
 pub fn index<T>(list: &[T], index: i64) -> Option<usize> {
     usize::try_from(index).ok().filter(|index| *index < list.len())
@@ -172,7 +154,7 @@ impl<'p> MethodGraph<'p> {
         let values = self.plan.values();
         let written = values.iter().enumerate().filter(|(list, _)| !self.writers[*list].is_empty());
         for (list, value) in written {
-            for item in items(value).filter_map(|item| index(values, item)) {
+            for item in value.items().iter().filter_map(|item| index(values, item)) {
                 self.lists.entry(item).or_default().push(list);
             }
         }
@@ -184,10 +166,10 @@ impl<'p> MethodGraph<'p> {
         let is_placed =
             |value: &EValue| value.as_tensor().is_some_and(|tensor| matches!(tensor.memory, Memory::At { .. }));
         let is_single = |(value, content): (usize, &EValue)| {
-            self.group(value).nth(1).is_none() && !is_placed(content) && items(content).next().is_none()
+            self.group(value).nth(1).is_none() && !is_placed(content) && content.items().iter().next().is_none()
         };
         self.is_single = values.iter().enumerate().map(is_single).collect();
-        for item in values.iter().flat_map(items).filter_map(|item| index(values, item)) {
+        for item in values.iter().flat_map(|value| value.items().iter()).filter_map(|item| index(values, item)) {
             self.is_single[item] = false;
         }
     }
@@ -204,7 +186,7 @@ impl<'p> MethodGraph<'p> {
             lasting[self.groups[value]] |= persistent || tensor.data != TensorData::None;
         }
         for (list, value) in values.iter().enumerate() {
-            let mut all = std::iter::once(list).chain(items(value).filter_map(|item| index(values, item)));
+            let mut all = std::iter::once(list).chain(value.items().iter().filter_map(|item| index(values, item)));
             if !self.writers[list].is_empty() && all.any(|value| lasting[self.groups[value]]) {
                 let writers: Vec<usize> = self.writing_steps(list).collect();
                 writers.into_iter().for_each(|step| self.steps[step].has_effect = true);

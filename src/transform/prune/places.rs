@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::graph::{MethodGraph, index, items};
+use super::graph::{MethodGraph, index};
 use super::placed;
 use crate::program::Instruction;
 use crate::program::pools::{PoolContent, PoolRange};
@@ -95,7 +95,7 @@ impl Places {
         for value in 0..values.len() {
             let mut steps = graph.writing_steps(value);
             let Some(first) = steps.next() else { continue };
-            let mut written = items(&values[value]).filter_map(|item| index(values, item)).peekable();
+            let mut written = values[value].items().iter().filter_map(|item| index(values, item)).peekable();
             // A list that several steps write has as many writes as items and steps together.
             self.is_irregular |= written.peek().is_some() && steps.next().is_some();
             writes.extend(written.map(|item| (first + 1, item)));
