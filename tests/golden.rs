@@ -3,7 +3,7 @@
 //! named by their path in the repository.
 //!
 //! `cargo test --test golden -- --list` lists the cases, `cargo test --test golden errors/anchor` runs those whose name contains
-//! the words, `BLESS=1 cargo test --test golden` writes snapshots. tests/golden/README.md describes the folders.
+//! the words (of several filters, one must match), `BLESS=1 cargo test --test golden` writes snapshots. tests/golden/README.md describes the folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -331,7 +331,7 @@ fn malformed_rule(case: &Case) -> (String, bool) {
 /// The sources below `snapshots/check` with the rules that their folders are named by.
 fn check_sources() -> Vec<(String, Case)> {
     let sources = files_below(&snapshots_folder().join("check"), &["yaml"]);
-    assert_eq!(sources.len(), 8);
+    assert!(!sources.is_empty(), "no sources below snapshots/check");
     let rule = |path: &PathBuf| path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
     sources.iter().map(|path| (rule(path), Case::read(path))).collect()
 }

@@ -26,29 +26,16 @@ pub struct Case {
     settings: Vec<(String, String)>,
 }
 
-/// Folders of inputs, and the number of their inputs: tests of inputs that are not found would succeed.
-const COUNTS: [(&str, usize); 8] = [
-    ("examples", 33),
-    ("examples/malformed", 319),
-    ("tests/golden/snapshots/annotate", 18),
-    ("tests/golden/snapshots/commands", 23),
-    ("tests/golden/snapshots/errors", 441),
-    ("tests/golden/upstream/bundled", 8),
-    ("tests/golden/upstream/bytes", 38),
-    ("tests/golden/upstream/serializer", 25),
-];
-
 /// Inputs of a folder of the package (not of its subfolders), sorted by name.
 ///
 /// # Panics
-/// If their number is not that in [`COUNTS`].
+/// If there are none: tests of inputs that are not found would succeed.
 pub fn inputs(folder: &str) -> Vec<Case> {
     let entries = fs::read_dir(super::root().join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| super::has_extension(path, &["yaml", "json"]));
     paths.sort();
-    let count = COUNTS.iter().find(|(name, _)| *name == folder).map(|(_, count)| *count);
-    assert_eq!(Some(paths.len()), count, "inputs in {folder}; expected: COUNTS in {}", file!());
+    assert!(!paths.is_empty(), "no inputs in {folder}");
     paths.iter().map(|path| Case::read(path)).collect()
 }
 

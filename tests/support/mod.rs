@@ -50,7 +50,11 @@ pub fn trial(name: impl Into<String>, test: impl FnOnce() + Send + 'static) -> T
 
 /// Runs tests with the options of the command line. A panic is printed once, with the other failures at the end.
 pub fn run(trials: Vec<Trial>) -> ExitCode {
-    let arguments = Arguments::from_args();
+    let (options, filters) = split_filters(std::env::args());
+    let arguments = Arguments::from_iter(options);
+    let matches = |name: &str, filter: &String| if arguments.exact { name == filter } else { name.contains(filter) };
+    let is_selected = |trial: &Trial| filters.is_empty() || filters.iter().any(|filter| matches(trial.name(), filter));
+    let trials = trials.into_iter().filter(is_selected).collect();
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         let of_a_test = PANIC.with_borrow_mut(|stored| {
@@ -66,6 +70,20 @@ pub fn run(trials: Vec<Trial>) -> ExitCode {
     }));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
+
+/// Splits the arguments of a test binary into options with their values, and filters, of which libtest-mimic takes only one.
+fn split_filters(arguments: impl Iterator<Item = String>) -> (Vec<String>, Vec<String>) {
+    let (mut options, mut filters): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for (number, argument) in arguments.enumerate() {
+        let is_value = options.last().is_some_and(|last| OPTIONS_WITH_VALUES.contains(&last.as_str()));
+        let list = if number == 0 || is_value || argument.starts_with('-') { &mut options } else { &mut filters };
+        list.push(argument);
+    }
+    (options, filters)
+}
+
+/// Options of libtest-mimic whose value is the next argument.
+const OPTIONS_WITH_VALUES: [&str; 6] = ["-Z", "--color", "--format", "--logfile", "--skip", "--test-threads"];
 
 /// All files below a folder with one of these extensions (any if empty), including hidden ones, sorted by path.
 pub fn files_below(folder: &Path, extensions: &[&str]) -> Vec<std::path::PathBuf> {
