@@ -244,7 +244,7 @@ fn rejecting_rules(bytes: &[u8]) -> BTreeSet<&'static str> {
     let found = panic::catch_unwind(AssertUnwindSafe(|| check::file(&origin, &ValidatorOptions::default()).unwrap()));
     let Ok(found) = found else { return BTreeSet::from(["panic"]) };
     let errors = found.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
-    errors.map(|finding| finding.rule.id).collect()
+    errors.map(|finding| finding.rule.id.as_str()).collect()
 }
 
 /// A file as YAML in one line.

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use half::{bf16, f16};
 
 use super::finding::{Findings, Locator};
+use crate::check::RuleId;
 use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
 use crate::program::element::{Element, Part};
@@ -39,7 +40,7 @@ pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, locate
             let at = || locate(&Element::Method(method, Part::Value(index)));
             match scanned {
                 (Err(error), ..) => {
-                    findings.add("T-42", || (at(), format!("unreadable data: {error}"), "readable data".into()));
+                    findings.add(RuleId::T_42, || (at(), format!("unreadable data: {error}"), "readable data".into()));
                 }
                 (Ok(()), 1.., first) => {
                     let found = format!("{}: {}, the first at index {first}", rule.found, scanned.1);
@@ -54,7 +55,7 @@ pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, locate
 /// A rule about elements of one type.
 #[derive(Clone, Copy)]
 struct ElementRule {
-    id: &'static str,
+    id: RuleId,
     /// Size of an element in bytes.
     size: usize,
     violates: fn(&[u8]) -> bool,
@@ -66,12 +67,13 @@ fn element_rule(scalar_type: ScalarType) -> Option<ElementRule> {
     fn bytes<const N: usize>(element: &[u8]) -> [u8; N] {
         element.first_chunk().copied().unwrap_or([0; N])
     }
-    let nan = |size, violates| ElementRule { id: "T-41", size, violates, found: "NaN elements", expected: "no NaN" };
+    let nan =
+        |size, violates| ElementRule { id: RuleId::T_41, size, violates, found: "NaN elements", expected: "no NaN" };
     Some(match scalar_type.info()?.encoding {
         Encoding::Bool => {
             let violates = |element: &[u8]| element[0] > 1;
             ElementRule {
-                id: "T-40",
+                id: RuleId::T_40,
                 size: 1,
                 violates,
                 found: "elements that are neither 0 nor 1",
@@ -175,6 +177,6 @@ mod tests {
         program.execution_plan = Some(vec![ExecutionPlan { values, ..ExecutionPlan::default() }]);
         let mut findings = Findings::new(Profile::Strict);
         check(&program, 4, &mut findings, &|element| Location { offset: None, path: element.path(&program) });
-        assert_eq!(findings.list().iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), ["T-42"]);
+        assert_eq!(findings.list().iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), [RuleId::T_42]);
     }
 }
