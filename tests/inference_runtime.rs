@@ -260,17 +260,17 @@ fn outcome<'t>(answers: &mut impl Iterator<Item = &'t str>, method: &Method) -> 
 
 /// Element types of outs that are tried.
 const TYPES: [ScalarType; 11] = [
-    ScalarType(0),
-    ScalarType(1),
-    ScalarType(2),
-    ScalarType(3),
-    ScalarType(4),
-    ScalarType(5),
-    ScalarType(6),
-    ScalarType(7),
-    ScalarType(9),
-    ScalarType(11),
-    ScalarType(15),
+    ScalarType::BYTE,
+    ScalarType::CHAR,
+    ScalarType::SHORT,
+    ScalarType::INT,
+    ScalarType::LONG,
+    ScalarType::HALF,
+    ScalarType::FLOAT,
+    ScalarType::DOUBLE,
+    ScalarType::COMPLEXFLOAT,
+    ScalarType::BOOL,
+    ScalarType::BFLOAT16,
 ];
 
 /// Number of methods of a program.

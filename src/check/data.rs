@@ -25,7 +25,7 @@ pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, locate
             let EValue::Tensor(tensor) = value else { continue };
             let TensorData::Blob(id) = tensor.data else { continue };
             let Some(rule) = element_rule(tensor.scalar_type) else { continue };
-            let scanned = seen.entry((id, tensor.scalar_type.0)).or_insert_with(|| {
+            let scanned = seen.entry((id, tensor.scalar_type)).or_insert_with(|| {
                 let mut scan = ElementScan { rule, rest: Vec::new(), elements: 0, found: 0, first: 0 };
                 let blob = program.blob(id);
                 let read = match left.checked_sub(blob.len) {

@@ -14,11 +14,6 @@ use crate::operators::inference::IntMeta;
 use crate::operators::kernels::{Channels, Quantization, Selected};
 use crate::program::{EValue, Tensor};
 
-const INT8: ScalarType = ScalarType(1);
-const INT: ScalarType = ScalarType(3);
-const HALF: ScalarType = ScalarType(5);
-const DOUBLE: ScalarType = ScalarType(7);
-
 /// Bound on the uses of a value, and the items of a list, that are examined, so that the work is linear in the file.
 const MAX_EXAMINED: usize = 64;
 
@@ -160,11 +155,13 @@ impl<'p> KernelCall<'_, 'p> {
             let bytes = self.method.read_constant(data)?;
             match tensor.scalar_type {
                 ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
-                INT => Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect()),
+                ScalarType::INT => {
+                    Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect())
+                }
                 _ => None,
             }
         };
-        cache.entry((data, tensor.scalar_type.0)).or_insert_with(read).clone()
+        cache.entry((data, tensor.scalar_type)).or_insert_with(read).clone()
     }
 
     fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
@@ -226,7 +223,8 @@ fn check_quantization(
     let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
     let (small, real) = if quantization.quantizes { (result, input) } else { (input, result) };
     // Types of the other arguments are in `types.table` (O-14).
-    if !quantization.quantizes && !matches!(real.scalar_type, HALF | ScalarType::FLOAT | DOUBLE) {
+    if !quantization.quantizes && !matches!(real.scalar_type, ScalarType::HALF | ScalarType::FLOAT | ScalarType::DOUBLE)
+    {
         report(out, format!("a tensor of {}", real.scalar_type), "float16, float32 or float64".into());
     }
     // No tensor of int64 is quantized.
@@ -244,7 +242,7 @@ fn check_quantization(
     }
     // The kernel for int8 writes float32 then, whatever the out is.
     if let (true, Some((_, EValue::Null))) = (lenient, call.argument(dtype + 1))
-        && small.scalar_type == INT8
+        && small.scalar_type == ScalarType::CHAR
         && real.scalar_type != ScalarType::FLOAT
     {
         report(out, format!("a tensor of {}", real.scalar_type), "float32, without an out_dtype".into());
@@ -334,7 +332,7 @@ fn check_quantization(
 fn compares_zero_points(quantization: &Quantization, input: &Tensor, result: &Tensor) -> bool {
     let is_contiguous =
         || input.dim_order.iter().flat_map(|order| order.iter()).copied().map(usize::from).eq(0..sizes(input).len());
-    (input.scalar_type, result.scalar_type) == (INT8, ScalarType::FLOAT)
+    (input.scalar_type, result.scalar_type) == (ScalarType::CHAR, ScalarType::FLOAT)
         && !sizes(input).contains(&0)
         && (quantization.channels == Channels::Rows || is_contiguous())
 }

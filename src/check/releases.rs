@@ -86,7 +86,7 @@ fn has_state(tensor: &Tensor) -> bool {
 
 /// Returns true for the element types that the schema of 0.5 added: bits16, the float8 types, and uint16 to uint64.
 fn is_recent(scalar_type: ScalarType) -> bool {
-    (22..=29).contains(&scalar_type.0)
+    (ScalarType::BITS16..=ScalarType::UINT64).contains(&scalar_type)
 }
 
 #[cfg(test)]

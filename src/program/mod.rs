@@ -424,7 +424,7 @@ impl Default for Tensor {
     /// A tensor of `uint8` whose lists are absent, without data and without planned memory.
     fn default() -> Tensor {
         Tensor {
-            scalar_type: ScalarType(0),
+            scalar_type: ScalarType::BYTE,
             storage_offset: 0,
             sizes: None,
             dim_order: None,
@@ -452,7 +452,7 @@ impl Tensor {
 
     /// The tensor that the exporter passes for an out that a call does not ask for (E-7).
     pub(crate) fn missing() -> Tensor {
-        Tensor { memory: Memory::None, ..Tensor::new(ScalarType(0), &[0]) }
+        Tensor { memory: Memory::None, ..Tensor::new(ScalarType::BYTE, &[0]) }
     }
 
     /// Bytes of the tensor: the product of the sizes and the element size. `None` if a size is negative or absent, the

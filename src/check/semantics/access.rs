@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::operator::KnownOperator;
+use crate::format::ScalarType;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Base, Role};
 use crate::program::pools::PoolRange;
@@ -63,8 +64,8 @@ pub struct InstructionRef<'p> {
 pub struct TensorFacts {
     /// Its size in bytes is known and not 0.
     pub has_bytes: bool,
-    /// Code of the element type.
-    pub scalar_type: i8,
+    /// Element type.
+    pub scalar_type: ScalarType,
     /// The file has data for it.
     pub has_data: bool,
     /// It is in planned memory.
@@ -79,7 +80,7 @@ fn facts(value: &EValue) -> TensorFacts {
     let EValue::Tensor(tensor) = value else { return TensorFacts::default() };
     TensorFacts {
         has_bytes: tensor.nbytes().is_some_and(|bytes| bytes > 0),
-        scalar_type: tensor.scalar_type.0,
+        scalar_type: tensor.scalar_type,
         has_data: tensor.data != TensorData::None,
         is_planned: tensor.memory != Memory::None,
         is_named: tensor.name().is_some(),

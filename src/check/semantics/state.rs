@@ -222,9 +222,9 @@ impl<'m, 'p> Analysis<'m, 'p> {
         let value = args.first().and_then(|value| self.method.value(*value));
         let Some(EValue::Tensor(tensor)) = value.map(|value| &self.method.values()[value]) else { return Kinds::NONE };
         match tensor.scalar_type {
-            ScalarType(0..=4) => Kinds::INT,
+            ScalarType::BYTE | ScalarType::CHAR | ScalarType::SHORT | ScalarType::INT | ScalarType::LONG => Kinds::INT,
             ScalarType::BOOL => Kinds::BOOL,
-            ScalarType(5..=7 | 15) => Kinds::DOUBLE,
+            ScalarType::HALF | ScalarType::FLOAT | ScalarType::DOUBLE | ScalarType::BFLOAT16 => Kinds::DOUBLE,
             _ => Kinds::NONE,
         }
     }

@@ -242,7 +242,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         "bits as numbers",
         |p| {
             let (one, t, a) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4), add_tensor(p, 512, 4));
-            tensor(p, a as usize).scalar_type = ScalarType(16);
+            tensor(p, a as usize).scalar_type = ScalarType::QUINT4X2;
             p.inputs.as_mut().unwrap().push(a);
             call(p, "aten::mul.Scalar_out", &[a, one, t, t]);
         },
@@ -253,7 +253,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let (one, t) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4));
             let a = add_tensor(p, 512, 4);
-            tensor(p, a as usize).scalar_type = ScalarType(27);
+            tensor(p, a as usize).scalar_type = ScalarType::UINT16;
             p.inputs.as_mut().unwrap().push(a);
             call(p, "aten::add.out", &[2, a, one, t, t]);
         },
@@ -357,8 +357,9 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let [axis, least, most, code] = [1, -129, 128, 1].map(|number| add(p, EValue::Int(number)));
             let (scales, zeros, q) = (add_tensor(p, 512, 4), add_tensor(p, 576, 4), add_tensor(p, 256, 4));
-            for (value, code) in [(scales, 7), (zeros, 4), (q, 1)] {
-                tensor(p, value as usize).scalar_type = ScalarType(code);
+            for (value, scalar_type) in [(scales, ScalarType::DOUBLE), (zeros, ScalarType::LONG), (q, ScalarType::CHAR)]
+            {
+                tensor(p, value as usize).scalar_type = scalar_type;
             }
             for value in [scales, zeros] {
                 p.inputs.as_mut().unwrap().push(value);
@@ -453,7 +454,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         "a tensor over part of indices that are read later",
         |p| {
             let (indices, t, out) = (add_tensor(p, 512, 4), add_tensor(p, 520, 4), add_tensor(p, 640, 4));
-            tensor(p, indices as usize).scalar_type = ScalarType(3);
+            tensor(p, indices as usize).scalar_type = ScalarType::INT;
             let (none, no) = (add(p, EValue::Int(-1)), add(p, EValue::Bool(false)));
             call(p, "aten::relu.out", &[0, indices, indices]);
             call(p, "aten::relu.out", &[0, t, t]);
@@ -507,7 +508,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         "two of several results over an argument",
         |p| {
             let (t, u) = (add_tensor(p, 128, 1), add_tensor(p, 512, 1));
-            tensor(p, u as usize).scalar_type = ScalarType(4);
+            tensor(p, u as usize).scalar_type = ScalarType::LONG;
             let outs = add(p, EValue::TensorList(Some(vec![t, u])));
             let (one, zero, yes) = (add(p, EValue::Int(1)), add(p, EValue::Int(0)), add(p, EValue::Bool(true)));
             call(p, "aten::topk.values", &[2, one, zero, yes, yes, t, u, outs]);
@@ -819,7 +820,7 @@ fn unusual_programs_are_accepted() {
             let (a, b, c) = (add(p, EValue::Int(1)), add(p, EValue::Double(0.5)), add(p, EValue::Int(0)));
             let q = add_tensor(p, 256, 4);
             call(p, "executorch_prim::add.Scalar", &[a, b, c]);
-            tensor(p, q as usize).scalar_type = ScalarType(1);
+            tensor(p, q as usize).scalar_type = ScalarType::CHAR;
             call(p, "quantized_decomposed::quantize_per_tensor.out", &[2, c, a, a, a, a, q, q]);
         }),
         ("a jump to the end", |p| {

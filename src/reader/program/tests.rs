@@ -96,7 +96,7 @@ fn lists_round_trip_absent_or_empty() {
 
 /// A tensor without data in planned memory.
 fn tensor(sizes: &[i32]) -> Tensor {
-    Tensor { memory: Memory::At { pool: 1, offset: 3 << 33 | 64 }, ..Tensor::new(ScalarType(5), sizes) }
+    Tensor { memory: Memory::At { pool: 1, offset: 3 << 33 | 64 }, ..Tensor::new(ScalarType::HALF, sizes) }
 }
 
 #[test]
