@@ -20,8 +20,8 @@ use crate::ir::document::{
 use crate::ir::{self, NodeDiagnostic, tree::NodeId};
 use crate::operators;
 use crate::pipeline::{Options, Resolved, emit, plan};
-use crate::program::Program;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
+use crate::program::{Program, TensorShapeDynamism};
 
 /// Builder of a method.
 ///
@@ -591,7 +591,11 @@ impl TensorRecord {
             scalar_type: scalar_type.map(|value| At { id, value }),
             sizes: sizes.map(|value| At { id, value }),
             dim_order: None,
-            attributes: dynamism.filter(|_| self.dynamic).map(|attribute| (attribute, 1)).into_iter().collect(),
+            attributes: dynamism
+                .filter(|_| self.dynamic)
+                .map(|attribute| (attribute, TensorShapeDynamism::DYNAMIC_BOUND.0.into()))
+                .into_iter()
+                .collect(),
             data: self.data.map(|bytes| data(id, bytes)),
             view_of: None,
             mutable: self.mutable,

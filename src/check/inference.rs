@@ -17,7 +17,7 @@ use crate::diagnostics::{clipped, counted};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, Instruction, Tensor};
+use crate::program::{EValue, Instruction, Tensor, TensorShapeDynamism};
 use crate::transform::inference::{self, Inference, Knowledge, Mismatch};
 
 /// Bound on the arguments that a message names.
@@ -107,7 +107,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
             EValue::Int(int) => Some(of(*int as u64)),
             EValue::Bool(value) => Some(of((*value).into())),
             EValue::Double(value) => Some(of(value.to_bits())),
-            EValue::Tensor(tensor) if tensor.shape_dynamism == 0 => {
+            EValue::Tensor(tensor) if tensor.shape_dynamism == TensorShapeDynamism::STATIC => {
                 let sizes = tensor.sizes.iter().flat_map(|sizes| sizes.iter()).map(|size| *size as u64);
                 Some(hash(std::iter::once(tensor.scalar_type.0 as u64).chain(sizes)))
             }
@@ -184,15 +184,15 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn forget_aliases(&mut self, from: usize, to: usize) {
         let values = self.method.values();
         if let (EValue::Tensor(from), EValue::Tensor(to)) = (&values[from], &values[to])
-            && from.shape_dynamism == 0
-            && to.shape_dynamism == 0
+            && from.shape_dynamism == TensorShapeDynamism::STATIC
+            && to.shape_dynamism == TensorShapeDynamism::STATIC
             && inference::stated(from) == inference::stated(to)
         {
             return;
         }
         self.inference.record(to, Knowledge::Nothing);
         // It is resized if the other one is.
-        if values[from].as_tensor().is_some_and(|tensor| tensor.shape_dynamism != 0) {
+        if values[from].as_tensor().is_some_and(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC) {
             self.inference.record(from, Knowledge::Nothing);
         }
     }

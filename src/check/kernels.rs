@@ -12,7 +12,7 @@ use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::operators::inference::IntMeta;
 use crate::operators::kernels::{Channels, Quantization, Selected};
-use crate::program::{EValue, Tensor};
+use crate::program::{EValue, Tensor, TensorShapeDynamism};
 
 /// Bound on the uses of a value, and the items of a list, that are examined, so that the work is linear in the file.
 const MAX_EXAMINED: usize = 64;
@@ -271,7 +271,7 @@ fn check_quantization(
     }
     let (input_sizes, out_sizes) = (sizes(input), sizes(result));
     let fits = match result.shape_dynamism {
-        0 => input_sizes == out_sizes,
+        TensorShapeDynamism::STATIC => input_sizes == out_sizes,
         _ => input_sizes.len() == out_sizes.len() && count(input_sizes) <= count(out_sizes),
     };
     if !fits {

@@ -4,7 +4,7 @@ use super::finding::{Findings, Locator};
 use crate::check::RuleId;
 use crate::format::ScalarType;
 use crate::program::element::{Element, Part};
-use crate::program::{ExecutionPlan, Memory, Program, Tensor, TensorData};
+use crate::program::{Device, ExecutionPlan, Memory, Program, Tensor, TensorData};
 
 /// A feature that a schema introduced.
 struct Feature {
@@ -21,7 +21,7 @@ const FEATURES: &[Feature] = &[
     Feature {
         name: "memory on another device than the CPU",
         release: "1.3",
-        in_tensor: |tensor| tensor.device() != (0, 0),
+        in_tensor: |tensor| tensor.device() != Device::CPU,
         elsewhere: |program| {
             let has_device = |plan: &ExecutionPlan| plan.memory.non_const_buffer_device.is_some();
             let method = program.plans().iter().position(has_device);

@@ -10,6 +10,7 @@ use crate::data::number::NumericValue;
 use crate::format::ScalarType;
 use crate::operators::kinds::{Kinds, narrower};
 use crate::operators::{Arg, Base, Role, Signature};
+use crate::program::TensorShapeDynamism;
 
 /// Sizes of dimensions.
 const SIZES: &[i32] = &[1, 2, 2, 3, 3, 4, 5, 8];
@@ -315,7 +316,7 @@ impl Draft<'_> {
                 let numbers: Vec<NumericValue> = (0..7).map(|_| self.number(scalar_type)).collect();
                 tensor.fill(&numbers, MAX_CONSTANT);
             }
-            15..20 => tensor.dynamism = i8::from(sizes.iter().any(|size| *size > 1)),
+            15..20 => tensor.dynamism = TensorShapeDynamism::of(sizes.iter().any(|size| *size > 1)),
             _ => {}
         }
         tensor
@@ -1107,8 +1108,8 @@ fn view(draft: &mut Draft<'_>) {
     let sizes = draft.sizes(0, 4);
     let mut first = draft.typed(draft.main, &sizes);
     first.dim_order = (0..sizes.len() as u8).collect();
-    if first.dynamism != 0 {
-        first.dynamism = 0;
+    if first.dynamism != TensorShapeDynamism::STATIC {
+        first.dynamism = TensorShapeDynamism::STATIC;
     }
     draft.set("self", Operand::Tensor(first));
     let mut other: Vec<i64> = sizes.iter().copied().map(i64::from).collect();

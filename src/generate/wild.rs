@@ -276,7 +276,7 @@ fn change_tensor(random: &mut Random, tensor: &mut TensorOperand) {
             5 if random.chance(60) => tensor.dim_order = vec![0, 2, 3, 4, 1],
             _ => random.shuffle(&mut tensor.dim_order),
         },
-        10 => tensor.dynamism ^= 1,
+        10 => tensor.dynamism.0 ^= 1,
         _ => recontent(random, tensor),
     }
 }
@@ -367,7 +367,7 @@ fn change_out(random: &mut Random, call: &mut GeneratedCall, ins: usize) {
                 tensor.sizes = (0..rank).map(|_| random.pick(&[1, 2, 3, 0, 8])).collect();
                 reshaped(tensor);
             }
-            7 | 8 => tensor.dynamism ^= 1,
+            7 | 8 => tensor.dynamism.0 ^= 1,
             _ => random.shuffle(&mut tensor.dim_order),
         },
         Operand::Tensors { items, .. } => match random.below(4) {

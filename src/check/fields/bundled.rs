@@ -16,7 +16,7 @@ use crate::format::path::Trail;
 use crate::format::program::{self as schema, KernelType};
 use crate::format::serializer::BUNDLED_PROGRAM_VERSION;
 use crate::format::table::Union;
-use crate::program::{MAX_DIMENSIONS, is_dim_order, nbytes};
+use crate::program::{MAX_DIMENSIONS, TensorShapeDynamism, is_dim_order, nbytes};
 
 /// Alignment in bytes that the runtime requires of a program in memory.
 const PROGRAM_ALIGNMENT: usize = 16;
@@ -235,8 +235,8 @@ fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report:
     let (found, expected) = (ScalarType(t.i8(tensor::scalar_type)), ScalarType(own.i8(schema::tensor::scalar_type)));
     let (sizes, own_sizes) = (t.i32s(tensor::sizes), own.i32s(schema::tensor::sizes));
     let (Some(sizes), Some(own_sizes)) = (sizes, own_sizes) else { return };
-    let fits = match own.i8(schema::tensor::shape_dynamism) {
-        0 => sizes.iter().eq(own_sizes.iter()),
+    let fits = match TensorShapeDynamism(own.i8(schema::tensor::shape_dynamism)) {
+        TensorShapeDynamism::STATIC => sizes.iter().eq(own_sizes.iter()),
         // Dimensions may change as long as the number of elements does not grow.
         _ => {
             let numel = |sizes: &mut dyn Iterator<Item = i32>| {

@@ -6,7 +6,7 @@ use crate::check::RuleId;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{
-    backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, compile_spec,
+    DataLocation, backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, compile_spec,
 };
 
 /// Checks all delegates; `called[i]` is `true` if an instruction calls delegate `i`.
@@ -70,8 +70,8 @@ pub fn check(
 fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let index = payload.u32(backend_delegate_data_reference::index);
     let (at, index_path) = (payload.near(backend_delegate_data_reference::index), path.field("index"));
-    match payload.i8(backend_delegate_data_reference::location) {
-        0 => {
+    match DataLocation(payload.i8(backend_delegate_data_reference::location)) {
+        DataLocation::INLINE => {
             let Some(inline) = data.inline else {
                 let found = format_args!("inline payload {index} without backend_delegate_data");
                 return report.add(RuleId::D_4, &index_path, at, found, format_args!("a list of inline payloads"));
@@ -85,8 +85,8 @@ fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, r
                 Some(_) => {}
             }
         }
-        1 => data.check_segment(index, &index_path, at, report),
-        location => {
+        DataLocation::SEGMENT => data.check_segment(index, &index_path, at, report),
+        DataLocation(location) => {
             let at = payload.near(backend_delegate_data_reference::location);
             let expected = format_args!("0 (inline) or 1 (segment)");
             report.add(RuleId::D_7, &path.field("location"), at, format_args!("{location}"), expected);

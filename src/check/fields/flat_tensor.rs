@@ -15,7 +15,7 @@ use crate::format::flat_tensor::{flat_tensor, named_data, tensor_layout};
 use crate::format::flatbuffer::view::Table;
 use crate::format::path::Trail;
 use crate::format::program::data_segment;
-use crate::program::{EValue, MAX_DIMENSIONS, Program, TensorData, is_dim_order, nbytes};
+use crate::program::{EValue, MAX_DIMENSIONS, Program, TensorData, TensorDataLocation, is_dim_order, nbytes};
 use crate::reader::program::Ranges;
 
 /// The data of a key.
@@ -49,7 +49,11 @@ impl ExternalKeys {
         let Program { execution_plan, blobs, .. } = program;
         for value in execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
             let EValue::Tensor(tensor) = value else { continue };
-            let Some(extra) = tensor.extra_tensor_info.as_ref().filter(|extra| extra.location == 1) else { continue };
+            let Some(extra) =
+                tensor.extra_tensor_info.as_ref().filter(|extra| extra.location == TensorDataLocation::EXTERNAL)
+            else {
+                continue;
+            };
             let entry = extra.fully_qualified_name.as_ref().and_then(|key| self.entries.get(key.as_bytes()));
             let Some(data) = entry.and_then(|entry| entry.data.clone()) else { continue };
             if let (Ok(id), true) = (u32::try_from(blobs.len()), tensor.nbytes() == Some(data.len)) {

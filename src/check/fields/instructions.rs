@@ -17,6 +17,7 @@ use crate::format::program::{
     kernel_call, move_call, operator, tensor,
 };
 use crate::format::table::Union;
+use crate::program::TensorShapeDynamism;
 
 /// Longest name of an operator with its overload, in bytes: a limit of the runtime.
 const MAX_NAME: usize = 99;
@@ -301,7 +302,7 @@ impl InstructionContext<'_> {
         else {
             return;
         };
-        let dynamism = self.tensor(index).map(|t| t.i8(tensor::shape_dynamism));
+        let dynamism = self.tensor(index).map(|t| TensorShapeDynamism(t.i8(tensor::shape_dynamism)));
         let inputs_and_outputs = || {
             let lists = [execution_plan::inputs, execution_plan::outputs].map(|slot| self.plan.i32s(slot));
             lists.iter().flatten().flat_map(|list| list.iter()).collect()
@@ -309,8 +310,8 @@ impl InstructionContext<'_> {
         let is_outside =
             |index: usize| self.inputs_and_outputs.get_or_init(inputs_and_outputs).contains(&(index as i32));
         let found = match dynamism {
-            Some(2) if !is_outside(index) => return,
-            Some(2) => format!("values[{index}], an input or output"),
+            Some(TensorShapeDynamism::DYNAMIC_UNBOUND) if !is_outside(index) => return,
+            Some(TensorShapeDynamism::DYNAMIC_UNBOUND) => format!("values[{index}], an input or output"),
             Some(_) => format!("values[{index}], a tensor of bounded size"),
             None => format!("values[{index}] of kind {}", values::name(kind)),
         };

@@ -5,14 +5,14 @@ use super::super::header::CheckedHeader;
 use super::super::path::Reporter;
 use super::flat_tensor::ExternalKeys;
 use super::segments::ProgramData;
-use super::tensors::TensorContext;
+use super::tensors::{TensorContext, is_external};
 use super::values;
 use super::{FirstByName, is_index};
 use crate::check::RuleId;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{
-    KernelType, evalue, execution_plan, extra_tensor_info, named_data, non_const_buffer_device, program, tensor,
+    DEVICE_TYPE, KernelType, evalue, execution_plan, named_data, non_const_buffer_device, program, tensor,
 };
 use crate::format::serializer::PROGRAM_VERSION;
 use crate::format::table::Union;
@@ -158,7 +158,7 @@ fn check_devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut R
         let buffer = entry.i32(non_const_buffer_device::buffer_idx);
         let kind = entry.i8(non_const_buffer_device::device_type);
         let device = entry.i8(non_const_buffer_device::device_index);
-        if buffer < 1 || !is_index(buffer.into(), pools) || !(0..=1).contains(&kind) || device < 0 {
+        if buffer < 1 || !is_index(buffer.into(), pools) || DEVICE_TYPE.name_of(kind).is_none() || device < 0 {
             let found = format_args!("buffer {buffer} on a device of type {kind}, index {device}");
             let expected = format_args!("buffer 1 to {}, type 0 or 1, index at least 0", pools.saturating_sub(1));
             report.add(RuleId::G_24, &list.item(index), entry.at, found, expected);
@@ -170,7 +170,7 @@ fn check_devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut R
 fn is_constant(values: &Tables<'_>, index: usize) -> bool {
     let value = values.get(index).filter(|value| value.u8(evalue::val_type) == KernelType::Tensor.tag());
     let Some(t) = value.and_then(|value| value.child(evalue::val)) else { return false };
-    let external = t.child(tensor::extra_tensor_info).is_some_and(|extra| extra.i8(extra_tensor_info::location) == 1);
+    let external = t.child(tensor::extra_tensor_info).is_some_and(|extra| is_external(&extra));
     !t.has(tensor::allocation_info) && (external || t.u32(tensor::data_buffer_idx) > 0)
 }
 

@@ -10,8 +10,8 @@ use crate::diagnostics::Counted;
 use crate::format::ScalarType;
 use crate::format::flatbuffer::view::{Table, Vector};
 use crate::format::path::Trail;
-use crate::format::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
-use crate::program::{MAX_DIMENSIONS, is_dim_order};
+use crate::format::program::{DEVICE_TYPE, allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
+use crate::program::{MAX_DIMENSIONS, TensorDataLocation, TensorShapeDynamism, is_dim_order};
 
 /// Limit of the runtime, whose strides have 31 bits.
 const MAX_STRIDE: u64 = 0x7fff_ffff;
@@ -40,12 +40,12 @@ impl TensorContext<'_, '_> {
             let at = t.near(tensor::storage_offset);
             report.add(RuleId::T_1, &path.field("storage_offset"), at, format_args!("{offset}"), format_args!("0"));
         }
-        let dynamism = t.i8(tensor::shape_dynamism);
-        if dynamism != 0 && dynamism != 1 {
-            let rule = if dynamism == 2 { RuleId::T_3 } else { RuleId::T_4 };
+        let dynamism = TensorShapeDynamism(t.i8(tensor::shape_dynamism));
+        if ![TensorShapeDynamism::STATIC, TensorShapeDynamism::DYNAMIC_BOUND].contains(&dynamism) {
+            let rule = if dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND { RuleId::T_3 } else { RuleId::T_4 };
             let at = t.near(tensor::shape_dynamism);
             let expected = format_args!("0 (static) or 1 (dynamic with a bound)");
-            report.add(rule, &path.field("shape_dynamism"), at, format_args!("{dynamism}"), expected);
+            report.add(rule, &path.field("shape_dynamism"), at, format_args!("{}", dynamism.0), expected);
         }
         let extra = t.child(tensor::extra_tensor_info);
         if let Some(extra) = extra {
@@ -57,7 +57,7 @@ impl TensorContext<'_, '_> {
             self.allocation(allocation, &size, &path.field("allocation_info"), report);
         }
         let index = t.u32(tensor::data_buffer_idx);
-        match extra.filter(|extra| extra.i8(extra_tensor_info::location) == 1) {
+        match extra.filter(is_external) {
             Some(extra) => self.external(t, extra, &size, path, report),
             None if index == 0 => {}
             None if allocation.is_some() => self.initial_state(t, index, size.bytes, path, report),
@@ -278,12 +278,17 @@ impl TensorContext<'_, '_> {
     }
 }
 
+/// Returns `true` if the data of a tensor are in a `.ptd`.
+pub fn is_external(extra: &Table<'_>) -> bool {
+    TensorDataLocation(extra.i8(extra_tensor_info::location)) == TensorDataLocation::EXTERNAL
+}
+
 fn check_extra(extra: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-    let location = extra.i8(extra_tensor_info::location);
-    if location != 0 && location != 1 {
+    let location = TensorDataLocation(extra.i8(extra_tensor_info::location));
+    if ![TensorDataLocation::SEGMENT, TensorDataLocation::EXTERNAL].contains(&location) {
         let at = extra.near(extra_tensor_info::location);
         let expected = format_args!("0 (segment) or 1 (external)");
-        report.add(RuleId::G_25, &path.field("location"), at, format_args!("{location}"), expected);
+        report.add(RuleId::G_25, &path.field("location"), at, format_args!("{}", location.0), expected);
     }
     let index = extra.u64(extra_tensor_info::mutable_data_segments_idx);
     if index != 0 {
@@ -297,7 +302,7 @@ fn check_extra(extra: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>
         );
     }
     let device = (extra.i8(extra_tensor_info::device_type), extra.i8(extra_tensor_info::device_index));
-    if !(0..=1).contains(&device.0) || device.1 < 0 {
+    if DEVICE_TYPE.name_of(device.0).is_none() || device.1 < 0 {
         let at = extra.near(extra_tensor_info::device_type);
         let found = format_args!("type {}, index {}", device.0, device.1);
         report.add(RuleId::T_13, &path.field("device_type"), at, found, format_args!("type 0 or 1, index at least 0"));

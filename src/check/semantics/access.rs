@@ -7,7 +7,7 @@ use crate::format::ScalarType;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Base, Role};
 use crate::program::pools::PoolRange;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData, TensorShapeDynamism};
 
 /// Effect of an instruction on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ fn facts(value: &EValue) -> TensorFacts {
         has_data: tensor.data != TensorData::None,
         is_planned: tensor.memory != Memory::None,
         is_named: tensor.name().is_some(),
-        is_unbound: tensor.shape_dynamism == 2,
+        is_unbound: tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::format::ScalarType;
 use crate::operators::OperatorSet;
 use crate::program::{
     Args, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, Program, Tensor, TensorData,
+    TensorShapeDynamism,
 };
 use crate::reader;
 use crate::{Options, Source, assemble};
@@ -318,7 +319,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         "a size as a dimension",
         |p| {
             let (x, dim) = (add_tensor(p, 256, 4), add(p, EValue::Int(0)));
-            tensor(p, x as usize).shape_dynamism = 1;
+            tensor(p, x as usize).shape_dynamism = TensorShapeDynamism::DYNAMIC_BOUND;
             p.inputs.as_mut().unwrap().push(x);
             call(p, "aten::sym_size.int", &[x, dim, dim]);
         },
