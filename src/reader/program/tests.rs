@@ -11,7 +11,7 @@ use crate::format::serializer::Serializer;
 use crate::ir::resolve::tests::{assembled, forward};
 use crate::layout::{self, LayoutConfig, Storage};
 use crate::program::*;
-use crate::program::{Device, DeviceType, TensorDataLocation, TensorShapeDynamism};
+use crate::program::{Device, DeviceType, StorageLayout, TensorDataLocation, TensorShapeDynamism};
 
 fn origin(bytes: Vec<u8>) -> Origin {
     Origin::Bytes(Arc::from(bytes))
@@ -109,7 +109,7 @@ fn tensors_round_trip() {
         storage_offset: -7,
         dim_order: Some(vec![1, 0].into()),
         requires_grad: true,
-        layout: 1,
+        layout: StorageLayout::SPARSE,
         shape_dynamism: TensorShapeDynamism::DYNAMIC_UNBOUND,
         ..tensor(&[2, 3])
     }));
