@@ -152,7 +152,7 @@ impl Findings {
     /// Adds a finding of the rule `id`. `finding` (location, found, expected) is called only if the finding is kept, so that a
     /// million findings of one rule stay cheap.
     pub(crate) fn add(&mut self, id: RuleId, finding: impl FnOnce() -> (Location, String, String)) {
-        let (index, rule) = (id.index(), id.rule());
+        let (index, rule) = (id as usize, id.rule());
         if !rule.applies(self.profile) {
             return;
         }
@@ -174,7 +174,7 @@ impl Findings {
     pub(crate) fn append(&mut self, other: Findings) {
         let mut counts = self.counts.clone();
         self.list.extend(other.list.into_iter().filter(|finding| {
-            let count = &mut counts[finding.rule.id.index()];
+            let count = &mut counts[finding.rule.id as usize];
             *count += 1;
             *count as usize <= KEPT
         }));

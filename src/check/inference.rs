@@ -12,7 +12,7 @@ use super::kernels::KernelCall;
 use super::semantics::access::InstructionRef;
 use super::semantics::method::MethodAnalysis;
 use super::semantics::operator::KnownOperator;
-use crate::check::RuleId;
+use crate::check::RuleId::*;
 use crate::diagnostics::{clipped, counted};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
@@ -294,7 +294,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
                 ResultMeta::Tensors(parts) => {
                     let outs = values[out].as_tensors();
                     if parts.len() != outs.len() {
-                        findings.add(RuleId::O_15, || {
+                        findings.add(O_15, || {
                             let count = |count: usize| format!("a list of {}", counted(count as u64, "tensor"));
                             let expected = format!("{}, {}", count(parts.len()), self.described(call));
                             (locate(&call.method.arg(call.step, position)), count(outs.len()), expected)
@@ -339,7 +339,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         if is_replaced || mismatch == Mismatch::Sizes && call.known.kernel.is_unsized && has_room(tensor, meta) {
             return;
         }
-        findings.add(RuleId::O_15, || {
+        findings.add(O_15, || {
             let (found, expected) = match mismatch {
                 Mismatch::ScalarType => (format!("a tensor of {}", tensor.scalar_type), meta.scalar_type.to_string()),
                 Mismatch::Sizes => {
@@ -406,7 +406,7 @@ fn report_argument(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    findings.add(RuleId::O_14, || {
+    findings.add(O_14, || {
         let operator = &call.known.operator;
         let name = operator.signature.args.get(invalid.argument).map_or("", |arg| &*arg.name);
         let found = format!("{} for argument `{name}` of {}", clipped(&invalid.found), operator.name);

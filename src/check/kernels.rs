@@ -6,7 +6,7 @@
 use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, MethodAnalysis};
 use super::semantics::operator::KnownOperator;
-use crate::check::RuleId;
+use crate::check::RuleId::*;
 use crate::data::workers;
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
@@ -59,7 +59,7 @@ fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &
     let Some((position, out)) = out.and_then(|out| Some((out, call.tensor(out)?))) else { return };
     let (length, room) = (((end - start) / step).ceil(), count(sizes(out)));
     if !(0.0..=room as f64).contains(&length) {
-        findings.add(RuleId::O_12, || {
+        findings.add(O_12, || {
             let found = format!("a range of {}, from {start} to {end} by {step}", counted(length, "element"));
             (
                 locate(&call.method.arg(call.step, position)),
@@ -87,7 +87,7 @@ fn check_indices(
     let constants = call.constant_ints(indices);
     let wrong = constants.and_then(|items| items.iter().copied().find(|index| !(0..end).contains(&i128::from(*index))));
     if let Some(wrong) = wrong {
-        findings.add(RuleId::O_14, || {
+        findings.add(O_14, || {
             let name = &call.known.operator.signature.args[indices].name;
             let found = format!("index {wrong} for argument `{name}` of {}", call.known.operator.name);
             let expected = format!("0 to {}, the {number} of argument {table}", end - 1);
@@ -107,7 +107,7 @@ fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Find
     // Many calls may share a constant.
     let mut cache = workers::lock(&call.method.constants_with_nan);
     if *cache.entry(data).or_insert_with(has_nan) {
-        findings.add(RuleId::O_14, || {
+        findings.add(O_14, || {
             let name = &call.known.operator.signature.args[position].name;
             let found = format!("NaN in the constant for argument `{name}` of {}", call.known.operator.name);
             (locate(&call.method.arg(call.step, position)), found, "numbers".to_owned())
@@ -118,7 +118,7 @@ fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Find
 /// Checks the out of a copy to another order of dimensions, and that the copy is blocking.
 fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
     let mut report = |position: usize, found: String, expected: String| {
-        findings.add(RuleId::O_13, || (locate(&call.method.arg(call.step, position)), found, expected));
+        findings.add(O_13, || (locate(&call.method.arg(call.step, position)), found, expected));
     };
     if let Some((value, EValue::Bool(true))) = call.argument(1)
         && call.is_unchanged(value)
@@ -215,7 +215,7 @@ fn check_quantization(
     locate: &Locator<'_>,
 ) {
     let mut report = |position: usize, found: String, expected: String| {
-        findings.add(RuleId::O_8, || (locate(&call.method.arg(call.step, position)), found, expected));
+        findings.add(O_8, || (locate(&call.method.arg(call.step, position)), found, expected));
     };
     let dtype = quantization.range + 2;
     let lenient = quantization.channels != Channels::One && !quantization.quantizes;

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Arguments};
 
-use super::RuleId;
+use super::RuleId::{self, *};
 use super::finding::{Findings, Location};
 use crate::format::flatbuffer::verify::{Defect, DefectSink};
 use crate::format::flatbuffer::view::Table;
@@ -59,25 +59,25 @@ impl<'f, 'a> Reporter<'f, 'a> {
 impl DefectSink for Reporter<'_, '_> {
     fn add(&mut self, defect: Defect, path: &Trail<'_>, at: usize, found: Arguments<'_>, expected: Arguments<'_>) {
         let id = match defect {
-            Defect::BufferSize => RuleId::F_1,
-            Defect::RootOffset => RuleId::F_2,
-            Defect::TablePosition => RuleId::F_5,
-            Defect::FieldStart => RuleId::F_6,
-            Defect::FieldPosition => RuleId::F_7,
-            Defect::FieldOffset => RuleId::F_8,
-            Defect::VectorSize => RuleId::F_9,
-            Defect::ItemOffset => RuleId::F_10,
-            Defect::Terminator => RuleId::F_11,
-            Defect::TableSize => RuleId::F_12,
-            Defect::VtableSize => RuleId::G_10,
-            Defect::LongAlignment => RuleId::G_11,
-            Defect::BytesAlignment => RuleId::G_12,
-            Defect::Utf8 => RuleId::G_13,
-            Defect::ZeroByte => RuleId::G_14,
-            Defect::Bool => RuleId::G_15,
-            Defect::TableCount => RuleId::G_16,
-            Defect::SharedBytes => RuleId::G_17,
-            Defect::HeaderOverlap => RuleId::G_18,
+            Defect::BufferSize => F_1,
+            Defect::RootOffset => F_2,
+            Defect::TablePosition => F_5,
+            Defect::FieldStart => F_6,
+            Defect::FieldPosition => F_7,
+            Defect::FieldOffset => F_8,
+            Defect::VectorSize => F_9,
+            Defect::ItemOffset => F_10,
+            Defect::Terminator => F_11,
+            Defect::TableSize => F_12,
+            Defect::VtableSize => G_10,
+            Defect::LongAlignment => G_11,
+            Defect::BytesAlignment => G_12,
+            Defect::Utf8 => G_13,
+            Defect::ZeroByte => G_14,
+            Defect::Bool => G_15,
+            Defect::TableCount => G_16,
+            Defect::SharedBytes => G_17,
+            Defect::HeaderOverlap => G_18,
         };
         Reporter::add(self, id, path, at, found, expected);
     }

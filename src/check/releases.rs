@@ -1,7 +1,7 @@
 //! The release of ExecuTorch that a program needs: the first one whose schema has its newest field (`G-32`; docs/releases.md).
 
 use super::finding::{Findings, Locator};
-use crate::check::RuleId;
+use crate::check::RuleId::*;
 use crate::format::ScalarType;
 use crate::program::element::{Element, Part};
 use crate::program::{Device, ExecutionPlan, Memory, Program, Tensor, TensorData};
@@ -57,7 +57,7 @@ pub fn needed_release(program: &Program) -> Option<(&'static str, &'static str)>
 /// Reports the newest feature of a program.
 pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     let Some((feature, element)) = newest(program) else { return };
-    findings.add(RuleId::G_32, || {
+    findings.add(G_32, || {
         let expected = format!("a runtime of ExecuTorch {} or later", feature.release);
         (locate(&element), feature.name.to_owned(), expected)
     });

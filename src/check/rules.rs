@@ -63,33 +63,15 @@ impl fmt::Display for Profile {
     }
 }
 
-/// Stable identifier of a [`Rule`]; ordered as in docs/rules.md.
-///
-/// ```
-/// use pte_emit::RuleId;
-///
-/// assert_eq!("X-25".parse(), Ok(RuleId::X_25));
-/// assert_eq!(RuleId::X_25.to_string(), "X-25");
-/// assert!("X-999".parse::<RuleId>().is_err());
-/// assert_eq!(RuleId::X_25.rule().title, "A call writes no bytes that it reads, unless its kernel works in place.");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RuleId(u16);
-
 impl RuleId {
     /// Returns the id as files and messages contain it, such as `X-25`.
     pub fn as_str(self) -> &'static str {
-        IDS[self.index()]
+        IDS[self as usize]
     }
 
     /// Returns the rule.
     pub fn rule(self) -> &'static Rule {
-        &RULES[self.index()]
-    }
-
-    /// Position in [`RULES`].
-    pub(crate) fn index(self) -> usize {
-        self.0.into()
+        &RULES[self as usize]
     }
 }
 
@@ -174,13 +156,13 @@ const PORTABLE: &[Profile] = &[Profile::Strict, Profile::Portable, Profile::Bits
 /// The profile for 32-bit machines.
 const BITS_32: &[Profile] = &[Profile::Bits32];
 
-/// Returns the id that a constant of [`RuleId`] stands for: `X-25` for `X_25`.
-const fn hyphenated<const LEN: usize>(constant: &str) -> [u8; LEN] {
+/// Returns the id that a variant of [`RuleId`] stands for: `X-25` for `X_25`.
+const fn hyphenated<const LEN: usize>(variant: &str) -> [u8; LEN] {
     let mut id = [b'-'; LEN];
     let mut at = 0;
     while at < LEN {
-        if constant.as_bytes()[at] != b'_' {
-            id[at] = constant.as_bytes()[at];
+        if variant.as_bytes()[at] != b'_' {
+            id[at] = variant.as_bytes()[at];
         }
         at += 1;
     }
@@ -190,13 +172,21 @@ const fn hyphenated<const LEN: usize>(constant: &str) -> [u8; LEN] {
 /// Declares rules: id, severity, profiles; then title, why, runtime, example.
 macro_rules! rules {
     ($( $id:ident $severity:ident $profiles:ident $title:literal $why:literal $runtime:literal $example:literal )*) => {
+        /// Stable identifier of a [`Rule`]; ordered as in docs/rules.md.
+        ///
+        /// ```
+        /// use pte_emit::RuleId;
+        ///
+        /// assert_eq!("X-25".parse(), Ok(RuleId::X_25));
+        /// assert_eq!(RuleId::X_25.to_string(), "X-25");
+        /// assert!("X-999".parse::<RuleId>().is_err());
+        /// assert_eq!(RuleId::X_25.rule().title, "A call writes no bytes that it reads, unless its kernel works in place.");
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         #[allow(non_camel_case_types)]
-        enum Index { $( $id ),* }
-
-        // `I_7b` has the letter of its id.
-        #[allow(non_upper_case_globals)]
-        impl RuleId {
-            $( #[doc = $title] pub const $id: RuleId = RuleId(Index::$id as u16); )*
+        pub enum RuleId {
+            $( #[doc = $title] $id ),*
         }
 
         /// All rules, in the order of the validator's steps.

@@ -2,7 +2,7 @@
 
 use super::super::path::Reporter;
 use super::segments::ProgramData;
-use crate::check::RuleId;
+use crate::check::RuleId::*;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{
@@ -21,7 +21,7 @@ pub fn check(
         let path = path.item(index);
         if !delegate.has(backend_delegate::id) {
             report.add(
-                RuleId::D_1,
+                D_1,
                 &path.field("id"),
                 delegate.at,
                 format_args!("no id"),
@@ -30,7 +30,7 @@ pub fn check(
         }
         if called.get(index) == Some(&false) {
             report.add(
-                RuleId::D_10,
+                D_10,
                 &path,
                 delegate.at,
                 format_args!("a delegate that is never called"),
@@ -41,7 +41,7 @@ pub fn check(
         match delegate.child(backend_delegate::processed) {
             Some(payload) => check_payload(payload, data, &processed, report),
             None => report.add(
-                RuleId::D_3,
+                D_3,
                 &processed,
                 delegate.at,
                 format_args!("no payload"),
@@ -55,7 +55,7 @@ pub fn check(
                 if !spec.has(slot) {
                     let path = list.item(index);
                     report.add(
-                        RuleId::D_9,
+                        D_9,
                         &path.field(name),
                         spec.at,
                         format_args!("no {name}"),
@@ -74,13 +74,13 @@ fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, r
         DataLocation::INLINE => {
             let Some(inline) = data.inline else {
                 let found = format_args!("inline payload {index} without backend_delegate_data");
-                return report.add(RuleId::D_4, &index_path, at, found, format_args!("a list of inline payloads"));
+                return report.add(D_4, &index_path, at, found, format_args!("a list of inline payloads"));
             };
             match inline.get(index as usize) {
-                None => report.out_of_range(RuleId::D_5, &index_path, at, "inline payload", index, inline.len()),
+                None => report.out_of_range(D_5, &index_path, at, "inline payload", index, inline.len()),
                 Some(entry) if !entry.has(backend_delegate_inline_data::data) => {
                     let found = format_args!("inline payload {index} without data");
-                    report.add(RuleId::D_5, &index_path, at, found, format_args!("data (may be empty)"));
+                    report.add(D_5, &index_path, at, found, format_args!("data (may be empty)"));
                 }
                 Some(_) => {}
             }
@@ -89,7 +89,7 @@ fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, r
         DataLocation(location) => {
             let at = payload.near(backend_delegate_data_reference::location);
             let expected = format_args!("0 (inline) or 1 (segment)");
-            report.add(RuleId::D_7, &path.field("location"), at, format_args!("{location}"), expected);
+            report.add(D_7, &path.field("location"), at, format_args!("{location}"), expected);
         }
     }
 }

@@ -8,7 +8,7 @@ use super::segments::ProgramData;
 use super::tensors::{TensorContext, is_external};
 use super::values;
 use super::{FirstByName, is_index};
-use crate::check::RuleId;
+use crate::check::RuleId::*;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{
@@ -24,13 +24,7 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, repo
     let version = root.u32(program::version);
     if version != PROGRAM_VERSION {
         let at = root.near(program::version);
-        report.add(
-            RuleId::P_1,
-            &path.field("version"),
-            at,
-            format_args!("{version}"),
-            format_args!("{PROGRAM_VERSION}"),
-        );
+        report.add(P_1, &path.field("version"), at, format_args!("{version}"), format_args!("{PROGRAM_VERSION}"));
     }
     if let Some(segments) = root.tables(program::segments) {
         super::segments::check(segments, header, &path.field("segments"), report);
@@ -39,31 +33,23 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, repo
     check_named_data(root, external, report);
     let list = path.field("execution_plan");
     let Some(plans) = root.tables(program::execution_plan) else {
-        return report.add(
-            RuleId::P_V1,
-            &list,
-            root.at,
-            format_args!("no execution_plan"),
-            format_args!("a list of methods"),
-        );
+        return report.add(P_V1, &list, root.at, format_args!("no execution_plan"), format_args!("a list of methods"));
     };
     if plans.len() == 0 {
         let at = root.near(program::execution_plan);
-        report.add(RuleId::P_2, &list, at, format_args!("no methods"), format_args!("at least one"));
+        report.add(P_2, &list, at, format_args!("no methods"), format_args!("at least one"));
     }
     let mut names = FirstByName::new();
     for (index, plan) in plans.iter().enumerate() {
         let path = list.item(index);
         match plan.text(execution_plan::name) {
-            None => {
-                report.add(RuleId::P_4, &path.field("name"), plan.at, format_args!("no name"), format_args!("a name"))
-            }
+            None => report.add(P_4, &path.field("name"), plan.at, format_args!("no name"), format_args!("a name")),
             Some(name) => {
                 if let Some(first) = names.insert(name, index) {
                     let found =
                         format_args!("duplicate name {:?}, also method {first}", shown(&plan, execution_plan::name));
                     let at = plan.near(execution_plan::name);
-                    report.add(RuleId::P_3, &path.field("name"), at, found, format_args!("a unique name"));
+                    report.add(P_3, &path.field("name"), at, found, format_args!("a unique name"));
                 }
             }
         }
@@ -78,7 +64,7 @@ fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Repor
     let Some(segments) = root.tables(program::segments) else {
         let at = root.near(program::named_data);
         return report.add(
-            RuleId::P_N1,
+            P_N1,
             &list,
             at,
             format_args!("named_data without segments"),
@@ -90,11 +76,11 @@ fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Repor
         let path = list.item(index);
         let at = entry.near(named_data::key);
         match entry.text(named_data::key) {
-            None => report.add(RuleId::N_1, &path.field("key"), at, format_args!("no key"), format_args!("a key")),
+            None => report.add(N_1, &path.field("key"), at, format_args!("no key"), format_args!("a key")),
             Some(key) => {
                 if let Some(first) = names.insert(key, index) {
                     let found = format_args!("duplicate key {:?}, also entry {first}", shown(&entry, named_data::key));
-                    report.add(RuleId::N_2, &path.field("key"), at, found, format_args!("a unique key"));
+                    report.add(N_2, &path.field("key"), at, found, format_args!("a unique key"));
                 }
                 if let Some(other) = external.entries.get(key) {
                     let found = format_args!(
@@ -102,14 +88,14 @@ fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Repor
                         shown(&entry, named_data::key),
                         external.files[other.file]
                     );
-                    report.add(RuleId::N_31, &path.field("key"), at, found, format_args!("each key in one file only"));
+                    report.add(N_31, &path.field("key"), at, found, format_args!("each key in one file only"));
                 }
             }
         }
         let segment = entry.u32(named_data::segment_index);
         if segment as usize >= segments.len() {
             let at = entry.near(named_data::segment_index);
-            report.out_of_range(RuleId::N_3, &path.field("segment_index"), at, "segment", segment, segments.len());
+            report.out_of_range(N_3, &path.field("segment_index"), at, "segment", segment, segments.len());
         }
     }
 }
@@ -127,19 +113,19 @@ fn check_plan(
         (execution_plan::outputs, "outputs"),
     ];
     for (slot, name) in lists.into_iter().filter(|(slot, _)| !plan.has(*slot)) {
-        report.missing_list(RuleId::G_22, path, name, plan.near(slot));
+        report.missing_list(G_22, path, name, plan.near(slot));
     }
     let pools = plan.i64s(execution_plan::non_const_buffer_sizes);
     if let Some(pools) = pools {
         let path = path.field("non_const_buffer_sizes");
         for (index, size) in pools.iter().enumerate().skip(1).filter(|(_, size)| *size > i64::MAX as u64) {
             let found = format_args!("{}", size as i64);
-            report.add(RuleId::G_23, &path.item(index), pools.offset(index), found, format_args!("at least 0"));
+            report.add(G_23, &path.item(index), pools.offset(index), found, format_args!("at least 0"));
         }
     }
     check_devices(plan, pools.map_or(0, |pools| pools.len()), path, report);
     let Some(values) = plan.tables(execution_plan::values) else {
-        return report.missing_list(RuleId::M_1, path, "values", plan.at);
+        return report.missing_list(M_1, path, "values", plan.at);
     };
     let context = TensorContext { data, external, pools };
     let bool_lists = values::check(values, &context, &path.field("values"), report);
@@ -147,7 +133,7 @@ fn check_plan(
     let called = super::instructions::check(plan, values, &bool_lists, path, report);
     match plan.tables(execution_plan::delegates) {
         Some(delegates) => super::delegates::check(delegates, &called, &data, &path.field("delegates"), report),
-        None => report.missing_list(RuleId::M_20, path, "delegates", plan.at),
+        None => report.missing_list(M_20, path, "delegates", plan.at),
     }
 }
 
@@ -161,7 +147,7 @@ fn check_devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut R
         if buffer < 1 || !is_index(buffer.into(), pools) || DEVICE_TYPE.name_of(kind).is_none() || device < 0 {
             let found = format_args!("buffer {buffer} on a device of type {kind}, index {device}");
             let expected = format_args!("buffer 1 to {}, type 0 or 1, index at least 0", pools.saturating_sub(1));
-            report.add(RuleId::G_24, &list.item(index), entry.at, found, expected);
+            report.add(G_24, &list.item(index), entry.at, found, expected);
         }
     }
 }
@@ -183,7 +169,7 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
         for (position, index) in list.iter().enumerate() {
             let (path, at) = (path.item(position), list.offset(position));
             if !is_index(index.into(), values.len()) {
-                report.out_of_range(RuleId::M_26, &path, at, "value", index, values.len());
+                report.out_of_range(M_26, &path, at, "value", index, values.len());
                 continue;
             }
             if slot == execution_plan::outputs {
@@ -191,7 +177,7 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
             }
             if !seen.insert(index) {
                 report.add(
-                    RuleId::G_21,
+                    G_21,
                     &path,
                     at,
                     format_args!("duplicate input values[{index}]"),
@@ -220,10 +206,10 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
             if !is_valid {
                 let found = format_args!("values[{index}] of kind {}", values::name(kind));
                 let expected = format_args!("a Tensor, Int, Double, Bool, String or Null");
-                report.add(RuleId::M_28, &path, at, found, expected);
+                report.add(M_28, &path, at, found, expected);
             } else if is_constant(values, index as usize) {
                 let found = format_args!("values[{index}], a constant");
-                report.add(RuleId::M_27, &path, at, found, format_args!("a mutable tensor"));
+                report.add(M_27, &path, at, found, format_args!("a mutable tensor"));
             }
         }
     }

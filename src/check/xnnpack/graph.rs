@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use super::types::{ChannelDim, OperandTypes, ROWS};
 use super::values::{EncodedOperation, GraphValue, GraphValues, ValueScales};
-use crate::check::RuleId;
+use crate::check::RuleId::{self, *};
 use crate::delegate::xnnpack::arguments::{GraphArgument, Readers};
 use crate::delegate::xnnpack::draft::{count, nbytes};
 use crate::delegate::xnnpack::schema::*;
@@ -123,7 +123,7 @@ impl Graph {
         let mut graph = Graph::default();
         match graph.read_parts(t, inside) {
             Ok(()) => Ok(graph),
-            Err(error) => Err(GraphDefect { rule: graph.rule.unwrap_or(RuleId::D_12), part: graph.part, error }),
+            Err(error) => Err(GraphDefect { rule: graph.rule.unwrap_or(D_12), part: graph.part, error }),
         }
     }
 
@@ -216,9 +216,9 @@ impl Graph {
         if self.values.by_id.contains_key(&id) {
             return tensor.wrong(tensor_value::id_out, format!("duplicate id {id}"));
         }
-        self.rule = Some(RuleId::D_15);
+        self.rule = Some(D_15);
         let scales = self.quantization(&tensor, quantized.as_ref(), datatype, &dims)?;
-        self.rule = Some(RuleId::D_17);
+        self.rule = Some(D_17);
         if !constant && bytes.is_none_or(|bytes| bytes > MAX_VALUE) {
             return tensor.wrong(tensor_value::dims, format!("a value of more than {MAX_VALUE} bytes"));
         }
@@ -420,7 +420,7 @@ impl Graph {
                 let value = self.values.by_id.get(id);
                 self.part = value.map_or(GraphPart::Whole, |value| GraphPart::Value(value.position));
                 let name = GRAPH.fields[usize::from(slot)].name;
-                self.remark(RuleId::D_20, format!("{name} and the flags disagree about value {id}"), "the same values");
+                self.remark(D_20, format!("{name} and the flags disagree about value {id}"), "the same values");
             }
         }
         Ok(())
@@ -438,7 +438,7 @@ impl Graph {
             }
             if !row.clamps && (min, max) != (f32::NEG_INFINITY, f32::INFINITY) {
                 let found = format!("bounds {min} to {max} of `{}`, which ignores them", operation.word());
-                self.remark(RuleId::D_19, found, "a clamp of its output");
+                self.remark(D_19, found, "a clamp of its output");
             }
         }
         for Operand { slot, is_output, .. } in operation.operands() {
@@ -455,11 +455,11 @@ impl Graph {
                 None => return member.wrong(slot, format!("unknown value {id}")),
             }
         }
-        self.rule = Some(RuleId::D_16);
+        self.rule = Some(D_16);
         self.check_types(operation, &member)?;
-        self.rule = Some(RuleId::D_15);
+        self.rule = Some(D_15);
         self.check_scales(operation, &member)?;
-        self.rule = Some(RuleId::D_17);
+        self.rule = Some(D_17);
         sizes::check(operation, &EncodedOperation { values: &self.values, t: &member })?;
         self.rule = None;
         let operands = operation.operands().map(|operand| Ok((operand, member.u32(operand.slot)?)));
