@@ -205,6 +205,11 @@ impl ScalarType {
     pub fn names() -> impl Iterator<Item = &'static str> {
         INFO.iter().map(|i| i.name)
     }
+
+    /// The types that the runtime knows, ascending by number.
+    pub fn all() -> impl Iterator<Item = ScalarType> {
+        INFO.iter().map(|i| ScalarType(i.code))
+    }
 }
 
 /// Aliases in torch.

@@ -1,6 +1,8 @@
 //! Calls that a runtime may not survive: valid ones with random changes of element types, sizes, numbers, constants, outs and memory.
 //! Which of them are valid is not known here: `check` and the runtime say it.
 
+use std::sync::LazyLock;
+
 use super::calls::{complete, guessed, inferred, loose, valid};
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
@@ -27,28 +29,8 @@ const COMMON: &[ScalarType] = &[
     ScalarType::BOOL,
     ScalarType::BFLOAT16,
 ];
-const RARE: &[ScalarType] = &[
-    ScalarType::COMPLEXHALF,
-    ScalarType::COMPLEXFLOAT,
-    ScalarType::COMPLEXDOUBLE,
-    ScalarType::QINT8,
-    ScalarType::QUINT8,
-    ScalarType::QINT32,
-    ScalarType::QUINT4X2,
-    ScalarType::QUINT2X4,
-    ScalarType::BITS1X8,
-    ScalarType::BITS2X4,
-    ScalarType::BITS4X2,
-    ScalarType::BITS8,
-    ScalarType::BITS16,
-    ScalarType::FLOAT8E5M2,
-    ScalarType::FLOAT8E4M3FN,
-    ScalarType::FLOAT8E5M2FNUZ,
-    ScalarType::FLOAT8E4M3FNUZ,
-    ScalarType::UINT16,
-    ScalarType::UINT32,
-    ScalarType::UINT64,
-];
+static RARE: LazyLock<Vec<ScalarType>> =
+    LazyLock::new(|| ScalarType::all().filter(|scalar_type| !COMMON.contains(scalar_type)).collect());
 
 /// Integers at the limits of types.
 const LIMITS: &[i64] = &[
@@ -219,7 +201,7 @@ fn change(random: &mut Random, args: &mut [Operand], signature: &Signature) {
 }
 
 fn element_type(random: &mut Random) -> ScalarType {
-    let types = if random.chance(70) { COMMON } else { RARE };
+    let types = if random.chance(70) { COMMON } else { &RARE };
     random.pick(types)
 }
 

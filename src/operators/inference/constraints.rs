@@ -34,7 +34,7 @@ impl TypeSet {
 
     /// Returns the types, ascending by code.
     pub fn types(self) -> impl Iterator<Item = ScalarType> {
-        (0..ScalarType::COUNT as i8).map(ScalarType).filter(move |scalar_type| self.contains(*scalar_type))
+        ScalarType::all().filter(move |scalar_type| self.contains(*scalar_type))
     }
 }
 
