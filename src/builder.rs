@@ -20,8 +20,8 @@ use crate::ir::document::{
 use crate::ir::{self, NodeDiagnostic, tree::NodeId};
 use crate::operators;
 use crate::pipeline::{Options, Resolved, emit, plan};
-use crate::program::Program;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
+use crate::program::{Program, TensorShapeDynamism};
 
 /// Builder of a method.
 ///
@@ -216,7 +216,7 @@ array_arguments! { i64 f64 bool Value }
 /// struct Complex(f32, f32);
 ///
 /// impl TensorElement for Complex {
-///     const SCALAR_TYPE: ScalarType = ScalarType(9);
+///     const SCALAR_TYPE: ScalarType = ScalarType::COMPLEXFLOAT;
 ///
 ///     fn append_to(self, bytes: &mut Vec<u8>) {
 ///         bytes.extend(self.0.to_le_bytes());
@@ -239,9 +239,9 @@ pub trait TensorElement: Copy {
 }
 
 macro_rules! elements {
-    ($( $type:ty => $number:literal; )*) => {$(
+    ($( $type:ty => $name:ident; )*) => {$(
         impl TensorElement for $type {
-            const SCALAR_TYPE: ScalarType = ScalarType($number);
+            const SCALAR_TYPE: ScalarType = ScalarType::$name;
 
             fn append_to(self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
@@ -251,8 +251,8 @@ macro_rules! elements {
 }
 
 elements! {
-    u8 => 0; i8 => 1; i16 => 2; i32 => 3; i64 => 4; half::f16 => 5; f32 => 6; f64 => 7; half::bf16 => 15;
-    u16 => 27; u32 => 28; u64 => 29;
+    u8 => BYTE; i8 => CHAR; i16 => SHORT; i32 => INT; i64 => LONG; half::f16 => HALF; f32 => FLOAT; f64 => DOUBLE;
+    half::bf16 => BFLOAT16; u16 => UINT16; u32 => UINT32; u64 => UINT64;
 }
 
 impl TensorElement for bool {
@@ -591,7 +591,11 @@ impl TensorRecord {
             scalar_type: scalar_type.map(|value| At { id, value }),
             sizes: sizes.map(|value| At { id, value }),
             dim_order: None,
-            attributes: dynamism.filter(|_| self.dynamic).map(|attribute| (attribute, 1)).into_iter().collect(),
+            attributes: dynamism
+                .filter(|_| self.dynamic)
+                .map(|attribute| (attribute, TensorShapeDynamism::DYNAMIC_BOUND.0.into()))
+                .into_iter()
+                .collect(),
             data: self.data.map(|bytes| data(id, bytes)),
             view_of: None,
             mutable: self.mutable,

@@ -116,7 +116,7 @@ struct Readme;
 pub use annotate::{AnnotateOptions, AnnotatePart};
 pub use assembly::{Assembly, BundledFile, OutputFile};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity, SourcePosition};
+pub use check::{Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition, UnknownRuleId};
 pub use data::{Blob, BlobId};
 pub use delegate::description::{Description, Fact};
 pub use diagnostics::{Diagnostic, Report, Severity};

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
+use pte_emit::RuleId;
 use pte_emit::check::{self, Profile, ValidatorOptions};
 use pte_emit::data::Origin;
 use pte_emit::{CheckOptions, Source};
@@ -49,7 +50,7 @@ fn a_large_program_has_the_findings_of_a_small_one() {
         found.list().iter().map(|finding| (finding.rule.id, finding.found.clone())).collect::<Vec<_>>()
     };
     let small = findings(1);
-    assert_eq!(small.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), ["I-23"]);
+    assert_eq!(small.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), [RuleId::I_23]);
     assert_eq!(findings(1 << 20), small);
 }
 
@@ -185,27 +186,27 @@ fn findings_about_graphs_are_at_their_place_in_the_yaml() {
       - {delegate: good, args: [x, y]}
       - {delegate: 'a part', args: [x, y]}
 ";
-    let at = |yaml: &str, rule: &str| {
+    let at = |yaml: &str, rule: RuleId| {
         let findings = pte_emit::check(&Source::yaml("m.yaml", yaml, "."), &CheckOptions::default()).unwrap();
         let found = findings[0].list().iter().find(|finding| finding.rule.id == rule).unwrap().clone();
         let source = found.source.clone().unwrap();
         (source.path, yaml[source.span].to_owned(), (source.line, source.column), found.location.path, found.found)
     };
     let base = "methods.forward.delegates.\"a part\".graph";
-    let (path, text, line, binary, _) = at(yaml, "D-13");
+    let (path, text, line, binary, _) = at(yaml, RuleId::D_13);
     assert_eq!((&*path, &*text, line), (&*format!("{base}.values.w"), "w", (10, 53)));
     assert_eq!(binary, "methods.forward.delegates[1].graph.values[1]");
     let unwritten =
         yaml.replace("{abs: {input: a, output: y}}\n    inputs", "{abs: {input: y, output: a}}\n    inputs");
-    let (path, text, line, _, found) = at(&unwritten, "D-12");
+    let (path, text, line, _, found) = at(&unwritten, RuleId::D_12);
     assert_eq!((&*path, &*text, line), (&*format!("{base}.nodes[1]"), "{", (15, 15)));
     assert!(found.contains("value 2 (`y`) is used before it is written"), "{found}");
     let short = yaml.replace("{delegate: 'a part', args: [x, y]}", "{delegate: 'a part', args: [x]}");
-    let (path, text, line, _, found) = at(&short, "D-14");
+    let (path, text, line, _, found) = at(&short, RuleId::D_14);
     assert_eq!((&*path, &*text, line), ("methods.forward.instructions[1]", "'a part'", (20, 20)));
     assert!(found.contains("1 argument"), "{found}");
     let long = yaml.replace("{delegate: 'a part', args: [x, y]}", "{delegate: 1, args: [x, y, x]}");
-    let (path, text, line, _, found) = at(&long, "D-21");
+    let (path, text, line, _, found) = at(&long, RuleId::D_21);
     assert_eq!((&*path, &*text, line), ("methods.forward.instructions[1]", "1", (20, 20)));
     assert!(found.contains("3 arguments"), "{found}");
 }

@@ -71,7 +71,7 @@ fn defined() -> BTreeSet<String> {
     let format = page("format.md");
     let facts = format.lines().filter_map(|line| Some(line.strip_prefix("- **")?.split_once("**")?.0));
     let mut defined = BTreeSet::new();
-    for id in RULES.iter().map(|rule| rule.id).chain(facts) {
+    for id in RULES.iter().map(|rule| rule.id.as_str()).chain(facts) {
         assert_eq!(ids(id).collect::<Vec<_>>(), [id], "an id");
         assert!(defined.insert(id.to_owned()), "{id} is defined twice");
     }

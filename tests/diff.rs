@@ -648,7 +648,7 @@ fn meta(tensor: &Tensor) -> String {
         tensor.layout,
         tensor.shape_dynamism,
         extra.and_then(|extra| extra.fully_qualified_name.as_deref()),
-        extra.map_or(0, |extra| extra.location),
+        extra.map_or(0, |extra| extra.location.0),
         tensor.device(),
     )
 }

@@ -15,7 +15,7 @@ use pte_emit::format::ScalarType;
 use pte_emit::operators::inference::constraints;
 use pte_emit::operators::inference::{self as rules, Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta, out_type};
 use pte_emit::operators::{self, Base, Role, Signature};
-use pte_emit::program::{EValue, Tensor};
+use pte_emit::program::{EValue, Tensor, TensorShapeDynamism};
 use pte_emit::transform::inference;
 use pte_emit::{Options, Resolved, Source};
 
@@ -260,17 +260,17 @@ fn outcome<'t>(answers: &mut impl Iterator<Item = &'t str>, method: &Method) -> 
 
 /// Element types of outs that are tried.
 const TYPES: [ScalarType; 11] = [
-    ScalarType(0),
-    ScalarType(1),
-    ScalarType(2),
-    ScalarType(3),
-    ScalarType(4),
-    ScalarType(5),
-    ScalarType(6),
-    ScalarType(7),
-    ScalarType(9),
-    ScalarType(11),
-    ScalarType(15),
+    ScalarType::BYTE,
+    ScalarType::CHAR,
+    ScalarType::SHORT,
+    ScalarType::INT,
+    ScalarType::LONG,
+    ScalarType::HALF,
+    ScalarType::FLOAT,
+    ScalarType::DOUBLE,
+    ScalarType::COMPLEXFLOAT,
+    ScalarType::BOOL,
+    ScalarType::BFLOAT16,
 ];
 
 /// Number of methods of a program.
@@ -399,7 +399,7 @@ fn other_outs(run: &Run<'_, '_>, types: bool) -> Vec<(&'static str, Change)> {
         }
     }
     let larger = |_: usize, tensor: &mut Tensor| {
-        tensor.shape_dynamism = 1;
+        tensor.shape_dynamism = TensorShapeDynamism::DYNAMIC_BOUND;
         let sizes: Vec<i32> = tensor.sizes.as_deref().unwrap().iter().map(|size| size + 4).collect();
         tensor.sizes = Some(sizes.into());
     };
@@ -876,7 +876,7 @@ fn mismatches_of_sizes_are_those_of_the_kernels() {
 }
 
 /// Dynamism and sizes of outs that differ from those of a result: static ones, and bounds.
-fn other_sizes(sizes: &[i32]) -> Vec<(i8, Vec<i32>)> {
+fn other_sizes(sizes: &[i32]) -> Vec<(TensorShapeDynamism, Vec<i32>)> {
     let mut more = sizes.to_vec();
     more.push(1);
     let mut lists: Vec<Vec<i32>> =
@@ -892,7 +892,7 @@ fn other_sizes(sizes: &[i32]) -> Vec<(i8, Vec<i32>)> {
         lists.push(flat);
     }
     lists.retain(|list| list != sizes);
-    let bounds = lists.iter().map(|list| (1, list.clone())).chain([(1, sizes.to_vec())]);
-    let bounds: Vec<(i8, Vec<i32>)> = bounds.collect();
-    lists.into_iter().map(|list| (0, list)).chain(bounds).collect()
+    let bound = |list: &[i32]| (TensorShapeDynamism::DYNAMIC_BOUND, list.to_vec());
+    let bounds: Vec<_> = lists.iter().map(|list| bound(list)).chain([bound(sizes)]).collect();
+    lists.into_iter().map(|list| (TensorShapeDynamism::STATIC, list)).chain(bounds).collect()
 }

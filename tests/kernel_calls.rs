@@ -22,6 +22,7 @@ use pte_emit::generate::operand::{Content, GeneratedCall, Operand, TensorOperand
 use pte_emit::generate::random::Random;
 use pte_emit::generate::wild::wild;
 use pte_emit::operators::{Base, Role, Signature};
+use pte_emit::program::TensorShapeDynamism;
 use pte_emit::{LargeData, Options, PrintOptions, Source};
 
 mod support;
@@ -93,7 +94,7 @@ impl Candidate {
                         change(&mut other);
                         replace(Operand::Tensor(other));
                     };
-                    change(&|tensor| tensor.dynamism = 0);
+                    change(&|tensor| tensor.dynamism = TensorShapeDynamism::STATIC);
                     change(&|tensor| tensor.dim_order.sort_unstable());
                     if matches!(tensor.content, Content::Constant(_)) {
                         change(&|tensor| tensor.content = Content::Input);
@@ -244,7 +245,7 @@ fn rejecting_rules(bytes: &[u8]) -> BTreeSet<&'static str> {
     let found = panic::catch_unwind(AssertUnwindSafe(|| check::file(&origin, &ValidatorOptions::default()).unwrap()));
     let Ok(found) = found else { return BTreeSet::from(["panic"]) };
     let errors = found.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
-    errors.map(|finding| finding.rule.id).collect()
+    errors.map(|finding| finding.rule.id.as_str()).collect()
 }
 
 /// A file as YAML in one line.

@@ -5,7 +5,7 @@ use std::path::Path;
 use pretty_assertions::assert_eq;
 use pte_emit::program::{
     BackendDelegate, Chain, EValue, ExecutionPlan, ExternalData, Instruction, Memory, NamedData, Program, Tensor,
-    TensorData,
+    TensorData, TensorShapeDynamism,
 };
 use pte_emit::{
     Argument, Assembly, Blob, BlobId, MethodBuilder, Options as AssembleOptions, Resolved, ScalarType, Source, Value,
@@ -98,7 +98,7 @@ fn results_of_a_builder_are_inferred() {
     assert_eq!((indices.scalar_type, indices.sizes.as_deref()), (ScalarType::LONG, Some(&[4, 1][..])));
     let name = indices.extra_tensor_info.as_ref().and_then(|info| info.fully_qualified_name.as_deref());
     assert_eq!(name, Some("top.indices"));
-    assert_eq!((large.scalar_type, large.shape_dynamism), (ScalarType::BOOL, 1));
+    assert_eq!((large.scalar_type, large.shape_dynamism), (ScalarType::BOOL, TensorShapeDynamism::DYNAMIC_BOUND));
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn inconsistent_programs_do_not_panic() {
         tensor(|tensor| tensor.dim_order = None),
         tensor(|tensor| tensor.dim_order = Some(vec![255; 300].into())),
         tensor(|tensor| tensor.data = TensorData::Elsewhere(Some(u32::MAX))),
-        tensor(|tensor| tensor.shape_dynamism = -1),
+        tensor(|tensor| tensor.shape_dynamism.0 = -1),
         with(|plan| plan.memory.alignment = Some(0)),
         with(|plan| plan.memory.alignment = Some(u64::MAX)),
         with(|plan| plan.memory.padding = Some(u64::MAX)),

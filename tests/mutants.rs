@@ -316,7 +316,7 @@ fn rules_broken(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
     }
     let errors = |findings: &Findings| -> Vec<&'static str> {
         let errors = findings.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
-        errors.map(|finding| finding.rule.id).collect()
+        errors.map(|finding| finding.rule.id.as_str()).collect()
     };
     findings.iter().flat_map(errors).collect()
 }

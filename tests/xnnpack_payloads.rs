@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pte_emit::RuleId;
 use pte_emit::data::{Blob, Origin};
 use pte_emit::delegate::xnnpack::draft::Draft;
 use pte_emit::delegate::xnnpack::{self, decode, encode};
@@ -330,14 +331,14 @@ raw:
 fn overrides_set_fields_of_payloads() {
     let base = "methods.forward.delegates.part.payload";
     for (rule, field, found) in [
-        ("D-11", "header.flatbuffer_size: 4096", "a graph at 32..4128"),
-        ("D-11", "identifier: XN07", "without an XNNPACK identifier"),
-        ("D-12", "nodes[0].output_id: 99", "unknown value 99"),
-        ("D-12", "xnodes[0].xnode_union_type: 200", "unknown operation type 200"),
-        ("D-12", "values.w.id_out: 2", "duplicate id 2"),
-        ("D-13", "constant_data[1].size: 20", "a constant of 20 bytes"),
-        ("D-12", "values.y.external_id: 7", "num_externs: 2, expected 8 to 4096"),
-        ("D-17", "values.y.dims[0]: 7", "a value of sizes [7, 2], expected [2, 2]"),
+        (RuleId::D_11, "header.flatbuffer_size: 4096", "a graph at 32..4128"),
+        (RuleId::D_11, "identifier: XN07", "without an XNNPACK identifier"),
+        (RuleId::D_12, "nodes[0].output_id: 99", "unknown value 99"),
+        (RuleId::D_12, "xnodes[0].xnode_union_type: 200", "unknown operation type 200"),
+        (RuleId::D_12, "values.w.id_out: 2", "duplicate id 2"),
+        (RuleId::D_13, "constant_data[1].size: 20", "a constant of 20 bytes"),
+        (RuleId::D_12, "values.y.external_id: 7", "num_externs: 2, expected 8 to 4096"),
+        (RuleId::D_17, "values.y.dims[0]: 7", "a value of sizes [7, 2], expected [2, 2]"),
     ] {
         let yaml = overridden(&format!("{base}.{field}"));
         let source = Source::yaml("m.yaml", &yaml, ".");

@@ -15,8 +15,8 @@ use crate::format::ScalarType;
 use crate::format::flat_tensor as ptd;
 use crate::format::flatbuffer::view::Table;
 use crate::format::program::{
-    backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, buffer, data_segment, evalue,
-    execution_plan, extra_tensor_info, named_data, program, subsegment_offsets, tensor,
+    DataLocation, backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, buffer,
+    data_segment, evalue, execution_plan, extra_tensor_info, named_data, program, subsegment_offsets, tensor,
 };
 
 /// Number of bytes of a range that are read for display.
@@ -389,7 +389,7 @@ impl DataClaims {
                 let path = format!("{}.delegates[{delegate}]", method(index));
                 let owner = format!("{path} ({id})");
                 let is_explained = id == BACKEND;
-                if processed.i8(backend_delegate_data_reference::location) == 0 {
+                if DataLocation(processed.i8(backend_delegate_data_reference::location)) == DataLocation::INLINE {
                     let data = root.tables(program::backend_delegate_data).and_then(|all| all.get(number as usize));
                     if let Some(data) = data.and_then(|data| data.u8s(backend_delegate_inline_data::data)) {
                         inline.entry(data.at - 4).or_insert_with(|| format!("payload of {owner}"));

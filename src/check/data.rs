@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use half::{bf16, f16};
 
 use super::finding::{Findings, Locator};
+use crate::check::RuleId::{self, *};
 use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
 use crate::program::element::{Element, Part};
@@ -24,7 +25,7 @@ pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, locate
             let EValue::Tensor(tensor) = value else { continue };
             let TensorData::Blob(id) = tensor.data else { continue };
             let Some(rule) = element_rule(tensor.scalar_type) else { continue };
-            let scanned = seen.entry((id, tensor.scalar_type.0)).or_insert_with(|| {
+            let scanned = seen.entry((id, tensor.scalar_type)).or_insert_with(|| {
                 let mut scan = ElementScan { rule, rest: Vec::new(), elements: 0, found: 0, first: 0 };
                 let blob = program.blob(id);
                 let read = match left.checked_sub(blob.len) {
@@ -39,7 +40,7 @@ pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, locate
             let at = || locate(&Element::Method(method, Part::Value(index)));
             match scanned {
                 (Err(error), ..) => {
-                    findings.add("T-42", || (at(), format!("unreadable data: {error}"), "readable data".into()));
+                    findings.add(T_42, || (at(), format!("unreadable data: {error}"), "readable data".into()));
                 }
                 (Ok(()), 1.., first) => {
                     let found = format!("{}: {}, the first at index {first}", rule.found, scanned.1);
@@ -54,7 +55,7 @@ pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, locate
 /// A rule about elements of one type.
 #[derive(Clone, Copy)]
 struct ElementRule {
-    id: &'static str,
+    id: RuleId,
     /// Size of an element in bytes.
     size: usize,
     violates: fn(&[u8]) -> bool,
@@ -66,17 +67,11 @@ fn element_rule(scalar_type: ScalarType) -> Option<ElementRule> {
     fn bytes<const N: usize>(element: &[u8]) -> [u8; N] {
         element.first_chunk().copied().unwrap_or([0; N])
     }
-    let nan = |size, violates| ElementRule { id: "T-41", size, violates, found: "NaN elements", expected: "no NaN" };
+    let nan = |size, violates| ElementRule { id: T_41, size, violates, found: "NaN elements", expected: "no NaN" };
     Some(match scalar_type.info()?.encoding {
         Encoding::Bool => {
             let violates = |element: &[u8]| element[0] > 1;
-            ElementRule {
-                id: "T-40",
-                size: 1,
-                violates,
-                found: "elements that are neither 0 nor 1",
-                expected: "0 or 1",
-            }
+            ElementRule { id: T_40, size: 1, violates, found: "elements that are neither 0 nor 1", expected: "0 or 1" }
         }
         Encoding::Float(format) => match format {
             FloatFormat::Binary16 => nan(2, |element| f16::from_le_bytes(bytes(element)).is_nan()),
@@ -175,6 +170,6 @@ mod tests {
         program.execution_plan = Some(vec![ExecutionPlan { values, ..ExecutionPlan::default() }]);
         let mut findings = Findings::new(Profile::Strict);
         check(&program, 4, &mut findings, &|element| Location { offset: None, path: element.path(&program) });
-        assert_eq!(findings.list().iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), ["T-42"]);
+        assert_eq!(findings.list().iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), [T_42]);
     }
 }

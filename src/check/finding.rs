@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use super::rules::{self, Profile, Rule, RuleSeverity};
+use super::rules::{self, Profile, Rule, RuleId, RuleSeverity};
 use crate::diagnostics::escaped;
 use crate::format::flatbuffer::view::Table;
 use crate::program::element::Element;
@@ -30,7 +30,7 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
 /// Position of a finding in the YAML that a file was assembled from: of a delegate with a graph, or of a value or a node of the graph.
 ///
 /// ```
-/// use pte_emit::{CheckOptions, Source, check};
+/// use pte_emit::{CheckOptions, RuleId, Source, check};
 ///
 /// let yaml = "methods: {forward: {
 ///   values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}},
@@ -40,7 +40,7 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
 ///     nodes: [{abs: {input: x, output: y}}, {abs: {input: y, output: x}}]}}},
 ///   inputs: [x], outputs: [y], instructions: [{delegate: part, args: [x, y]}]}}";
 /// let findings = check(&Source::yaml("model.yaml", yaml, "."), &CheckOptions::default())?;
-/// let finding = findings[0].list().iter().find(|finding| finding.rule.id == "D-12").unwrap();
+/// let finding = findings[0].list().iter().find(|finding| finding.rule.id == RuleId::D_12).unwrap();
 /// let source = finding.source.as_ref().unwrap();
 /// assert_eq!(source.path, "methods.forward.delegates.part.graph.nodes[1]");
 /// assert_eq!((source.line, source.column), (6, 43));
@@ -151,11 +151,8 @@ impl Findings {
 
     /// Adds a finding of the rule `id`. `finding` (location, found, expected) is called only if the finding is kept, so that a
     /// million findings of one rule stay cheap.
-    ///
-    /// # Panics
-    /// If no rule has this id.
-    pub(crate) fn add(&mut self, id: &str, finding: impl FnOnce() -> (Location, String, String)) {
-        let (index, rule) = rules::find(id).unwrap_or_else(|| panic!("unknown rule {id}"));
+    pub(crate) fn add(&mut self, id: RuleId, finding: impl FnOnce() -> (Location, String, String)) {
+        let (index, rule) = (id as usize, id.rule());
         if !rule.applies(self.profile) {
             return;
         }
@@ -177,11 +174,9 @@ impl Findings {
     pub(crate) fn append(&mut self, other: Findings) {
         let mut counts = self.counts.clone();
         self.list.extend(other.list.into_iter().filter(|finding| {
-            let count = rules::find(finding.rule.id).map(|(index, _)| &mut counts[index]);
-            count.is_some_and(|count| {
-                *count += 1;
-                *count as usize <= KEPT
-            })
+            let count = &mut counts[finding.rule.id as usize];
+            *count += 1;
+            *count as usize <= KEPT
         }));
         self.errors += other.errors;
         self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);

@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use super::path::Reporter;
+use crate::check::RuleId::{self, *};
 use crate::diagnostics::Counted;
 use crate::format::container::HEAD;
-use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::path::Trail;
 use crate::format::{bundled_program, flat_tensor, program};
 
@@ -42,7 +42,7 @@ pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<C
     let root = &Trail::ROOT;
     if len < HEAD || (head.len() as u64) < HEAD {
         report.add(
-            "H-1",
+            H_1,
             root,
             0,
             format_args!("a file of {}", Counted(len, "byte")),
@@ -54,14 +54,14 @@ pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<C
     if has(head, 8, b"eh00") {
         let length = word(head, 12);
         if length < 24 {
-            report.add("H-4", root, 12, format_args!("header length {length}"), format_args!("at least 24"));
+            report.add(H_4, root, 12, format_args!("header length {length}"), format_args!("at least 24"));
             return None;
         }
         header.metadata_len = field(head, 16);
         header.segment_base = field(head, 24);
         header.range = 8..8usize.saturating_add(length as usize);
         let size = if length < 32 {
-            report.add("H-5", root, 12, format_args!("header length {length}"), format_args!("32"));
+            report.add(H_5, root, 12, format_args!("header length {length}"), format_args!("32"));
             0
         } else {
             field(head, 32)
@@ -84,23 +84,23 @@ pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<C
         );
     } else if has(head, 8, b"eh") {
         let found = String::from_utf8_lossy(&head[8..12]).into_owned();
-        report.add("H-3", root, 8, format_args!("header magic {found:?}"), format_args!("\"eh00\""));
+        report.add(H_3, root, 8, format_args!("header magic {found:?}"), format_args!("\"eh00\""));
     }
     if header.metadata_len > len {
         let found = format_args!("program size {}", header.metadata_len);
-        report.add("H-10", root, 16, found, format_args!("at most {len}, the size of the file"));
+        report.add(H_10, root, 16, found, format_args!("at most {len}, the size of the file"));
         return None;
     }
     if header.metadata_len < 8 {
         let found = format_args!("program size {}", header.metadata_len);
-        report.add("H-12", root, 16, found, format_args!("at least 8"));
+        report.add(H_12, root, 16, found, format_args!("at least 8"));
         return None;
     }
-    identifier("H-13", program::IDENTIFIER, head, report)?;
+    identifier(H_13, program::IDENTIFIER, head, report)?;
     let offset = u64::from(word(head, 0));
     if offset < 8 || offset > header.metadata_len.saturating_sub(4) {
         let expected = format_args!("8 to {}", header.metadata_len.saturating_sub(4));
-        report.add("H-14", root, 0, format_args!("root table offset {offset}"), expected);
+        report.add(H_14, root, 0, format_args!("root table offset {offset}"), expected);
         return None;
     }
     Some(header)
@@ -111,7 +111,7 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
     let (root, base) = (&Trail::ROOT, header.segment_base);
     if base == 0 && size > 0 {
         report.add(
-            "G-2",
+            G_2,
             root,
             32,
             format_args!("segment data size {size} without a segment base offset"),
@@ -120,11 +120,11 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
     }
     if base != 0 && base < header.metadata_len {
         let expected = format_args!("at least {}, the end of the program", header.metadata_len);
-        report.add("G-1", root, 24, format_args!("segment base offset {base}"), expected);
+        report.add(G_1, root, 24, format_args!("segment base offset {base}"), expected);
     }
     if base != 0 && size == 0 && base > len {
         report.add(
-            "H-9",
+            H_9,
             root,
             24,
             format_args!("segment base offset {base}"),
@@ -134,7 +134,7 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
     match base.checked_add(size) {
         None => {
             report.add(
-                "H-7",
+                H_7,
                 root,
                 32,
                 format_args!("{} of segment data at offset {base}", Counted(size, "byte")),
@@ -143,11 +143,11 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
         }
         Some(end) if size > 0 && end > len => {
             let found = format_args!("{} of segment data at offset {base}", Counted(size, "byte"));
-            report.add("H-8", root, 32, found, format_args!("an end of at most {len}, the size of the file"));
+            report.add(H_8, root, 32, found, format_args!("an end of at most {len}, the size of the file"));
         }
         Some(end) if base != 0 && size > 0 && end < len => {
             let found = format_args!("{} after the segment data", Counted(len - end, "byte"));
-            report.add("G-3", root, end as usize, found, format_args!("none"));
+            report.add(G_3, root, end as usize, found, format_args!("none"));
         }
         _ => {}
     }
@@ -157,11 +157,11 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
 fn check_32_bits(fields: &[(&'static str, usize, u64)], report: &mut Reporter<'_, '_>) {
     for (name, at, value) in fields.iter().filter(|(_, _, value)| *value > u64::from(u32::MAX)) {
         let expected = format_args!("at most {}", u32::MAX);
-        report.add("G-5", &Trail::ROOT.field(name), *at, format_args!("{value}"), expected);
+        report.add(G_5, &Trail::ROOT.field(name), *at, format_args!("{value}"), expected);
     }
 }
 
-fn identifier(rule: &str, expected: &str, head: &[u8], report: &mut Reporter<'_, '_>) -> Option<()> {
+fn identifier(rule: RuleId, expected: &str, head: &[u8], report: &mut Reporter<'_, '_>) -> Option<()> {
     if has(head, 4, expected.as_bytes()) {
         return Some(());
     }
@@ -175,7 +175,7 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
     let root = &Trail::ROOT;
     if len < HEAD || (head.len() as u64) < HEAD {
         report.add(
-            "H-20",
+            H_20,
             root,
             0,
             format_args!("a file of {}", Counted(len, "byte")),
@@ -185,33 +185,33 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
     }
     if !has(head, 8, b"FH01") {
         let found = String::from_utf8_lossy(&head[8..12]).into_owned();
-        report.add("H-21", root, 8, format_args!("header magic {found:?}"), format_args!("\"FH01\""));
+        report.add(H_21, root, 8, format_args!("header magic {found:?}"), format_args!("\"FH01\""));
         return None;
     }
     let length = word(head, 12);
     if length < 40 {
-        report.add("H-22", root, 12, format_args!("header length {length}"), format_args!("at least 40"));
+        report.add(H_22, root, 12, format_args!("header length {length}"), format_args!("at least 40"));
         return None;
     }
     let (flatbuffer_offset, size, base, data) = (field(head, 16), field(head, 24), field(head, 32), field(head, 40));
     if flatbuffer_offset < 40 {
-        report.add("G-7", root, 16, format_args!("flatbuffer offset {flatbuffer_offset}"), format_args!("at least 40"));
+        report.add(G_7, root, 16, format_args!("flatbuffer offset {flatbuffer_offset}"), format_args!("at least 40"));
     }
     let Some(metadata_len) = flatbuffer_offset.checked_add(size).filter(|metadata_len| *metadata_len <= len) else {
         let found = format_args!("{flatbuffer_offset} + {} of metadata", Counted(size, "byte"));
-        report.add("H-24", root, 24, found, format_args!("at most {len}, the size of the file"));
+        report.add(H_24, root, 24, found, format_args!("at most {len}, the size of the file"));
         return None;
     };
     if base.checked_add(data).is_none_or(|end| end > len) {
         let found = format_args!("{} of segment data at offset {base}", Counted(data, "byte"));
-        report.add("H-23", root, 40, found, format_args!("an end of at most {len}, the size of the file"));
+        report.add(H_23, root, 40, found, format_args!("an end of at most {len}, the size of the file"));
     }
     if base < metadata_len {
         let expected = format_args!("at least {metadata_len}, the end of the metadata");
-        report.add("G-8", root, 32, format_args!("segment base offset {base}"), expected);
+        report.add(G_8, root, 32, format_args!("segment base offset {base}"), expected);
     }
     check_32_bits(&[("segment_base_offset", 32, base), ("segment_data_size", 40, data)], report);
-    identifier("H-25", flat_tensor::IDENTIFIER, head, report)?;
+    identifier(H_25, flat_tensor::IDENTIFIER, head, report)?;
     let end = usize::try_from(flatbuffer_offset).unwrap_or(usize::MAX).saturating_add(8);
     Some(CheckedHeader { metadata_len, range: 8..end, segment_base: base, segment_bytes: data })
 }
@@ -220,7 +220,7 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
 pub fn bundled_program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     if len < 12 {
         report.add(
-            "H-31",
+            H_31,
             &Trail::ROOT,
             0,
             format_args!("a file of {}", Counted(len, "byte")),
@@ -228,6 +228,6 @@ pub fn bundled_program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> 
         );
         return None;
     }
-    identifier("H-30", bundled_program::IDENTIFIER, head, report)?;
+    identifier(H_30, bundled_program::IDENTIFIER, head, report)?;
     Some(CheckedHeader { metadata_len: head.len() as u64, range: 0..8, segment_base: 0, segment_bytes: 0 })
 }

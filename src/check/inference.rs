@@ -12,11 +12,12 @@ use super::kernels::KernelCall;
 use super::semantics::access::InstructionRef;
 use super::semantics::method::MethodAnalysis;
 use super::semantics::operator::KnownOperator;
+use crate::check::RuleId::*;
 use crate::diagnostics::{clipped, counted};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, Instruction, Tensor};
+use crate::program::{EValue, Instruction, Tensor, TensorShapeDynamism};
 use crate::transform::inference::{self, Inference, Knowledge, Mismatch};
 
 /// Bound on the arguments that a message names.
@@ -106,7 +107,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
             EValue::Int(int) => Some(of(*int as u64)),
             EValue::Bool(value) => Some(of((*value).into())),
             EValue::Double(value) => Some(of(value.to_bits())),
-            EValue::Tensor(tensor) if tensor.shape_dynamism == 0 => {
+            EValue::Tensor(tensor) if tensor.shape_dynamism == TensorShapeDynamism::STATIC => {
                 let sizes = tensor.sizes.iter().flat_map(|sizes| sizes.iter()).map(|size| *size as u64);
                 Some(hash(std::iter::once(tensor.scalar_type.0 as u64).chain(sizes)))
             }
@@ -183,15 +184,15 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn forget_aliases(&mut self, from: usize, to: usize) {
         let values = self.method.values();
         if let (EValue::Tensor(from), EValue::Tensor(to)) = (&values[from], &values[to])
-            && from.shape_dynamism == 0
-            && to.shape_dynamism == 0
+            && from.shape_dynamism == TensorShapeDynamism::STATIC
+            && to.shape_dynamism == TensorShapeDynamism::STATIC
             && inference::stated(from) == inference::stated(to)
         {
             return;
         }
         self.inference.record(to, Knowledge::Nothing);
         // It is resized if the other one is.
-        if values[from].as_tensor().is_some_and(|tensor| tensor.shape_dynamism != 0) {
+        if values[from].as_tensor().is_some_and(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC) {
             self.inference.record(from, Knowledge::Nothing);
         }
     }
@@ -293,7 +294,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
                 ResultMeta::Tensors(parts) => {
                     let outs = values[out].as_tensors();
                     if parts.len() != outs.len() {
-                        findings.add("O-15", || {
+                        findings.add(O_15, || {
                             let count = |count: usize| format!("a list of {}", counted(count as u64, "tensor"));
                             let expected = format!("{}, {}", count(parts.len()), self.described(call));
                             (locate(&call.method.arg(call.step, position)), count(outs.len()), expected)
@@ -338,7 +339,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         if is_replaced || mismatch == Mismatch::Sizes && call.known.kernel.is_unsized && has_room(tensor, meta) {
             return;
         }
-        findings.add("O-15", || {
+        findings.add(O_15, || {
             let (found, expected) = match mismatch {
                 Mismatch::ScalarType => (format!("a tensor of {}", tensor.scalar_type), meta.scalar_type.to_string()),
                 Mismatch::Sizes => {
@@ -405,7 +406,7 @@ fn report_argument(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    findings.add("O-14", || {
+    findings.add(O_14, || {
         let operator = &call.known.operator;
         let name = operator.signature.args.get(invalid.argument).map_or("", |arg| &*arg.name);
         let found = format!("{} for argument `{name}` of {}", clipped(&invalid.found), operator.name);

@@ -6,17 +6,13 @@
 use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, MethodAnalysis};
 use super::semantics::operator::KnownOperator;
+use crate::check::RuleId::*;
 use crate::data::workers;
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::operators::inference::IntMeta;
 use crate::operators::kernels::{Channels, Quantization, Selected};
-use crate::program::{EValue, Tensor};
-
-const INT8: ScalarType = ScalarType(1);
-const INT: ScalarType = ScalarType(3);
-const HALF: ScalarType = ScalarType(5);
-const DOUBLE: ScalarType = ScalarType(7);
+use crate::program::{EValue, Tensor, TensorShapeDynamism};
 
 /// Bound on the uses of a value, and the items of a list, that are examined, so that the work is linear in the file.
 const MAX_EXAMINED: usize = 64;
@@ -63,7 +59,7 @@ fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &
     let Some((position, out)) = out.and_then(|out| Some((out, call.tensor(out)?))) else { return };
     let (length, room) = (((end - start) / step).ceil(), count(sizes(out)));
     if !(0.0..=room as f64).contains(&length) {
-        findings.add("O-12", || {
+        findings.add(O_12, || {
             let found = format!("a range of {}, from {start} to {end} by {step}", counted(length, "element"));
             (
                 locate(&call.method.arg(call.step, position)),
@@ -91,7 +87,7 @@ fn check_indices(
     let constants = call.constant_ints(indices);
     let wrong = constants.and_then(|items| items.iter().copied().find(|index| !(0..end).contains(&i128::from(*index))));
     if let Some(wrong) = wrong {
-        findings.add("O-14", || {
+        findings.add(O_14, || {
             let name = &call.known.operator.signature.args[indices].name;
             let found = format!("index {wrong} for argument `{name}` of {}", call.known.operator.name);
             let expected = format!("0 to {}, the {number} of argument {table}", end - 1);
@@ -111,7 +107,7 @@ fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Find
     // Many calls may share a constant.
     let mut cache = workers::lock(&call.method.constants_with_nan);
     if *cache.entry(data).or_insert_with(has_nan) {
-        findings.add("O-14", || {
+        findings.add(O_14, || {
             let name = &call.known.operator.signature.args[position].name;
             let found = format!("NaN in the constant for argument `{name}` of {}", call.known.operator.name);
             (locate(&call.method.arg(call.step, position)), found, "numbers".to_owned())
@@ -122,7 +118,7 @@ fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Find
 /// Checks the out of a copy to another order of dimensions, and that the copy is blocking.
 fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
     let mut report = |position: usize, found: String, expected: String| {
-        findings.add("O-13", || (locate(&call.method.arg(call.step, position)), found, expected));
+        findings.add(O_13, || (locate(&call.method.arg(call.step, position)), found, expected));
     };
     if let Some((value, EValue::Bool(true))) = call.argument(1)
         && call.is_unchanged(value)
@@ -159,11 +155,13 @@ impl<'p> KernelCall<'_, 'p> {
             let bytes = self.method.read_constant(data)?;
             match tensor.scalar_type {
                 ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
-                INT => Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect()),
+                ScalarType::INT => {
+                    Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect())
+                }
                 _ => None,
             }
         };
-        cache.entry((data, tensor.scalar_type.0)).or_insert_with(read).clone()
+        cache.entry((data, tensor.scalar_type)).or_insert_with(read).clone()
     }
 
     fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
@@ -217,7 +215,7 @@ fn check_quantization(
     locate: &Locator<'_>,
 ) {
     let mut report = |position: usize, found: String, expected: String| {
-        findings.add("O-8", || (locate(&call.method.arg(call.step, position)), found, expected));
+        findings.add(O_8, || (locate(&call.method.arg(call.step, position)), found, expected));
     };
     let dtype = quantization.range + 2;
     let lenient = quantization.channels != Channels::One && !quantization.quantizes;
@@ -225,7 +223,8 @@ fn check_quantization(
     let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
     let (small, real) = if quantization.quantizes { (result, input) } else { (input, result) };
     // Types of the other arguments are in `types.table` (O-14).
-    if !quantization.quantizes && !matches!(real.scalar_type, HALF | ScalarType::FLOAT | DOUBLE) {
+    if !quantization.quantizes && !matches!(real.scalar_type, ScalarType::HALF | ScalarType::FLOAT | ScalarType::DOUBLE)
+    {
         report(out, format!("a tensor of {}", real.scalar_type), "float16, float32 or float64".into());
     }
     // No tensor of int64 is quantized.
@@ -243,7 +242,7 @@ fn check_quantization(
     }
     // The kernel for int8 writes float32 then, whatever the out is.
     if let (true, Some((_, EValue::Null))) = (lenient, call.argument(dtype + 1))
-        && small.scalar_type == INT8
+        && small.scalar_type == ScalarType::CHAR
         && real.scalar_type != ScalarType::FLOAT
     {
         report(out, format!("a tensor of {}", real.scalar_type), "float32, without an out_dtype".into());
@@ -272,7 +271,7 @@ fn check_quantization(
     }
     let (input_sizes, out_sizes) = (sizes(input), sizes(result));
     let fits = match result.shape_dynamism {
-        0 => input_sizes == out_sizes,
+        TensorShapeDynamism::STATIC => input_sizes == out_sizes,
         _ => input_sizes.len() == out_sizes.len() && count(input_sizes) <= count(out_sizes),
     };
     if !fits {
@@ -333,7 +332,7 @@ fn check_quantization(
 fn compares_zero_points(quantization: &Quantization, input: &Tensor, result: &Tensor) -> bool {
     let is_contiguous =
         || input.dim_order.iter().flat_map(|order| order.iter()).copied().map(usize::from).eq(0..sizes(input).len());
-    (input.scalar_type, result.scalar_type) == (INT8, ScalarType::FLOAT)
+    (input.scalar_type, result.scalar_type) == (ScalarType::CHAR, ScalarType::FLOAT)
         && !sizes(input).contains(&0)
         && (quantization.channels == Channels::Rows || is_contiguous())
 }

@@ -28,7 +28,7 @@ use std::{fmt, io, thread};
 
 pub use finding::{Finding, Findings, Location, SourcePosition};
 pub use releases::needed_release;
-pub use rules::{Profile, Rule, RuleSeverity};
+pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
 
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::workers;
@@ -36,13 +36,14 @@ use crate::data::{Blob, BlobSource};
 use crate::data::{Head, Origin};
 use crate::format::Format;
 use crate::format::container::HEAD;
-use crate::format::flatbuffer::verify::{DefectSink, verify};
+use crate::format::flatbuffer::verify::verify;
 use crate::format::flatbuffer::view::Table;
 use crate::format::path::Trail;
 use crate::format::{bundled_program, flat_tensor, program as pte};
 use crate::raw::Overrides;
 use crate::reader::program::{ProgramContents, Ranges, References, read_head};
 use crate::reader::root;
+use RuleId::*;
 use fields::flat_tensor::ExternalKeys;
 use header::CheckedHeader;
 use path::Reporter;
@@ -337,7 +338,7 @@ pub fn flat_tensor(head: &[u8], len: u64, options: &ValidatorOptions) -> Finding
     let Some(bytes) = metadata_of(head, &header) else { return findings };
     if Table::root(bytes).is_some_and(|root| root.has(flat_tensor::SEGMENTS_OF_0_6)) {
         let expected = format_args!("one of 0.7 or later; export the weights again");
-        report.add("N-33", &Trail::ROOT, 0, format_args!("a .ptd of ExecuTorch 0.6 or older"), expected);
+        report.add(N_33, &Trail::ROOT, 0, format_args!("a .ptd of ExecuTorch 0.6 or older"), expected);
         return findings;
     }
     verify(bytes, &flat_tensor::FLAT_TENSOR, header.range.clone(), &mut report);
@@ -383,7 +384,7 @@ fn external(options: &ValidatorOptions, findings: &mut Findings) -> ExternalKeys
     for file in &options.with {
         let invalid = file.check(&ValidatorOptions { profile: options.profile, ..ValidatorOptions::default() });
         if invalid.has_errors() {
-            findings.add("G-30", || {
+            findings.add(G_30, || {
                 let first = invalid.list().iter().find(|finding| finding.rule.severity <= RuleSeverity::Invalid);
                 let found = first.map_or(String::new(), Finding::to_string);
                 let location = Location { offset: None, path: file.name.clone() };
@@ -395,7 +396,7 @@ fn external(options: &ValidatorOptions, findings: &mut Findings) -> ExternalKeys
             continue;
         }
         for (key, other) in fields::flat_tensor::add_keys(&file.head, &file.name, &*file.data, &mut external) {
-            findings.add("N-32", || {
+            findings.add(N_32, || {
                 let key = crate::diagnostics::clipped(&String::from_utf8_lossy(&key)).to_string();
                 let found = format!("duplicate key {key:?}, also in {}", external.files[other]);
                 (Location { offset: None, path: file.name.clone() }, found, "each key in one file only".to_owned())

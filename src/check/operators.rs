@@ -11,6 +11,7 @@ use super::kernels::{self, KernelCall};
 use super::semantics::access::InstructionRef;
 use super::semantics::method::MethodAnalysis;
 use super::semantics::numbers::Assumptions;
+use crate::check::RuleId::*;
 use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Arg, Base};
@@ -30,7 +31,7 @@ pub(super) fn check(
         if let Instruction::DelegateCall { args: Some(args), .. } = step.instruction
             && args.is_empty()
         {
-            findings.add("O-9", || {
+            findings.add(O_9, || {
                 let expected = "the delegate's inputs and outputs".into();
                 (locate(&method.field(number as u32, "args")), "a delegate call without arguments".into(), expected)
             });
@@ -76,7 +77,7 @@ pub(super) fn report_unregistered(
         let operator = method.plan.operators.as_ref().and_then(|operators| operators.get(index));
         let Some(name) = operator.and_then(Operator::full_name) else { continue };
         if unknown.insert(name.clone()) {
-            findings.add("O-5", || {
+            findings.add(O_5, || {
                 let at = locate(&method.element(Part::Operator(index)));
                 match library {
                     Some(library) => {
@@ -99,7 +100,7 @@ impl KernelCall<'_, '_> {
         let has_outs = !self.known.outs.is_empty();
         let expected = self.known.arguments();
         if self.args.len() != expected {
-            findings.add("O-1", || {
+            findings.add(O_1, || {
                 let found = format!("{} for {}", counted(self.args.len() as u64, "argument"), self.known.operator.name);
                 (locate(&self.method.at(self.step)), found, format!("{expected}: {}", self.parameters()))
             });
@@ -114,7 +115,7 @@ impl KernelCall<'_, '_> {
                 continue;
             }
             kinds_fit = false;
-            findings.add("O-2", || {
+            findings.add(O_2, || {
                 let is_narrower = self.known.narrower.is_some();
                 let expected = if is_narrower { accepted.names() } else { arg.kind.to_string() };
                 (locate(&self.method.arg(self.step, position)), self.found(value), self.expected(position, &expected))
@@ -137,7 +138,7 @@ impl KernelCall<'_, '_> {
             (!self.method.kinds[item].meets(Kinds::INT)).then_some((index, item))
         });
         if let Some((index, item)) = wrong {
-            findings.add("O-3", || {
+            findings.add(O_3, || {
                 let found = format!("a list whose item {index} is {}", self.found(item));
                 let expected = self.expected(position, "a list of Int values");
                 (locate(&self.method.arg(self.step, position)), found, expected)
@@ -158,7 +159,7 @@ impl KernelCall<'_, '_> {
         };
         if has_outs {
             if !self.repeats_outs(value) {
-                report(findings, "O-4", if self.known.outs.len() == 1 { "the out" } else { "a list of the outs" });
+                report(findings, O_4, if self.known.outs.len() == 1 { "the out" } else { "a list of the outs" });
             }
             return;
         }
@@ -166,12 +167,12 @@ impl KernelCall<'_, '_> {
         match signature.result {
             // The kernel of a view reads the tensor there; other results replace the value without reading it.
             Some(Base::Tensor) if self.known.is_view && !stated.meets(Kinds::TENSOR) => {
-                report(findings, "O-2", "a Tensor");
+                report(findings, O_2, "a Tensor");
             }
-            Some(Base::Tensor) if !stated.meets(Kinds::TENSOR) => report(findings, "O-6", "a Tensor"),
+            Some(Base::Tensor) if !stated.meets(Kinds::TENSOR) => report(findings, O_6, "a Tensor"),
             Some(Base::Tensor) | None => {}
             // A symbolic bool of the exporter is an Int in the file. X-23 is about the instructions that read the value afterwards.
-            Some(_) if !stated.meets(Kinds::SCALAR.or(Kinds::NULL)) => report(findings, "O-6", "a number or a Bool"),
+            Some(_) if !stated.meets(Kinds::SCALAR.or(Kinds::NULL)) => report(findings, O_6, "a number or a Bool"),
             Some(_) => {}
         }
     }

@@ -1,9 +1,10 @@
 //! Locations of findings in a FlatBuffer: byte offsets and paths.
 
-use std::fmt;
+use std::fmt::{self, Arguments};
 
+use super::RuleId::{self, *};
 use super::finding::{Findings, Location};
-use crate::format::flatbuffer::verify::DefectSink;
+use crate::format::flatbuffer::verify::{Defect, DefectSink};
 use crate::format::flatbuffer::view::Table;
 use crate::format::path::{self, MethodName, Methods, Trail};
 use crate::format::program::{chain, execution_plan, instruction, kernel_call, program};
@@ -25,15 +26,25 @@ impl<'f, 'a> Reporter<'f, 'a> {
         Reporter { findings, bytes, prefix, start }
     }
 
+    /// Reports a violation of a rule at a path and an offset, with the value found and the value expected.
+    pub fn add(&mut self, id: RuleId, path: &Trail<'_>, at: usize, found: Arguments<'_>, expected: Arguments<'_>) {
+        let (bytes, prefix, start) = (self.bytes, self.prefix, self.start);
+        self.findings.add(id, || {
+            let location =
+                Location { offset: Some(start.saturating_add(at as u64)), path: render(bytes, prefix, path) };
+            (location, found.to_string(), expected.to_string())
+        });
+    }
+
     /// Reports the absence of the list `name` of the table at `path`.
-    pub fn missing_list(&mut self, id: &str, path: &Trail<'_>, name: &'static str, at: usize) {
+    pub fn missing_list(&mut self, id: RuleId, path: &Trail<'_>, name: &'static str, at: usize) {
         self.add(id, &path.field(name), at, format_args!("no {name}"), format_args!("a list (may be empty)"));
     }
 
     /// Reports an index that is not less than `count`, the number of things of a kind.
     pub fn out_of_range(
         &mut self,
-        id: &str,
+        id: RuleId,
         path: &Trail<'_>,
         at: usize,
         kind: &str,
@@ -46,13 +57,29 @@ impl<'f, 'a> Reporter<'f, 'a> {
 }
 
 impl DefectSink for Reporter<'_, '_> {
-    fn add(&mut self, id: &str, path: &Trail<'_>, at: usize, found: fmt::Arguments<'_>, expected: fmt::Arguments<'_>) {
-        let (bytes, prefix, start) = (self.bytes, self.prefix, self.start);
-        self.findings.add(id, || {
-            let location =
-                Location { offset: Some(start.saturating_add(at as u64)), path: render(bytes, prefix, path) };
-            (location, found.to_string(), expected.to_string())
-        });
+    fn add(&mut self, defect: Defect, path: &Trail<'_>, at: usize, found: Arguments<'_>, expected: Arguments<'_>) {
+        let id = match defect {
+            Defect::BufferSize => F_1,
+            Defect::RootOffset => F_2,
+            Defect::TablePosition => F_5,
+            Defect::FieldStart => F_6,
+            Defect::FieldPosition => F_7,
+            Defect::FieldOffset => F_8,
+            Defect::VectorSize => F_9,
+            Defect::ItemOffset => F_10,
+            Defect::Terminator => F_11,
+            Defect::TableSize => F_12,
+            Defect::VtableSize => G_10,
+            Defect::LongAlignment => G_11,
+            Defect::BytesAlignment => G_12,
+            Defect::Utf8 => G_13,
+            Defect::ZeroByte => G_14,
+            Defect::Bool => G_15,
+            Defect::TableCount => G_16,
+            Defect::SharedBytes => G_17,
+            Defect::HeaderOverlap => G_18,
+        };
+        Reporter::add(self, id, path, at, found, expected);
     }
 }
 

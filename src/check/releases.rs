@@ -1,9 +1,10 @@
 //! The release of ExecuTorch that a program needs: the first one whose schema has its newest field (`G-32`; docs/releases.md).
 
 use super::finding::{Findings, Locator};
+use crate::check::RuleId::*;
 use crate::format::ScalarType;
 use crate::program::element::{Element, Part};
-use crate::program::{ExecutionPlan, Memory, Program, Tensor, TensorData};
+use crate::program::{Device, ExecutionPlan, Memory, Program, Tensor, TensorData};
 
 /// A feature that a schema introduced.
 struct Feature {
@@ -20,7 +21,7 @@ const FEATURES: &[Feature] = &[
     Feature {
         name: "memory on another device than the CPU",
         release: "1.3",
-        in_tensor: |tensor| tensor.device() != (0, 0),
+        in_tensor: |tensor| tensor.device() != Device::CPU,
         elsewhere: |program| {
             let has_device = |plan: &ExecutionPlan| plan.memory.non_const_buffer_device.is_some();
             let method = program.plans().iter().position(has_device);
@@ -56,7 +57,7 @@ pub fn needed_release(program: &Program) -> Option<(&'static str, &'static str)>
 /// Reports the newest feature of a program.
 pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     let Some((feature, element)) = newest(program) else { return };
-    findings.add("G-32", || {
+    findings.add(G_32, || {
         let expected = format!("a runtime of ExecuTorch {} or later", feature.release);
         (locate(&element), feature.name.to_owned(), expected)
     });
@@ -85,7 +86,7 @@ fn has_state(tensor: &Tensor) -> bool {
 
 /// Returns true for the element types that the schema of 0.5 added: bits16, the float8 types, and uint16 to uint64.
 fn is_recent(scalar_type: ScalarType) -> bool {
-    (22..=29).contains(&scalar_type.0)
+    (ScalarType::BITS16..=ScalarType::UINT64).contains(&scalar_type)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
 use super::source_names::{self, SourceNames};
 use super::stdout;
-use crate::check::{self, Finding, Findings, Profile, RuleSeverity, ValidatorOptions};
+use crate::check::{self, Finding, Findings, Profile, RuleId, RuleSeverity, ValidatorOptions};
 use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
 use crate::pipeline::Options as AssembleOptions;
@@ -282,7 +282,7 @@ fn lines(validated: &[Validated], unread: usize, total: Counts, all: bool) -> St
 /// Groups notes that differ in their position only, at the first of them; other findings are groups of one.
 fn grouped<'f>(shown: Vec<(&'f Finding, &'f String)>) -> Vec<Vec<(&'f Finding, &'f String)>> {
     let mut groups: Vec<Vec<(&Finding, &String)>> = Vec::new();
-    let mut first: HashMap<(&str, &str, &str), usize> = HashMap::new();
+    let mut first: HashMap<(RuleId, &str, &str), usize> = HashMap::new();
     for (finding, lines) in shown {
         let next = groups.len();
         let group = match finding.rule.severity {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::RuleId;
 use crate::assembly::Assembly;
 use crate::check::Finding;
 use crate::diagnostics::clipped;
@@ -9,7 +10,7 @@ use crate::program::element::{Element, Part};
 use crate::program::{ExecutionPlan, Memory};
 
 /// Rules about tensors whose memory overlaps.
-const OVERLAPS: &[&str] = &["X-4", "X-6", "X-25"];
+const OVERLAPS: &[RuleId] = &[RuleId::X_4, RuleId::X_6, RuleId::X_25];
 
 /// What is in front of the number of a value in a finding.
 const VALUES: &str = "values[";

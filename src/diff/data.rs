@@ -53,7 +53,7 @@ pub struct DataPairs {
     decoded: u64,
     pairs: Vec<DataPair>,
     constants: HashMap<ConstantKey, usize>,
-    by_blob: HashMap<([BlobId; 2], i8), usize>,
+    by_blob: HashMap<([BlobId; 2], ScalarType), usize>,
     payloads: HashSet<[BlobId; 2]>,
     /// Keys of named data that the graphs of delegates pair.
     keys: [HashSet<String>; 2],
@@ -76,7 +76,7 @@ impl DataPairs {
         parts: [DifferingPart; 2],
     ) {
         let next = self.pairs.len();
-        let index = *self.by_blob.entry((ids, scalar_type.0)).or_insert(next);
+        let index = *self.by_blob.entry((ids, scalar_type)).or_insert(next);
         self.constants.insert((methods, values), index);
         if index == next {
             let scalar_type = Some(scalar_type);

@@ -223,7 +223,7 @@ struct GraphPair<'g, 's> {
     to_right: HashMap<u32, u32>,
     to_left: HashMap<u32, u32>,
     /// Pairs of indices of constants, with the types of their elements.
-    constants: HashSet<(u32, u32, i8)>,
+    constants: HashSet<(u32, u32, Option<ScalarType>)>,
 }
 
 impl GraphPair<'_, '_> {
@@ -354,11 +354,11 @@ impl GraphPair<'_, '_> {
     ) {
         let graphs = self.graphs;
         let [Some(l), Some(r)] = [0, 1].map(|side: usize| graphs[side].value(ids[side])) else { return };
-        if !self.constants.insert((ids[0], ids[1], -1)) {
+        if !self.constants.insert((ids[0], ids[1], None)) {
             return;
         }
         self.compare_value(ids, found);
-        let storage = Datatype::of(l.datatype).map_or(ScalarType(0), |datatype| datatype.storage);
+        let storage = Datatype::of(l.datatype).map_or(ScalarType::BYTE, |datatype| datatype.storage);
         let texts = [type_of(l), type_of(r)];
         let constants = [l.constant, r.constant];
         let scales = [l, r].map(|value| value.quantization.as_ref().and_then(|params| Some((params, scales(params)?))));
@@ -399,7 +399,7 @@ impl GraphPair<'_, '_> {
         found: &mut Differences,
         data: &mut DataPairs,
     ) {
-        if !self.constants.insert((indices[0], indices[1], scalar_type.0)) {
+        if !self.constants.insert((indices[0], indices[1], Some(scalar_type))) {
             return;
         }
         let graphs = self.graphs;

@@ -1,7 +1,7 @@
 //! Planned memory of two methods: sizes and devices of their pools. The places of tensors are compared with the tensors.
 
 use super::difference::{DiffArea, DiffTopic, Differences};
-use super::view::MethodView;
+use super::view::{MethodView, numbers};
 use crate::diagnostics::counted;
 
 /// Compares the pools of two methods.
@@ -27,9 +27,7 @@ pub fn compare(views: [&MethodView<'_>; 2], found: &mut Differences) {
         let name = format!("{name}[{index}]");
         let texts = devices.map(|devices| {
             let device = devices.get(index);
-            device.map(|device| {
-                format!("pool {} on device {}:{}", device.buffer_idx, device.device_type, device.device_index)
-            })
+            device.map(|device| format!("pool {} on device {}", device.buffer_idx, numbers(device.device)))
         });
         found.compared(area, topic, [&path(0, &name), &path(1, &name)], texts);
     }

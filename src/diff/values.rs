@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::align::in_common_order;
 use super::data::DataPairs;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
-use super::view::{MethodView, ValueRole, by_key, distinct, grouped, list, tensor_type};
+use super::view::{MethodView, ValueRole, by_key, distinct, grouped, list, numbers, tensor_type};
 use crate::diagnostics::clipped;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{EValue, Memory, Tensor, TensorData};
@@ -390,7 +390,7 @@ fn properties(l: &Tensor, r: &Tensor) -> (DifferingProperties, DifferingProperti
         }
     }
     if l.device() != r.device() {
-        let device = |tensor: &Tensor| format!("{}:{}", tensor.device().0, tensor.device().1);
+        let device = |tensor: &Tensor| numbers(tensor.device());
         found.push(("device ".to_owned(), [l, r].map(device)));
     }
     let kind = |tensor: &Tensor| match tensor.data {
@@ -412,7 +412,7 @@ fn properties(l: &Tensor, r: &Tensor) -> (DifferingProperties, DifferingProperti
     }
     let extra = |tensor: &Tensor| {
         let extra = tensor.extra_tensor_info.as_ref();
-        extra.map(|extra| (extra.location, extra.mutable_data_segments_idx))
+        extra.map(|extra| (extra.location.0, extra.mutable_data_segments_idx))
     };
     if extra(l) != extra(r) && !is_moved {
         let text = |tensor: &Tensor| match extra(tensor) {

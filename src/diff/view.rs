@@ -9,8 +9,8 @@ use crate::diagnostics::{clipped, escaped};
 use crate::operators::{self, Role, Signature};
 use crate::program::element::Part;
 use crate::program::{
-    BackendDelegate, EValue, ExecutionPlan, FieldReference, Instruction, Memory, OperandAccess, Operator, Tensor,
-    TensorData,
+    BackendDelegate, Device, EValue, ExecutionPlan, FieldReference, Instruction, Memory, OperandAccess, Operator,
+    Tensor, TensorData,
 };
 
 /// What a value is used for, which decides how it is found on the other side.
@@ -642,6 +642,11 @@ pub fn tensor_type(tensor: &Tensor) -> String {
     format!("{} {}", tensor.scalar_type, list(tensor.sizes.as_deref()))
 }
 
+/// Describes a device by its numbers.
+pub fn numbers(device: Device) -> String {
+    format!("{}:{}", device.device_type.0, device.index)
+}
+
 /// Describes a tensor with all fields.
 fn full_type(tensor: &Tensor) -> String {
     use std::fmt::Write as _;
@@ -652,7 +657,7 @@ fn full_type(tensor: &Tensor) -> String {
         let _ = write!(text, " {} {}", attribute.key, (attribute.get)(tensor));
     }
     if let Some(extra) = &tensor.extra_tensor_info {
-        let _ = write!(text, " location {} device {}:{}", extra.location, extra.device_type, extra.device_index);
+        let _ = write!(text, " location {} device {}", extra.location.0, numbers(extra.device));
     }
     let data = match tensor.data {
         TensorData::None => "",

@@ -7,6 +7,7 @@ use std::io;
 use super::encoding::FieldEncodings;
 use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
 use crate::format::program as schema;
+use crate::format::program::DataLocation;
 use crate::format::program::*;
 use crate::format::table::Union;
 use crate::layout::{DelegateData, LayoutConfig, Plan, Segment, Storage};
@@ -146,8 +147,8 @@ impl Emitter<'_> {
             for device in devices {
                 let slots = [
                     (non_const_buffer_device::buffer_idx, FieldValue::Int(device.buffer_idx)),
-                    (non_const_buffer_device::device_type, FieldValue::Byte(device.device_type as u8)),
-                    (non_const_buffer_device::device_index, FieldValue::Byte(device.device_index as u8)),
+                    (non_const_buffer_device::device_type, FieldValue::Byte(device.device.device_type.0 as u8)),
+                    (non_const_buffer_device::device_index, FieldValue::Byte(device.device.index as u8)),
                 ];
                 tables.push(self.w.table(&NON_CONST_BUFFER_DEVICE, &slots));
             }
@@ -259,9 +260,9 @@ impl Emitter<'_> {
             &[
                 (extra_tensor_info::mutable_data_segments_idx, FieldValue::ULong(extra.mutable_data_segments_idx)),
                 (extra_tensor_info::fully_qualified_name, name),
-                (extra_tensor_info::location, FieldValue::Byte(extra.location as u8)),
-                (extra_tensor_info::device_type, FieldValue::Byte(extra.device_type as u8)),
-                (extra_tensor_info::device_index, FieldValue::Byte(extra.device_index as u8)),
+                (extra_tensor_info::location, FieldValue::Byte(extra.location.0 as u8)),
+                (extra_tensor_info::device_type, FieldValue::Byte(extra.device.device_type.0 as u8)),
+                (extra_tensor_info::device_index, FieldValue::Byte(extra.device.index as u8)),
             ],
         )
     }
@@ -330,11 +331,11 @@ impl Emitter<'_> {
 
     fn delegate(&mut self, delegate: &BackendDelegate, data: DelegateData) -> Offset {
         let id = self.w.text(delegate.id.as_deref());
-        let location = u8::from(data.storage == Storage::Segment);
+        let location = if data.storage == Storage::Segment { DataLocation::SEGMENT } else { DataLocation::INLINE };
         let processed = self.w.table(
             &BACKEND_DELEGATE_DATA_REFERENCE,
             &[
-                (backend_delegate_data_reference::location, FieldValue::Byte(location)),
+                (backend_delegate_data_reference::location, FieldValue::Byte(location.0 as u8)),
                 (backend_delegate_data_reference::index, FieldValue::UInt(data.index)),
             ],
         );

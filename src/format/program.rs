@@ -5,20 +5,66 @@ use super::Kind::{
     Tables, Text, UInt, ULong, ULongs, Union, UnionTag,
 };
 use super::scalar_type::SCALAR_TYPE;
-use super::table::{Enum, tables, unions};
+use super::table::{Enum, numbers, tables, unions};
 
 /// The file identifier at bytes 4..8 (rule H-13).
 pub const IDENTIFIER: &str = "ET12";
 
-/// Kind of change that a tensor's shape allows.
-pub static TENSOR_SHAPE_DYNAMISM: Enum =
-    Enum { name: "TensorShapeDynamism", names: &[("STATIC", 0), ("DYNAMIC_BOUND", 1), ("DYNAMIC_UNBOUND", 2)] };
-/// Location of a tensor's data.
-pub static TENSOR_DATA_LOCATION: Enum = Enum { name: "TensorDataLocation", names: &[("SEGMENT", 0), ("EXTERNAL", 1)] };
-/// Location of a delegate's data.
-pub static DATA_LOCATION: Enum = Enum { name: "DataLocation", names: &[("INLINE", 0), ("SEGMENT", 1)] };
-/// Device of a tensor or a planned buffer.
-pub static DEVICE_TYPE: Enum = Enum { name: "DeviceType", names: &[("CPU", 0), ("CUDA", 1)] };
+numbers! {
+    /// Kind of change that a tensor's shape allows.
+    TensorShapeDynamism {
+        /// None: the sizes are those of the file.
+        STATIC = 0 "static",
+        /// The sizes of the file are upper bounds.
+        DYNAMIC_BOUND = 1 "dynamic_bound",
+        /// Any: the runtime allocates the memory.
+        DYNAMIC_UNBOUND = 2 "dynamic_unbound",
+    }
+    /// Layout of a tensor in torch (E-15).
+    StorageLayout {
+        /// Each element has a place, by strides.
+        STRIDED = 0 "strided",
+        /// Coordinates and elements.
+        SPARSE = 1 "sparse",
+    }
+    /// Location of a tensor's data.
+    TensorDataLocation {
+        /// A segment of the `.pte`.
+        SEGMENT = 0 "segment",
+        /// A `.ptd`.
+        EXTERNAL = 1 "external",
+    }
+    /// Location of a delegate's data.
+    DataLocation {
+        /// The FlatBuffer.
+        INLINE = 0 "inline",
+        /// A segment.
+        SEGMENT = 1 "segment",
+    }
+    /// Type of a device.
+    DeviceType {
+        /// The processor.
+        CPU = 0 "cpu",
+        /// A graphics processor of NVIDIA.
+        CUDA = 1 "cuda",
+    }
+}
+
+impl TensorShapeDynamism {
+    /// Returns the kind that the exporter writes: dynamic tensors are bounded.
+    pub(crate) const fn of(is_dynamic: bool) -> TensorShapeDynamism {
+        if is_dynamic { TensorShapeDynamism::DYNAMIC_BOUND } else { TensorShapeDynamism::STATIC }
+    }
+}
+
+/// The schema's enum [`TensorShapeDynamism`].
+static TENSOR_SHAPE_DYNAMISM: Enum = Enum { name: "TensorShapeDynamism", names: TensorShapeDynamism::NAMES };
+/// The schema's enum [`TensorDataLocation`].
+static TENSOR_DATA_LOCATION: Enum = Enum { name: "TensorDataLocation", names: TensorDataLocation::NAMES };
+/// The schema's enum [`DataLocation`].
+static DATA_LOCATION: Enum = Enum { name: "DataLocation", names: DataLocation::NAMES };
+/// The schema's enum [`DeviceType`].
+pub static DEVICE_TYPE: Enum = Enum { name: "DeviceType", names: DeviceType::NAMES };
 
 tables! {
     /// Root table.

@@ -5,19 +5,19 @@
 
 use super::table::Enum;
 
-/// An element type by its number in the file.
+/// An element type by its number in the file; constants have the names of the schema. The default of a file is [`ScalarType::BYTE`].
 ///
 /// ```
 /// use pte_emit::ScalarType;
 ///
 /// let half = ScalarType::parse("torch.float16").unwrap();
-/// assert_eq!((half, half.to_string()), (ScalarType(5), "float16".to_owned()));
+/// assert_eq!((half, half.to_string()), (ScalarType::HALF, "float16".to_owned()));
 /// assert_eq!(half.info().unwrap().size, 2);
 /// assert_eq!(ScalarType::names().next(), Some("uint8"));
-/// assert_eq!([ScalarType::BOOL, ScalarType::LONG].map(|t| t.0), [11, 4]);
+/// assert_eq!([ScalarType::BYTE, ScalarType::LONG].map(|t| t.0), [0, 4]);
 /// assert!(ScalarType(100).info().is_none()); // a file may contain it, the runtime rejects it
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScalarType(pub i8);
 
 /// Binary format of a floating point number.
@@ -99,44 +99,48 @@ use Encoding::{Bool, Complex, Float, Opaque, Signed, Unsigned};
 use FloatFormat::{Bfloat16, Binary16, Binary32, Binary64, Float8E4m3fn, Float8E4m3fnuz, Float8E5m2, Float8E5m2fnuz};
 
 macro_rules! scalar_types {
-    ($( $code:literal $name:literal $schema:literal $size:literal $encoding:expr, )*) => {
-const INFO: &[ScalarTypeInfo] = &[$( ScalarTypeInfo { code: $code, name: $name, schema: $schema, size: $size, encoding: $encoding } ),*];
+    ($( $code:literal $name:literal $schema:ident $size:literal $encoding:expr, )*) => {
+const INFO: &[ScalarTypeInfo] = &[$( ScalarTypeInfo { code: $code, name: $name, schema: stringify!($schema), size: $size, encoding: $encoding } ),*];
         /// The schema's enum, extended by the numbers of the runtime.
-        pub static SCALAR_TYPE: Enum = Enum { name: "ScalarType", names: &[$( ($schema, $code) ),*] };
+        pub static SCALAR_TYPE: Enum = Enum { name: "ScalarType", names: &[$( (stringify!($schema), $code) ),*] };
+
+        impl ScalarType {
+            $( #[doc = concat!("`", $name, "`.")] pub const $schema: ScalarType = ScalarType($code); )*
+        }
     };
 }
 
 scalar_types! {
-    0 "uint8" "BYTE" 1 Unsigned,
-    1 "int8" "CHAR" 1 Signed,
-    2 "int16" "SHORT" 2 Signed,
-    3 "int32" "INT" 4 Signed,
-    4 "int64" "LONG" 8 Signed,
-    5 "float16" "HALF" 2 Float(Binary16),
-    6 "float32" "FLOAT" 4 Float(Binary32),
-    7 "float64" "DOUBLE" 8 Float(Binary64),
-    8 "complex32" "COMPLEXHALF" 4 Complex(Binary16),
-    9 "complex64" "COMPLEXFLOAT" 8 Complex(Binary32),
-    10 "complex128" "COMPLEXDOUBLE" 16 Complex(Binary64),
-    11 "bool" "BOOL" 1 Bool,
-    12 "qint8" "QINT8" 1 Signed,
-    13 "quint8" "QUINT8" 1 Unsigned,
-    14 "qint32" "QINT32" 4 Signed,
-    15 "bfloat16" "BFLOAT16" 2 Float(Bfloat16),
-    16 "quint4x2" "QUINT4X2" 1 Opaque,
-    17 "quint2x4" "QUINT2X4" 1 Opaque,
-    18 "bits1x8" "BITS1X8" 1 Opaque,
-    19 "bits2x4" "BITS2X4" 1 Opaque,
-    20 "bits4x2" "BITS4X2" 1 Opaque,
-    21 "bits8" "BITS8" 1 Opaque,
-    22 "bits16" "BITS16" 2 Opaque,
-    23 "float8_e5m2" "FLOAT8E5M2" 1 Float(Float8E5m2),
-    24 "float8_e4m3fn" "FLOAT8E4M3FN" 1 Float(Float8E4m3fn),
-    25 "float8_e5m2fnuz" "FLOAT8E5M2FNUZ" 1 Float(Float8E5m2fnuz),
-    26 "float8_e4m3fnuz" "FLOAT8E4M3FNUZ" 1 Float(Float8E4m3fnuz),
-    27 "uint16" "UINT16" 2 Unsigned,
-    28 "uint32" "UINT32" 4 Unsigned,
-    29 "uint64" "UINT64" 8 Unsigned,
+    0 "uint8" BYTE 1 Unsigned,
+    1 "int8" CHAR 1 Signed,
+    2 "int16" SHORT 2 Signed,
+    3 "int32" INT 4 Signed,
+    4 "int64" LONG 8 Signed,
+    5 "float16" HALF 2 Float(Binary16),
+    6 "float32" FLOAT 4 Float(Binary32),
+    7 "float64" DOUBLE 8 Float(Binary64),
+    8 "complex32" COMPLEXHALF 4 Complex(Binary16),
+    9 "complex64" COMPLEXFLOAT 8 Complex(Binary32),
+    10 "complex128" COMPLEXDOUBLE 16 Complex(Binary64),
+    11 "bool" BOOL 1 Bool,
+    12 "qint8" QINT8 1 Signed,
+    13 "quint8" QUINT8 1 Unsigned,
+    14 "qint32" QINT32 4 Signed,
+    15 "bfloat16" BFLOAT16 2 Float(Bfloat16),
+    16 "quint4x2" QUINT4X2 1 Opaque,
+    17 "quint2x4" QUINT2X4 1 Opaque,
+    18 "bits1x8" BITS1X8 1 Opaque,
+    19 "bits2x4" BITS2X4 1 Opaque,
+    20 "bits4x2" BITS4X2 1 Opaque,
+    21 "bits8" BITS8 1 Opaque,
+    22 "bits16" BITS16 2 Opaque,
+    23 "float8_e5m2" FLOAT8E5M2 1 Float(Float8E5m2),
+    24 "float8_e4m3fn" FLOAT8E4M3FN 1 Float(Float8E4m3fn),
+    25 "float8_e5m2fnuz" FLOAT8E5M2FNUZ 1 Float(Float8E5m2fnuz),
+    26 "float8_e4m3fnuz" FLOAT8E4M3FNUZ 1 Float(Float8E4m3fnuz),
+    27 "uint16" UINT16 2 Unsigned,
+    28 "uint32" UINT32 4 Unsigned,
+    29 "uint64" UINT64 8 Unsigned,
 }
 
 // The size of a row must match its encoding.
@@ -158,13 +162,6 @@ const _: () = {
 };
 
 impl ScalarType {
-    /// `float32`.
-    pub const FLOAT: ScalarType = ScalarType(6);
-    /// `int64`.
-    pub const LONG: ScalarType = ScalarType(4);
-    /// `bool`.
-    pub const BOOL: ScalarType = ScalarType(11);
-
     /// Number of types that the runtime knows; their numbers begin with 0.
     pub(crate) const COUNT: usize = INFO.len();
 
@@ -180,13 +177,13 @@ impl ScalarType {
 
     /// Returns the minimum and maximum of an integer type of at most 64 bits with a sign, or 16 without; `None` for other types.
     pub(crate) fn integers(self) -> Option<(i64, i64)> {
-        Some(match self.0 {
-            0 => (0, 0xff),
-            1 => (i64::from(i8::MIN), i64::from(i8::MAX)),
-            2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
-            3 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-            4 => (i64::MIN, i64::MAX),
-            22 | 27 => (0, 0xffff),
+        Some(match self {
+            ScalarType::BYTE => (0, 0xff),
+            ScalarType::CHAR => (i64::from(i8::MIN), i64::from(i8::MAX)),
+            ScalarType::SHORT => (i64::from(i16::MIN), i64::from(i16::MAX)),
+            ScalarType::INT => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            ScalarType::LONG => (i64::MIN, i64::MAX),
+            ScalarType::BITS16 | ScalarType::UINT16 => (0, 0xffff),
             _ => return None,
         })
     }
@@ -195,7 +192,7 @@ impl ScalarType {
     pub fn parse(name: &str) -> Option<ScalarType> {
         let name = name.strip_prefix("torch.").unwrap_or(name);
         let by_name = INFO.iter().find(|i| i.name == name || i.schema == name).map(|i| ScalarType(i.code));
-        by_name.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, code)| ScalarType(*code)))
+        by_name.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, scalar_type)| *scalar_type))
     }
 
     /// All names that [`ScalarType::parse`] takes, without the prefix `torch.`.
@@ -208,19 +205,24 @@ impl ScalarType {
     pub fn names() -> impl Iterator<Item = &'static str> {
         INFO.iter().map(|i| i.name)
     }
+
+    /// The types that the runtime knows, ascending by number.
+    pub fn all() -> impl Iterator<Item = ScalarType> {
+        INFO.iter().map(|i| ScalarType(i.code))
+    }
 }
 
 /// Aliases in torch.
-static ALIASES: &[(&str, i8)] = &[
-    ("short", 2),
-    ("int", 3),
-    ("long", 4),
-    ("half", 5),
-    ("float", 6),
-    ("double", 7),
-    ("chalf", 8),
-    ("cfloat", 9),
-    ("cdouble", 10),
+static ALIASES: &[(&str, ScalarType)] = &[
+    ("short", ScalarType::SHORT),
+    ("int", ScalarType::INT),
+    ("long", ScalarType::LONG),
+    ("half", ScalarType::HALF),
+    ("float", ScalarType::FLOAT),
+    ("double", ScalarType::DOUBLE),
+    ("chalf", ScalarType::COMPLEXHALF),
+    ("cfloat", ScalarType::COMPLEXFLOAT),
+    ("cdouble", ScalarType::COMPLEXDOUBLE),
 ];
 
 impl std::fmt::Display for ScalarType {

@@ -115,6 +115,37 @@ macro_rules! tables {
 }
 pub(crate) use tables;
 
+/// Declares the types of `i8` fields whose numbers have names: for each a struct that holds any number of a file, with a constant for each
+/// name. A constant is followed by its word in the YAML. Numbers begin with 0.
+macro_rules! numbers {
+    ($( $(#[$doc:meta])* $type:ident {
+        $( $(#[$constant_doc:meta])* $constant:ident = $number:literal $word:literal ),* $(,)?
+    } )*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(pub i8);
+
+        #[allow(dead_code)] // Not each type is in the YAML, or an enum of the schema.
+        impl $type {
+            $( $(#[$constant_doc])* pub const $constant: $type = $type($number); )*
+            /// Names in the schema with their numbers, ascending.
+            pub(crate) const NAMES: &'static [(&'static str, i8)] = &[$( (stringify!($constant), $number) ),*];
+            /// Words in the YAML; the position of a word is its number.
+            pub(crate) const WORDS: &'static [&'static str] = &[$( $word ),*];
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match usize::try_from(self.0).ok().and_then(|number| $type::WORDS.get(number)) {
+                    Some(word) => f.pad(word),
+                    None => self.0.fmt(f),
+                }
+            }
+        }
+    )*};
+}
+pub(crate) use numbers;
+
 /// The members of a union: an enum whose variants have tags from 1 on, in the order of the schema.
 pub trait Union: Copy + 'static {
     /// The tables of the members, from tag 1 on.

@@ -10,12 +10,7 @@ use crate::data::number::NumericValue;
 use crate::format::ScalarType;
 use crate::operators::kinds::{Kinds, narrower};
 use crate::operators::{Arg, Base, Role, Signature};
-
-const BYTE: ScalarType = ScalarType(0);
-const CHAR: ScalarType = ScalarType(1);
-const INT: ScalarType = ScalarType(3);
-const DOUBLE: ScalarType = ScalarType(7);
-const COMPLEX: ScalarType = ScalarType(9);
+use crate::program::TensorShapeDynamism;
 
 /// Sizes of dimensions.
 const SIZES: &[i32] = &[1, 2, 2, 3, 3, 4, 5, 8];
@@ -26,34 +21,48 @@ const MAX_CONSTANT: u64 = 1 << 14;
 /// Element types of most tensors, with weights.
 const REAL: &[(usize, ScalarType)] = &[
     (70, ScalarType::FLOAT),
-    (6, DOUBLE),
+    (6, ScalarType::DOUBLE),
     (6, ScalarType::LONG),
-    (4, INT),
-    (3, ScalarType(5)),
-    (3, ScalarType(15)),
+    (4, ScalarType::INT),
+    (3, ScalarType::HALF),
+    (3, ScalarType::BFLOAT16),
     (2, ScalarType::BOOL),
-    (2, BYTE),
-    (2, CHAR),
-    (2, ScalarType(2)),
+    (2, ScalarType::BYTE),
+    (2, ScalarType::CHAR),
+    (2, ScalarType::SHORT),
 ];
 
 /// Element types of operators that compute with floating point numbers only.
 const FLOATING: &[(usize, ScalarType)] =
-    &[(80, ScalarType::FLOAT), (10, DOUBLE), (5, ScalarType(5)), (5, ScalarType(15))];
+    &[(80, ScalarType::FLOAT), (10, ScalarType::DOUBLE), (5, ScalarType::HALF), (5, ScalarType::BFLOAT16)];
 
 /// Element types of operators that compute with bits.
-const INTEGRAL: &[(usize, ScalarType)] =
-    &[(4, ScalarType::LONG), (4, INT), (1, BYTE), (1, CHAR), (1, ScalarType(2)), (2, ScalarType::BOOL)];
+const INTEGRAL: &[(usize, ScalarType)] = &[
+    (4, ScalarType::LONG),
+    (4, ScalarType::INT),
+    (1, ScalarType::BYTE),
+    (1, ScalarType::CHAR),
+    (1, ScalarType::SHORT),
+    (2, ScalarType::BOOL),
+];
 
 /// Element types of quantized tensors.
-const QUANTIZED: &[(usize, ScalarType)] = &[(4, CHAR), (4, BYTE), (1, ScalarType(2)), (1, INT)];
+const QUANTIZED: &[(usize, ScalarType)] =
+    &[(4, ScalarType::CHAR), (4, ScalarType::BYTE), (1, ScalarType::SHORT), (1, ScalarType::INT)];
 
 /// Element types of numbers.
-const NUMBERS: &[(usize, ScalarType)] =
-    &[(70, ScalarType::FLOAT), (8, DOUBLE), (8, ScalarType::LONG), (6, INT), (2, BYTE), (2, CHAR), (2, ScalarType(2))];
+const NUMBERS: &[(usize, ScalarType)] = &[
+    (70, ScalarType::FLOAT),
+    (8, ScalarType::DOUBLE),
+    (8, ScalarType::LONG),
+    (6, ScalarType::INT),
+    (2, ScalarType::BYTE),
+    (2, ScalarType::CHAR),
+    (2, ScalarType::SHORT),
+];
 
 /// Element types of operators whose kernels know two floating point types only.
-const FLOAT_OR_DOUBLE: &[(usize, ScalarType)] = &[(4, ScalarType::FLOAT), (1, DOUBLE)];
+const FLOAT_OR_DOUBLE: &[(usize, ScalarType)] = &[(4, ScalarType::FLOAT), (1, ScalarType::DOUBLE)];
 
 /// Parts of the names of operators, and the element types of their tensors that kernels support; the first that fits counts.
 const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
@@ -81,7 +90,7 @@ const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
     ("::neg.", NUMBERS),
     ("::round.", NUMBERS),
     ("::trunc.", NUMBERS),
-    ("quantized_decomposed::add", &[(1, BYTE)]),
+    ("quantized_decomposed::add", &[(1, ScalarType::BYTE)]),
     ("::bitwise_", INTEGRAL),
     ("softmax", FLOATING),
     ("_norm", FLOATING),
@@ -91,10 +100,10 @@ const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
     ("grid_sampler", FLOATING),
     ("cdist", FLOATING),
     ("pdist", FLOATING),
-    ("_fft_r2c", &[(4, ScalarType::FLOAT), (1, DOUBLE)]),
-    ("_fft_c2r", &[(4, COMPLEX), (1, ScalarType(10))]),
-    ("view_as_real", &[(4, COMPLEX), (1, ScalarType(10))]),
-    ("_conj_physical", &[(4, COMPLEX), (1, ScalarType(10))]),
+    ("_fft_r2c", &[(4, ScalarType::FLOAT), (1, ScalarType::DOUBLE)]),
+    ("_fft_c2r", &[(4, ScalarType::COMPLEXFLOAT), (1, ScalarType::COMPLEXDOUBLE)]),
+    ("view_as_real", &[(4, ScalarType::COMPLEXFLOAT), (1, ScalarType::COMPLEXDOUBLE)]),
+    ("_conj_physical", &[(4, ScalarType::COMPLEXFLOAT), (1, ScalarType::COMPLEXDOUBLE)]),
     ("gelu", FLOATING),
     ("glu", FLOATING),
     ("elu", FLOATING),
@@ -106,7 +115,7 @@ const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
     ("quantize_per_channel", &[(1, ScalarType::FLOAT)]),
     ("choose_qparams", &[(1, ScalarType::FLOAT)]),
     ("embedding_", &[(1, ScalarType::FLOAT)]),
-    ("repeat_interleave", &[(3, ScalarType::LONG), (1, INT)]),
+    ("repeat_interleave", &[(3, ScalarType::LONG), (1, ScalarType::INT)]),
 ];
 
 /// Returns true if arguments of an operator depend on each other.
@@ -307,7 +316,7 @@ impl Draft<'_> {
                 let numbers: Vec<NumericValue> = (0..7).map(|_| self.number(scalar_type)).collect();
                 tensor.fill(&numbers, MAX_CONSTANT);
             }
-            15..20 => tensor.dynamism = i8::from(sizes.iter().any(|size| *size > 1)),
+            15..20 => tensor.dynamism = TensorShapeDynamism::of(sizes.iter().any(|size| *size > 1)),
             _ => {}
         }
         tensor
@@ -317,14 +326,21 @@ impl Draft<'_> {
     fn number(&mut self, scalar_type: ScalarType) -> NumericValue {
         match scalar_type {
             ScalarType::BOOL => NumericValue::Bool(self.random.chance(50)),
-            ScalarType(0..=4 | 27..=29) => NumericValue::Int(self.random.between(1, 9).into()),
+            ScalarType::BYTE
+            | ScalarType::CHAR
+            | ScalarType::SHORT
+            | ScalarType::INT
+            | ScalarType::LONG
+            | ScalarType::UINT16
+            | ScalarType::UINT32
+            | ScalarType::UINT64 => NumericValue::Int(self.random.between(1, 9).into()),
             _ => NumericValue::Float(self.random.between(-16, 16) as f64 / 8.0 + 0.0625),
         }
     }
 
     /// Returns a constant of numbers from 0 to below `bound`, of int64 or int32.
     fn positions(&mut self, sizes: &[i32], bound: i32) -> TensorOperand {
-        let scalar_type = self.random.weighted(&[(4, ScalarType::LONG), (1, INT)]);
+        let scalar_type = self.random.weighted(&[(4, ScalarType::LONG), (1, ScalarType::INT)]);
         self.positions_of(scalar_type, sizes, bound)
     }
 
@@ -467,7 +483,15 @@ impl Draft<'_> {
         let divides =
             ["::div.", "::floor_divide.", "::fmod.", "::remainder."].iter().any(|part| self.name.contains(part));
         let no_bool = divides || ["alpha", "beta", "start", "end", "step"].contains(&name);
-        let is_integral = matches!(self.main, ScalarType(0..=4) | ScalarType::BOOL);
+        let is_integral = matches!(
+            self.main,
+            ScalarType::BYTE
+                | ScalarType::CHAR
+                | ScalarType::SHORT
+                | ScalarType::INT
+                | ScalarType::LONG
+                | ScalarType::BOOL
+        );
         let kinds = kinds.unwrap_or(if self.name.contains("bitwise") { Kinds::INT } else { Kinds::SCALAR });
         // These compute with two numbers of one kind only.
         let kinds = if self.name.starts_with("executorch_prim") && kinds.meets(self.kind) { self.kind } else { kinds };
@@ -569,7 +593,7 @@ fn linear(draft: &mut Draft<'_>) {
 fn mixed_mm(draft: &mut Draft<'_>) {
     let [n, k, m] = [draft.size(), draft.size(), draft.size()];
     let a = draft.tensor(&[n, k]);
-    let b = Operand::Tensor(draft.typed(CHAR, &[k, m]));
+    let b = Operand::Tensor(draft.typed(ScalarType::CHAR, &[k, m]));
     let scales = draft.tensor(&[k]);
     draft.set("input", a);
     draft.set("weight", b);
@@ -580,13 +604,13 @@ fn mixed_mm(draft: &mut Draft<'_>) {
 fn mixed_linear(draft: &mut Draft<'_>) {
     let [n, k, m] = [draft.size(), draft.size(), draft.size()];
     let a = draft.tensor(&[n, k]);
-    let b = Operand::Tensor(draft.typed(CHAR, &[m, k]));
+    let b = Operand::Tensor(draft.typed(ScalarType::CHAR, &[m, k]));
     let scales = draft.tensor(&[m]);
     draft.set("input", a);
     draft.set("weight", b);
     draft.set("weight_scales", scales);
     draft.set("weight_zero_points", Operand::Null);
-    let dtype = if draft.random.chance(50) { Operand::Null } else { Operand::Int(6) };
+    let dtype = if draft.random.chance(50) { Operand::Null } else { Operand::Int(ScalarType::FLOAT.0.into()) };
     draft.set("dtype", dtype);
 }
 
@@ -873,12 +897,12 @@ fn quantized_embedding<const PER_BYTE: i64>(draft: &mut Draft<'_>) {
     let [rows, groups] = [draft.size(), draft.random.pick(&[1, 1, 2])];
     let width = draft.size() * groups;
     let packed = PER_BYTE > 1;
-    let of_weight = if packed || draft.random.chance(50) { BYTE } else { CHAR };
+    let of_weight = if packed || draft.random.chance(50) { ScalarType::BYTE } else { ScalarType::CHAR };
     let weight = draft.typed(of_weight, &[rows, width]);
     let (least, most) = match PER_BYTE {
         4 => (-2, 1),
         2 => (-8, 7),
-        _ if weight.scalar_type == BYTE => (0, 255),
+        _ if weight.scalar_type == ScalarType::BYTE => (0, 255),
         _ => (-128, 127),
     };
     draft.set("weight", Operand::Tensor(weight));
@@ -892,7 +916,7 @@ fn quantized_embedding<const PER_BYTE: i64>(draft: &mut Draft<'_>) {
     let sizes = draft.sizes(1, 2);
     let indices = draft.positions_of(ScalarType::LONG, &sizes, rows);
     draft.set("indices", Operand::Tensor(indices));
-    let dtype = if draft.random.chance(30) { Operand::Null } else { Operand::Int(6) };
+    let dtype = if draft.random.chance(30) { Operand::Null } else { Operand::Int(ScalarType::FLOAT.0.into()) };
     draft.set("dtype", dtype);
 }
 
@@ -1031,7 +1055,7 @@ fn repeat_interleave(draft: &mut Draft<'_>) {
     let repeats = draft.positions_of(draft.main, &sizes, 4);
     let total = match &repeats.content {
         Content::Constant(bytes) => {
-            bytes.chunks(if draft.main == INT { 4 } else { 8 }).map(|item| item[0]).map(i64::from).sum()
+            bytes.chunks(if draft.main == ScalarType::INT { 4 } else { 8 }).map(|item| item[0]).map(i64::from).sum()
         }
         Content::Input
         | Content::Written
@@ -1084,8 +1108,8 @@ fn view(draft: &mut Draft<'_>) {
     let sizes = draft.sizes(0, 4);
     let mut first = draft.typed(draft.main, &sizes);
     first.dim_order = (0..sizes.len() as u8).collect();
-    if first.dynamism != 0 {
-        first.dynamism = 0;
+    if first.dynamism != TensorShapeDynamism::STATIC {
+        first.dynamism = TensorShapeDynamism::STATIC;
     }
     draft.set("self", Operand::Tensor(first));
     let mut other: Vec<i64> = sizes.iter().copied().map(i64::from).collect();
@@ -1238,16 +1262,16 @@ fn copy_index(draft: &mut Draft<'_>) {
 /// Returns the range of a type of quantized values.
 fn range_of(scalar_type: ScalarType) -> (i64, i64) {
     match scalar_type {
-        CHAR => (-128, 127),
-        ScalarType(2) => (-32_768, 32_767),
-        INT => (-2_147_483_648, 2_147_483_647),
+        ScalarType::CHAR => (-128, 127),
+        ScalarType::SHORT => (-32_768, 32_767),
+        ScalarType::INT => (-2_147_483_648, 2_147_483_647),
         _ => (0, 255),
     }
 }
 
 /// Quantization, its inverse, and the choice of its parameters.
 fn quantized(draft: &mut Draft<'_>) {
-    let of_bytes = [(1, CHAR), (1, BYTE)];
+    let of_bytes = [(1, ScalarType::CHAR), (1, ScalarType::BYTE)];
     let is_choice = draft.name.contains("choose_qparams");
     let of_values = draft.random.weighted(if is_choice { &of_bytes } else { QUANTIZED });
     let (least, most) = range_of(of_values);
@@ -1268,7 +1292,7 @@ fn quantized(draft: &mut Draft<'_>) {
         }
         () => vec![1],
     };
-    let mut scales = TensorOperand::new(DOUBLE, &parameters, Content::Input);
+    let mut scales = TensorOperand::new(ScalarType::DOUBLE, &parameters, Content::Input);
     scales.fill(&[NumericValue::Float(0.5), NumericValue::Float(0.125)], MAX_CONSTANT);
     let mut zeros = TensorOperand::new(ScalarType::LONG, &parameters, Content::Input);
     zeros.fill(&[NumericValue::Int(0), NumericValue::Int(3)], MAX_CONSTANT);
@@ -1285,7 +1309,11 @@ fn quantized(draft: &mut Draft<'_>) {
     draft.set("dtype", Operand::Int(of_values.0.into()));
     for name in ["out_dtype", "output_dtype"] {
         let is_optional = draft.signature.ins().any(|arg| arg.name == name && arg.kind.optional);
-        let dtype = if is_optional && draft.random.chance(50) { Operand::Null } else { Operand::Int(6) };
+        let dtype = if is_optional && draft.random.chance(50) {
+            Operand::Null
+        } else {
+            Operand::Int(ScalarType::FLOAT.0.into())
+        };
         draft.set(name, dtype);
     }
     draft.set("eps", Operand::Double(1e-5));

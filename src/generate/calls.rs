@@ -6,6 +6,7 @@ use super::random::Random;
 use crate::format::ScalarType;
 use crate::operators::inference::{Argument, Call, Dim, InferenceError, ResultMeta, TensorMeta, constraints, rule};
 use crate::operators::{self, Base, Role, Signature};
+use crate::program::TensorShapeDynamism;
 
 /// Number of random arguments that are tried.
 const ATTEMPTS: usize = 40;
@@ -54,7 +55,7 @@ pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Ve
     let results = inferred(name, signature, args).filter(|results| has_one_order(name, args, results))?;
     // The largest sizes of dynamic tensors must fit, too.
     let mut largest = args.to_vec();
-    largest.iter_mut().flat_map(Operand::tensors_mut).for_each(|tensor| tensor.dynamism = 0);
+    largest.iter_mut().flat_map(Operand::tensors_mut).for_each(|tensor| tensor.dynamism = TensorShapeDynamism::STATIC);
     inferred(name, signature, &largest).map(|_| results)
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::data::number::{self, NumericValue};
 use crate::format::ScalarType;
 use crate::operators::inference::{Argument, Dim, IntMeta, TensorMeta};
-use crate::program::{Tensor, contiguous, dim_order, nbytes};
+use crate::program::{Tensor, TensorShapeDynamism, contiguous, dim_order, nbytes};
 
 /// Initial content and memory of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct TensorOperand {
     /// Dimensions from the outermost in memory to the innermost.
     pub dim_order: Vec<u8>,
     /// As in the schema: 0 static, 1 dynamic with a bound.
-    pub dynamism: i8,
+    pub dynamism: TensorShapeDynamism,
     /// Content and memory.
     pub content: Content,
 }
@@ -111,20 +111,23 @@ impl TensorOperand {
     /// Returns a static contiguous tensor.
     pub fn new(scalar_type: ScalarType, sizes: &[i32], content: Content) -> TensorOperand {
         let dim_order = contiguous(sizes.len()).into_owned();
-        TensorOperand { scalar_type, sizes: sizes.to_vec(), dim_order, dynamism: 0, content }
+        TensorOperand { scalar_type, sizes: sizes.to_vec(), dim_order, dynamism: TensorShapeDynamism::STATIC, content }
     }
 
     /// Returns the tensor of an out with inferred properties. `None` if a size exceeds the format.
     pub fn inferred(meta: &TensorMeta, content: Content) -> Option<TensorOperand> {
         let sizes = meta.sizes.iter().map(|dim| i32::try_from(dim.size).ok()).collect::<Option<_>>()?;
-        let dynamism = i8::from(meta.sizes.iter().any(|dim| dim.dynamic));
+        let dynamism = TensorShapeDynamism::of(meta.sizes.iter().any(|dim| dim.dynamic));
         let (scalar_type, dim_order) = (meta.scalar_type, meta.dim_order.clone());
         Some(TensorOperand { scalar_type, sizes, dim_order, dynamism, content })
     }
 
     /// Returns the properties that inference reads.
     pub fn meta(&self) -> TensorMeta {
-        let dim = |size: &i32| Dim { size: (*size).max(0).into(), dynamic: self.dynamism != 0 && *size > 1 };
+        let dim = |size: &i32| Dim {
+            size: (*size).max(0).into(),
+            dynamic: self.dynamism != TensorShapeDynamism::STATIC && *size > 1,
+        };
         let (scalar_type, dim_order) = (self.scalar_type, self.dim_order.clone());
         TensorMeta { scalar_type, sizes: self.sizes.iter().map(dim).collect(), dim_order }
     }

@@ -7,7 +7,7 @@ use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
 use crate::format::ScalarType;
 use crate::operators::{Role, Signature};
-use crate::program::{EValue, Instruction, Program};
+use crate::program::{EValue, Instruction, Program, TensorShapeDynamism};
 
 /// Attempts for each instruction.
 const ATTEMPTS: usize = 30;
@@ -211,7 +211,9 @@ impl<'a> Generator<'a> {
     fn static_float(&mut self) -> Option<TensorOperand> {
         let fits = |item: &&Existing| {
             let tensor = &item.tensor;
-            tensor.scalar_type == ScalarType::FLOAT && tensor.dynamism == 0 && !tensor.sizes.is_empty()
+            tensor.scalar_type == ScalarType::FLOAT
+                && tensor.dynamism == TensorShapeDynamism::STATIC
+                && !tensor.sizes.is_empty()
         };
         let candidates: Vec<&Existing> = self.tensors.iter().rev().filter(fits).take(4).collect();
         match candidates.len() {

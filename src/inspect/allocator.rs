@@ -5,7 +5,7 @@
 //! padding that each alignment needs. The sizes of its structures are measured: tests/conformance/README.md states how.
 
 use crate::delegate::xnnpack;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorShapeDynamism};
 
 /// Binary interface of a build of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -196,7 +196,7 @@ impl Loading<'_> {
     /// Sizes and dim_order of a dynamic tensor are copied, since they change.
     fn tensor(&mut self, tensor: &Tensor) {
         let rank = tensor.sizes.as_ref().map_or(0, |sizes| sizes.len());
-        if tensor.shape_dynamism != 0 {
+        if tensor.shape_dynamism != TensorShapeDynamism::STATIC {
             self.bump.list(Structure::Int32, rank);
             self.bump.list(Structure::Byte, rank);
         }

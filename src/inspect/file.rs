@@ -9,7 +9,7 @@ use crate::diagnostics::clipped;
 use crate::format::container::{Container, HEAD, MAX_FLATBUFFER};
 use crate::format::flatbuffer::view::Table;
 use crate::format::program::{
-    backend_delegate, backend_delegate_data_reference, data_segment, execution_plan, named_data, program,
+    DataLocation, backend_delegate, backend_delegate_data_reference, data_segment, execution_plan, named_data, program,
     subsegment_offsets,
 };
 use crate::format::{Format, flat_tensor as ptd};
@@ -198,7 +198,9 @@ fn segments(format: Format, root: &Table<'_>, mut left: usize) -> Vec<SegmentFac
             let Some(processed) = delegate.child(backend_delegate::processed) else { continue };
             let index = u64::from(processed.u32(backend_delegate_data_reference::index));
             let id = text(&delegate, backend_delegate::id);
-            if processed.i8(backend_delegate_data_reference::location) == 1 && !add(index, format!("payload of {id}")) {
+            if DataLocation(processed.i8(backend_delegate_data_reference::location)) == DataLocation::SEGMENT
+                && !add(index, format!("payload of {id}"))
+            {
                 return segments;
             }
         }

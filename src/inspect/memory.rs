@@ -10,7 +10,7 @@ use super::allocator::{Abi, MethodMemory, method_memory};
 use super::sweep::{Use, used_bytes};
 use crate::layout::MemoryPlan;
 use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
-use crate::program::{ExecutionPlan, Instruction, device_name};
+use crate::program::{Device, ExecutionPlan, Instruction};
 
 /// Version of the JSON.
 const VERSION: u32 = 3;
@@ -280,7 +280,7 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
         let devices = memory.devices.as_deref().unwrap_or_default();
         let device =
             devices.iter().find(|device| usize::try_from(device.buffer_idx).is_ok_and(|index| index == number));
-        device.map_or_else(|| device_name(0, 0), |device| device_name(device.device_type, device.device_index))
+        device.map_or(Device::CPU, |device| device.device).to_string()
     };
     let pool = |(number, size): (usize, &i64)| {
         let mut tensors = tensors.remove(&number).unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::layout::MemoryPlan;
 use crate::layout::execution::Execution;
 use crate::printer::MethodValues;
 use crate::program::element::{Element, Part};
-use crate::program::{Memory, Program, Tensor};
+use crate::program::{Memory, Program, Tensor, TensorShapeDynamism};
 
 /// A program as its file has it, with explicit offsets.
 pub struct Subject<'p> {
@@ -93,6 +93,6 @@ impl Subject<'_> {
 /// Element type and sizes of a tensor: `float32 [2, 3]`; dimensions of a dynamic one are upper bounds.
 fn shape(tensor: &Tensor) -> String {
     let sizes: Vec<String> = tensor.sizes.iter().flat_map(|sizes| sizes.iter()).map(ToString::to_string).collect();
-    let bound = if tensor.shape_dynamism == 0 { "" } else { "<=" };
+    let bound = if tensor.shape_dynamism == TensorShapeDynamism::STATIC { "" } else { "<=" };
     format!("{} {bound}[{}]", tensor.scalar_type, sizes.join(", "))
 }

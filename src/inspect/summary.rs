@@ -501,19 +501,19 @@ impl<'p> Stored<'p> {
 
     /// Constants of tensors without planned memory, by element type.
     fn constants(&self) -> Vec<Constants> {
-        let mut rows: BTreeMap<i8, (usize, u64)> = BTreeMap::new();
+        let mut rows: BTreeMap<ScalarType, (usize, u64)> = BTreeMap::new();
         let mut seen = BTreeSet::new();
         let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
         for (_, tensor) in tensors.filter(|(_, tensor)| !tensor.is_external()) {
             if let (TensorData::Blob(blob), Memory::None) = (&tensor.data, tensor.memory) {
-                let (count, bytes) = rows.entry(tensor.scalar_type.0).or_default();
+                let (count, bytes) = rows.entry(tensor.scalar_type).or_default();
                 *count += 1;
                 if seen.insert(*blob) {
                     *bytes += self.program.blob(*blob).len();
                 }
             }
         }
-        let row = |(code, (tensors, bytes))| Constants { scalar_type: ScalarType(code), tensors, bytes };
+        let row = |(scalar_type, (tensors, bytes))| Constants { scalar_type, tensors, bytes };
         let mut rows: Vec<Constants> = rows.into_iter().map(row).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
         rows

@@ -237,7 +237,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                 self.numbers(data, items, scalar_type, None)?.blob
             }
             DataSource::Fill(_, Some(count)) => {
-                let scalar_type = data.dtype.unwrap_or(ScalarType(0));
+                let scalar_type = data.dtype.unwrap_or(ScalarType::BYTE);
                 let element = scalar_type.info().map_or(1, |info| info.size);
                 let Some(len) = count.checked_mul(element) else {
                     return self.fail(NodeDiagnostic::error(data.id, "the number of bytes overflows"));

@@ -29,7 +29,7 @@ use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::instruction::INSTRUCTION_KEYS;
-use crate::program::{ContainerMetadata, MemoryPlanner, NonConstBufferDevice, StackFrame};
+use crate::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are
 /// in quotes ([`super::template::unquote`]).
@@ -357,12 +357,12 @@ impl Decoder {
         }
     }
 
-    fn device(&mut self, node: SourceNode<'_>) -> Option<(i8, i8)> {
+    fn device(&mut self, node: SourceNode<'_>) -> Option<Device> {
         let word = self.text(node, "a device, such as cpu or cuda:1")?;
         let (kind, index) = word.value.split_once(':').unwrap_or((&word.value, "0"));
         let kind_number = DEVICE_TYPE.number_of(kind).or_else(|| kind.parse().ok());
         match (kind_number, index.parse()) {
-            (Some(kind), Ok(index)) => Some((kind, index)),
+            (Some(kind), Ok(index)) => Some(Device { device_type: DeviceType(kind), index }),
             _ => {
                 self.error(
                     word.id,
@@ -683,8 +683,8 @@ impl Decoder {
         let mut fields = self.fields(node, &shape::BUFFER_DEVICE)?;
         let buffer_idx =
             fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the index of a buffer"))?;
-        let (device_type, device_index) = fields.take(buffer_device::device).and_then(|node| self.device(node))?;
-        Some(NonConstBufferDevice { buffer_idx, device_type, device_index })
+        let device = fields.take(buffer_device::device).and_then(|node| self.device(node))?;
+        Some(NonConstBufferDevice { buffer_idx, device })
     }
 
     fn declaration<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Declaration<'a>> {

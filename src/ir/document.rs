@@ -12,7 +12,7 @@ use crate::delegate::xnnpack::model::NodeOperation;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::layout::options::OptionOverrides;
-use crate::program::{ContainerMetadata, MemoryPlanner, NonConstBufferDevice, StackFrame};
+use crate::program::{ContainerMetadata, Device, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
 /// A value with the id of its node.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,7 +173,7 @@ pub struct ParsedTensor<'a> {
     /// Fully qualified name.
     pub name: Option<Word<'a>>,
     /// Device type and index.
-    pub device: Option<(i8, i8)>,
+    pub device: Option<Device>,
     /// True if the table of optional properties is present in any case.
     pub extra_tensor_info: bool,
     /// Attributes as indices of [`TENSOR_ATTRIBUTES`](crate::program::attributes::TENSOR_ATTRIBUTES), with their values.

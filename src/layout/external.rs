@@ -206,7 +206,7 @@ mod tests {
         let mut external = ExternalFiles::default();
         add(&mut external, None, entry("k", 5, 4)).unwrap();
         let layout =
-            Some(TensorLayout { scalar_type: crate::format::ScalarType(0), sizes: vec![4], dim_order: vec![0] });
+            Some(TensorLayout { scalar_type: crate::format::ScalarType::BYTE, sizes: vec![4], dim_order: vec![0] });
         let (bytes, tag) =
             (add(&mut external, None, entry("k", 6, 4)), add(&mut external, Some("t"), entry("k", 5, 4)));
         let layout = add(&mut external, None, ExternalItem { layout, ..entry("k", 5, 4) });

@@ -14,7 +14,8 @@ use super::{LayoutError, align_up};
 use crate::diagnostics::counted;
 use crate::program::element::{Element, Part};
 use crate::program::{
-    EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
+    Device, EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, MemoryRequest, NonConstBufferDevice, Tensor,
+    TensorData, TensorShapeDynamism,
 };
 
 /// Bytes that the exporter adds to each used pool of a method that calls an XNNPACK delegate (docs/format.md, "Sizes and padding").
@@ -54,8 +55,6 @@ impl MemoryPlan {
         (&self.places, &self.sizes, &self.devices) == (&stated.places, &stated.sizes, &stated.devices)
     }
 }
-
-type Device = (i8, i8);
 
 /// Plans the memory of method number `method`; `shared` has the places of the state that it shares.
 ///
@@ -242,7 +241,7 @@ impl<'a> MethodPlanner<'a> {
             // Tensors without bounds are allocated by the runtime (docs/format.md, "Planned tensors").
             if matches!(self.requested[value], Memory::Auto { .. })
                 && self.places[value].is_none()
-                && tensor.shape_dynamism != 2
+                && tensor.shape_dynamism != TensorShapeDynamism::DYNAMIC_UNBOUND
             {
                 groups.entry(tensor.device()).or_default().push(value);
             }
@@ -251,7 +250,7 @@ impl<'a> MethodPlanner<'a> {
     }
 
     fn place_automatic(&mut self, device: Device, values: Vec<usize>) {
-        let other_device = device != (0, 0);
+        let other_device = device != Device::CPU;
         // Pools of the CPU are numbered from 1; those of each other device follow the pools before.
         let base = if other_device { self.sizes.len() as u32 } else { 1 };
         let mut requests = Vec::with_capacity(values.len());
@@ -325,7 +324,7 @@ impl<'a> MethodPlanner<'a> {
                     for ((value, request), offset) in values.iter().zip(&requests).zip(&layout.offsets) {
                         if let Some(value) = value {
                             self.places[*value] = Some((request.pool, *offset));
-                            self.set_device(*value, request.pool, (0, 0));
+                            self.set_device(*value, request.pool, Device::CPU);
                         }
                     }
                     let mut sizes = std::mem::take(&mut arenas[number]);
@@ -545,12 +544,8 @@ impl<'a> MethodPlanner<'a> {
 fn computed_devices(devices: &BTreeMap<u32, Device>) -> Option<Vec<NonConstBufferDevice>> {
     let list: Vec<_> = devices
         .iter()
-        .filter(|(_, device)| **device != (0, 0))
-        .map(|(pool, (device_type, device_index))| NonConstBufferDevice {
-            buffer_idx: *pool as i32,
-            device_type: *device_type,
-            device_index: *device_index,
-        })
+        .filter(|(_, device)| **device != Device::CPU)
+        .map(|(pool, device)| NonConstBufferDevice { buffer_idx: *pool as i32, device: *device })
         .collect();
     (!list.is_empty()).then_some(list)
 }

@@ -9,7 +9,7 @@ use super::operators::MethodOperators;
 use super::{LayoutError, align_up};
 use crate::operators::Role;
 use crate::program::element::{Element, Part};
-use crate::program::{EValue, ExecutionPlan, Memory, OperandAccess, Program, Tensor};
+use crate::program::{Device, EValue, ExecutionPlan, Memory, OperandAccess, Program, Tensor, TensorShapeDynamism};
 
 /// Places of shared state.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ impl SharedState {
 
 /// Returns `true` for the tensors that are placed among those of other methods: of bounded sizes, on the CPU.
 fn is_placed(tensor: &Tensor) -> bool {
-    tensor.shape_dynamism != 2 && tensor.device() == (0, 0)
+    tensor.shape_dynamism != TensorShapeDynamism::DYNAMIC_UNBOUND && tensor.device() == Device::CPU
 }
 
 /// Returns the values that instructions of a method write.

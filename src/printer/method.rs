@@ -19,9 +19,9 @@ use crate::operators::inference::{InferenceError, TensorMeta};
 use crate::operators::{self, Arg, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
-    BackendDelegate, BranchStep, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference,
-    Instruction, InstructionField, Memory, MemoryPlanner, OperandAccess, Program, StackFrame, Tensor, TensorData,
-    contiguous, device_name, merged,
+    BackendDelegate, BranchStep, Chain, ContainerMetadata, Device, EValue, ExecutionPlan, ExtraTensorInfo,
+    FieldReference, Instruction, InstructionField, Memory, MemoryPlanner, OperandAccess, Program, StackFrame, Tensor,
+    TensorData, TensorDataLocation, TensorShapeDynamism, contiguous, merged,
 };
 use crate::transform::inference::{self, Inference};
 
@@ -68,7 +68,7 @@ impl SharedPlaces {
 
     fn place(tensor: &Tensor) -> Option<(u32, u64)> {
         let Memory::At { pool: pool @ 2.., offset } = tensor.memory else { return None };
-        (tensor.device() == (0, 0)).then_some((pool, offset))
+        (tensor.device() == Device::CPU).then_some((pool, offset))
     }
 
     /// Returns the name of a tensor that has none in the file: the same in all methods that have state at its place.
@@ -1098,7 +1098,7 @@ impl<'p> MethodPrinter<'p> {
         yaml::list(fields.key("non_const_buffer_sizes"), sizes, yaml::number);
         if let Some(devices) = &self.plan.memory.non_const_buffer_device {
             yaml::list(fields.key("non_const_buffer_device"), devices, |d, out| {
-                let device = device(d.device_type, d.device_index);
+                let device = device(d.device);
                 let _ = write!(out, "{{buffer_idx: {}, device: {device}}}", d.buffer_idx);
             });
         }
@@ -1488,10 +1488,14 @@ impl<'p> MethodPrinter<'p> {
                 let _ = write!(fields.key("memory"), "{{pool: {pool}, offset: {offset}}}");
             }
             // Pools of other devices follow those of the CPU, and are computed.
-            Memory::At { pool, .. } if pool != 1 && tensor.device() == (0, 0) => {
+            Memory::At { pool, .. } if pool != 1 && tensor.device() == Device::CPU => {
                 _ = write!(fields.key("memory"), "{{pool: {pool}}}")
             }
-            Memory::None if !has_data && tensor.data == TensorData::None && tensor.shape_dynamism != 2 => {
+            Memory::None
+                if !has_data
+                    && tensor.data == TensorData::None
+                    && tensor.shape_dynamism != TensorShapeDynamism::DYNAMIC_UNBOUND =>
+            {
                 fields.key("memory").push_str("none");
             }
             Memory::None | Memory::Auto { .. } | Memory::At { .. } | Memory::View { .. } => {}
@@ -1517,19 +1521,21 @@ impl<'p> MethodPrinter<'p> {
     /// Appends the optional properties of a tensor.
     fn extra_info(&self, tensor: &Tensor, name: &str, fields: &mut FlowMap<'_>) {
         if let Some(extra) = &tensor.extra_tensor_info {
-            if extra.location == 1 {
+            if extra.location == TensorDataLocation::EXTERNAL {
                 fields.key("external").push_str("true");
             }
-            if let Some(stated) =
-                extra.fully_qualified_name.as_ref().filter(|stated| extra.location != 1 || *stated != name)
+            if let Some(stated) = extra
+                .fully_qualified_name
+                .as_ref()
+                .filter(|stated| extra.location != TensorDataLocation::EXTERNAL || *stated != name)
             {
                 fields.key("name").push_str(&yaml::text(stated));
             }
             if **extra == ExtraTensorInfo::default() {
                 fields.key("extra_tensor_info").push_str("true");
             }
-            if (extra.device_type, extra.device_index) != (0, 0) {
-                fields.key("device").push_str(&device(extra.device_type, extra.device_index));
+            if extra.device != Device::CPU {
+                fields.key("device").push_str(&device(extra.device));
             }
         }
     }
@@ -1571,7 +1577,7 @@ impl<'p> MethodPrinter<'p> {
             || tensor.dim_order.as_deref() != Some(&*contiguous(rank))
             || tensor.extra_tensor_info.is_some()
             || tensor.requires_grad != self.requires_grad[index]
-            || tensor.shape_dynamism != 0
+            || tensor.shape_dynamism != TensorShapeDynamism::STATIC
     }
 }
 
@@ -1659,9 +1665,8 @@ fn traced(plan: &ExecutionPlan) -> impl Iterator<Item = (&Instruction, Option<&[
     })
 }
 
-fn device(device_type: i8, device_index: i8) -> String {
-    let name = device_name(device_type, device_index);
-    if device_index == 0 { name } else { format!("\"{name}\"") }
+fn device(device: Device) -> String {
+    if device.index == 0 { device.to_string() } else { format!("\"{device}\"") }
 }
 
 fn frame(frame: &StackFrame, out: &mut String) {

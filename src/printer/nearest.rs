@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use crate::format::ScalarType;
 use crate::program::{
-    Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, MAX_DIMENSIONS, Memory, Operator, Program, Tensor,
-    TensorLayout, contiguous, is_dim_order, nbytes,
+    Chain, ContainerMetadata, DeviceType, EValue, ExecutionPlan, Instruction, MAX_DIMENSIONS, Memory, Operator,
+    Program, Tensor, TensorDataLocation, TensorLayout, TensorShapeDynamism, contiguous, is_dim_order, nbytes,
 };
 
 /// Returns the nearest program that YAML can express.
@@ -153,12 +153,12 @@ fn tensor(tensor: &mut Tensor) {
     if let Memory::At { pool: 0, offset } = tensor.memory {
         tensor.memory = Memory::At { pool: 1, offset };
     }
-    if !(0..=2).contains(&tensor.shape_dynamism) {
-        tensor.shape_dynamism = 0;
+    if !(TensorShapeDynamism::STATIC..=TensorShapeDynamism::DYNAMIC_UNBOUND).contains(&tensor.shape_dynamism) {
+        tensor.shape_dynamism = TensorShapeDynamism::STATIC;
     }
     if let Some(extra) = &mut tensor.extra_tensor_info {
-        extra.location = extra.location.clamp(0, 1);
-        extra.device_type = extra.device_type.clamp(0, 1);
-        extra.device_index = extra.device_index.max(0);
+        extra.location = extra.location.clamp(TensorDataLocation::SEGMENT, TensorDataLocation::EXTERNAL);
+        extra.device.device_type = extra.device.device_type.clamp(DeviceType::CPU, DeviceType::CUDA);
+        extra.device.index = extra.device.index.max(0);
     }
 }

@@ -3,9 +3,8 @@
 //! Emitter, reader, printer and decoder go through the rows, so that an attribute is added by its slot in `format::program`, its
 //! field in [`Tensor`] with a default, and a row here.
 
-use super::Tensor;
+use super::{StorageLayout, Tensor, TensorShapeDynamism};
 use crate::format::program::tensor;
-use crate::format::words::{DYNAMISM, TENSOR_LAYOUTS};
 
 /// An attribute of a tensor.
 pub struct TensorAttribute {
@@ -39,10 +38,10 @@ pub static TENSOR_ATTRIBUTES: &[TensorAttribute] = &[
     TensorAttribute {
         key: "dynamism",
         slot: tensor::shape_dynamism,
-        kind: AttributeKind::Byte(DYNAMISM),
+        kind: AttributeKind::Byte(TensorShapeDynamism::WORDS),
         doc: "Whether the sizes may change.",
-        get: |tensor| tensor.shape_dynamism.into(),
-        set: |tensor, value| tensor.shape_dynamism = value as i8,
+        get: |tensor| tensor.shape_dynamism.0.into(),
+        set: |tensor, value| tensor.shape_dynamism.0 = value as i8,
     },
     TensorAttribute {
         key: "storage_offset",
@@ -63,9 +62,9 @@ pub static TENSOR_ATTRIBUTES: &[TensorAttribute] = &[
     TensorAttribute {
         key: "layout",
         slot: tensor::layout,
-        kind: AttributeKind::Byte(TENSOR_LAYOUTS),
+        kind: AttributeKind::Byte(StorageLayout::WORDS),
         doc: "strided or sparse.",
-        get: |tensor| tensor.layout.into(),
-        set: |tensor, value| tensor.layout = value as i8,
+        get: |tensor| tensor.layout.0.into(),
+        set: |tensor, value| tensor.layout.0 = value as i8,
     },
 ];

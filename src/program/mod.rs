@@ -39,10 +39,12 @@ pub(crate) mod positions;
 pub mod test_cases;
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::data::{Blob, BlobId};
 use crate::format::ScalarType;
-use crate::format::program::{DEVICE_TYPE, KernelType};
+use crate::format::program::KernelType;
+pub use crate::format::program::{DeviceType, StorageLayout, TensorDataLocation, TensorShapeDynamism};
 use crate::format::table::Union;
 pub(crate) use instruction::{BranchStep, merged};
 pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
@@ -167,7 +169,7 @@ impl Default for ExecutionPlan {
 /// Options of the memory planner for a method; the result is an item of [`Plan::memory`](crate::Plan::memory).
 ///
 /// ```
-/// use pte_emit::program::{EValue, Memory, NonConstBufferDevice};
+/// use pte_emit::program::{Device, DeviceType, EValue, Memory, NonConstBufferDevice};
 /// use pte_emit::{MethodBuilder, Options, Resolved, ScalarType};
 ///
 /// let mut forward = MethodBuilder::new("forward");
@@ -183,8 +185,8 @@ impl Default for ExecutionPlan {
 ///     }
 /// }
 /// method.memory.alignment = Some(64);
-/// method.memory.non_const_buffer_device =
-///     Some(vec![NonConstBufferDevice { buffer_idx: 2, device_type: 1, device_index: 0 }]);
+/// let device = Device { device_type: DeviceType::CUDA, index: 0 };
+/// method.memory.non_const_buffer_device = Some(vec![NonConstBufferDevice { buffer_idx: 2, device }]);
 ///
 /// let files = program.to_files(&Options::default())?;
 /// assert_eq!(files.plan().memory[0].sizes, [0, 0, 128]);
@@ -371,20 +373,20 @@ impl EValue {
 /// A tensor (table `Tensor`).
 ///
 /// ```
-/// use pte_emit::program::{ExtraTensorInfo, Memory, Tensor, TensorData, dim_order};
+/// use pte_emit::program::{Device, ExtraTensorInfo, Memory, Tensor, TensorData, TensorDataLocation, dim_order};
 /// use pte_emit::ScalarType;
 ///
 /// // An image in channels-last order, of 2 bytes per element.
 /// let mut image = Tensor::new(ScalarType::parse("float16").unwrap(), &[1, 3, 8, 8]);
 /// image.dim_order = Some(dim_order(&[0, 2, 3, 1]));
 /// assert_eq!(image.nbytes(), Some(2 * 3 * 64));
-/// assert_eq!(image.device(), (0, 0));
+/// assert_eq!(image.device(), Device::CPU);
 /// assert_eq!(image.memory, Memory::Auto { pool: None, persistent: false, shared: None });
 ///
 /// // The weights of another file: they need a name, and no planned memory.
 /// let extra = ExtraTensorInfo {
 ///     fully_qualified_name: Some("conv.weight".to_owned()),
-///     location: 1,
+///     location: TensorDataLocation::EXTERNAL,
 ///     ..ExtraTensorInfo::default()
 /// };
 /// let weight = Tensor {
@@ -412,10 +414,10 @@ pub struct Tensor {
     pub data: TensorData,
     /// Location in planned memory.
     pub memory: Memory,
-    /// 0 strided, 1 sparse (E-15).
-    pub layout: i8,
-    /// 0 static, 1 dynamic with a bound, 2 without (see `TENSOR_SHAPE_DYNAMISM` in `format::program`).
-    pub shape_dynamism: i8,
+    /// Layout in torch (E-15).
+    pub layout: StorageLayout,
+    /// Kind of change that the shape allows.
+    pub shape_dynamism: TensorShapeDynamism,
     /// Optional properties.
     pub extra_tensor_info: Option<Box<ExtraTensorInfo>>,
 }
@@ -424,15 +426,15 @@ impl Default for Tensor {
     /// A tensor of `uint8` whose lists are absent, without data and without planned memory.
     fn default() -> Tensor {
         Tensor {
-            scalar_type: ScalarType(0),
+            scalar_type: ScalarType::BYTE,
             storage_offset: 0,
             sizes: None,
             dim_order: None,
             requires_grad: false,
             data: TensorData::None,
             memory: Memory::None,
-            layout: 0,
-            shape_dynamism: 0,
+            layout: StorageLayout::STRIDED,
+            shape_dynamism: TensorShapeDynamism::STATIC,
             extra_tensor_info: None,
         }
     }
@@ -452,7 +454,7 @@ impl Tensor {
 
     /// The tensor that the exporter passes for an out that a call does not ask for (E-7).
     pub(crate) fn missing() -> Tensor {
-        Tensor { memory: Memory::None, ..Tensor::new(ScalarType(0), &[0]) }
+        Tensor { memory: Memory::None, ..Tensor::new(ScalarType::BYTE, &[0]) }
     }
 
     /// Bytes of the tensor: the product of the sizes and the element size. `None` if a size is negative or absent, the
@@ -461,9 +463,9 @@ impl Tensor {
         nbytes(self.scalar_type, self.sizes.as_deref()?)
     }
 
-    /// Returns the device type and index; CPU:0 by default.
-    pub fn device(&self) -> (i8, i8) {
-        self.extra_tensor_info.as_ref().map_or((0, 0), |extra| (extra.device_type, extra.device_index))
+    /// Returns the device; the CPU by default.
+    pub fn device(&self) -> Device {
+        self.extra_tensor_info.as_ref().map_or(Device::CPU, |extra| extra.device)
     }
 
     /// Returns the fully qualified name: of a parameter or a buffer of the module, or the key of data in a `.ptd`.
@@ -478,7 +480,7 @@ impl Tensor {
 
     /// Returns true if the data are in a `.ptd`.
     pub fn is_external(&self) -> bool {
-        self.extra_tensor_info.as_ref().is_some_and(|extra| extra.location == 1)
+        self.extra_tensor_info.as_ref().is_some_and(|extra| extra.location == TensorDataLocation::EXTERNAL)
     }
 }
 
@@ -590,10 +592,35 @@ pub enum Memory {
     },
 }
 
-/// Returns the name of a device as YAML states it: `cpu`, `cuda:1`; an unknown type is its number.
-pub(crate) fn device_name(device_type: i8, device_index: i8) -> String {
-    let name = DEVICE_TYPE.name_of(device_type).map_or_else(|| device_type.to_string(), str::to_lowercase);
-    if device_index == 0 { name } else { format!("{name}:{device_index}") }
+/// Device of a tensor or of a planned buffer; as text `cpu`, `cuda:1`, with the number of an unknown type.
+///
+/// ```
+/// use pte_emit::program::{Device, DeviceType};
+///
+/// assert_eq!(Device::default(), Device::CPU);
+/// assert_eq!(Device { device_type: DeviceType::CUDA, index: 1 }.to_string(), "cuda:1");
+/// assert_eq!(Device { device_type: DeviceType(7), index: 0 }.to_string(), "7");
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Device {
+    /// Type.
+    pub device_type: DeviceType,
+    /// Number among the devices of the type, from 0.
+    pub index: i8,
+}
+
+impl Device {
+    /// The only processor.
+    pub const CPU: Device = Device { device_type: DeviceType::CPU, index: 0 };
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index {
+            0 => self.device_type.fmt(f),
+            index => write!(f, "{}:{index}", self.device_type),
+        }
+    }
 }
 
 /// Optional properties of a tensor (table `ExtraTensorInfo`).
@@ -603,12 +630,10 @@ pub struct ExtraTensorInfo {
     pub mutable_data_segments_idx: u64,
     /// Name in the module; the key of external data.
     pub fully_qualified_name: Option<String>,
-    /// 0 segment, 1 external.
-    pub location: i8,
-    /// 0 CPU, 1 CUDA.
-    pub device_type: i8,
-    /// Index of the device.
-    pub device_index: i8,
+    /// Location of the data.
+    pub location: TensorDataLocation,
+    /// Device that the memory is on.
+    pub device: Device,
     /// Tag of the `.ptd` with the data; `None` for the default one. Not in the `.pte`.
     pub tag: Option<String>,
 }
@@ -720,10 +745,8 @@ pub struct CompileSpec {
 pub struct NonConstBufferDevice {
     /// Index into `non_const_buffer_sizes`.
     pub buffer_idx: i32,
-    /// 0 CPU, 1 CUDA.
-    pub device_type: i8,
-    /// Index of the device.
-    pub device_index: i8,
+    /// Device that the buffer is on.
+    pub device: Device,
 }
 
 /// A keyed blob of a `.pte` (table `NamedData`).

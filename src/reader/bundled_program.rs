@@ -156,7 +156,7 @@ mod tests {
         let [tests] = &*found.tests else { panic!("one method") };
         assert_eq!((found.version, &*tests.method, tests.cases.len()), (2, "forward", 2));
         let TestData::Tensor { scalar_type, sizes, dim_order, data } = &tests.cases[0].inputs[0] else { panic!() };
-        assert_eq!((scalar_type.0, &**sizes, &**dim_order), (6, &[2][..], &[0][..]));
+        assert_eq!((*scalar_type, &**sizes, &**dim_order), (ScalarType::FLOAT, &[2][..], &[0][..]));
         assert_eq!(data.to_vec().unwrap(), [1f32, 2.0].map(f32::to_le_bytes).concat());
         assert_eq!(tests.cases[0].inputs[1..], [TestData::Int(3), TestData::Double(0.5), TestData::Bool(true)]);
         // An empty list of outputs means that nothing is compared.

@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn keys_have_their_layout_and_their_bytes() {
         let entries = entries(&file(YAML)).unwrap();
-        let layout = TensorLayout { scalar_type: ScalarType(4), sizes: vec![2, 2], dim_order: vec![1, 0] };
+        let layout = TensorLayout { scalar_type: ScalarType::LONG, sizes: vec![2, 2], dim_order: vec![1, 0] };
         let found: Vec<_> = entries.iter().map(|entry| (&*entry.key, entry.tensor_layout.as_ref())).collect();
         assert_eq!(found, [("w", Some(&layout)), ("b", None), ("c", None)]);
         let words: Vec<u8> = [1u64, 3, 2, 4].into_iter().flat_map(u64::to_le_bytes).collect();

@@ -20,13 +20,15 @@ use crate::format::container::{
 };
 use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef, TableVector};
 use crate::format::program as schema;
+use crate::format::program::DataLocation;
 use crate::format::program::*;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::element::{Element, Part};
 use crate::program::instruction::InstructionSource;
 use crate::program::{
-    Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, Instruction,
-    Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, StackFrame, Tensor, TensorData,
+    Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, Device, DeviceType, EValue, ExecutionPlan,
+    ExtraTensorInfo, Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program,
+    StackFrame, Tensor, TensorData, TensorDataLocation,
 };
 
 /// The extended header of a `.pte`.
@@ -608,8 +610,10 @@ impl ProgramReader<'_> {
         let devices = t.children(execution_plan::non_const_buffer_device, &NON_CONST_BUFFER_DEVICE, |t| {
             Ok(NonConstBufferDevice {
                 buffer_idx: t.i32(non_const_buffer_device::buffer_idx)?,
-                device_type: t.i8(non_const_buffer_device::device_type)?,
-                device_index: t.i8(non_const_buffer_device::device_index)?,
+                device: Device {
+                    device_type: DeviceType(t.i8(non_const_buffer_device::device_type)?),
+                    index: t.i8(non_const_buffer_device::device_index)?,
+                },
             })
         })?;
         let mut lists = self.lists.next().unwrap_or_default();
@@ -667,9 +671,9 @@ impl ProgramReader<'_> {
         };
         let index = reference.u32(backend_delegate_data_reference::index)?;
         let location = reference.i8(backend_delegate_data_reference::location)?;
-        let (range, inline) = match location {
-            0 => (places.inline.get(index as usize).copied(), true),
-            1 => (self.segment(index), false),
+        let (range, inline) = match DataLocation(location) {
+            DataLocation::INLINE => (places.inline.get(index as usize).copied(), true),
+            DataLocation::SEGMENT => (self.segment(index), false),
             _ => {
                 let message = format!("unknown location {location}");
                 return reference.wrong(backend_delegate_data_reference::location, message);
@@ -778,9 +782,11 @@ impl ValueReader<'_> {
             Some(t) => Some(Box::new(ExtraTensorInfo {
                 mutable_data_segments_idx: t.u64(extra_tensor_info::mutable_data_segments_idx)?,
                 fully_qualified_name: t.text(extra_tensor_info::fully_qualified_name)?,
-                location: t.i8(extra_tensor_info::location)?,
-                device_type: t.i8(extra_tensor_info::device_type)?,
-                device_index: t.i8(extra_tensor_info::device_index)?,
+                location: TensorDataLocation(t.i8(extra_tensor_info::location)?),
+                device: Device {
+                    device_type: DeviceType(t.i8(extra_tensor_info::device_type)?),
+                    index: t.i8(extra_tensor_info::device_index)?,
+                },
                 tag: None,
             })),
             None => None,

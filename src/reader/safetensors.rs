@@ -316,7 +316,7 @@ mod tests {
             [("__header__.b", order), ("__metadata__.b", r#"{"x":"y"}"#), ("b", "2"), ("c", "1"), ("a", "8")];
         assert_eq!(keys(&found), pairs(&expected));
         let layout = read(&found).unwrap().external_data[2].tensor_layout.clone().unwrap();
-        assert_eq!((layout.scalar_type.0, layout.sizes, layout.dim_order), (1, vec![2, 1], vec![0, 1]));
+        assert_eq!((layout.scalar_type, layout.sizes, layout.dim_order), (ScalarType::CHAR, vec![2, 1], vec![0, 1]));
     }
 
     #[test]

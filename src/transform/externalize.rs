@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::data::BlobId;
-use crate::program::{EValue, ExtraTensorInfo, Memory, Program, Tensor, TensorData};
+use crate::program::{EValue, ExtraTensorInfo, Memory, Program, Tensor, TensorData, TensorDataLocation};
 
 /// Marks every constant that is inside the program as external. Its key is its fully qualified name, or else `name(method, value)`,
 /// or else [`generated_key`]; if several methods use such a name for different data, it is prefixed with the method's name and a dot.
@@ -30,7 +30,7 @@ pub fn externalize(program: &mut Program, same: &[BlobId], name: impl Fn(usize, 
                 continue;
             }
             let extra = tensor.extra_tensor_info.get_or_insert_with(|| Box::new(ExtraTensorInfo::default()));
-            extra.location = 1;
+            extra.location = TensorDataLocation::EXTERNAL;
             extra.fully_qualified_name.get_or_insert_with(|| {
                 let name = name(method, index).unwrap_or_else(|| generated_key(Some(&method_name), index));
                 if ambiguous[&name] { format!("{method_name}.{name}") } else { name }

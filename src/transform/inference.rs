@@ -13,7 +13,7 @@ use crate::operators::inference::{
     Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, out_type, rule,
 };
 use crate::operators::{self, Base, Signature};
-use crate::program::{EValue, ExecutionPlan, Instruction, Operator, Tensor, contiguous};
+use crate::program::{EValue, ExecutionPlan, Instruction, Operator, Tensor, TensorShapeDynamism, contiguous};
 
 /// What is known of a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -270,7 +270,7 @@ pub fn find(operators: &[Option<Rc<InferredOperator>>], index: i32) -> Option<&I
 /// Returns the properties that a tensor states; `None` if its sizes are absent or negative, or its dim_order is of another rank. Which
 /// dimensions of a dynamic tensor are dynamic is not stated: all that may be, since those of size 0 and 1 never are.
 pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
-    let dynamic = tensor.shape_dynamism != 0;
+    let dynamic = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
     let sizes = tensor.sizes.as_deref()?;
     let order = tensor.dim_order.as_deref().map_or_else(|| contiguous(sizes.len()).into_owned(), <[u8]>::to_vec);
     if order.len() != sizes.len() || sizes.iter().any(|size| *size < 0) {
@@ -331,7 +331,7 @@ pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> 
             Some(Difference::Sizes)
         }
         () if tensor.dim_order.as_deref().unwrap_or_default() != inferred.dim_order => Some(Difference::DimOrder),
-        () if tensor.shape_dynamism != i8::from(dynamic) => Some(Difference::Dynamism),
+        () if tensor.shape_dynamism != TensorShapeDynamism::of(dynamic) => Some(Difference::Dynamism),
         () => None,
     }
 }
@@ -395,8 +395,8 @@ pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Optio
     };
     let count = |sizes: &mut dyn Iterator<Item = i64>| sizes.fold(1i64, i64::saturating_mul);
     let fits = match tensor.shape_dynamism {
-        0 => sizes.iter().zip(&inferred.sizes).all(agrees),
-        1 => {
+        TensorShapeDynamism::STATIC => sizes.iter().zip(&inferred.sizes).all(agrees),
+        TensorShapeDynamism::DYNAMIC_BOUND => {
             inferred.sizes.iter().any(|dim| dim.dynamic)
                 || count(&mut inferred.sizes.iter().map(|dim| dim.size))
                     <= count(&mut sizes.iter().map(|size| i64::from(*size)))

@@ -12,7 +12,9 @@ use crate::data::produce::{cannot, named};
 use crate::data::{BlobId, BlobSource, dedup};
 use crate::diagnostics::is_io;
 use crate::format::safetensors::{METADATA, is_key_of};
-use crate::program::{EValue, ExternalData, ExtraTensorInfo, Memory, Program, TensorData, TensorLayout};
+use crate::program::{
+    EValue, ExternalData, ExtraTensorInfo, Memory, Program, TensorData, TensorDataLocation, TensorLayout,
+};
 use crate::reader;
 
 /// The data of a key of a `.ptd`.
@@ -79,7 +81,11 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
         let method = plan.name.clone();
         for (index, value) in plan.values.iter_mut().flatten().enumerate() {
             let EValue::Tensor(tensor) = value else { continue };
-            let Some(extra) = tensor.extra_tensor_info.as_mut().filter(|extra| extra.location == 1) else { continue };
+            let Some(extra) =
+                tensor.extra_tensor_info.as_mut().filter(|extra| extra.location == TensorDataLocation::EXTERNAL)
+            else {
+                continue;
+            };
             let key = extra.fully_qualified_name.clone().unwrap_or_default();
             if let TensorData::Elsewhere(_) = tensor.data {
                 let Some(entry) = entries.get(&key) else {
@@ -100,7 +106,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                 used.insert(entry.file);
             }
             if inside {
-                extra.location = 0;
+                extra.location = TensorDataLocation::SEGMENT;
                 if tensor.memory == Memory::None && key == generated_key(method.as_deref(), index) {
                     extra.fully_qualified_name = None;
                 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use pte_emit::RuleId;
 use pte_emit::delegate::xnnpack::schema as xnnpack;
 use pte_emit::format::program;
 
@@ -12,7 +13,7 @@ use crate::support::{root, sources};
 /// `.pte` that violates a rule.
 pub struct Broken {
     /// Id of the rule.
-    pub rule: &'static str,
+    pub rule: RuleId,
     /// Name of the snapshot.
     pub name: &'static str,
     /// Builds the file.
@@ -20,14 +21,14 @@ pub struct Broken {
 }
 
 pub const BROKEN: [Broken; 8] = [
-    Broken { rule: "G-16", name: "a_million_segments", bytes: a_million_segments },
-    Broken { rule: "G-17", name: "one_table_with_a_long_key_again_and_again", bytes: one_table_again_and_again },
-    Broken { rule: "S-18", name: "two_lists_of_initial_bytes", bytes: two_lists_of_initial_bytes },
-    Broken { rule: "D-12", name: "operation_on_an_unknown_value", bytes: operation_on_an_unknown_value },
-    Broken { rule: "D-12", name: "output_is_an_input", bytes: output_is_an_input },
-    Broken { rule: "D-15", name: "int8_without_a_scale", bytes: int8_without_a_scale },
-    Broken { rule: "D-16", name: "convolution_of_integers", bytes: convolution_of_integers },
-    Broken { rule: "D-17", name: "kernel_larger_than_its_filter", bytes: kernel_larger_than_its_filter },
+    Broken { rule: RuleId::G_16, name: "a_million_segments", bytes: a_million_segments },
+    Broken { rule: RuleId::G_17, name: "one_table_with_a_long_key_again_and_again", bytes: one_table_again_and_again },
+    Broken { rule: RuleId::S_18, name: "two_lists_of_initial_bytes", bytes: two_lists_of_initial_bytes },
+    Broken { rule: RuleId::D_12, name: "operation_on_an_unknown_value", bytes: operation_on_an_unknown_value },
+    Broken { rule: RuleId::D_12, name: "output_is_an_input", bytes: output_is_an_input },
+    Broken { rule: RuleId::D_15, name: "int8_without_a_scale", bytes: int8_without_a_scale },
+    Broken { rule: RuleId::D_16, name: "convolution_of_integers", bytes: convolution_of_integers },
+    Broken { rule: RuleId::D_17, name: "kernel_larger_than_its_filter", bytes: kernel_larger_than_its_filter },
 ];
 
 fn a_million_segments() -> Vec<u8> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
+use pte_emit::RuleId;
 use pte_emit::annotate::{self, AnnotateOptions};
 use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
@@ -167,7 +168,7 @@ pub fn data_beside(path: &Path) -> Vec<DataFile> {
 /// Rules of findings that are errors or warnings.
 pub fn broken_rules(findings: &Findings) -> BTreeSet<String> {
     let bad = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
-    bad.map(|finding| finding.rule.id.to_owned()).collect()
+    bad.map(|finding| finding.rule.id.to_string()).collect()
 }
 
 /// Findings, one per line.
@@ -213,8 +214,19 @@ pub fn check_needs_no_data(path: &Path) {
 const HEADER: usize = 64;
 
 /// Rules of delegate payloads, which read data.
-const ABOUT_PAYLOADS: [&str; 11] =
-    ["D-11", "D-12", "D-13", "D-14", "D-15", "D-16", "D-17", "D-18", "D-19", "D-20", "D-21"];
+const ABOUT_PAYLOADS: [RuleId; 11] = [
+    RuleId::D_11,
+    RuleId::D_12,
+    RuleId::D_13,
+    RuleId::D_14,
+    RuleId::D_15,
+    RuleId::D_16,
+    RuleId::D_17,
+    RuleId::D_18,
+    RuleId::D_19,
+    RuleId::D_20,
+    RuleId::D_21,
+];
 
 /// Asserts that `check` reports the same for a program and for its metadata with the size of the file. Returns the findings.
 pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {

@@ -84,7 +84,7 @@ pub fn errors(bytes: &[u8], data: &[Vec<u8>]) -> Vec<(&'static str, String)> {
         return vec![("panic", String::new())];
     };
     let errors = findings.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
-    errors.map(|finding| (finding.rule.id, finding.found.clone())).collect()
+    errors.map(|finding| (finding.rule.id.as_str(), finding.found.clone())).collect()
 }
 
 /// Options of the driver for a mutant.

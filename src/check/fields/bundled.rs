@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use super::super::finding::shown;
 use super::super::path::Reporter;
 use super::{FirstByName, is_index, listed};
+use crate::check::RuleId::*;
 use crate::diagnostics::Counted;
 use crate::format::ScalarType;
 use crate::format::bundled_program::{
     ValueType, bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
 };
-use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{self as schema, KernelType};
 use crate::format::serializer::BUNDLED_PROGRAM_VERSION;
 use crate::format::table::Union;
-use crate::program::{MAX_DIMENSIONS, is_dim_order, nbytes};
+use crate::program::{MAX_DIMENSIONS, TensorShapeDynamism, is_dim_order, nbytes};
 
 /// Alignment in bytes that the runtime requires of a program in memory.
 const PROGRAM_ALIGNMENT: usize = 16;
@@ -26,12 +26,12 @@ pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usi
     let root = Table::root(bytes)?;
     let path = Trail::ROOT.field("program");
     let Some(program) = root.u8s(bundled_program::program) else {
-        report.add("B-2", &path, root.at, format_args!("no program"), format_args!("a program"));
+        report.add(B_2, &path, root.at, format_args!("no program"), format_args!("a program"));
         return None;
     };
     if program.at % PROGRAM_ALIGNMENT != 0 {
         let expected = format_args!("a multiple of {PROGRAM_ALIGNMENT}");
-        report.add("B-2", &path, program.at, format_args!("a program at byte {:#x}", program.at), expected);
+        report.add(B_2, &path, program.at, format_args!("a program at byte {:#x}", program.at), expected);
     }
     Some((program.at, program.len()))
 }
@@ -42,7 +42,7 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
     let version = root.u32(bundled_program::version);
     if version != BUNDLED_PROGRAM_VERSION {
         let at = root.near(bundled_program::version);
-        report.add("G-9", &Trail::ROOT.field("version"), at, format_args!("{version}"), format_args!("2"));
+        report.add(G_9, &Trail::ROOT.field("version"), at, format_args!("{version}"), format_args!("2"));
     }
     let plans = inner.and_then(Table::root).and_then(|root| root.tables(schema::program::execution_plan));
     let mut methods: HashMap<&[u8], Table<'_>> = HashMap::new();
@@ -53,29 +53,29 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
     }
     let list = Trail::ROOT.field("method_test_suites");
     let Some(suites) = root.tables(bundled_program::method_test_suites) else {
-        return report.missing_list("B-3", &Trail::ROOT, "method_test_suites", root.at);
+        return report.missing_list(B_3, &Trail::ROOT, "method_test_suites", root.at);
     };
     let mut names = FirstByName::new();
     for (index, suite) in suites.iter().enumerate() {
         let path = list.item(index);
         let Some(name) = suite.text(bundled_method_test_suite::method_name) else {
             let path = path.field("method_name");
-            report.add("B-3", &path, suite.at, format_args!("no method_name"), format_args!("the name of a method"));
+            report.add(B_3, &path, suite.at, format_args!("no method_name"), format_args!("the name of a method"));
             continue;
         };
         let (at, shown) =
             (suite.near(bundled_method_test_suite::method_name), shown(&suite, bundled_method_test_suite::method_name));
         if let Some(first) = names.insert(name, index) {
             let found = format_args!("duplicate method {shown:?}, also suite {first}");
-            report.add("B-4", &path.field("method_name"), at, found, format_args!("one suite per method"));
+            report.add(B_4, &path.field("method_name"), at, found, format_args!("one suite per method"));
         }
         let plan = methods.get(name).copied();
         if plans.is_some() && plan.is_none() {
             let expected = format_args!("a method of the program");
-            report.add("B-4", &path.field("method_name"), at, format_args!("unknown method {shown:?}"), expected);
+            report.add(B_4, &path.field("method_name"), at, format_args!("unknown method {shown:?}"), expected);
         }
         let Some(cases) = suite.tables(bundled_method_test_suite::test_cases) else {
-            report.missing_list("B-3", &path, "test_cases", suite.at);
+            report.missing_list(B_3, &path, "test_cases", suite.at);
             continue;
         };
         let cases_path = path.field("test_cases");
@@ -92,7 +92,7 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
     ];
     for (slot, name, of_plan) in lists {
         let Some(list) = case.tables(slot) else {
-            report.missing_list("B-3", path, name, case.at);
+            report.missing_list(B_3, path, name, case.at);
             continue;
         };
         let path = path.field(name);
@@ -103,7 +103,7 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
             && indices.len() != list.len()
             && !(outputs && list.len() == 0)
         {
-            let rule = if outputs { "B-10" } else { "B-6" };
+            let rule = if outputs { B_10 } else { B_6 };
             let found = format_args!("{}", Counted(list.len() as u64, "value"));
             report.add(
                 rule,
@@ -126,7 +126,7 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
 fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let tag = t.u8(value::val_type);
     let at = t.near(value::val_type);
-    let rule = if output { "B-10" } else { "B-7" };
+    let rule = if output { B_10 } else { B_7 };
     let (Some(kind), Some(child)) = (ValueType::of_tag(tag), t.child(value::val)) else {
         let found = format_args!("val_type {tag}, or no val");
         let members = ValueType::MEMBERS.len();
@@ -147,7 +147,7 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<
         ValueType::Bool => KernelType::Bool,
         ValueType::Double => KernelType::Double,
     };
-    let rule = if output { "B-10" } else { "B-8" };
+    let rule = if output { B_10 } else { B_8 };
     if own_kind != Some(same_kind) {
         let expected = format_args!("kind {}, as in the method", super::values::name(own_kind));
         return report.add(rule, path, at, format_args!("val_type {tag}"), expected);
@@ -179,29 +179,23 @@ fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let parts = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order), t.u8s(tensor::data));
     let (Some(sizes), Some(order), Some(data)) = parts else {
         let expected = format_args!("all three (may be empty)");
-        return report.add("B-9", path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
+        return report.add(B_9, path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
     };
     if sizes.len() > MAX_DIMENSIONS || !is_dim_order(order.iter(), sizes.len()) {
         let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
-        report.add(
-            "B-9",
-            &path.field("dim_order"),
-            order.at,
-            found,
-            format_args!("each dimension once, and at most 16"),
-        );
+        report.add(B_9, &path.field("dim_order"), order.at, found, format_args!("each dimension once, and at most 16"));
     }
     let numbers: Vec<i32> = sizes.iter().collect();
     match nbytes(scalar_type, &numbers) {
         Some(bytes) if bytes == data.len() as u64 => {}
         Some(bytes) => {
             let expected = format_args!("{bytes}, the size of the tensor");
-            report.add("B-9", &path.field("data"), data.at, format_args!("{}", Counted(data.len(), "byte")), expected);
+            report.add(B_9, &path.field("data"), data.at, format_args!("{}", Counted(data.len(), "byte")), expected);
         }
         None => {
             let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
             report.add(
-                "B-9",
+                B_9,
                 &path.field("sizes"),
                 sizes.at,
                 found,
@@ -213,12 +207,12 @@ fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
 
 /// Checks the type and shape of a test tensor against the method's tensor `own`.
 fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-    let rule = if output { "B-10" } else { "B-8" };
+    let rule = if output { B_10 } else { B_8 };
     let (found, expected) = (ScalarType(t.i8(tensor::scalar_type)), ScalarType(own.i8(schema::tensor::scalar_type)));
     let (sizes, own_sizes) = (t.i32s(tensor::sizes), own.i32s(schema::tensor::sizes));
     let (Some(sizes), Some(own_sizes)) = (sizes, own_sizes) else { return };
-    let fits = match own.i8(schema::tensor::shape_dynamism) {
-        0 => sizes.iter().eq(own_sizes.iter()),
+    let fits = match TensorShapeDynamism(own.i8(schema::tensor::shape_dynamism)) {
+        TensorShapeDynamism::STATIC => sizes.iter().eq(own_sizes.iter()),
         // Dimensions may change as long as the number of elements does not grow.
         _ => {
             let numel = |sizes: &mut dyn Iterator<Item = i32>| {
@@ -237,6 +231,6 @@ fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report:
         && !order.iter().eq(own_order.iter())
     {
         let expected = format_args!("{}, as in the method", listed(own_order.iter()));
-        report.add("G-31", &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
+        report.add(G_31, &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
     }
 }

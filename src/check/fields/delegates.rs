@@ -2,11 +2,11 @@
 
 use super::super::path::Reporter;
 use super::segments::ProgramData;
-use crate::format::flatbuffer::verify::DefectSink;
+use crate::check::RuleId::*;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{
-    backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, compile_spec,
+    DataLocation, backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, compile_spec,
 };
 
 /// Checks all delegates; `called[i]` is `true` if an instruction calls delegate `i`.
@@ -21,7 +21,7 @@ pub fn check(
         let path = path.item(index);
         if !delegate.has(backend_delegate::id) {
             report.add(
-                "D-1",
+                D_1,
                 &path.field("id"),
                 delegate.at,
                 format_args!("no id"),
@@ -30,7 +30,7 @@ pub fn check(
         }
         if called.get(index) == Some(&false) {
             report.add(
-                "D-10",
+                D_10,
                 &path,
                 delegate.at,
                 format_args!("a delegate that is never called"),
@@ -41,7 +41,7 @@ pub fn check(
         match delegate.child(backend_delegate::processed) {
             Some(payload) => check_payload(payload, data, &processed, report),
             None => report.add(
-                "D-3",
+                D_3,
                 &processed,
                 delegate.at,
                 format_args!("no payload"),
@@ -55,7 +55,7 @@ pub fn check(
                 if !spec.has(slot) {
                     let path = list.item(index);
                     report.add(
-                        "D-9",
+                        D_9,
                         &path.field(name),
                         spec.at,
                         format_args!("no {name}"),
@@ -70,26 +70,26 @@ pub fn check(
 fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let index = payload.u32(backend_delegate_data_reference::index);
     let (at, index_path) = (payload.near(backend_delegate_data_reference::index), path.field("index"));
-    match payload.i8(backend_delegate_data_reference::location) {
-        0 => {
+    match DataLocation(payload.i8(backend_delegate_data_reference::location)) {
+        DataLocation::INLINE => {
             let Some(inline) = data.inline else {
                 let found = format_args!("inline payload {index} without backend_delegate_data");
-                return report.add("D-4", &index_path, at, found, format_args!("a list of inline payloads"));
+                return report.add(D_4, &index_path, at, found, format_args!("a list of inline payloads"));
             };
             match inline.get(index as usize) {
-                None => report.out_of_range("D-5", &index_path, at, "inline payload", index, inline.len()),
+                None => report.out_of_range(D_5, &index_path, at, "inline payload", index, inline.len()),
                 Some(entry) if !entry.has(backend_delegate_inline_data::data) => {
                     let found = format_args!("inline payload {index} without data");
-                    report.add("D-5", &index_path, at, found, format_args!("data (may be empty)"));
+                    report.add(D_5, &index_path, at, found, format_args!("data (may be empty)"));
                 }
                 Some(_) => {}
             }
         }
-        1 => data.check_segment(index, &index_path, at, report),
-        location => {
+        DataLocation::SEGMENT => data.check_segment(index, &index_path, at, report),
+        DataLocation(location) => {
             let at = payload.near(backend_delegate_data_reference::location);
             let expected = format_args!("0 (inline) or 1 (segment)");
-            report.add("D-7", &path.field("location"), at, format_args!("{location}"), expected);
+            report.add(D_7, &path.field("location"), at, format_args!("{location}"), expected);
         }
     }
 }

@@ -6,16 +6,16 @@ use super::super::finding::shown;
 use super::super::header::CheckedHeader;
 use super::super::path::Reporter;
 use super::{FirstByName, listed};
+use crate::check::RuleId::*;
 use crate::data::{Blob, BlobId};
 use crate::diagnostics::Counted;
 use crate::format::ScalarType;
 use crate::format::container::{FLAT_TENSOR_HEADER, SEGMENT_BASE_OFFSET};
 use crate::format::flat_tensor::{flat_tensor, named_data, tensor_layout};
-use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::Table;
 use crate::format::path::Trail;
 use crate::format::program::data_segment;
-use crate::program::{EValue, MAX_DIMENSIONS, Program, TensorData, is_dim_order, nbytes};
+use crate::program::{EValue, MAX_DIMENSIONS, Program, TensorData, TensorDataLocation, is_dim_order, nbytes};
 use crate::reader::program::Ranges;
 
 /// The data of a key.
@@ -49,7 +49,11 @@ impl ExternalKeys {
         let Program { execution_plan, blobs, .. } = program;
         for value in execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
             let EValue::Tensor(tensor) = value else { continue };
-            let Some(extra) = tensor.extra_tensor_info.as_ref().filter(|extra| extra.location == 1) else { continue };
+            let Some(extra) =
+                tensor.extra_tensor_info.as_ref().filter(|extra| extra.location == TensorDataLocation::EXTERNAL)
+            else {
+                continue;
+            };
             let entry = extra.fully_qualified_name.as_ref().and_then(|key| self.entries.get(key.as_bytes()));
             let Some(data) = entry.and_then(|entry| entry.data.clone()) else { continue };
             if let (Ok(id), true) = (u32::try_from(blobs.len()), tensor.nbytes() == Some(data.len)) {
@@ -67,31 +71,31 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, report: &mut Reporter<'_, '_>
     let version = root.u32(flat_tensor::version);
     if version != 0 {
         let at = root.near(flat_tensor::version);
-        report.add("G-6", &path.field("version"), at, format_args!("{version}"), format_args!("0"));
+        report.add(G_6, &path.field("version"), at, format_args!("{version}"), format_args!("0"));
     }
     let (segments, named) = (root.tables(flat_tensor::segments), root.tables(flat_tensor::named_data));
     for (list, name) in [(segments, "segments"), (named, "named_data")] {
         if list.is_none() {
-            report.missing_list("H-27", path, name, root.at);
+            report.missing_list(H_27, path, name, root.at);
         }
     }
     let (Some(segments), Some(named)) = (segments, named) else { return };
     super::segments::check(segments, header, &path.field("segments"), report);
     if named.len() == 0 {
         let at = root.near(flat_tensor::named_data);
-        report.add("N-30", &path.field("named_data"), at, format_args!("no keys"), format_args!("at least one"));
+        report.add(N_30, &path.field("named_data"), at, format_args!("no keys"), format_args!("at least one"));
     }
     let mut names = FirstByName::new();
     let list = path.field("named_data");
     for (position, entry) in named.iter().enumerate() {
         let path = list.item(position);
         match entry.text(named_data::key) {
-            None => report.add("N-11", &path.field("key"), entry.at, format_args!("no key"), format_args!("a key")),
+            None => report.add(N_11, &path.field("key"), entry.at, format_args!("no key"), format_args!("a key")),
             Some(key) => {
                 if let Some(first) = names.insert(key, position) {
                     let found = format_args!("duplicate key {:?}, also entry {first}", shown(&entry, named_data::key));
                     report.add(
-                        "N-2",
+                        N_2,
                         &path.field("key"),
                         entry.near(named_data::key),
                         found,
@@ -104,7 +108,7 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, report: &mut Reporter<'_, '_>
         let segment = segments.get(index as usize);
         if segment.is_none() {
             let at = entry.near(named_data::segment_index);
-            report.out_of_range("N-12", &path.field("segment_index"), at, "segment", index, segments.len());
+            report.out_of_range(N_12, &path.field("segment_index"), at, "segment", index, segments.len());
         }
         if let Some(layout) = entry.child(named_data::tensor_layout) {
             let path = path.field("tensor_layout");
@@ -118,7 +122,7 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
     if scalar_type.info().is_none() {
         let at = t.near(tensor_layout::scalar_type);
         report.add(
-            "N-16",
+            N_16,
             &path.field("scalar_type"),
             at,
             format_args!("{scalar_type}"),
@@ -127,12 +131,12 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
     }
     let (Some(sizes), Some(order)) = (t.i32s(tensor_layout::sizes), t.u8s(tensor_layout::dim_order)) else {
         let found = format_args!("a layout without sizes or dim_order");
-        return report.add("N-18", path, t.at, found, format_args!("both (empty for rank 0)"));
+        return report.add(N_18, path, t.at, found, format_args!("both (empty for rank 0)"));
     };
     if sizes.len() > MAX_DIMENSIONS || !is_dim_order(order.iter(), sizes.len()) {
         let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
         let expected = format_args!("each dimension once, and at most 16");
-        report.add("N-18", &path.field("dim_order"), order.at, found, expected);
+        report.add(N_18, &path.field("dim_order"), order.at, found, expected);
     }
     let numbers: Vec<i32> = sizes.iter().collect();
     let bytes = nbytes(scalar_type, &numbers).filter(|bytes| i64::try_from(*bytes).is_ok());
@@ -140,7 +144,7 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
         None if scalar_type.info().is_some() => {
             let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
             report.add(
-                "N-17",
+                N_17,
                 &path.field("sizes"),
                 sizes.at,
                 found,
@@ -149,7 +153,7 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
         }
         Some(bytes) if size.is_some_and(|size| size < bytes) => {
             let found = format_args!("a segment of {}", Counted(size.unwrap_or(0), "byte"));
-            report.add("N-19", path, t.at, found, format_args!("at least {bytes}, the size of the layout"));
+            report.add(N_19, path, t.at, found, format_args!("at least {bytes}, the size of the layout"));
         }
         _ => {}
     }

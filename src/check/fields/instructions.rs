@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use super::super::path::Reporter;
 use super::is_index;
 use super::values;
+use crate::check::RuleId::{self, *};
 use crate::diagnostics::Counted;
-use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables, Vector};
 use crate::format::path::Trail;
 use crate::format::program::{
@@ -17,6 +17,7 @@ use crate::format::program::{
     kernel_call, move_call, operator, tensor,
 };
 use crate::format::table::Union;
+use crate::program::TensorShapeDynamism;
 
 /// Longest name of an operator with its overload, in bytes: a limit of the runtime.
 const MAX_NAME: usize = 99;
@@ -65,7 +66,7 @@ pub fn check(
     let list = path.field("chains");
     let Some(chains) = plan.tables(execution_plan::chains).filter(|chains| chains.len() > 0) else {
         let at = plan.near(execution_plan::chains);
-        report.add("M-21", &list, at, format_args!("no chains"), format_args!("at least one"));
+        report.add(M_21, &list, at, format_args!("no chains"), format_args!("at least one"));
         return called;
     };
     let mut is_bool_list = Vec::new();
@@ -87,7 +88,7 @@ pub fn check(
     for (index, chain) in chains.iter().enumerate() {
         let path = list.item(index);
         let Some(instructions) = chain.tables(chain::instructions) else {
-            report.add("M-22", &path, chain.at, format_args!("no instructions"), format_args!("a list (may be empty)"));
+            report.add(M_22, &path, chain.at, format_args!("no instructions"), format_args!("a list (may be empty)"));
             continue;
         };
         let list = path.field("instructions");
@@ -116,24 +117,24 @@ impl InstructionContext<'_> {
             (None, _) if t.has(instruction::instr_args) => {
                 let members = InstructionType::MEMBERS.len();
                 let expected = format_args!("1 to {members}");
-                return report.add("I-2", path, at, format_args!("instr_args_type {tag}"), expected);
+                return report.add(I_2, path, at, format_args!("instr_args_type {tag}"), expected);
             }
             (_, None) | (None, _) => {
                 let found = format_args!("instr_args_type {tag} without instr_args");
-                return report.add("I-1", path, at, found, format_args!("an instruction"));
+                return report.add(I_1, path, at, found, format_args!("an instruction"));
             }
         };
         match kind {
             InstructionType::KernelCall => self.kernel(a, path, report),
             InstructionType::DelegateCall => {
-                if self.args("I-10", a, delegate_call::args, path, report).is_some() {
+                if self.args(I_10, a, delegate_call::args, path, report).is_some() {
                     let index = a.i32(delegate_call::delegate_index);
                     match usize::try_from(index).ok().and_then(|index| called.get_mut(index)) {
                         Some(called) => *called = true,
                         None => {
                             let at = a.near(delegate_call::delegate_index);
                             let path = path.field("delegate_index");
-                            report.out_of_range("I-22", &path, at, "delegate", index, self.delegates);
+                            report.out_of_range(I_22, &path, at, "delegate", index, self.delegates);
                         }
                     }
                 }
@@ -147,7 +148,7 @@ impl InstructionContext<'_> {
     /// Checks a field that is the index of a value. Returns the index and the kind of the value, if it is in range.
     fn value(
         &self,
-        rule: &str,
+        rule: RuleId,
         a: Table<'_>,
         slot: u16,
         name: &'static str,
@@ -164,7 +165,7 @@ impl InstructionContext<'_> {
 
     fn args<'a>(
         &self,
-        rule: &str,
+        rule: RuleId,
         a: Table<'a>,
         slot: u16,
         path: &Trail<'_>,
@@ -185,7 +186,7 @@ impl InstructionContext<'_> {
     }
 
     fn kernel(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-        let args = self.args("I-3", a, kernel_call::args, path, report);
+        let args = self.args(I_3, a, kernel_call::args, path, report);
         let index = a.i32(kernel_call::op_index);
         let (at, op) = (a.near(kernel_call::op_index), path.field("op_index"));
         let defect = usize::try_from(index).ok().and_then(|index| self.defects.get(index)).copied();
@@ -193,24 +194,24 @@ impl InstructionContext<'_> {
             Some(None) => {}
             None if self.operators.is_none() => {
                 report.add(
-                    "M-25",
+                    M_25,
                     &op,
                     at,
                     format_args!("operator {index} without operators"),
                     format_args!("a list of operators"),
                 );
             }
-            None => report.out_of_range("I-4", &op, at, "operator", index, self.defects.len()),
+            None => report.out_of_range(I_4, &op, at, "operator", index, self.defects.len()),
             Some(Some(OperatorDefect::NoName)) => {
-                report.add("I-5", &op, at, format_args!("operator {index} without name"), format_args!("a name"));
+                report.add(I_5, &op, at, format_args!("operator {index} without name"), format_args!("a name"));
             }
             Some(Some(OperatorDefect::NoOverload)) => {
                 let found = format_args!("operator {index} without overload");
-                report.add("I-5", &op, at, found, format_args!("an overload (may be empty)"));
+                report.add(I_5, &op, at, found, format_args!("an overload (may be empty)"));
             }
             Some(Some(OperatorDefect::TooLong(length))) => {
                 let found = format_args!("operator {index} with a name of {}", Counted(length, "byte"));
-                report.add("I-6", &op, at, found, format_args!("at most {MAX_NAME}"));
+                report.add(I_6, &op, at, found, format_args!("at most {MAX_NAME}"));
             }
         }
         let Some(args) = args else { return };
@@ -218,7 +219,7 @@ impl InstructionContext<'_> {
             let length = self.key_length(args);
             if length > MAX_KEY {
                 let found = format_args!("tensors with a kernel key of {}", Counted(length, "byte"));
-                report.add("I-7b", &path.field("args"), args.at, found, format_args!("at most {MAX_KEY}"));
+                report.add(I_7b, &path.field("args"), args.at, found, format_args!("at most {MAX_KEY}"));
             }
         }
         if !self.bool_lists.is_empty() {
@@ -227,7 +228,7 @@ impl InstructionContext<'_> {
                     let found = format_args!("values[{index}], an IntList that contains Bools");
                     let path = path.field("args");
                     report.add(
-                        "M-8",
+                        M_8,
                         &path.item(position),
                         args.offset(position),
                         found,
@@ -261,27 +262,27 @@ impl InstructionContext<'_> {
     }
 
     fn move_call(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-        let from = self.value("I-12", a, move_call::move_from, "move_from", path, report);
-        let to = self.value("I-12", a, move_call::move_to, "move_to", path, report);
+        let from = self.value(I_12, a, move_call::move_from, "move_from", path, report);
+        let to = self.value(I_12, a, move_call::move_to, "move_to", path, report);
         if let (Some((from, from_kind)), Some((to, to_kind))) = (from, to)
             && from_kind != to_kind
         {
             let (from_kind, to_kind) = (values::name(from_kind), values::name(to_kind));
             let found =
                 format_args!("a move from values[{from}] of kind {from_kind} to values[{to}] of kind {to_kind}");
-            report.add("I-25", path, a.at, found, format_args!("values of the same kind"));
+            report.add(I_25, path, a.at, found, format_args!("values of the same kind"));
         }
     }
 
     fn jump(&self, a: Table<'_>, count: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         // The kind of the condition depends on the instructions before: I-23 is checked in `check::semantics`.
-        self.value("I-11", a, jump_false_call::cond_value_index, "cond_value_index", path, report);
+        self.value(I_11, a, jump_false_call::cond_value_index, "cond_value_index", path, report);
         let destination = a.i32(jump_false_call::destination_instruction);
         if !is_index(destination.into(), count + 1) {
             let at = a.near(jump_false_call::destination_instruction);
             let path = path.field("destination_instruction");
             report.add(
-                "I-24",
+                I_24,
                 &path,
                 at,
                 format_args!("instruction {destination}"),
@@ -291,10 +292,10 @@ impl InstructionContext<'_> {
     }
 
     fn free(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-        let Some((index, kind)) = self.value("I-13", a, free_call::value_index, "value_index", path, report) else {
+        let Some((index, kind)) = self.value(I_13, a, free_call::value_index, "value_index", path, report) else {
             return;
         };
-        let dynamism = self.tensor(index).map(|t| t.i8(tensor::shape_dynamism));
+        let dynamism = self.tensor(index).map(|t| TensorShapeDynamism(t.i8(tensor::shape_dynamism)));
         let inputs_and_outputs = || {
             let lists = [execution_plan::inputs, execution_plan::outputs].map(|slot| self.plan.i32s(slot));
             lists.iter().flatten().flat_map(|list| list.iter()).collect()
@@ -302,18 +303,12 @@ impl InstructionContext<'_> {
         let is_outside =
             |index: usize| self.inputs_and_outputs.get_or_init(inputs_and_outputs).contains(&(index as i32));
         let found = match dynamism {
-            Some(2) if !is_outside(index) => return,
-            Some(2) => format!("values[{index}], an input or output"),
+            Some(TensorShapeDynamism::DYNAMIC_UNBOUND) if !is_outside(index) => return,
+            Some(TensorShapeDynamism::DYNAMIC_UNBOUND) => format!("values[{index}], an input or output"),
             Some(_) => format!("values[{index}], a tensor of bounded size"),
             None => format!("values[{index}] of kind {}", values::name(kind)),
         };
         let expected = format_args!("an unbounded tensor that is neither input nor output");
-        report.add(
-            "I-26",
-            &path.field("value_index"),
-            a.near(free_call::value_index),
-            format_args!("{found}"),
-            expected,
-        );
+        report.add(I_26, &path.field("value_index"), a.near(free_call::value_index), format_args!("{found}"), expected);
     }
 }

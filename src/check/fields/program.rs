@@ -5,14 +5,14 @@ use super::super::header::CheckedHeader;
 use super::super::path::Reporter;
 use super::flat_tensor::ExternalKeys;
 use super::segments::ProgramData;
-use super::tensors::TensorContext;
+use super::tensors::{TensorContext, is_external};
 use super::values;
 use super::{FirstByName, is_index};
-use crate::format::flatbuffer::verify::DefectSink;
+use crate::check::RuleId::*;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{
-    KernelType, evalue, execution_plan, extra_tensor_info, named_data, non_const_buffer_device, program, tensor,
+    DEVICE_TYPE, KernelType, evalue, execution_plan, named_data, non_const_buffer_device, program, tensor,
 };
 use crate::format::serializer::PROGRAM_VERSION;
 use crate::format::table::Union;
@@ -24,7 +24,7 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, repo
     let version = root.u32(program::version);
     if version != PROGRAM_VERSION {
         let at = root.near(program::version);
-        report.add("P-1", &path.field("version"), at, format_args!("{version}"), format_args!("{PROGRAM_VERSION}"));
+        report.add(P_1, &path.field("version"), at, format_args!("{version}"), format_args!("{PROGRAM_VERSION}"));
     }
     if let Some(segments) = root.tables(program::segments) {
         super::segments::check(segments, header, &path.field("segments"), report);
@@ -33,29 +33,23 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, repo
     check_named_data(root, external, report);
     let list = path.field("execution_plan");
     let Some(plans) = root.tables(program::execution_plan) else {
-        return report.add(
-            "P-V1",
-            &list,
-            root.at,
-            format_args!("no execution_plan"),
-            format_args!("a list of methods"),
-        );
+        return report.add(P_V1, &list, root.at, format_args!("no execution_plan"), format_args!("a list of methods"));
     };
     if plans.len() == 0 {
         let at = root.near(program::execution_plan);
-        report.add("P-2", &list, at, format_args!("no methods"), format_args!("at least one"));
+        report.add(P_2, &list, at, format_args!("no methods"), format_args!("at least one"));
     }
     let mut names = FirstByName::new();
     for (index, plan) in plans.iter().enumerate() {
         let path = list.item(index);
         match plan.text(execution_plan::name) {
-            None => report.add("P-4", &path.field("name"), plan.at, format_args!("no name"), format_args!("a name")),
+            None => report.add(P_4, &path.field("name"), plan.at, format_args!("no name"), format_args!("a name")),
             Some(name) => {
                 if let Some(first) = names.insert(name, index) {
                     let found =
                         format_args!("duplicate name {:?}, also method {first}", shown(&plan, execution_plan::name));
                     let at = plan.near(execution_plan::name);
-                    report.add("P-3", &path.field("name"), at, found, format_args!("a unique name"));
+                    report.add(P_3, &path.field("name"), at, found, format_args!("a unique name"));
                 }
             }
         }
@@ -70,7 +64,7 @@ fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Repor
     let Some(segments) = root.tables(program::segments) else {
         let at = root.near(program::named_data);
         return report.add(
-            "P-N1",
+            P_N1,
             &list,
             at,
             format_args!("named_data without segments"),
@@ -82,11 +76,11 @@ fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Repor
         let path = list.item(index);
         let at = entry.near(named_data::key);
         match entry.text(named_data::key) {
-            None => report.add("N-1", &path.field("key"), at, format_args!("no key"), format_args!("a key")),
+            None => report.add(N_1, &path.field("key"), at, format_args!("no key"), format_args!("a key")),
             Some(key) => {
                 if let Some(first) = names.insert(key, index) {
                     let found = format_args!("duplicate key {:?}, also entry {first}", shown(&entry, named_data::key));
-                    report.add("N-2", &path.field("key"), at, found, format_args!("a unique key"));
+                    report.add(N_2, &path.field("key"), at, found, format_args!("a unique key"));
                 }
                 if let Some(other) = external.entries.get(key) {
                     let found = format_args!(
@@ -94,14 +88,14 @@ fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Repor
                         shown(&entry, named_data::key),
                         external.files[other.file]
                     );
-                    report.add("N-31", &path.field("key"), at, found, format_args!("each key in one file only"));
+                    report.add(N_31, &path.field("key"), at, found, format_args!("each key in one file only"));
                 }
             }
         }
         let segment = entry.u32(named_data::segment_index);
         if segment as usize >= segments.len() {
             let at = entry.near(named_data::segment_index);
-            report.out_of_range("N-3", &path.field("segment_index"), at, "segment", segment, segments.len());
+            report.out_of_range(N_3, &path.field("segment_index"), at, "segment", segment, segments.len());
         }
     }
 }
@@ -119,19 +113,19 @@ fn check_plan(
         (execution_plan::outputs, "outputs"),
     ];
     for (slot, name) in lists.into_iter().filter(|(slot, _)| !plan.has(*slot)) {
-        report.missing_list("G-22", path, name, plan.near(slot));
+        report.missing_list(G_22, path, name, plan.near(slot));
     }
     let pools = plan.i64s(execution_plan::non_const_buffer_sizes);
     if let Some(pools) = pools {
         let path = path.field("non_const_buffer_sizes");
         for (index, size) in pools.iter().enumerate().skip(1).filter(|(_, size)| *size > i64::MAX as u64) {
             let found = format_args!("{}", size as i64);
-            report.add("G-23", &path.item(index), pools.offset(index), found, format_args!("at least 0"));
+            report.add(G_23, &path.item(index), pools.offset(index), found, format_args!("at least 0"));
         }
     }
     check_devices(plan, pools.map_or(0, |pools| pools.len()), path, report);
     let Some(values) = plan.tables(execution_plan::values) else {
-        return report.missing_list("M-1", path, "values", plan.at);
+        return report.missing_list(M_1, path, "values", plan.at);
     };
     let context = TensorContext { data, external, pools };
     let bool_lists = values::check(values, &context, &path.field("values"), report);
@@ -139,7 +133,7 @@ fn check_plan(
     let called = super::instructions::check(plan, values, &bool_lists, path, report);
     match plan.tables(execution_plan::delegates) {
         Some(delegates) => super::delegates::check(delegates, &called, &data, &path.field("delegates"), report),
-        None => report.missing_list("M-20", path, "delegates", plan.at),
+        None => report.missing_list(M_20, path, "delegates", plan.at),
     }
 }
 
@@ -150,10 +144,10 @@ fn check_devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut R
         let buffer = entry.i32(non_const_buffer_device::buffer_idx);
         let kind = entry.i8(non_const_buffer_device::device_type);
         let device = entry.i8(non_const_buffer_device::device_index);
-        if buffer < 1 || !is_index(buffer.into(), pools) || !(0..=1).contains(&kind) || device < 0 {
+        if buffer < 1 || !is_index(buffer.into(), pools) || DEVICE_TYPE.name_of(kind).is_none() || device < 0 {
             let found = format_args!("buffer {buffer} on a device of type {kind}, index {device}");
             let expected = format_args!("buffer 1 to {}, type 0 or 1, index at least 0", pools.saturating_sub(1));
-            report.add("G-24", &list.item(index), entry.at, found, expected);
+            report.add(G_24, &list.item(index), entry.at, found, expected);
         }
     }
 }
@@ -162,7 +156,7 @@ fn check_devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut R
 fn is_constant(values: &Tables<'_>, index: usize) -> bool {
     let value = values.get(index).filter(|value| value.u8(evalue::val_type) == KernelType::Tensor.tag());
     let Some(t) = value.and_then(|value| value.child(evalue::val)) else { return false };
-    let external = t.child(tensor::extra_tensor_info).is_some_and(|extra| extra.i8(extra_tensor_info::location) == 1);
+    let external = t.child(tensor::extra_tensor_info).is_some_and(|extra| is_external(&extra));
     !t.has(tensor::allocation_info) && (external || t.u32(tensor::data_buffer_idx) > 0)
 }
 
@@ -175,7 +169,7 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
         for (position, index) in list.iter().enumerate() {
             let (path, at) = (path.item(position), list.offset(position));
             if !is_index(index.into(), values.len()) {
-                report.out_of_range("M-26", &path, at, "value", index, values.len());
+                report.out_of_range(M_26, &path, at, "value", index, values.len());
                 continue;
             }
             if slot == execution_plan::outputs {
@@ -183,7 +177,7 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
             }
             if !seen.insert(index) {
                 report.add(
-                    "G-21",
+                    G_21,
                     &path,
                     at,
                     format_args!("duplicate input values[{index}]"),
@@ -212,10 +206,10 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
             if !is_valid {
                 let found = format_args!("values[{index}] of kind {}", values::name(kind));
                 let expected = format_args!("a Tensor, Int, Double, Bool, String or Null");
-                report.add("M-28", &path, at, found, expected);
+                report.add(M_28, &path, at, found, expected);
             } else if is_constant(values, index as usize) {
                 let found = format_args!("values[{index}], a constant");
-                report.add("M-27", &path, at, found, format_args!("a mutable tensor"));
+                report.add(M_27, &path, at, found, format_args!("a mutable tensor"));
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::super::header::CheckedHeader;
 use super::super::path::Reporter;
+use crate::check::RuleId::*;
 use crate::diagnostics::Counted;
-use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Tables, Vector};
 use crate::format::path::Trail;
 use crate::format::program::{data_segment, program, subsegment_offsets};
@@ -51,21 +51,21 @@ pub fn check(segments: Tables<'_>, header: &CheckedHeader, path: &Trail<'_>, rep
         let segment_end = offset.checked_add(size);
         let found = format_args!("{} at offset {offset}", Counted(size, "byte"));
         if header.segment_base == 0 && size > 0 {
-            report.add("G-2", &path, at, found, format_args!("0 bytes without a segment base offset in the header"));
+            report.add(G_2, &path, at, found, format_args!("0 bytes without a segment base offset in the header"));
         } else if segment_end.and_then(|end| header.segment_base.checked_add(end)).is_none() {
-            report.add("S-4", &path, at, found, format_args!("an end below 2^64"));
+            report.add(S_4, &path, at, found, format_args!("an end below 2^64"));
         } else if segment_end.is_some_and(|end| end > header.segment_bytes) {
             let expected = format_args!("an end of at most {}, the size of the segment data", header.segment_bytes);
-            report.add("S-5", &path, at, found, expected);
+            report.add(S_5, &path, at, found, expected);
         } else if size > 0 {
             if offset < end {
                 let expected = format_args!("an offset of at least {end}, the end of the previous segment");
-                report.add("S-6", &path, at, found, expected);
+                report.add(S_6, &path, at, found, expected);
             }
             end = end.max(offset.saturating_add(size));
         }
         if offset.max(size) > u64::from(u32::MAX) {
-            report.add("G-5", &path, at, found, format_args!("at most {}", u32::MAX));
+            report.add(G_5, &path, at, found, format_args!("at most {}", u32::MAX));
         }
     }
 }
@@ -86,7 +86,7 @@ impl<'a> ProgramData<'a> {
         if count > 1 {
             let path = Trail::ROOT.field("mutable_data_segments");
             let at = root.near(program::mutable_data_segments);
-            report.add("S-18", &path, at, format_args!("{}", Counted(count, "entry")), format_args!("one"));
+            report.add(S_18, &path, at, format_args!("{}", Counted(count, "entry")), format_args!("one"));
         }
         data
     }
@@ -98,40 +98,34 @@ impl<'a> ProgramData<'a> {
         let entry = root.child(program::constant_segment);
         let offsets = entry.and_then(|entry| Some((entry, entry.u64s(subsegment_offsets::offsets)?)));
         let Some((entry, offsets)) = offsets.filter(|(_, offsets)| offsets.len() > 0) else {
-            report.add("P-C1", &path, at, format_args!("no offsets"), format_args!("at least one, the reserved one"));
+            report.add(P_C1, &path, at, format_args!("no offsets"), format_args!("at least one, the reserved one"));
             return buffers.map_or(ConstantStorage::None, ConstantStorage::Buffers);
         };
         if offsets.len() == 1 {
             let Some(buffers) = buffers else { return ConstantStorage::None };
             let found = format_args!("{} beside a constant_segment", Counted(buffers.len() as u64, "inline constant"));
-            report.add("P-K5", &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
+            report.add(P_K5, &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
             return ConstantStorage::Buffers(buffers);
         }
         if let Some(buffers) = buffers {
             let found =
                 format_args!("{} beside constants in a segment", Counted(buffers.len() as u64, "inline constant"));
-            report.add("P-C3", &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
+            report.add(P_C3, &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
         }
         let Some(segments) = self.segments else {
-            report.add(
-                "P-C4",
-                &path,
-                at,
-                format_args!("constants without segments"),
-                format_args!("a list of segments"),
-            );
+            report.add(P_C4, &path, at, format_args!("constants without segments"), format_args!("a list of segments"));
             return ConstantStorage::Unknown;
         };
         let index = entry.u32(subsegment_offsets::segment_index);
         let Some(segment) = segments.get(index as usize) else {
             let at = entry.near(subsegment_offsets::segment_index);
-            report.out_of_range("P-C5", &path.field("segment_index"), at, "segment", index, segments.len());
+            report.out_of_range(P_C5, &path.field("segment_index"), at, "segment", index, segments.len());
             return ConstantStorage::Unknown;
         };
         let size = segment.u64(data_segment::size);
         if self.segment_base == 0 && size > 0 {
             report.add(
-                "P-C6",
+                P_C6,
                 &path,
                 at,
                 format_args!("constants without a segment base offset"),
@@ -143,7 +137,7 @@ impl<'a> ProgramData<'a> {
         for (index, offset) in offsets.iter().enumerate().skip(1) {
             if offset < last {
                 let expected = format_args!("at least {last}, the previous offset");
-                report.add("P-K6", &path.item(index), offsets.offset(index), format_args!("offset {offset}"), expected);
+                report.add(P_K6, &path.item(index), offsets.offset(index), format_args!("offset {offset}"), expected);
             }
             last = last.max(offset);
         }
@@ -154,13 +148,13 @@ impl<'a> ProgramData<'a> {
     pub fn check_segment(&self, index: u32, path: &Trail<'_>, at: usize, report: &mut Reporter<'_, '_>) {
         let Some(segments) = self.segments else {
             let found = format_args!("segment {index} without segments");
-            return report.add("S-2", path, at, found, format_args!("a list of segments"));
+            return report.add(S_2, path, at, found, format_args!("a list of segments"));
         };
         if index as usize >= segments.len() {
-            report.out_of_range("S-3", path, at, "segment", index, segments.len());
+            report.out_of_range(S_3, path, at, "segment", index, segments.len());
         } else if self.segment_base == 0 {
             let found = format_args!("segment {index} without a segment base offset");
-            report.add("S-1", path, at, found, format_args!("a header with a segment base offset"));
+            report.add(S_1, path, at, found, format_args!("a header with a segment base offset"));
         }
     }
 }

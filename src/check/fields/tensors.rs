@@ -5,13 +5,13 @@ use super::super::path::Reporter;
 use super::flat_tensor::ExternalKeys;
 use super::listed;
 use super::segments::{ConstantStorage, ProgramData};
+use crate::check::RuleId::*;
 use crate::diagnostics::Counted;
 use crate::format::ScalarType;
-use crate::format::flatbuffer::verify::DefectSink;
 use crate::format::flatbuffer::view::{Table, Vector};
 use crate::format::path::Trail;
-use crate::format::program::{allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
-use crate::program::{MAX_DIMENSIONS, is_dim_order};
+use crate::format::program::{DEVICE_TYPE, allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
+use crate::program::{MAX_DIMENSIONS, TensorDataLocation, TensorShapeDynamism, is_dim_order};
 
 /// Limit of the runtime, whose strides have 31 bits.
 const MAX_STRIDE: u64 = 0x7fff_ffff;
@@ -38,14 +38,14 @@ impl TensorContext<'_, '_> {
         let offset = t.i32(tensor::storage_offset);
         if offset != 0 {
             let at = t.near(tensor::storage_offset);
-            report.add("T-1", &path.field("storage_offset"), at, format_args!("{offset}"), format_args!("0"));
+            report.add(T_1, &path.field("storage_offset"), at, format_args!("{offset}"), format_args!("0"));
         }
-        let dynamism = t.i8(tensor::shape_dynamism);
-        if dynamism != 0 && dynamism != 1 {
-            let rule = if dynamism == 2 { "T-3" } else { "T-4" };
+        let dynamism = TensorShapeDynamism(t.i8(tensor::shape_dynamism));
+        if ![TensorShapeDynamism::STATIC, TensorShapeDynamism::DYNAMIC_BOUND].contains(&dynamism) {
+            let rule = if dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND { T_3 } else { T_4 };
             let at = t.near(tensor::shape_dynamism);
             let expected = format_args!("0 (static) or 1 (dynamic with a bound)");
-            report.add(rule, &path.field("shape_dynamism"), at, format_args!("{dynamism}"), expected);
+            report.add(rule, &path.field("shape_dynamism"), at, format_args!("{}", dynamism.0), expected);
         }
         let extra = t.child(tensor::extra_tensor_info);
         if let Some(extra) = extra {
@@ -57,7 +57,7 @@ impl TensorContext<'_, '_> {
             self.allocation(allocation, &size, &path.field("allocation_info"), report);
         }
         let index = t.u32(tensor::data_buffer_idx);
-        match extra.filter(|extra| extra.i8(extra_tensor_info::location) == 1) {
+        match extra.filter(is_external) {
             Some(extra) => self.external(t, extra, &size, path, report),
             None if index == 0 => {}
             None if allocation.is_some() => self.initial_state(t, index, size.bytes, path, report),
@@ -75,21 +75,21 @@ impl TensorContext<'_, '_> {
         let at = a.near(allocation_details::memory_offset_low);
         if high != 0 {
             let found = format_args!("offset {offset}");
-            report.add("T-24", &path.field("memory_offset_high"), at, found, format_args!("less than 2^32"));
+            report.add(T_24, &path.field("memory_offset_high"), at, found, format_args!("less than 2^32"));
         }
         let pool_size = if id == 0 { None } else { pools.get(id as usize) };
         let Some(pool_size) = pool_size else {
             let expected = format_args!("1 to {}", pools.len().saturating_sub(1));
             let at = a.near(allocation_details::memory_id);
-            return report.add("T-21", &path.field("memory_id"), at, format_args!("buffer {id}"), expected);
+            return report.add(T_21, &path.field("memory_id"), at, format_args!("buffer {id}"), expected);
         };
         let found = format_args!("{} at offset {offset}", Counted(size.bytes, "byte"));
         match offset.checked_add(size.bytes) {
-            None => report.add("T-22", path, at, found, format_args!("an end below 2^64")),
+            None => report.add(T_22, path, at, found, format_args!("an end below 2^64")),
             // A negative size was reported by G-23.
             Some(end) if pool_size <= i64::MAX as u64 && end > pool_size => {
                 report.add(
-                    "T-23",
+                    T_23,
                     path,
                     at,
                     found,
@@ -98,7 +98,7 @@ impl TensorContext<'_, '_> {
             }
             Some(_) if offset % size.element != 0 => {
                 report.add(
-                    "T-25",
+                    T_25,
                     path,
                     at,
                     format_args!("offset {offset}"),
@@ -118,24 +118,24 @@ impl TensorContext<'_, '_> {
         };
         match self.data.constants {
             ConstantStorage::Unknown => {}
-            ConstantStorage::None => outside(report, "P-K1", 1),
+            ConstantStorage::None => outside(report, P_K1, 1),
             ConstantStorage::Buffers(buffers) => {
                 let Some(entry) = buffers.get(index as usize) else {
-                    return outside(report, "P-K3", buffers.len());
+                    return outside(report, P_K3, buffers.len());
                 };
                 let found = entry.u8s(buffer::storage).map_or(0, |storage| storage.len() as u64);
                 if !entry.has(buffer::storage) || found < size.bytes {
                     let found = format_args!("constant {index} of {}", Counted(found, "byte"));
-                    report.add("P-K3", &path, at, found, format_args!("at least {}", Counted(size.bytes, "byte")));
+                    report.add(P_K3, &path, at, found, format_args!("at least {}", Counted(size.bytes, "byte")));
                 }
             }
             ConstantStorage::Segment { offsets, segment_size } => {
                 let Some(offset) = offsets.get(index as usize) else {
-                    return outside(report, "P-K1", offsets.len());
+                    return outside(report, P_K1, offsets.len());
                 };
                 if segment_size == 0 {
                     report.add(
-                        "P-C7",
+                        P_C7,
                         &path,
                         at,
                         format_args!("a constant in a segment of 0 bytes"),
@@ -145,18 +145,18 @@ impl TensorContext<'_, '_> {
                 if segment_size.checked_sub(offset).is_none_or(|rest| rest < size.bytes) {
                     let found = format_args!("{} at offset {offset}", Counted(size.bytes, "byte"));
                     let expected = format_args!("an end of at most {segment_size}, the size of the segment");
-                    return report.add("P-K2", &path, at, found, expected);
+                    return report.add(P_K2, &path, at, found, expected);
                 }
                 if offset % size.element != 0 {
                     let expected = format_args!("a multiple of {}", size.element);
-                    report.add("P-K6", &path, at, format_args!("a constant at offset {offset}"), expected);
+                    report.add(P_K6, &path, at, format_args!("a constant at offset {offset}"), expected);
                 }
                 // Empty constants share their offset with the next one; the bound keeps many of them cheap.
                 let next = offsets.iter().skip(index as usize + 1).take(64).find(|next| *next > offset);
                 if let Some(next) = next.filter(|next| next - offset < size.bytes) {
                     let found = format_args!("{} at offset {offset}", Counted(size.bytes, "byte"));
                     report.add(
-                        "G-20",
+                        G_20,
                         &path,
                         at,
                         found,
@@ -172,29 +172,29 @@ impl TensorContext<'_, '_> {
         let (at, path) = (t.near(tensor::data_buffer_idx), path.field("data_buffer_idx"));
         if self.data.segment_base == 0 {
             let expected = format_args!("a header with a segment base offset");
-            return report.add("S-10", &path, at, format_args!("initial data {index} without segments"), expected);
+            return report.add(S_10, &path, at, format_args!("initial data {index} without segments"), expected);
         }
         let Some(entry) = self.data.mutable else {
             let expected = format_args!("an entry of mutable_data_segments");
-            return report.add("S-11", &path, at, format_args!("initial data {index}"), expected);
+            return report.add(S_11, &path, at, format_args!("initial data {index}"), expected);
         };
         let offsets = entry.u64s(subsegment_offsets::offsets);
         let count = offsets.map_or(0, |offsets| offsets.len());
         let Some(offset) = offsets.and_then(|offsets| offsets.get(index as usize)) else {
             let expected = format_args!("less than {count}, the number of offsets including the reserved one");
-            return report.add("S-12", &path, at, format_args!("initial data {index}"), expected);
+            return report.add(S_12, &path, at, format_args!("initial data {index}"), expected);
         };
         let segment = entry.u32(subsegment_offsets::segment_index);
         let Some(segments) = self.data.segments.filter(|segments| (segment as usize) < segments.len()) else {
             let count = self.data.segments.map_or(0, |segments| segments.len());
-            return report.out_of_range("S-13", &path, at, "segment", segment, count);
+            return report.out_of_range(S_13, &path, at, "segment", segment, count);
         };
         let size = segments.get(segment as usize).map_or(0, |s| s.u64(crate::format::program::data_segment::size));
         let found = format_args!("{} at offset {offset}", Counted(bytes, "byte"));
         match offset.checked_add(bytes) {
-            None => report.add("S-14", &path, at, found, format_args!("an end below 2^64")),
+            None => report.add(S_14, &path, at, found, format_args!("an end below 2^64")),
             Some(end) if end > size => {
-                report.add("S-15", &path, at, found, format_args!("an end of at most {size}, the size of the segment"));
+                report.add(S_15, &path, at, found, format_args!("an end of at most {size}, the size of the segment"));
             }
             Some(_) => {}
         }
@@ -212,21 +212,21 @@ impl TensorContext<'_, '_> {
         let info = path.field("extra_tensor_info");
         let (at, path) = (extra.near(extra_tensor_info::fully_qualified_name), info.field("fully_qualified_name"));
         let Some(key) = extra.text(extra_tensor_info::fully_qualified_name) else {
-            return report.add("T-31", &path, at, format_args!("external data without a key"), format_args!("a key"));
+            return report.add(T_31, &path, at, format_args!("external data without a key"), format_args!("a key"));
         };
         let shown = shown(&extra, extra_tensor_info::fully_qualified_name);
         if self.external.files.is_empty() {
             let expected = format_args!("a .ptd with this key");
-            return report.add("T-30", &path, at, format_args!("external data {shown:?} without a .ptd"), expected);
+            return report.add(T_30, &path, at, format_args!("external data {shown:?} without a .ptd"), expected);
         }
         let Some(entry) = self.external.entries.get(key) else {
             let expected = format_args!("a key in {}", self.external.files.join(", "));
-            return report.add("T-32", &path, at, format_args!("unknown key {shown:?}"), expected);
+            return report.add(T_32, &path, at, format_args!("unknown key {shown:?}"), expected);
         };
         let file = &self.external.files[entry.file];
         let Some((scalar_type, sizes, order)) = &entry.layout else {
             let found = format_args!("key {shown:?} of a blob in {file}");
-            return report.add("N-15", &path, at, found, format_args!("a key with a tensor_layout"));
+            return report.add(N_15, &path, at, found, format_args!("a key with a tensor_layout"));
         };
         let own_type = ScalarType(t.i8(tensor::scalar_type));
         let (own_sizes, own_order) = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order));
@@ -240,31 +240,36 @@ impl TensorContext<'_, '_> {
             let (sizes, order) = (listed(sizes.iter()), listed(order.iter()));
             let expected =
                 format_args!("{scalar_type} {sizes} with dim_order {order}, the layout of {shown:?} in {file}");
-            report.add("T-33", &path, at, found, expected);
+            report.add(T_33, &path, at, found, expected);
         } else if entry.size < size.bytes {
             let found = format_args!("{} of {shown:?} in {file}", Counted(entry.size, "byte"));
-            report.add("T-34", &path, at, found, format_args!("at least {}", Counted(size.bytes, "byte")));
+            report.add(T_34, &path, at, found, format_args!("at least {}", Counted(size.bytes, "byte")));
         }
     }
 }
 
+/// Returns `true` if the data of a tensor are in a `.ptd`.
+pub fn is_external(extra: &Table<'_>) -> bool {
+    TensorDataLocation(extra.i8(extra_tensor_info::location)) == TensorDataLocation::EXTERNAL
+}
+
 fn check_extra(extra: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-    let location = extra.i8(extra_tensor_info::location);
-    if location != 0 && location != 1 {
+    let location = TensorDataLocation(extra.i8(extra_tensor_info::location));
+    if ![TensorDataLocation::SEGMENT, TensorDataLocation::EXTERNAL].contains(&location) {
         let at = extra.near(extra_tensor_info::location);
         let expected = format_args!("0 (segment) or 1 (external)");
-        report.add("G-25", &path.field("location"), at, format_args!("{location}"), expected);
+        report.add(G_25, &path.field("location"), at, format_args!("{}", location.0), expected);
     }
     let index = extra.u64(extra_tensor_info::mutable_data_segments_idx);
     if index != 0 {
         let at = extra.near(extra_tensor_info::mutable_data_segments_idx);
-        report.add("G-26", &path.field("mutable_data_segments_idx"), at, format_args!("{index}"), format_args!("0"));
+        report.add(G_26, &path.field("mutable_data_segments_idx"), at, format_args!("{index}"), format_args!("0"));
     }
     let device = (extra.i8(extra_tensor_info::device_type), extra.i8(extra_tensor_info::device_index));
-    if !(0..=1).contains(&device.0) || device.1 < 0 {
+    if DEVICE_TYPE.name_of(device.0).is_none() || device.1 < 0 {
         let at = extra.near(extra_tensor_info::device_type);
         let found = format_args!("type {}, index {}", device.0, device.1);
-        report.add("T-13", &path.field("device_type"), at, found, format_args!("type 0 or 1, index at least 0"));
+        report.add(T_13, &path.field("device_type"), at, found, format_args!("type 0 or 1, index at least 0"));
     }
 }
 
@@ -275,7 +280,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     if info.is_none() {
         let at = t.near(tensor::scalar_type);
         report.add(
-            "T-2",
+            T_2,
             &path.field("scalar_type"),
             at,
             format_args!("{}", scalar_type.0),
@@ -284,7 +289,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     }
     let Some(sizes) = t.i32s(tensor::sizes) else {
         report.add(
-            "T-5",
+            T_5,
             &path.field("sizes"),
             t.at,
             format_args!("no sizes"),
@@ -295,12 +300,12 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     let rank = sizes.len();
     if rank > MAX_DIMENSIONS {
         let expected = format_args!("at most {MAX_DIMENSIONS}");
-        report.add("T-6", &path.field("sizes"), sizes.at, format_args!("{}", Counted(rank, "dimension")), expected);
+        report.add(T_6, &path.field("sizes"), sizes.at, format_args!("{}", Counted(rank, "dimension")), expected);
         return None;
     }
     if let Some(wrong) = sizes.iter().position(|size| size < 0) {
         let found = format_args!("{}", sizes.get(wrong).unwrap_or(0));
-        report.add("T-8", &path.field("sizes").item(wrong), sizes.offset(wrong), found, format_args!("at least 0"));
+        report.add(T_8, &path.field("sizes").item(wrong), sizes.offset(wrong), found, format_args!("at least 0"));
         return None;
     }
     let order = t.u8s(tensor::dim_order).filter(|order| order.len() == rank);
@@ -310,7 +315,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
             None => "no dim_order".to_owned(),
         };
         report.add(
-            "T-7",
+            T_7,
             &path.field("dim_order"),
             t.near(tensor::dim_order),
             format_args!("{found}"),
@@ -320,7 +325,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     };
     if !is_dim_order(order.iter(), rank) {
         let expected = format_args!("each of 0 to {} once", rank - 1);
-        report.add("T-9", &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
+        report.add(T_9, &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
         return None;
     }
     let element = info?.size;
@@ -329,7 +334,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     let stride = inner.fold(1u64, |product, size| product.saturating_mul(size));
     if stride > MAX_STRIDE {
         let found = format_args!("stride {stride} of sizes {}", listed(sizes.iter()));
-        report.add("T-11", &path.field("sizes"), sizes.at, found, format_args!("at most {MAX_STRIDE}"));
+        report.add(T_11, &path.field("sizes"), sizes.at, found, format_args!("at most {MAX_STRIDE}"));
     }
     let overflow = |rule, report: &mut Reporter<'_, '_>| {
         let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
@@ -339,12 +344,12 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     let product = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(i64::from(size)));
     let bytes = product.and_then(|product| product.checked_mul(element as i64));
     let Some(bytes) = bytes else {
-        overflow(if sizes.iter().any(|size| size == 0) { "P-V4" } else { "T-12" }, report);
+        overflow(if sizes.iter().any(|size| size == 0) { P_V4 } else { T_12 }, report);
         return None;
     };
     if bytes as u64 > u64::from(u32::MAX) {
         report.add(
-            "G-5",
+            G_5,
             &path.field("sizes"),
             sizes.at,
             format_args!("{}", Counted(bytes, "byte")),

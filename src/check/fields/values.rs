@@ -3,7 +3,7 @@
 use super::super::path::Reporter;
 use super::is_index;
 use super::tensors::TensorContext;
-use crate::format::flatbuffer::verify::DefectSink;
+use crate::check::RuleId::*;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{KernelType, evalue, int_list, optional_tensor_list, string, tensor_list};
@@ -34,14 +34,14 @@ pub fn check(
         let kind = KernelType::of_tag(tag);
         if kind.is_none() && value.has(evalue::val) {
             let expected = format_args!("1 to {}", KernelType::MEMBERS.len());
-            report.add("M-13", &path, at, format_args!("val_type {tag}"), expected);
+            report.add(M_13, &path, at, format_args!("val_type {tag}"), expected);
             continue;
         }
         if kind == Some(KernelType::Null) {
             continue;
         }
         let (Some(kind), Some(child)) = (kind, value.child(evalue::val)) else {
-            report.add("M-2", &path, at, format_args!("val_type {tag} without val"), format_args!("a value"));
+            report.add(M_2, &path, at, format_args!("val_type {tag} without val"), format_args!("a value"));
             continue;
         };
         match kind {
@@ -50,12 +50,12 @@ pub fn check(
                 if !child.has(string::string_val) {
                     let path = path.field("string_val");
                     let expected = format_args!("a string (may be empty)");
-                    report.add("M-5", &path, child.at, format_args!("no string_val"), expected);
+                    report.add(M_5, &path, child.at, format_args!("no string_val"), expected);
                 }
             }
             KernelType::DoubleList | KernelType::BoolList => {
                 if !child.has(0) {
-                    report.missing_list("M-6", &path, "items", child.at);
+                    report.missing_list(M_6, &path, "items", child.at);
                 }
             }
             KernelType::IntList => {
@@ -76,7 +76,7 @@ pub fn check(
 fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> bool {
     let path = path.field("items");
     let Some(items) = list.i64s(int_list::items) else {
-        report.add("M-7", &path, list.at, format_args!("no items"), format_args!("a list of indices of values"));
+        report.add(M_7, &path, list.at, format_args!("no items"), format_args!("a list of indices of values"));
         return false;
     };
     let mut bool_lists = false;
@@ -85,19 +85,19 @@ fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, 
         let (path, at) = (path.item(position), items.offset(position));
         if item >= values.len() as u64 {
             let expected = format_args!("the index of an Int, less than {}", values.len());
-            report.add("M-7", &path, at, format_args!("value {}", item as i64), expected);
+            report.add(M_7, &path, at, format_args!("value {}", item as i64), expected);
             continue;
         }
         match kind(values, item as usize) {
             Some(KernelType::Int | KernelType::Bool) if item as usize > own => {
                 let expected = format_args!("an index less than {own}, the index of the list");
-                report.add("G-29", &path, at, format_args!("value {item}"), expected);
+                report.add(G_29, &path, at, format_args!("value {item}"), expected);
             }
             Some(KernelType::Int) => {}
             Some(KernelType::Bool) => bool_lists = true,
             other => {
                 let found = format_args!("values[{item}] of kind {}", name(other));
-                report.add("M-8", &path, at, found, format_args!("the index of an Int"));
+                report.add(M_8, &path, at, found, format_args!("the index of an Int"));
             }
         }
     }
@@ -114,8 +114,8 @@ fn check_tensor_list(
     report: &mut Reporter<'_, '_>,
 ) {
     let (rule, slot) = match optional {
-        true => ("M-11", optional_tensor_list::items),
-        false => ("M-9", tensor_list::items),
+        true => (M_11, optional_tensor_list::items),
+        false => (M_9, tensor_list::items),
     };
     let path = path.field("items");
     let Some(items) = list.i32s(slot) else {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::operator::KnownOperator;
+use crate::format::ScalarType;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Base, Role};
 use crate::program::pools::PoolRange;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData, TensorShapeDynamism};
 
 /// Effect of an instruction on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +64,8 @@ pub struct InstructionRef<'p> {
 pub struct TensorFacts {
     /// Its size in bytes is known and not 0.
     pub has_bytes: bool,
-    /// Code of the element type.
-    pub scalar_type: i8,
+    /// Element type.
+    pub scalar_type: ScalarType,
     /// The file has data for it.
     pub has_data: bool,
     /// It is in planned memory.
@@ -79,11 +80,11 @@ fn facts(value: &EValue) -> TensorFacts {
     let EValue::Tensor(tensor) = value else { return TensorFacts::default() };
     TensorFacts {
         has_bytes: tensor.nbytes().is_some_and(|bytes| bytes > 0),
-        scalar_type: tensor.scalar_type.0,
+        scalar_type: tensor.scalar_type,
         has_data: tensor.data != TensorData::None,
         is_planned: tensor.memory != Memory::None,
         is_named: tensor.name().is_some(),
-        is_unbound: tensor.shape_dynamism == 2,
+        is_unbound: tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND,
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;
+use crate::check::RuleId::*;
 use crate::data::BlobId;
 use crate::format::ScalarType;
 use crate::operators::kinds::Kinds;
@@ -227,7 +228,7 @@ fn check_condition(method: &MethodAnalysis<'_>, step: u32, index: i32, findings:
         other => format!("values[{index}] of kind {}", other.kind()),
     };
     findings
-        .add("I-23", || (locate(&method.field(step, "cond_value_index")), found, "a Bool, or a tensor of bool".into()));
+        .add(I_23, || (locate(&method.field(step, "cond_value_index")), found, "a Bool, or a tensor of bool".into()));
 }
 
 /// Reports instructions that cannot be reached, and the first loop that cannot reach the end.
@@ -263,7 +264,7 @@ fn check_reachability(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings:
         while step < steps && !reached[step] {
             step += 1;
         }
-        findings.add("X-9", || {
+        findings.add(X_9, || {
             let found = match step - first {
                 1 => "an unreachable instruction".into(),
                 count => format!("{count} unreachable instructions, of which this is the first"),
@@ -295,7 +296,7 @@ fn check_reachability(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings:
         reached[step] && !ends[step] && jump.to <= jump.step && jump.outcome != BranchOutcome::Never
     });
     if let Some(jump) = endless {
-        findings.add("X-10", || {
+        findings.add(X_10, || {
             let found = format!("an endless loop from instruction {}", destination(method, jump));
             (locate(&method.at(jump.step)), found, "a loop that can be left".into())
         });
@@ -327,7 +328,7 @@ fn check_loop_conditions(
         if queries.is_written(value as u32, jump.to, jump.step) || queries.has_exit(jump.to, jump.step) {
             continue;
         }
-        findings.add("X-11", || {
+        findings.add(X_11, || {
             let found = format!("a loop that does not write its condition values[{cond_value_index}]");
             (locate(&method.at(jump.step)), found, "a loop that writes its condition".into())
         });

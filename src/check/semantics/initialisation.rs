@@ -11,6 +11,7 @@ use super::super::finding::{Findings, Locator};
 use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
+use crate::check::RuleId::{self, *};
 use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
 use crate::program::element::Part;
@@ -114,7 +115,7 @@ pub fn check(
             true if is_shared && accesses.any(|access| access.kind == AccessKind::Write) => "is written only later",
             false if is_shared && !overlaps.may_view(&range) && !states.has(&range) => "is never written",
             false if is_uninitialised[value] && !overlaps.may_view(&range) && !states.has(&range) => {
-                findings.add("X-19", || {
+                findings.add(X_19, || {
                     let found = format!("a read of values[{value}], which is never written");
                     (locate(&method.element_of(first)), found, "an instruction that writes it, or initial data".into())
                 });
@@ -126,7 +127,7 @@ pub fn check(
             }
             _ => continue,
         };
-        findings.add("X-1", || {
+        findings.add(X_1, || {
             let found = format!("a read of values[{value}], which {why} and shares its memory");
             (
                 locate(&method.element_of(first)),
@@ -136,7 +137,7 @@ pub fn check(
         });
     }
     let what = "a read, before the first write, of";
-    report_first("X-21", method, &undefined, what, "initial data", findings, locate);
+    report_first(X_21, method, &undefined, what, "initial data", findings, locate);
     check_numbers(method, flow, findings, locate);
 }
 
@@ -148,7 +149,7 @@ fn is_overwritten(method: &MethodAnalysis<'_>, access: &Access) -> bool {
 
 /// Reports the first of several accesses of a method.
 fn report_first(
-    rule: &'static str,
+    rule: RuleId,
     method: &MethodAnalysis<'_>,
     accesses: &[&Access],
     what: &str,
@@ -202,12 +203,12 @@ fn check_numbers(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut
     }
     let (what, expected) =
         ("a read, before the first write, of", "an instruction that sets it at the beginning, or back at the end");
-    report_first("X-22", method, &kept, what, expected, findings, locate);
+    report_first(X_22, method, &kept, what, expected, findings, locate);
 }
 
 /// Reports an output without content.
 fn report_unwritten(method: &MethodAnalysis<'_>, output: &Access, findings: &mut Findings, locate: &Locator<'_>) {
-    findings.add("X-2", || {
+    findings.add(X_2, || {
         let found = format!("output values[{}], which is never written", output.value);
         (locate(&method.element_of(output)), found, "an output that is written, an input, or data".into())
     });
@@ -279,7 +280,7 @@ impl RangeIndex {
 fn check_constant(method: &MethodAnalysis<'_>, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
     let mut accesses = method.value_accesses(value);
     if let Some(access) = accesses.find(|access| matches!(access.kind, AccessKind::Write | AccessKind::Modify)) {
-        findings.add("X-7", || {
+        findings.add(X_7, || {
             let found = format!("a write to the constant values[{value}]");
             (locate(&method.element_of(access)), found, "a tensor in planned memory".into())
         });
@@ -289,7 +290,7 @@ fn check_constant(method: &MethodAnalysis<'_>, value: usize, findings: &mut Find
 /// Reports an input that is the out of a kernel. The exporter modifies inputs by in-place operators only.
 fn check_input(method: &MethodAnalysis<'_>, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
     if let Some(access) = method.value_accesses(value).find(|access| access.kind == AccessKind::Write) {
-        findings.add("X-8", || {
+        findings.add(X_8, || {
             let found = format!("a result in the input values[{value}]");
             (locate(&method.element_of(access)), found, "another tensor, or an in-place operator".into())
         });
@@ -307,7 +308,7 @@ fn check_without_memory(method: &MethodAnalysis<'_>, value: usize, findings: &mu
         return;
     }
     if method.value_accesses(value).len() > 0 {
-        findings.add("X-3", || {
+        findings.add(X_3, || {
             let location = locate(&method.element(Part::Value(value)));
             (location, "a used tensor without memory".into(), "planned memory, or data".into())
         });

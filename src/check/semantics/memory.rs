@@ -12,6 +12,7 @@ use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
 use super::sharing;
+use crate::check::RuleId::*;
 use crate::program::pools::PoolRange;
 
 /// Bound on the live tensors that are compared with a write: as many that begin before it, and as many that begin in it.
@@ -65,7 +66,7 @@ fn check_results(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &
         for pair in written.windows(2) {
             let [(first, one), (second, other)] = pair else { continue };
             if first.overlaps(second) {
-                findings.add("X-6", || {
+                findings.add(X_6, || {
                     let found = match one.value == other.value {
                         true => format!("duplicate result values[{}]", one.value),
                         false => format!("overlapping results values[{}] and values[{}]", one.value, other.value),
@@ -214,9 +215,9 @@ impl OverlapSweep<'_, '_> {
         }
         // A view is not larger than its base.
         let rule = match () {
-            () if same_start && range.end <= other.end => "X-5",
-            () if self.is_index(live, time) => "X-20",
-            () => "X-4",
+            () if same_start && range.end <= other.end => X_5,
+            () if self.is_index(live, time) => X_20,
+            () => X_4,
         };
         findings.add(rule, || {
             let found = format!(

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::access::{Access, AccessKind, Accesses, InstructionRef, Properties, TensorFacts, index_by_value, steps};
 use super::operator::{KnownOperator, known_operators};
 use crate::data::{BlobId, workers};
+use crate::format::ScalarType;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Base, OperatorSet};
 use crate::program::element::{Element, Part};
@@ -63,7 +64,7 @@ pub struct MethodAnalysis<'p> {
     /// Lists are used so often that accesses to their items are missing.
     pub is_truncated: bool,
     /// Constants that were read, by data and element type.
-    pub constant_ints: Mutex<HashMap<(BlobId, i8), Option<ConstantInts>>>,
+    pub constant_ints: Mutex<HashMap<(BlobId, ScalarType), Option<ConstantInts>>>,
     /// Constants of float32 that were read, and whether they have an element that is NaN.
     pub constants_with_nan: Mutex<HashMap<BlobId, bool>>,
 }

@@ -7,6 +7,7 @@ use super::super::finding::{Findings, Locator};
 use super::access::Access;
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
+use crate::check::RuleId::*;
 
 /// Bound on the blocks that are visited for all tensors of a method; tensors beyond it are not checked.
 const MAX_VISITED: usize = 1 << 24;
@@ -31,7 +32,7 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
             continue;
         }
         let Some(read) = blocks.unwritten_read(&accesses) else { continue };
-        findings.add("X-28", || {
+        findings.add(X_28, || {
             let what = if read.step == method.end() { "an output" } else { "a read of" };
             let found = format!("{what} values[{value}], which only some of the paths to it write");
             let expected = "an instruction that writes it on each path, or initial data";
@@ -111,6 +112,7 @@ fn block_of(starts: &[u32], step: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::tests::found_in;
+    use crate::check::RuleId::*;
 
     /// Returns the paths of findings of X-28 in a method with the input `x` of two elements and the outputs `y`.
     fn unwritten(instructions: &str) -> Vec<String> {
@@ -123,7 +125,7 @@ mod tests {
       - {{kernel: aten::gt.Scalar_out, args: [s, 0], out: c}}
 {instructions}"
         );
-        found_in(&method).into_iter().filter(|(rule, _)| *rule == "X-28").map(|(_, path)| path).collect()
+        found_in(&method).into_iter().filter(|(rule, _)| *rule == X_28).map(|(_, path)| path).collect()
     }
 
     #[test]

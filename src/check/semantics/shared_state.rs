@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::super::finding::{Findings, Locator};
+use crate::check::RuleId::*;
 use crate::diagnostics::{clipped, counted};
 use crate::program::element::{Element, Part};
 use crate::program::{Memory, Program, Tensor};
@@ -32,7 +33,7 @@ pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
             if other == method || place == (offset, bytes) {
                 continue;
             }
-            findings.add("X-27", || {
+            findings.add(X_27, || {
                 let shown = |(offset, bytes): (u64, Option<u64>)| {
                     let bytes = bytes.map_or_else(|| "an unknown size".to_owned(), |bytes| counted(bytes, "byte"));
                     format!("offset {offset} and {bytes}")

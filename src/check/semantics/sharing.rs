@@ -9,6 +9,7 @@ use super::super::finding::{Findings, Locator};
 use super::access::{Access, AccessKind};
 use super::method::MethodAnalysis;
 use super::operator::KnownOperator;
+use crate::check::RuleId::*;
 use crate::operators::sharing;
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, Tensor};
@@ -75,7 +76,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
             _ => overlapping(&mut written, &mut read),
         };
         let Some((out, read)) = shared else { continue };
-        findings.add("X-25", || {
+        findings.add(X_25, || {
             let name = known.operator.signature.args.get(read.access.arg as usize).map_or("", |arg| &*arg.name);
             let in_place = sharing::in_place(&known.operator.name).contains(&(read.access.arg as usize));
             let expected = match in_place {

@@ -12,6 +12,7 @@ use super::control::ControlFlow;
 use super::forward::{self, Block};
 use super::method::MethodAnalysis;
 use super::operator::KnownOperator;
+use crate::check::RuleId::{self, *};
 use crate::diagnostics::clipped;
 use crate::format::ScalarType;
 use crate::operators::Base;
@@ -221,9 +222,9 @@ impl<'m, 'p> Analysis<'m, 'p> {
         let value = args.first().and_then(|value| self.method.value(*value));
         let Some(EValue::Tensor(tensor)) = value.map(|value| &self.method.values()[value]) else { return Kinds::NONE };
         match tensor.scalar_type {
-            ScalarType(0..=4) => Kinds::INT,
+            ScalarType::BYTE | ScalarType::CHAR | ScalarType::SHORT | ScalarType::INT | ScalarType::LONG => Kinds::INT,
             ScalarType::BOOL => Kinds::BOOL,
-            ScalarType(5..=7 | 15) => Kinds::DOUBLE,
+            ScalarType::HALF | ScalarType::FLOAT | ScalarType::DOUBLE | ScalarType::BFLOAT16 => Kinds::DOUBLE,
             _ => Kinds::NONE,
         }
     }
@@ -248,7 +249,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
                 let value = |index: &i32| self.method.value(*index).map(|value| &self.method.values()[value]);
                 let (Some(from), Some(to)) = (value(move_from), value(move_to)) else { return };
                 if !may_replace(from, to) {
-                    reporter.findings.add("X-26", || {
+                    reporter.findings.add(X_26, || {
                         let found = format!("a move of {} over {}", described(from), described(to));
                         let expected = "a value of the same element type, sizes or items".to_owned();
                         ((reporter.locate)(&self.method.at(step)), found, expected)
@@ -288,7 +289,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             self.check_memory(access, states, reporter);
             let writes = matches!(access.kind, AccessKind::Write | AccessKind::Modify);
             if writes && state.has(State::CONSTANT) && !self.initial[value].has(State::CONSTANT) {
-                reporter.add("X-7", self.method, access, || {
+                reporter.add(X_7, self.method, access, || {
                     let found = format!("a write to values[{value}], a view of a constant");
                     (found, "a tensor in planned memory".to_owned())
                 });
@@ -304,7 +305,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
         accepted: Kinds,
         reporter: &mut Reporter<'_>,
     ) {
-        reporter.add("X-23", self.method, access, || {
+        reporter.add(X_23, self.method, access, || {
             let wrong = state.kinds().without(accepted);
             let found = format!("values[{}], which is of kind {} here", access.value, wrong.names());
             (found, format!("{} for {}", accepted.names(), known.operator.name))
@@ -313,7 +314,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
 
     fn check_memory(&self, access: &Access, states: &[State], reporter: &mut Reporter<'_>) {
         if self.state(access.value as usize, states).has(State::NO_MEMORY) {
-            reporter.add("X-24", self.method, access, || {
+            reporter.add(X_24, self.method, access, || {
                 let found = format!("values[{}], which has no memory here", access.value);
                 (found, "an earlier view or move on each path that gives it memory".to_owned())
             });
@@ -350,7 +351,7 @@ fn described(value: &EValue) -> String {
 
 /// Reports the first violation of each rule by each value.
 struct Reporter<'f> {
-    reported: BTreeSet<(&'static str, u32)>,
+    reported: BTreeSet<(RuleId, u32)>,
     findings: &'f mut Findings,
     locate: &'f Locator<'f>,
 }
@@ -358,7 +359,7 @@ struct Reporter<'f> {
 impl Reporter<'_> {
     fn add(
         &mut self,
-        rule: &'static str,
+        rule: RuleId,
         method: &MethodAnalysis<'_>,
         access: &Access,
         texts: impl FnOnce() -> (String, String),

@@ -3,6 +3,7 @@
 use super::super::finding::{Findings, Locator};
 use super::access::AccessKind;
 use super::method::MethodAnalysis;
+use crate::check::RuleId::*;
 use crate::operators::kinds::Kinds;
 use crate::program::element::{Element, Part};
 use crate::program::{Instruction, Program};
@@ -13,7 +14,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
     check_delegates(method, findings, locate);
     check_outputs(method, findings, locate);
     if method.is_truncated {
-        findings.add("X-18", || {
+        findings.add(X_18, || {
             let found = "lists that are used too often for the uses of their items to be checked".into();
             (locate(&method.element(Part::Whole)), found, "fewer uses of long lists".into())
         });
@@ -24,7 +25,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
 pub fn check_data(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     let delegates = program.plans().iter().any(|plan| !plan.delegates().is_empty());
     for (index, data) in program.named_data.iter().flatten().enumerate().filter(|_| !delegates) {
-        findings.add("X-16", || {
+        findings.add(X_16, || {
             (
                 locate(&Element::NamedData(index)),
                 format!("data `{}` without a delegate", data.key),
@@ -51,14 +52,14 @@ fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &L
             idle.push(value);
         } else if !facts.is_named {
             let kind = if facts.is_planned { "state" } else { "constant" };
-            findings.add("X-13", || {
+            findings.add(X_13, || {
                 let found = format!("unused {kind}");
                 (locate(&method.element(Part::Value(value))), found, "an instruction or output that uses it".into())
             });
         }
     }
     if let Some(first) = idle.first() {
-        findings.add("X-14", || {
+        findings.add(X_14, || {
             let found = match idle.len() {
                 1 => "an unused value".into(),
                 count => format!("an unused value, the first of {count}"),
@@ -81,7 +82,7 @@ fn check_states(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &L
             access.kind != AccessKind::Write
         });
         if written && !read {
-            findings.add("X-17", || {
+            findings.add(X_17, || {
                 let expected = "an instruction or an output that reads it".into();
                 (locate(&method.element(Part::Value(value))), "initial data that are never read".into(), expected)
             });
@@ -99,7 +100,7 @@ fn check_delegates(method: &MethodAnalysis<'_>, findings: &mut Findings, locate:
         }
     }
     for (index, _) in called.iter().enumerate().filter(|(_, called)| !**called) {
-        findings.add("X-15", || {
+        findings.add(X_15, || {
             let location = locate(&method.element(Part::Delegate(index)));
             (location, "a delegate that is never called".into(), "a delegate call".into())
         });
@@ -111,7 +112,7 @@ fn check_outputs(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &
         method.plan.outputs.iter().flatten().enumerate().map(|(index, value)| (*value, index)).collect();
     outputs.sort_unstable();
     for pair in outputs.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
-        findings.add("X-12", || {
+        findings.add(X_12, || {
             let (value, index) = pair[1];
             let found = format!("duplicate output values[{value}]");
             (locate(&method.element(Part::Output(index))), found, "distinct outputs".into())

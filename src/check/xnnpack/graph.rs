@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 use super::types::{ChannelDim, OperandTypes, ROWS};
 use super::values::{EncodedOperation, GraphValue, GraphValues, ValueScales};
+use crate::check::RuleId::{self, *};
 use crate::delegate::xnnpack::arguments::{GraphArgument, Readers};
 use crate::delegate::xnnpack::draft::{count, nbytes};
 use crate::delegate::xnnpack::schema::*;
@@ -84,15 +85,15 @@ pub(super) struct Graph {
     external_ids: HashSet<u32>,
     /// An operation has several results.
     has_several_results: bool,
-    /// Rule that the part that is being read may violate.
-    rule: &'static str,
+    /// Rule that the part that is being read may violate, if it is not D-12.
+    rule: Option<RuleId>,
     /// The part that is being read.
     part: GraphPart,
 }
 
 /// Something that the runtime accepts, and that is probably a mistake.
 pub(super) struct GraphRemark {
-    pub rule: &'static str,
+    pub rule: RuleId,
     pub part: GraphPart,
     pub found: String,
     pub expected: &'static str,
@@ -108,7 +109,7 @@ pub(super) struct UnpackedConstant {
 
 /// Malformed part of a graph.
 pub(super) struct GraphDefect {
-    pub rule: &'static str,
+    pub rule: RuleId,
     pub part: GraphPart,
     pub error: Box<ReadError>,
 }
@@ -119,10 +120,10 @@ impl Graph {
     /// # Errors
     /// The first malformed part.
     pub fn read(t: TableRef<'_, '_>, inside: bool) -> std::result::Result<Graph, GraphDefect> {
-        let mut graph = Graph { rule: "D-12", ..Graph::default() };
+        let mut graph = Graph::default();
         match graph.read_parts(t, inside) {
             Ok(()) => Ok(graph),
-            Err(error) => Err(GraphDefect { rule: graph.rule, part: graph.part, error }),
+            Err(error) => Err(GraphDefect { rule: graph.rule.unwrap_or(D_12), part: graph.part, error }),
         }
     }
 
@@ -215,13 +216,13 @@ impl Graph {
         if self.values.by_id.contains_key(&id) {
             return tensor.wrong(tensor_value::id_out, format!("duplicate id {id}"));
         }
-        self.rule = "D-15";
+        self.rule = Some(D_15);
         let scales = self.quantization(&tensor, quantized.as_ref(), datatype, &dims)?;
-        self.rule = "D-17";
+        self.rule = Some(D_17);
         if !constant && bytes.is_none_or(|bytes| bytes > MAX_VALUE) {
             return tensor.wrong(tensor_value::dims, format!("a value of more than {MAX_VALUE} bytes"));
         }
-        self.rule = "D-12";
+        self.rule = None;
         let index = tensor.u32(tensor_value::constant_buffer_idx)? as usize;
         let in_payload = constant && self.constants.get(index).is_some_and(|constant| constant.key.is_none());
         let value = GraphValue { position, dims, datatype: code, constant, in_payload, scales, flags, written: false };
@@ -268,7 +269,7 @@ impl Graph {
     }
 
     /// Reports something about the part that is being read.
-    fn remark(&mut self, rule: &'static str, found: String, expected: &'static str) {
+    fn remark(&mut self, rule: RuleId, found: String, expected: &'static str) {
         self.remarks.push(GraphRemark { rule, part: self.part, found, expected });
     }
 
@@ -419,7 +420,7 @@ impl Graph {
                 let value = self.values.by_id.get(id);
                 self.part = value.map_or(GraphPart::Whole, |value| GraphPart::Value(value.position));
                 let name = GRAPH.fields[usize::from(slot)].name;
-                self.remark("D-20", format!("{name} and the flags disagree about value {id}"), "the same values");
+                self.remark(D_20, format!("{name} and the flags disagree about value {id}"), "the same values");
             }
         }
         Ok(())
@@ -437,7 +438,7 @@ impl Graph {
             }
             if !row.clamps && (min, max) != (f32::NEG_INFINITY, f32::INFINITY) {
                 let found = format!("bounds {min} to {max} of `{}`, which ignores them", operation.word());
-                self.remark("D-19", found, "a clamp of its output");
+                self.remark(D_19, found, "a clamp of its output");
             }
         }
         for Operand { slot, is_output, .. } in operation.operands() {
@@ -454,13 +455,13 @@ impl Graph {
                 None => return member.wrong(slot, format!("unknown value {id}")),
             }
         }
-        self.rule = "D-16";
+        self.rule = Some(D_16);
         self.check_types(operation, &member)?;
-        self.rule = "D-15";
+        self.rule = Some(D_15);
         self.check_scales(operation, &member)?;
-        self.rule = "D-17";
+        self.rule = Some(D_17);
         sizes::check(operation, &EncodedOperation { values: &self.values, t: &member })?;
-        self.rule = "D-12";
+        self.rule = None;
         let operands = operation.operands().map(|operand| Ok((operand, member.u32(operand.slot)?)));
         let operands: Vec<(Operand, u32)> = operands.collect::<Result<_>>()?;
         let is_dynamic = |id: u32| self.values.by_id.get(&id).is_some_and(|value| value.datatype == QDINT8);

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use super::fields::flat_tensor::ExternalKeys;
 use super::finding::{Findings, Location, Locator};
+use crate::check::RuleId::*;
 use crate::data::{Blob, BlobId};
 use crate::delegate::header::{HEADER, Sections};
 use crate::delegate::xnnpack::BACKEND;
@@ -51,7 +52,7 @@ pub(super) fn check(
                 left = rest;
                 if !fits {
                     let expected = "disjoint payloads".to_owned();
-                    findings.add("D-11", || {
+                    findings.add(D_11, || {
                         (at(GraphPart::Whole), "payloads larger than the file in total".into(), expected)
                     });
                     return None;
@@ -65,7 +66,7 @@ pub(super) fn check(
                         let found =
                             format!("a constant in the payload, which `{}` reads when it runs", operation.word());
                         let expected = "a constant in named data, by its key".to_owned();
-                        findings.add("D-18", || (at(GraphPart::Value(value)), found, expected));
+                        findings.add(D_18, || (at(GraphPart::Value(value)), found, expected));
                     }
                 }
                 calls.check(method, index, graph, findings, locate);
@@ -84,7 +85,7 @@ fn check_payload(
     let payload = match Payload::read(blob) {
         Ok(payload) => payload?,
         Err(found) => {
-            findings.add("D-11", || (at(GraphPart::Whole), found, "a graph and constants inside the payload".into()));
+            findings.add(D_11, || (at(GraphPart::Whole), found, "a graph and constants inside the payload".into()));
             return None;
         }
     };
@@ -98,7 +99,7 @@ fn check_payload(
     let defect = graph.constants.iter().find_map(|constant| Some((constant, named_data.defect(constant, &payload)?)));
     if let Some((constant, found)) = defect {
         let part = constant.user.map_or(GraphPart::Whole, GraphPart::Value);
-        findings.add("D-13", || (at(part), found, format!("at least {}", counted(constant.needed, "byte"))));
+        findings.add(D_13, || (at(part), found, format!("at least {}", counted(constant.needed, "byte"))));
     }
     for GraphRemark { rule, part, found, expected } in graph.remarks.drain(..) {
         findings.add(rule, || (at(part), found, expected.to_owned()));
@@ -137,7 +138,7 @@ impl Payload {
     fn graph(&self) -> std::result::Result<Graph, GraphDefect> {
         let buffer = Buffer::new(&self.graph);
         let root = buffer.root(self.identifier, &GRAPH).map_err(|error| GraphDefect {
-            rule: "D-12",
+            rule: D_12,
             part: GraphPart::Whole,
             error,
         })?;
@@ -227,12 +228,12 @@ impl<'p> DelegateCalls<'p> {
                 let found = counted(args.len() as u64, "argument");
                 let expected = format!("{}, as the graph has", graph.num_arguments);
                 let at = Element::Method(method, Part::Instruction(chain, step));
-                findings.add("D-21", || (locate(&at), found, expected));
+                findings.add(D_21, || (locate(&at), found, expected));
             }
             for external in &graph.arguments {
                 let id = external.number;
                 let mut report = |part: Part, found: String, expected: String| {
-                    findings.add("D-14", || (locate(&Element::Method(method, part)), found, expected));
+                    findings.add(D_14, || (locate(&Element::Method(method, part)), found, expected));
                 };
                 let Some(arg) = args.get(id as usize) else {
                     let expected = format!("at least {}, for external value {id} of the graph", u64::from(id) + 1);

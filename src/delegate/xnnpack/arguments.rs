@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::model::{Graph, NodeOperation};
 use super::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, Operand, Operation, QDINT8};
 use crate::format::ScalarType;
-use crate::program::Tensor;
+use crate::program::{Tensor, TensorShapeDynamism};
 
 /// A value of a graph that is an argument.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,9 +58,6 @@ impl Readers {
     }
 }
 
-/// `shape_dynamism` of a tensor that is never resized.
-const STATIC: i8 = 0;
-
 /// Returns the arguments of a graph.
 pub fn of(graph: &Graph) -> Vec<GraphArgument> {
     let dynamic: HashSet<u32> =
@@ -86,7 +83,9 @@ pub fn of(graph: &Graph) -> Vec<GraphArgument> {
 /// Returns `true` if an input has other sizes in other calls, and so have the outputs. `tensor` returns the tensor of an argument.
 pub fn has_dynamic_input<'t>(arguments: &[GraphArgument], tensor: impl Fn(u32) -> Option<&'t Tensor>) -> bool {
     let inputs = arguments.iter().filter(|argument| argument.is_input);
-    inputs.filter_map(|argument| tensor(argument.number)).any(|tensor| tensor.shape_dynamism != STATIC)
+    inputs
+        .filter_map(|argument| tensor(argument.number))
+        .any(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC)
 }
 
 /// Returns the sizes of a tensor for a message, with the order of its dimensions if that is not the default.
@@ -127,7 +126,7 @@ fn resizes(tensor: &Tensor, external: &GraphArgument) -> bool {
     if sizes.is_empty() && external.dims == [1] {
         return true;
     }
-    match tensor.shape_dynamism == STATIC {
+    match tensor.shape_dynamism == TensorShapeDynamism::STATIC {
         true => in_memory(tensor).eq(external.dims.iter().map(|size| Some(*size))),
         false => sizes.len() == external.dims.len() && elements(&mut external.dims.iter().copied()) <= bound,
     }

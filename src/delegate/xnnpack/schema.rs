@@ -176,7 +176,7 @@ impl QuantParams {
     /// Returns the element type of scales in a constant.
     pub fn scale_type(self) -> ScalarType {
         match self {
-            QuantParams::PerChannelGroup => ScalarType(15),
+            QuantParams::PerChannelGroup => ScalarType::BFLOAT16,
             QuantParams::PerChannel | QuantParams::PerTensor | QuantParams::PerTokenDynamic => ScalarType::FLOAT,
         }
     }
@@ -364,7 +364,7 @@ impl Datatype {
 
 /// Declares the enum `XNNDatatype`, by its numbers from 0.
 macro_rules! datatypes {
-    ($( $(#[$doc:meta])* $code:ident $name:literal $bits:literal $storage:literal $quantization:expr, [$($tensor:literal)*]; )*) => {
+    ($( $(#[$doc:meta])* $code:ident $name:literal $bits:literal $storage:ident $quantization:expr, [$($tensor:ident)*]; )*) => {
         // The names are those of the schema; no operation takes some of them.
         #[allow(clippy::upper_case_acronyms, dead_code)]
         enum DatatypeCode { $( $code ),* }
@@ -381,8 +381,8 @@ macro_rules! datatypes {
                 name: $name,
                 bits: $bits,
                 quantization: $quantization,
-                storage: ScalarType($storage),
-                tensors: &[$( ScalarType($tensor) ),*],
+                storage: ScalarType::$storage,
+                tensors: &[$( ScalarType::$tensor ),*],
             }
         ),*];
     };
@@ -391,35 +391,35 @@ macro_rules! datatypes {
 // Indices that an operation computes as int32 are widened in place if the tensor is Long.
 datatypes! {
     /// No type.
-    INVALID "invalid" 0 0 None, [];
+    INVALID "invalid" 0 BYTE None, [];
     /// float32.
-    FP32 "fp32" 32 6 Some(Quantization::None), [6];
+    FP32 "fp32" 32 FLOAT Some(Quantization::None), [FLOAT];
     /// float16.
-    FP16 "fp16" 16 5 Some(Quantization::None), [5];
+    FP16 "fp16" 16 HALF Some(Quantization::None), [HALF];
     /// int8 with one scale.
-    QINT8 "qint8" 8 1 Some(Quantization::Tensor), [1];
+    QINT8 "qint8" 8 CHAR Some(Quantization::Tensor), [CHAR];
     /// uint8 with one scale.
-    QUINT8 "quint8" 8 0 Some(Quantization::Tensor), [0];
+    QUINT8 "quint8" 8 BYTE Some(Quantization::Tensor), [BYTE];
     /// int32 with one scale: a bias.
-    QINT32 "qint32" 32 3 Some(Quantization::Tensor), [3];
+    QINT32 "qint32" 32 INT Some(Quantization::Tensor), [INT];
     /// int8 with a scale per channel: weights.
-    QCINT8 "qcint8" 8 1 Some(Quantization::Channel), [];
+    QCINT8 "qcint8" 8 CHAR Some(Quantization::Channel), [];
     /// int32 with a scale per channel: a bias.
-    QCINT32 "qcint32" 32 3 Some(Quantization::Channel), [];
+    QCINT32 "qcint32" 32 INT Some(Quantization::Channel), [];
     /// 4 bits with a scale per channel: weights.
-    QCINT4 "qcint4" 4 0 Some(Quantization::Channel), [];
+    QCINT4 "qcint4" 4 BYTE Some(Quantization::Channel), [];
     /// int8 with scales computed at run time.
-    QDINT8 "qdint8" 8 1 Some(Quantization::Token), [];
+    QDINT8 "qdint8" 8 CHAR Some(Quantization::Token), [];
     /// 4 bits with a scale per group of a channel: weights.
-    QBINT4 "qbint4" 4 0 Some(Quantization::Group), [];
+    QBINT4 "qbint4" 4 BYTE Some(Quantization::Group), [];
     /// int8, packed.
-    QPINT8 "qpint8" 8 1 None, [];
+    QPINT8 "qpint8" 8 CHAR None, [];
     /// int32.
-    INT32 "int32" 32 3 Some(Quantization::None), [3 4];
+    INT32 "int32" 32 INT Some(Quantization::None), [INT LONG];
     /// float32, packed.
-    PFP32 "pfp32" 32 6 None, [];
+    PFP32 "pfp32" 32 FLOAT None, [];
     /// bfloat16.
-    BF16 "bf16" 16 15 Some(Quantization::None), [15];
+    BF16 "bf16" 16 BFLOAT16 Some(Quantization::None), [BFLOAT16];
 }
 
 /// Returns the name of a field of an operation in YAML: its name in the schema without `_id`, and without the number of an input that is the only one with a

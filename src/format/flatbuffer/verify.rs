@@ -6,6 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use self::Defect::*;
 use super::{Budget, SlotContent, member, u16_at, u32_at};
 use crate::format::path::Trail;
 use crate::format::{Kind, TableSchema};
@@ -19,10 +20,60 @@ const TABLE_COST: u64 = 16;
 /// Maximum offset, and maximum size of a vector in bytes.
 const MAX_OFFSET: u32 = 0x7fff_ffff;
 
+/// Kind of a defect. Each is a rule of the validator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defect {
+    /// Fewer bytes than a root offset, a vtable and a table take.
+    BufferSize,
+    /// The offset of the root table is invalid.
+    RootOffset,
+    /// A table or its vtable is outside the buffer.
+    TablePosition,
+    /// A field overlaps the start of its table.
+    FieldStart,
+    /// A field is not aligned, or is outside the buffer.
+    FieldPosition,
+    /// The offset in a field is invalid.
+    FieldOffset,
+    /// A vector ends outside the buffer.
+    VectorSize,
+    /// The offset in an item of a vector is invalid.
+    ItemOffset,
+    /// A string has no zero byte after it.
+    Terminator,
+    /// The size in a vtable is too small for the fields, or exceeds the buffer.
+    TableSize,
+    /// A vtable is smaller than its own two sizes.
+    VtableSize,
+    /// Items of 8 bytes are not aligned.
+    LongAlignment,
+    /// Bytes do not have the alignment that the schema requires.
+    BytesAlignment,
+    /// A string is not UTF-8.
+    Utf8,
+    /// A string contains a zero byte.
+    ZeroByte,
+    /// A truth value is neither 0 nor 1.
+    Bool,
+    /// There are more tables than the limit of FlatBuffers' own verifier.
+    TableCount,
+    /// Tables share too many bytes.
+    SharedBytes,
+    /// An object overlaps the extended header.
+    HeaderOverlap,
+}
+
 /// Receiver of the verifier's findings.
 pub trait DefectSink {
-    /// Reports a violation of a rule (docs/rules.md) at a path and an offset, with the value found and the value expected.
-    fn add(&mut self, rule: &str, path: &Trail<'_>, at: usize, found: fmt::Arguments<'_>, expected: fmt::Arguments<'_>);
+    /// Reports a defect at a path and an offset, with the value found and the value expected.
+    fn add(
+        &mut self,
+        defect: Defect,
+        path: &Trail<'_>,
+        at: usize,
+        found: fmt::Arguments<'_>,
+        expected: fmt::Arguments<'_>,
+    );
 }
 
 /// Verifies everything that is reachable from the root. `header` is the range of the extended header.
@@ -31,9 +82,9 @@ pub fn verify(bytes: &[u8], root: &'static TableSchema, header: Range<usize>, re
         Verifier { bytes, header, tables: 0, budget: Budget::of(bytes.len()), report, shared_vtable: false };
     if bytes.len() < 12 {
         let found = format_args!("{} bytes", bytes.len());
-        return verifier.report.add("F-1", &Trail::ROOT, 0, found, format_args!("at least 12"));
+        return verifier.report.add(BufferSize, &Trail::ROOT, 0, found, format_args!("at least 12"));
     }
-    if let Some(at) = verifier.follow(0, "F-2", &Trail::ROOT) {
+    if let Some(at) = verifier.follow(0, RootOffset, &Trail::ROOT) {
         verifier.table(at, root, &Trail::ROOT);
     }
 }
@@ -57,7 +108,7 @@ impl Verifier<'_, '_> {
         if self.budget.left() > 0 {
             self.budget.exhaust();
             let found = format_args!("tables that share too many bytes");
-            self.report.add("G-17", path, at, found, format_args!("few references to each table"));
+            self.report.add(SharedBytes, path, at, found, format_args!("few references to each table"));
         }
         false
     }
@@ -66,24 +117,24 @@ impl Verifier<'_, '_> {
     fn outside_header(&mut self, at: usize, end: usize, path: &Trail<'_>) {
         if at < self.header.end && end > self.header.start {
             let expected = format_args!("nothing in bytes {:#x} to {:#x}", self.header.start, self.header.end);
-            self.report.add("G-18", path, at, format_args!("bytes {at:#x} to {end:#x} in the header"), expected);
+            self.report.add(HeaderOverlap, path, at, format_args!("bytes {at:#x} to {end:#x} in the header"), expected);
         }
     }
 
-    /// Returns the target of the offset at `at`; reports `rule` if it is invalid.
-    fn follow(&mut self, at: usize, rule: &str, path: &Trail<'_>) -> Option<usize> {
+    /// Returns the target of the offset at `at`; reports `defect` if it is invalid.
+    fn follow(&mut self, at: usize, defect: Defect, path: &Trail<'_>) -> Option<usize> {
         let offset = match at.is_multiple_of(4).then(|| u32_at(self.bytes, at)).flatten() {
             Some(offset) => offset,
             None => {
                 let expected = format_args!("an offset at a multiple of 4 inside {} bytes", self.bytes.len());
-                self.report.add(rule, path, at, format_args!("an offset at byte {at:#x}"), expected);
+                self.report.add(defect, path, at, format_args!("an offset at byte {at:#x}"), expected);
                 return None;
             }
         };
         let target = at.saturating_add(offset as usize);
         if offset == 0 || offset > MAX_OFFSET || target >= self.bytes.len() || !target.is_multiple_of(4) {
             let expected = format_args!("a target at a multiple of 4 inside {} bytes", self.bytes.len());
-            self.report.add(rule, path, at, format_args!("an offset of {offset} bytes to {target:#x}"), expected);
+            self.report.add(defect, path, at, format_args!("an offset of {offset} bytes to {target:#x}"), expected);
             return None;
         }
         Some(target)
@@ -94,7 +145,7 @@ impl Verifier<'_, '_> {
         if self.tables == MAX_TABLES + 1 {
             let found = format_args!("more than {MAX_TABLES} tables");
             self.report.add(
-                "G-16",
+                TableCount,
                 path,
                 at,
                 found,
@@ -106,7 +157,13 @@ impl Verifier<'_, '_> {
         }
         let Some(back) = u32_at(self.bytes, at) else {
             let found = format_args!("{} at byte {at:#x}", table.name);
-            return self.report.add("F-5", path, at, found, format_args!("a table inside {} bytes", self.bytes.len()));
+            return self.report.add(
+                TablePosition,
+                path,
+                at,
+                found,
+                format_args!("a table inside {} bytes", self.bytes.len()),
+            );
         };
         let vtable = at as i64 - i64::from(back as i32);
         let size =
@@ -118,12 +175,12 @@ impl Verifier<'_, '_> {
                 None => format!("a vtable at byte {vtable}"),
             };
             let expected = format_args!("an even offset and an even size inside {} bytes", self.bytes.len());
-            return self.report.add("F-5", path, at, format_args!("{found}"), expected);
+            return self.report.add(TablePosition, path, at, format_args!("{found}"), expected);
         };
         let vtable = vtable as usize;
         if size < 4 {
             let found = format_args!("a vtable of {size} bytes");
-            return self.report.add("G-10", path, vtable, found, format_args!("at least 4"));
+            return self.report.add(VtableSize, path, vtable, found, format_args!("at least 4"));
         }
         let inline = usize::from(u16_at(self.bytes, vtable + 2).unwrap_or(0));
         self.outside_header(vtable, vtable + usize::from(size), path);
@@ -146,12 +203,12 @@ impl Verifier<'_, '_> {
             if offset < 4 {
                 let found = format_args!("{width} bytes at byte {offset} of a table");
                 let entry = vtable + 4 + 2 * slot;
-                self.report.add("F-6", &path.field(field.name), entry, found, format_args!("byte 4 or later"));
+                self.report.add(FieldStart, &path.field(field.name), entry, found, format_args!("byte 4 or later"));
             }
             if !position.is_multiple_of(width) || position + width > self.bytes.len() {
                 let expected = format_args!("a multiple of {width} inside {} bytes", self.bytes.len());
                 let found = format_args!("{width} bytes at byte {position:#x}");
-                self.report.add("F-7", &path.field(field.name), position, found, expected);
+                self.report.add(FieldPosition, &path.field(field.name), position, found, expected);
                 continue;
             }
             match field.kind {
@@ -159,7 +216,7 @@ impl Verifier<'_, '_> {
                     let byte = self.bytes[position];
                     if byte > 1 {
                         let found = format_args!("the byte {byte}");
-                        self.report.add("G-15", &path.field(field.name), position, found, format_args!("0 or 1"));
+                        self.report.add(Bool, &path.field(field.name), position, found, format_args!("0 or 1"));
                     }
                 }
                 Kind::UnionTag => tag = self.bytes[position],
@@ -176,14 +233,14 @@ impl Verifier<'_, '_> {
                 Kind::Union(members) => {
                     if let Some(member) = member(members, tag) {
                         let path = path.field(field.name);
-                        if let Some(target) = self.follow(position, "F-8", &path) {
+                        if let Some(target) = self.follow(position, FieldOffset, &path) {
                             self.table(target, member, &path);
                         }
                     }
                 }
                 Kind::Table(child) => {
                     let path = path.field(field.name);
-                    if let Some(target) = self.follow(position, "F-8", &path) {
+                    if let Some(target) = self.follow(position, FieldOffset, &path) {
                         self.table(target, child, &path);
                     }
                 }
@@ -203,13 +260,13 @@ impl Verifier<'_, '_> {
         }
         if (inline < needed || at + inline > self.bytes.len()) && !std::mem::replace(&mut self.shared_vtable, true) {
             let expected = format_args!("at least {needed} for its fields, and inside {} bytes", self.bytes.len());
-            self.report.add("F-12", path, vtable + 2, format_args!("a table of {inline} bytes"), expected);
+            self.report.add(TableSize, path, vtable + 2, format_args!("a table of {inline} bytes"), expected);
         }
         self.outside_header(at, at + needed, path);
     }
 
     fn vector(&mut self, position: usize, kind: Kind, path: &Trail<'_>) {
-        let Some(target) = self.follow(position, "F-8", path) else { return };
+        let Some(target) = self.follow(position, FieldOffset, path) else { return };
         let count = u32_at(self.bytes, target).unwrap_or(u32::MAX);
         let SlotContent::Object(object) = SlotContent::of(kind) else { return };
         let item = object.item_size();
@@ -217,7 +274,13 @@ impl Verifier<'_, '_> {
         let size = count as u64 * item as u64;
         if size > u64::from(MAX_OFFSET) || start as u64 + size > self.bytes.len() as u64 {
             let expected = format_args!("a vector inside {} bytes", self.bytes.len());
-            return self.report.add("F-9", path, target, format_args!("a vector of {count} x {item} bytes"), expected);
+            return self.report.add(
+                VectorSize,
+                path,
+                target,
+                format_args!("a vector of {count} x {item} bytes"),
+                expected,
+            );
         }
         let end = start + size as usize;
         self.outside_header(target, end, path);
@@ -226,24 +289,24 @@ impl Verifier<'_, '_> {
         }
         if item == 8 && count > 0 && start % 8 != 0 {
             let found = format_args!("8-byte items from byte {start:#x}");
-            self.report.add("G-11", path, start, found, format_args!("a multiple of 8"));
+            self.report.add(LongAlignment, path, start, found, format_args!("a multiple of 8"));
         }
         match kind {
             Kind::AlignedBytes(alignment) if count > 0 && start % alignment as usize != 0 => {
                 let found = format_args!("bytes from byte {start:#x}");
-                self.report.add("G-12", path, start, found, format_args!("a multiple of {alignment}"));
+                self.report.add(BytesAlignment, path, start, found, format_args!("a multiple of {alignment}"));
             }
             Kind::Bools => {
                 if let Some(wrong) = self.bytes[start..end].iter().position(|byte| *byte > 1) {
                     let found = format_args!("the byte {}", self.bytes[start + wrong]);
-                    self.report.add("G-15", &path.item(wrong), start + wrong, found, format_args!("0 or 1"));
+                    self.report.add(Bool, &path.item(wrong), start + wrong, found, format_args!("0 or 1"));
                 }
             }
             Kind::Text => self.text(start, end, path),
             Kind::Tables(table) => {
                 for index in 0..count as usize {
                     let path = path.item(index);
-                    if let Some(target) = self.follow(start + 4 * index, "F-10", &path) {
+                    if let Some(target) = self.follow(start + 4 * index, ItemOffset, &path) {
                         self.table(target, table, &path);
                     }
                     if self.budget.left() == 0 {
@@ -280,17 +343,17 @@ impl Verifier<'_, '_> {
     fn text(&mut self, start: usize, end: usize, path: &Trail<'_>) {
         if self.bytes.get(end) != Some(&0) {
             let found = format_args!("a string without a terminator");
-            return self.report.add("F-11", path, end, found, format_args!("a zero byte after it"));
+            return self.report.add(Terminator, path, end, found, format_args!("a zero byte after it"));
         }
         let text = &self.bytes[start..end];
         if let Err(error) = std::str::from_utf8(text) {
             let at = error.valid_up_to();
             let found = format_args!("the byte {:#04x}", text[at]);
-            self.report.add("G-13", path, start + at, found, format_args!("UTF-8"));
+            self.report.add(Utf8, path, start + at, found, format_args!("UTF-8"));
         }
         if let Some(at) = text.iter().position(|byte| *byte == 0) {
             let found = format_args!("a zero byte after {at} of {} bytes", text.len());
-            self.report.add("G-14", path, start + at, found, format_args!("no zero byte inside a string"));
+            self.report.add(ZeroByte, path, start + at, found, format_args!("no zero byte inside a string"));
         }
     }
 }

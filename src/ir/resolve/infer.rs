@@ -17,7 +17,9 @@ use crate::ir::document::{
 use crate::ir::tree::NodeId;
 use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, contiguous, dim_order};
+use crate::program::{
+    EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, TensorShapeDynamism, contiguous, dim_order,
+};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -593,7 +595,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             tensor.sizes = Some(sizes.into());
             if !is_stated(written, "dynamism") {
-                tensor.shape_dynamism = i8::from(meta.sizes.iter().any(|dim| dim.dynamic));
+                tensor.shape_dynamism = TensorShapeDynamism::of(meta.sizes.iter().any(|dim| dim.dynamic));
             }
             if written.dim_order.is_none() {
                 tensor.dim_order = Some(dim_order(&meta.dim_order));

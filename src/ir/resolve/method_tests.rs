@@ -9,7 +9,7 @@ use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{At, Method, Test, TestValue};
 use crate::ir::tree::NodeId;
 use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-use crate::program::{EValue, ExecutionPlan, contiguous};
+use crate::program::{EValue, ExecutionPlan, TensorShapeDynamism, contiguous};
 
 /// Resolves the tests of a method; errors are added to the diagnostics of `finder`.
 pub(super) fn resolve<'d, 'a>(
@@ -67,9 +67,9 @@ fn misfit(tensor: &crate::program::Tensor, sizes: &[i32]) -> Option<String> {
     let numel = |sizes: &[i32]| sizes.iter().map(|size| i128::from(*size)).product::<i128>();
     if sizes.iter().any(|size| *size < 0) {
         Some(format!("a size cannot be negative: {sizes:?}"))
-    } else if sizes.len() != bound.len() || (tensor.shape_dynamism == 0 && sizes != bound) {
+    } else if sizes.len() != bound.len() || (tensor.shape_dynamism == TensorShapeDynamism::STATIC && sizes != bound) {
         Some(format!("the tensor has sizes {bound:?}, the test gives {sizes:?}"))
-    } else if tensor.shape_dynamism == 1 && numel(sizes) > numel(bound) {
+    } else if tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_BOUND && numel(sizes) > numel(bound) {
         Some(format!("the tensor holds {} elements at most, the test gives {}", numel(bound), numel(sizes)))
     } else {
         None
@@ -111,7 +111,7 @@ fn one<'d, 'a>(
         }
         (EValue::Tensor(tensor), TestValue::Tensor(sizes, data)) => {
             // A dynamic tensor takes the sizes of the given data, if they are nested.
-            let dynamic = tensor.shape_dynamism != 0;
+            let dynamic = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
             let stated = sizes.as_ref().map(|sizes| sizes.value.clone());
             let expected_sizes = stated.or_else(|| tensor.sizes.as_deref().filter(|_| !dynamic).map(<[i32]>::to_vec));
             let order = tensor.dim_order.clone().unwrap_or_default();

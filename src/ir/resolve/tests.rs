@@ -6,6 +6,7 @@ use crate::diagnostics::Severity;
 use crate::program::test_cases::TestData;
 use crate::program::{
     BackendDelegate, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorData,
+    TensorDataLocation,
 };
 use crate::{Options, Source, assemble, parse, resolve};
 
@@ -505,9 +506,12 @@ fn extra_tensor_info_is_there_only_for_a_name_external_data_or_a_device() {
     assert_eq!((extra("x"), extra("c")), (None, None));
     assert_eq!(extra("named").unwrap().fully_qualified_name.as_deref(), Some("a.b"));
     let external = extra("e").unwrap();
-    assert_eq!((external.fully_qualified_name.as_deref(), external.location), (Some("e"), 1));
+    assert_eq!(
+        (external.fully_qualified_name.as_deref(), external.location),
+        (Some("e"), TensorDataLocation::EXTERNAL)
+    );
     let device = extra("g").unwrap();
-    assert_eq!((device.device_type, device.device_index, device.fully_qualified_name.as_deref()), (1, 1, None));
+    assert_eq!((device.device.to_string().as_str(), device.fully_qualified_name.as_deref()), ("cuda:1", None));
 }
 
 #[test]

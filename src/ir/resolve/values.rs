@@ -13,7 +13,8 @@ use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement,
 use crate::layout::memory::MAX_POOLS;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{
-    BackendDelegate, CompileSpec, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData, contiguous, dim_order,
+    BackendDelegate, CompileSpec, Device, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData,
+    TensorDataLocation, TensorShapeDynamism, contiguous, dim_order,
 };
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -198,7 +199,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.unfinished.insert(number as u32, declaration);
             tensor.sizes = stated.filter(|_| !has_open_size).map(Into::into);
             tensor.dim_order = None;
-            tensor.memory = self.memory(written, known, tensor.shape_dynamism == 2);
+            tensor.memory = self.memory(written, known, tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND);
             tensor.extra_tensor_info = extra_tensor_info(value, written);
             return tensor;
         }
@@ -253,7 +254,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), dim_order));
         tensor.sizes = Some(sizes.into());
-        tensor.memory = self.memory(written, known, tensor.shape_dynamism == 2);
+        tensor.memory = self.memory(written, known, tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND);
         if let Some(view_of) = &written.view_of {
             self.share(declaration, view_of, &mut tensor);
         }
@@ -345,18 +346,20 @@ pub(super) fn extra_tensor_info(
     value: &Declaration<'_>,
     written: &document::ParsedTensor<'_>,
 ) -> Option<Box<ExtraTensorInfo>> {
-    let (device_type, device_index) = written.device.unwrap_or((0, 0));
+    let device = written.device.unwrap_or_default();
     let name = written.name.as_ref().map(|name| name.value.to_string());
-    let is_stated = name.is_some() || written.external.is_some() || (device_type, device_index) != (0, 0);
+    let is_stated = name.is_some() || written.external.is_some() || device != Device::CPU;
     if !is_stated && !written.extra_tensor_info {
         return None;
     }
     Some(Box::new(ExtraTensorInfo {
         mutable_data_segments_idx: 0,
         fully_qualified_name: name.or_else(|| written.external.as_ref().map(|_| value.name.value.to_string())),
-        location: i8::from(written.external.is_some()),
-        device_type,
-        device_index,
+        location: match written.external {
+            Some(_) => TensorDataLocation::EXTERNAL,
+            None => TensorDataLocation::SEGMENT,
+        },
+        device,
         tag: written.external.as_ref().and_then(|tag| tag.value.as_ref()).map(|tag| tag.to_string()),
     }))
 }

@@ -34,7 +34,7 @@ impl TypeSet {
 
     /// Returns the types, ascending by code.
     pub fn types(self) -> impl Iterator<Item = ScalarType> {
-        (0..ScalarType::COUNT as i8).map(ScalarType).filter(move |scalar_type| self.contains(*scalar_type))
+        ScalarType::all().filter(move |scalar_type| self.contains(*scalar_type))
     }
 }
 
@@ -320,13 +320,14 @@ const fn divisor(argument: usize) -> Constraint {
 const ANY: TypeSet = TypeSet(u64::MAX);
 
 /// int64.
-const INT64: TypeSet = TypeSet(1 << 4);
+const INT64: TypeSet = TypeSet(1 << ScalarType::LONG.0);
 
 /// Types of masks among indices: uint8 and bool.
-const MASKS: TypeSet = TypeSet(1 | 1 << 11);
+const MASKS: TypeSet = TypeSet(1 << ScalarType::BYTE.0 | 1 << ScalarType::BOOL.0);
 
-/// Types of complex numbers: codes 8 to 10.
-const COMPLEX: TypeSet = TypeSet(0b111 << 8);
+/// Types of complex numbers.
+const COMPLEX: TypeSet =
+    TypeSet(1 << ScalarType::COMPLEXHALF.0 | 1 << ScalarType::COMPLEXFLOAT.0 | 1 << ScalarType::COMPLEXDOUBLE.0);
 
 /// Both operands of a division are complex, of the same type and sizes, or neither is: the kernel reads both as one type, element by
 /// element.

@@ -6,9 +6,6 @@ use super::shape::{Inferred, Result, dim_of_int, element_count, one, sizes_text}
 use super::{Call, Dim, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
-const HALF: ScalarType = ScalarType(5);
-const BFLOAT16: ScalarType = ScalarType(15);
-
 /// `convolution`: an input of sizes [n, c, ...] and a weight of sizes [m, c / groups, ...], or [c, m / groups, ...] if
 /// transposed.
 pub(super) fn convolution(call: &Call<'_>) -> Inferred {
@@ -43,7 +40,7 @@ pub(super) fn convolution_backward(call: &Call<'_>) -> Inferred {
         |tensor: &TensorMeta| window.in_backend_format(input, weight, tensor.sizes.clone(), gradient.scalar_type);
     let gradients = [like(input), like(weight), TensorMeta::contiguous(gradient.scalar_type, bias)];
     let masked = |(at, meta)| match mask.get(at) {
-        Some(false) => ResultMeta::Unwritten(TensorMeta::contiguous(ScalarType(0), vec![Dim::fixed(0)])),
+        Some(false) => ResultMeta::Unwritten(TensorMeta::contiguous(ScalarType::BYTE, vec![Dim::fixed(0)])),
         Some(true) | None => ResultMeta::Tensor(meta),
     };
     Ok(gradients.into_iter().enumerate().map(masked).collect())
@@ -216,7 +213,7 @@ impl Window {
             self.output_paddings.iter().zip(&self.strides).any(|(padding, stride)| padding >= stride);
         match input.scalar_type {
             _ if self.transposed && has_large_padding => false,
-            HALF | BFLOAT16 => true,
+            ScalarType::HALF | ScalarType::BFLOAT16 => true,
             ScalarType::FLOAT => {
                 let is_large = element_count(&input.sizes[..4]) > 20_480;
                 self.groups > 1 || input.sizes[0].size > 1 || is_large

@@ -98,7 +98,7 @@ pub(super) fn clamp(call: &Call<'_>) -> Inferred {
 /// Checks that an argument is a tensor of truth values. torch takes uint8 with a warning.
 fn check_mask(call: &Call<'_>, at: usize) -> Result<()> {
     match call.tensor(at)?.scalar_type {
-        ScalarType::BOOL | ScalarType(0) => Ok(()),
+        ScalarType::BOOL | ScalarType::BYTE => Ok(()),
         other => call.invalid(at, format!("element type {other}"), "element type bool"),
     }
 }

@@ -68,7 +68,7 @@ fn selected(call: &Call<'_>) -> Result<TensorMeta> {
 fn indices<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<Vec<Option<&'a TensorMeta>>> {
     let indices = call.tensors(1)?;
     // A mask is for as many dimensions as it has.
-    let is_mask = |index: &TensorMeta| matches!(index.scalar_type, ScalarType(0 | 11));
+    let is_mask = |index: &TensorMeta| matches!(index.scalar_type, ScalarType::BYTE | ScalarType::BOOL);
     let dims = |index: &Option<&TensorMeta>| index.filter(|index| is_mask(index)).map_or(1, TensorMeta::rank);
     let needed: usize = indices.iter().map(dims).sum();
     if needed > tensor.rank() {
@@ -78,8 +78,8 @@ fn indices<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<Vec<Option<&'a Te
     }
     for (dim, index) in indices.iter().enumerate() {
         match index.map(|index| index.scalar_type) {
-            None | Some(ScalarType(3 | 4)) => {}
-            Some(ScalarType(0 | 11)) => {
+            None | Some(ScalarType::INT | ScalarType::LONG) => {}
+            Some(ScalarType::BYTE | ScalarType::BOOL) => {
                 return Err(InferenceError::Undetermined(
                     "the elements that a mask selects are known at run time only",
                 ));
@@ -147,7 +147,7 @@ fn check_within(
 /// Returns the positions at argument 2, which have the rank of the tensor unless there are none; rank 0 is rank 1.
 fn positions<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<&'a TensorMeta> {
     let index = call.tensor(2)?;
-    if !matches!(index.scalar_type, ScalarType(3 | 4)) {
+    if !matches!(index.scalar_type, ScalarType::INT | ScalarType::LONG) {
         return call.invalid(2, format!("element type {}", index.scalar_type), "element type int32 or int64");
     }
     if index.rank().max(1) != tensor.rank().max(1) && element_count(&index.sizes) != 0 {
@@ -178,7 +178,7 @@ pub(super) fn embedding(call: &Call<'_>) -> Inferred {
     let [_, width] = table.sizes[..] else {
         return call.invalid(0, sizes_text(&table.sizes), "two dimensions");
     };
-    if !matches!(index.scalar_type, ScalarType(3 | 4)) {
+    if !matches!(index.scalar_type, ScalarType::INT | ScalarType::LONG) {
         return call.invalid(1, format!("element type {}", index.scalar_type), "element type int32 or int64");
     }
     let mut sizes = index.sizes.clone();

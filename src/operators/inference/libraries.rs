@@ -8,8 +8,6 @@ use super::shape::{Inferred, Result, dim_of_int, element_count, is_dynamic, one,
 use super::{Call, Dim, InferenceError, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
-const INT8: ScalarType = ScalarType(1);
-
 /// Number of tiles of an image, at most.
 const MAX_TILES: i64 = 4;
 
@@ -41,7 +39,7 @@ pub(super) fn like_float(call: &Call<'_>) -> Inferred {
 
 /// A tensor like the argument 0, of int8.
 pub(super) fn like_int8(call: &Call<'_>) -> Inferred {
-    one(like(call.tensor(0)?, INT8))
+    one(like(call.tensor(0)?, ScalarType::CHAR))
 }
 
 fn dtype(call: &Call<'_>) -> Result<ScalarType> {
@@ -92,7 +90,7 @@ pub(super) fn batch_matmul(call: &Call<'_>) -> Inferred {
     let Some(batch) = agree(a.sizes[0], b.sizes[0]).filter(|_| agree(a.sizes[2], b.sizes[2]).is_some()) else {
         return mismatch(call, 2, b, &format!("sizes [{}, _, {}]", a.sizes[0].size, a.sizes[2].size), 0, a);
     };
-    one(TensorMeta::contiguous(INT8, vec![batch, a.sizes[1], b.sizes[1]]))
+    one(TensorMeta::contiguous(ScalarType::CHAR, vec![batch, a.sizes[1], b.sizes[1]]))
 }
 
 /// Rows of `activations` of sizes [m, k] times a packed weight of `N` rows, which is an argument.

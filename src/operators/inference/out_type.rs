@@ -165,7 +165,7 @@ impl Conversion {
         let real = Category::Floating;
         let is_number = |category| matches!(category, Category::Integer | Category::Floating);
         match self {
-            Conversion::BoolOrByte => [result, out].iter().all(|t| [ScalarType::BOOL, ScalarType(0)].contains(t)),
+            Conversion::BoolOrByte => [result, out].iter().all(|t| [ScalarType::BOOL, ScalarType::BYTE].contains(t)),
             Conversion::Floating => from == real && to == real,
             Conversion::WithinCategory => from == to && to <= real,
             Conversion::Promotion => from <= to && to <= real,

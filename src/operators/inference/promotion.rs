@@ -33,29 +33,25 @@ pub(super) enum ResultType {
 /// Ordinary types in the order of promotion; two types of one row are promoted to the first of the next.
 const LEVELS: &[&[ScalarType]] = &[
     &[ScalarType::BOOL],
-    &[ScalarType(0), ScalarType(1)],
-    &[ScalarType(2)],
-    &[ScalarType(3)],
+    &[ScalarType::BYTE, ScalarType::CHAR],
+    &[ScalarType::SHORT],
+    &[ScalarType::INT],
     &[ScalarType::LONG],
-    &[HALF, BFLOAT16],
+    &[ScalarType::HALF, ScalarType::BFLOAT16],
     &[ScalarType::FLOAT],
-    &[DOUBLE],
-    &[COMPLEX_HALF],
-    &[COMPLEX_FLOAT],
-    &[COMPLEX_DOUBLE],
+    &[ScalarType::DOUBLE],
+    &[ScalarType::COMPLEXHALF],
+    &[ScalarType::COMPLEXFLOAT],
+    &[ScalarType::COMPLEXDOUBLE],
 ];
 
-const HALF: ScalarType = ScalarType(5);
-const BFLOAT16: ScalarType = ScalarType(15);
-const DOUBLE: ScalarType = ScalarType(7);
-
-const COMPLEX_HALF: ScalarType = ScalarType(8);
-const COMPLEX_FLOAT: ScalarType = ScalarType(9);
-const COMPLEX_DOUBLE: ScalarType = ScalarType(10);
-
 /// Real types, and the complex types of two of them. The runtime has no complex type of bfloat16.
-const COMPLEX: &[(ScalarType, ScalarType)] =
-    &[(HALF, COMPLEX_HALF), (ScalarType::FLOAT, COMPLEX_FLOAT), (DOUBLE, COMPLEX_DOUBLE), (BFLOAT16, COMPLEX_FLOAT)];
+const COMPLEX: &[(ScalarType, ScalarType)] = &[
+    (ScalarType::HALF, ScalarType::COMPLEXHALF),
+    (ScalarType::FLOAT, ScalarType::COMPLEXFLOAT),
+    (ScalarType::DOUBLE, ScalarType::COMPLEXDOUBLE),
+    (ScalarType::BFLOAT16, ScalarType::COMPLEXFLOAT),
+];
 
 /// Returns the category of an element type; `None` for packed bits and unknown numbers.
 pub(super) fn category(scalar_type: ScalarType) -> Option<Category> {

@@ -7,18 +7,15 @@ use super::shape::{Inferred, Result, element_count, is_dynamic, one, sizes_text}
 use super::{Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
-const DOUBLE: ScalarType = ScalarType(7);
-const INT: ScalarType = ScalarType(3);
-
 /// Integer types of quantized values, and their ranges.
 const RANGES: &[(ScalarType, i64, i64)] = &[
-    (ScalarType(0), 0, 255),
-    (ScalarType(1), -128, 127),
-    (ScalarType(2), -32_768, 32_767),
-    (INT, -2_147_483_648, 2_147_483_647),
-    (ScalarType(23), -57_344, 57_344),
-    (ScalarType(24), -448, 448),
-    (ScalarType(27), 0, 65_535),
+    (ScalarType::BYTE, 0, 255),
+    (ScalarType::CHAR, -128, 127),
+    (ScalarType::SHORT, -32_768, 32_767),
+    (ScalarType::INT, -2_147_483_648, 2_147_483_647),
+    (ScalarType::FLOAT8E5M2, -57_344, 57_344),
+    (ScalarType::FLOAT8E4M3FN, -448, 448),
+    (ScalarType::UINT16, 0, 65_535),
 ];
 
 /// `quantize_per_tensor`: the element type is the argument 5.
@@ -78,7 +75,7 @@ pub(super) fn dequantize_per_token(call: &Call<'_>) -> Inferred {
 /// `choose_qparams`: one scale of float64 and one zero point of int64.
 pub(super) fn choose_qparams(call: &Call<'_>) -> Inferred {
     let input = float_tensor(call, 0)?;
-    if input.scalar_type == DOUBLE {
+    if input.scalar_type == ScalarType::DOUBLE {
         return call.invalid(0, type_text(input), "a tensor of float32, float16 or bfloat16");
     }
     if let (IntMeta::Exact(least), IntMeta::Exact(greatest)) = (call.int(1)?, call.int(2)?)
@@ -102,7 +99,7 @@ pub(super) fn embedding<const PER_BYTE: i64>(call: &Call<'_>) -> Inferred {
     if PER_BYTE == 1 {
         check_embedding(call, weight, scales)?;
     }
-    if !matches!(indices.scalar_type, ScalarType::LONG | INT) {
+    if !matches!(indices.scalar_type, ScalarType::LONG | ScalarType::INT) {
         return call.invalid(5, type_text(indices), "a tensor of int64 or int32");
     }
     let default = if PER_BYTE == 1 { scales.scalar_type } else { ScalarType::FLOAT };
@@ -112,10 +109,10 @@ pub(super) fn embedding<const PER_BYTE: i64>(call: &Call<'_>) -> Inferred {
 }
 
 fn check_embedding(call: &Call<'_>, weight: &TensorMeta, scales: &TensorMeta) -> Result<()> {
-    if !matches!(weight.scalar_type, ScalarType(0 | 1)) {
+    if !matches!(weight.scalar_type, ScalarType::BYTE | ScalarType::CHAR) {
         return call.invalid(0, type_text(weight), "a tensor of int8 or uint8");
     }
-    if float_tensor(call, 1)?.scalar_type == DOUBLE {
+    if float_tensor(call, 1)?.scalar_type == ScalarType::DOUBLE {
         return call.invalid(1, type_text(scales), "a tensor of float32, float16 or bfloat16");
     }
     for (at, tensor) in [(1, Some(scales)), (2, call.optional_tensor(2)?)] {
@@ -154,7 +151,7 @@ fn of_type(tensor: &TensorMeta, scalar_type: Option<ScalarType>) -> Inferred {
 fn narrow_input<'a>(call: &Call<'a>) -> Result<&'a TensorMeta> {
     let input = call.tensor(0)?;
     match input.scalar_type {
-        ScalarType::FLOAT | ScalarType(5 | 15) => Ok(input),
+        ScalarType::FLOAT | ScalarType::HALF | ScalarType::BFLOAT16 => Ok(input),
         _ => call.invalid(0, type_text(input), "a tensor of float32, float16 or bfloat16"),
     }
 }
@@ -219,7 +216,7 @@ fn check_range(call: &Call<'_>, at: usize, dtype_at: usize) -> Result<()> {
 /// Returns scales and zero points.
 fn parameters(sizes: &[Dim]) -> Inferred {
     let of = |scalar_type| ResultMeta::Tensor(TensorMeta::contiguous(scalar_type, sizes.to_vec()));
-    Ok(vec![of(DOUBLE), of(ScalarType::LONG)])
+    Ok(vec![of(ScalarType::DOUBLE), of(ScalarType::LONG)])
 }
 
 #[cfg(test)]

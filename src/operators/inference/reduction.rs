@@ -77,7 +77,7 @@ fn mean_type(call: &Call<'_>, at: usize) -> Result<ScalarType> {
 fn any_type(call: &Call<'_>) -> Result<ScalarType> {
     let own = call.tensor(0)?.scalar_type;
     // torch kept uint8 from the time before bool.
-    Ok(if own == ScalarType(0) { own } else { ScalarType::BOOL })
+    Ok(if own == ScalarType::BYTE { own } else { ScalarType::BOOL })
 }
 
 /// A sum of the listed dimensions.

@@ -11,6 +11,7 @@ use crate::format::serializer::Serializer;
 use crate::ir::resolve::tests::{assembled, forward};
 use crate::layout::{self, LayoutConfig, Storage};
 use crate::program::*;
+use crate::program::{Device, DeviceType, StorageLayout, TensorDataLocation, TensorShapeDynamism};
 
 fn origin(bytes: Vec<u8>) -> Origin {
     Origin::Bytes(Arc::from(bytes))
@@ -96,7 +97,7 @@ fn lists_round_trip_absent_or_empty() {
 
 /// A tensor without data in planned memory.
 fn tensor(sizes: &[i32]) -> Tensor {
-    Tensor { memory: Memory::At { pool: 1, offset: 3 << 33 | 64 }, ..Tensor::new(ScalarType(5), sizes) }
+    Tensor { memory: Memory::At { pool: 1, offset: 3 << 33 | 64 }, ..Tensor::new(ScalarType::HALF, sizes) }
 }
 
 #[test]
@@ -108,8 +109,8 @@ fn tensors_round_trip() {
         storage_offset: -7,
         dim_order: Some(vec![1, 0].into()),
         requires_grad: true,
-        layout: 1,
-        shape_dynamism: 2,
+        layout: StorageLayout::SPARSE,
+        shape_dynamism: TensorShapeDynamism::DYNAMIC_UNBOUND,
         ..tensor(&[2, 3])
     }));
 }
@@ -127,9 +128,8 @@ fn extra_tensor_info_round_trips() {
     let extra = ExtraTensorInfo {
         mutable_data_segments_idx: u64::MAX,
         fully_qualified_name: Some("a.b".into()),
-        location: 0,
-        device_type: 1,
-        device_index: -1,
+        location: TensorDataLocation::SEGMENT,
+        device: Device { device_type: DeviceType::CUDA, index: -1 },
         tag: None,
     };
     value_round_trips(EValue::Tensor(Tensor {
@@ -141,7 +141,11 @@ fn extra_tensor_info_round_trips() {
 
 #[test]
 fn an_external_tensor_keeps_its_number() {
-    let extra = ExtraTensorInfo { fully_qualified_name: Some("k".into()), location: 1, ..ExtraTensorInfo::default() };
+    let extra = ExtraTensorInfo {
+        fully_qualified_name: Some("k".into()),
+        location: TensorDataLocation::EXTERNAL,
+        ..ExtraTensorInfo::default()
+    };
     let data = TensorData::Elsewhere(Some(9));
     let external = Tensor { extra_tensor_info: Some(Box::new(extra)), data, memory: Memory::None, ..tensor(&[1]) };
     value_round_trips(EValue::Tensor(external));

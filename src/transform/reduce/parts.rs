@@ -7,7 +7,9 @@ use super::candidate::{Candidate, Reduction, describe_containers, retain, with_m
 use super::search::Stopped;
 use super::{flow, sizes};
 use crate::data::{Blob, BlobId};
-use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData};
+use crate::program::{
+    Chain, Device, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData, TensorShapeDynamism,
+};
 use crate::transform::prune;
 
 /// Optional properties that are removed everywhere at once.
@@ -34,12 +36,12 @@ const ATTRIBUTES: &[fn(&mut Program)] = &[
     // Names of tensors: external data are found by them.
     |program| {
         tensors(program, |tensor| {
-            if tensor.device() == (0, 0) && !tensor.is_external() {
+            if tensor.device() == Device::CPU && !tensor.is_external() {
                 tensor.extra_tensor_info = None;
             }
         });
     },
-    |program| tensors(program, |tensor| tensor.shape_dynamism = 0),
+    |program| tensors(program, |tensor| tensor.shape_dynamism = TensorShapeDynamism::STATIC),
 ];
 
 fn chains(program: &mut Program, change: impl Fn(&mut Chain)) {

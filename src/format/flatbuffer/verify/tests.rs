@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DefectSink, verify};
+use super::{Defect, DefectSink, verify};
 use crate::format::flatbuffer::tests::{buffer, table_at};
 use crate::format::path::Trail;
 use crate::format::program::*;
@@ -12,8 +12,8 @@ use crate::format::{Field, Kind, TableSchema};
 struct Rules(Vec<String>);
 
 impl DefectSink for Rules {
-    fn add(&mut self, rule: &str, _: &Trail<'_>, at: usize, _: fmt::Arguments<'_>, _: fmt::Arguments<'_>) {
-        self.0.push(format!("{rule} {at}"));
+    fn add(&mut self, defect: Defect, _: &Trail<'_>, at: usize, _: fmt::Arguments<'_>, _: fmt::Arguments<'_>) {
+        self.0.push(format!("{defect:?} {at}"));
     }
 }
 
@@ -50,57 +50,57 @@ fn a_well_formed_buffer_breaks_no_rule() {
 
 #[test]
 fn fewer_than_12_bytes_are_no_buffer() {
-    assert_eq!(found(&[0; 11], &KERNEL_CALL), ["F-1 0"]);
+    assert_eq!(found(&[0; 11], &KERNEL_CALL), ["BufferSize 0"]);
 }
 
 #[test]
 fn the_root_offset_leads_to_a_multiple_of_4_inside() {
     for root in [0, 18, 1000] {
-        assert_eq!(rule(0, root), ["F-2 0"], "{root}");
+        assert_eq!(rule(0, root), ["RootOffset 0"], "{root}");
     }
-    assert_eq!(rule(2, 0x8000), ["F-2 0"]);
+    assert_eq!(rule(2, 0x8000), ["RootOffset 0"]);
 }
 
 #[test]
 fn a_vtable_is_inside_at_an_even_place_with_an_even_size() {
-    assert_eq!(rule(TABLE, 9), ["F-5 16"]);
-    assert_eq!(rule(TABLE, 18), ["F-5 16"]);
-    assert_eq!(rule(VTABLE, 7), ["F-5 16"]);
-    assert_eq!(rule(VTABLE, 100), ["F-5 16"]);
+    assert_eq!(rule(TABLE, 9), ["TablePosition 16"]);
+    assert_eq!(rule(TABLE, 18), ["TablePosition 16"]);
+    assert_eq!(rule(VTABLE, 7), ["TablePosition 16"]);
+    assert_eq!(rule(VTABLE, 100), ["TablePosition 16"]);
 }
 
 #[test]
 fn a_vtable_has_its_two_sizes() {
-    assert_eq!(rule(VTABLE, 2), ["G-10 8"]);
+    assert_eq!(rule(VTABLE, 2), ["VtableSize 8"]);
 }
 
 #[test]
 fn a_field_is_behind_the_offset_of_the_vtable() {
-    assert_eq!(rule(VTABLE + 4, 2), ["F-6 12", "F-7 18"]);
+    assert_eq!(rule(VTABLE + 4, 2), ["FieldStart 12", "FieldPosition 18"]);
 }
 
 #[test]
 fn the_size_of_a_table_is_only_a_note() {
-    assert_eq!(rule(VTABLE + 2, 100), ["F-12 10"]);
-    assert_eq!(rule(VTABLE + 2, 3), ["F-12 10"]);
-    assert_eq!(rule(VTABLE + 4, 12), ["F-12 10"]);
+    assert_eq!(rule(VTABLE + 2, 100), ["TableSize 10"]);
+    assert_eq!(rule(VTABLE + 2, 3), ["TableSize 10"]);
+    assert_eq!(rule(VTABLE + 4, 12), ["TableSize 10"]);
 }
 
 #[test]
 fn a_number_is_at_a_multiple_of_its_width() {
-    assert_eq!(rule(VTABLE + 4, 6), ["F-7 22"]);
+    assert_eq!(rule(VTABLE + 4, 6), ["FieldPosition 22"]);
 }
 
 #[test]
 fn an_offset_leads_to_a_multiple_of_4_inside() {
     for offset in [0, 6, 8] {
-        assert_eq!(rule(TABLE + 8, offset), ["F-8 24"], "{offset}");
+        assert_eq!(rule(TABLE + 8, offset), ["FieldOffset 24"], "{offset}");
     }
 }
 
 #[test]
 fn a_vector_ends_inside() {
-    assert_eq!(rule(TABLE + 12, 1), ["F-9 28"]);
+    assert_eq!(rule(TABLE + 12, 1), ["VectorSize 28"]);
 }
 
 #[test]
@@ -111,16 +111,16 @@ fn a_string_ends_with_a_zero_byte_and_is_utf_8_without_one() {
     };
     // The first byte is at 28: table at 16, offset at 20, length at 24.
     assert!(text(b"abc\0").is_empty());
-    assert_eq!(text(b"abcd"), ["F-11 31"]);
-    assert_eq!(text(b"a\xffc\0"), ["G-13 29"]);
-    assert_eq!(text(b"ab\0\0"), ["G-14 30"]);
+    assert_eq!(text(b"abcd"), ["Terminator 31"]);
+    assert_eq!(text(b"a\xffc\0"), ["Utf8 29"]);
+    assert_eq!(text(b"ab\0\0"), ["ZeroByte 30"]);
 }
 
 #[test]
 fn bools_are_0_or_1() {
-    assert_eq!(found(&buffer(&[4], &[2], &[]), &BOOL), ["G-15 20"]);
+    assert_eq!(found(&buffer(&[4], &[2], &[]), &BOOL), ["Bool 20"]);
     let list = buffer(&[4], &4u32.to_le_bytes(), &[2, 0, 0, 0, 1, 9]);
-    assert_eq!(found(&list, &BOOL_LIST), ["G-15 29"]);
+    assert_eq!(found(&list, &BOOL_LIST), ["Bool 29"]);
 }
 
 #[test]
@@ -130,34 +130,34 @@ fn items_of_8_bytes_are_at_a_multiple_of_8() {
         found(&buffer(&[4], &(4 + padding as u32).to_le_bytes(), &rest), &INT_LIST)
     };
     // The items begin at 28 and at 32.
-    assert_eq!(list(0), ["G-11 28"]);
+    assert_eq!(list(0), ["LongAlignment 28"]);
     assert!(list(4).is_empty());
 }
 
 #[test]
 fn inline_data_are_at_a_multiple_of_their_alignment() {
     let rest = [&[1, 0, 0, 0][..], &[9]].concat();
-    assert_eq!(found(&buffer(&[4], &4u32.to_le_bytes(), &rest), &BUFFER), ["G-12 28"]);
+    assert_eq!(found(&buffer(&[4], &4u32.to_le_bytes(), &rest), &BUFFER), ["BytesAlignment 28"]);
 }
 
 #[test]
 fn an_item_of_a_vector_of_tables_leads_inside() {
     let rest = [&[1, 0, 0, 0][..], &100u32.to_le_bytes()].concat();
-    assert_eq!(found(&buffer(&[4], &4u32.to_le_bytes(), &rest), &FRAME_LIST), ["F-10 28"]);
+    assert_eq!(found(&buffer(&[4], &4u32.to_le_bytes(), &rest), &FRAME_LIST), ["ItemOffset 28"]);
 }
 
 #[test]
 fn what_an_unknown_tag_selects_is_not_followed() {
     let union = |tag: u8| found(&buffer(&[4, 8], &[tag, 0, 0, 0, 255, 0, 0, 0], &[]), &EVALUE);
-    assert_eq!(union(2), ["F-8 24"]);
+    assert_eq!(union(2), ["FieldOffset 24"]);
     assert!(union(0).is_empty() && union(12).is_empty());
 }
 
 #[test]
 fn nothing_is_inside_the_header() {
     let bytes = changed(0, 16);
-    assert_eq!(found_around(&bytes, &KERNEL_CALL, 8..12), ["G-18 8"]);
-    assert_eq!(found_around(&bytes, &KERNEL_CALL, 28..32), ["G-18 28"]);
+    assert_eq!(found_around(&bytes, &KERNEL_CALL, 8..12), ["HeaderOverlap 8"]);
+    assert_eq!(found_around(&bytes, &KERNEL_CALL, 28..32), ["HeaderOverlap 28"]);
     assert!(found_around(&bytes, &KERNEL_CALL, 32..40).is_empty());
 }
 
@@ -174,7 +174,7 @@ fn tables_that_are_referred_to_again_and_again_are_reported_once() {
     rest.extend([0; 1000]);
     let rules = found(&buffer(&[4], &4u32.to_le_bytes(), &rest), &LIST);
     assert_eq!(rules.len(), 1);
-    assert!(rules[0].starts_with("G-17 "), "{rules:?}");
+    assert!(rules[0].starts_with("SharedBytes "), "{rules:?}");
 }
 
 /// A vector of tables with bytes each.
