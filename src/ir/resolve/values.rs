@@ -29,7 +29,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let mut origin =
                 DelegateOrigin { id: delegate.name.id, name: delegate.name.value.clone(), ..DelegateOrigin::default() };
             let mut specs = Vec::with_capacity(delegate.compile_specs.len());
-            for (key, value) in &delegate.compile_specs {
+            for document::ParsedCompileSpec { key, value } in &delegate.compile_specs {
                 if let Some(bytes) = self.finder.in_memory(value, DataRequest::BytesOrText) {
                     specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) });
                 }
