@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use super::document::*;
 use super::grammar::grammar;
 use super::shape::{
-    self, KeySpec, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document,
-    extra_field, field_override, frame, graph, graph_node, graph_scales, graph_value, instruction, iota, jump_false,
-    literal_map, memory, memory_placement, method, r#move, named_data, patch, random, raw, tensor, test, test_tensor,
+    self, Form, KeySpec, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate,
+    document, extra_field, field_override, frame, graph, graph_node, graph_scales, graph_value, instruction, iota,
+    literal_map, memory, memory_placement, method, named_data, patch, random, raw, tensor, test, test_tensor,
     unknown_operation,
 };
 use super::synonyms;
@@ -23,13 +23,12 @@ use crate::delegate::xnnpack::schema::{Operation, field_key};
 use crate::diagnostics::clipped;
 use crate::format::path::FieldPath;
 use crate::format::program::DEVICE_TYPE;
-use crate::format::program::InstructionType;
 use crate::format::words::MEMORY_FORMATS;
 use crate::format::{Kind, ScalarType};
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::instruction::INSTRUCTION_KEYS;
+use crate::program::instruction::{FieldRole, INSTRUCTION_ROWS, InstructionRow};
 use crate::program::{ContainerMetadata, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are
@@ -865,17 +864,17 @@ impl Decoder {
                 if let Some(sizes) = &sizes {
                     self.error(sizes.id, format!("`sizes` belongs to a view, not to `{key}`"), "remove it");
                 }
-                let kind = instruction_type(key);
-                if let Some(out) = out.as_ref().filter(|_| kind != InstructionType::KernelCall) {
+                let row = instruction_row(key);
+                let has = |role| row.fields.iter().any(|(_, other)| *other == role);
+                if let Some(out) = out.as_ref().filter(|_| !has(FieldRole::Operator)) {
                     self.error(out.id, format!("`out` belongs to a kernel, not to `{key}`"), "remove it");
                 }
-                let takes_args = matches!(kind, InstructionType::KernelCall | InstructionType::DelegateCall);
-                if let Some(args) = args.as_ref().filter(|_| !takes_args) {
+                if let Some(args) = args.as_ref().filter(|_| !has(FieldRole::Args)) {
                     let message = format!("`args` belong to a kernel or a delegate, not to `{key}`");
                     self.error(args.id, message, "remove them");
                 }
                 let node = fields.take(key)?;
-                Some(self.action(kind, node, args, out)?)
+                Some(self.action(row, node, args, out)?)
             }
             _ => {
                 let all = || format!("one of {}", fields.shape.one_of.join(", "));
@@ -888,13 +887,13 @@ impl Decoder {
 
     fn action<'a>(
         &mut self,
-        kind: InstructionType,
+        row: &'static InstructionRow,
         node: SourceNode<'a>,
         args: Option<SourceNode<'a>>,
         out: Option<SourceNode<'a>>,
     ) -> Option<Action<'a>> {
-        Some(match kind {
-            InstructionType::KernelCall => {
+        Some(match row.fields[0].1 {
+            FieldRole::Operator => {
                 let name = self.text(node, "an operator, such as aten::add.out");
                 if let Some(name) = name.as_ref().filter(|name| name.value.is_empty()) {
                     self.error(name.id, "an operator needs a name", "expected one such as aten::add.out");
@@ -906,24 +905,49 @@ impl Decoder {
                 });
                 Action::Kernel { name: name?, args, out }
             }
-            InstructionType::DelegateCall => {
+            FieldRole::Delegate => {
                 let delegate = self.name_or_number(node, "the name of a delegate")?;
                 Action::Delegate { delegate, args: args.map_or(Vec::new(), |node| self.literals(node)) }
             }
-            InstructionType::MoveCall => {
-                let mut fields = self.fields(node, &shape::MOVE)?;
-                let from = fields.take(r#move::from).and_then(|node| self.literal(node));
-                let to = fields.take(r#move::to).and_then(|node| self.literal(node));
-                Action::Move { from: from?, to: to? }
-            }
-            InstructionType::JumpFalseCall => {
-                let mut fields = self.fields(node, &shape::JUMP_FALSE)?;
-                let cond = fields.take(jump_false::cond).and_then(|node| self.literal(node));
-                let to = fields.take(jump_false::to).and_then(|node| self.name_or_number(node, "a label"));
-                Action::JumpFalse { cond: cond?, to: to? }
-            }
-            InstructionType::FreeCall => Action::Free(self.literal(node)?),
+            FieldRole::Read
+            | FieldRole::Condition
+            | FieldRole::Write
+            | FieldRole::Release
+            | FieldRole::Destination
+            | FieldRole::Args => Action::Plain(row.kind, self.operands(row, node)?),
         })
+    }
+
+    /// The operands of an instruction that is no call: its value, if its only field has its key, else the values of a map.
+    fn operands<'a>(&mut self, row: &InstructionRow, node: SourceNode<'a>) -> Option<Vec<Operand<'a>>> {
+        let nodes = match (row.fields, shape::INSTRUCTION.key(row.key)?.form) {
+            (_, Form::Shape(shape)) => {
+                let mut fields = self.fields(node, shape)?;
+                row.fields.iter().map(|(key, role)| (*role, fields.take(key))).collect()
+            }
+            ([(_, role)], _) => vec![(*role, Some(node))],
+            (several, _) => unreachable!("{} fields of `{}` and no map", several.len(), row.key),
+        };
+        let mut operand = |(role, node): (FieldRole, Option<SourceNode<'a>>)| {
+            let node = node?;
+            let value = match role {
+                FieldRole::Destination => self.name_or_number(node, "a label").map(|At { id, value }| match value {
+                    NameOrNumber::Name(name) => At { id, value: Literal::Word(name) },
+                    NameOrNumber::Number(number) => At { id, value: Literal::Int(number.into()) },
+                }),
+                FieldRole::Operator
+                | FieldRole::Delegate
+                | FieldRole::Args
+                | FieldRole::Read
+                | FieldRole::Condition
+                | FieldRole::Write
+                | FieldRole::Release => self.literal(node),
+            };
+            Some((role, value?))
+        };
+        // All are decoded, so that all errors are reported.
+        let operands: Vec<_> = nodes.into_iter().map(&mut operand).collect();
+        operands.into_iter().collect()
     }
 
     /// A list of outs, in which null is one that the call does not ask for.
@@ -1567,10 +1591,11 @@ macro_rules! decoders {
 }
 
 grammar!(decoders);
-/// The member of the union of instructions that a key of the YAML stands for.
-fn instruction_type(key: &str) -> InstructionType {
-    let row = INSTRUCTION_KEYS.iter().find(|(name, _)| *name == key);
-    row.expect("the keys of the grammar are those of the table").1
+
+/// The row of the table of instructions for a key of the YAML.
+fn instruction_row(key: &str) -> &'static InstructionRow {
+    let row = INSTRUCTION_ROWS.iter().find(|row| row.key == key);
+    row.expect("the keys of the grammar are those of the table")
 }
 
 fn word(key: MapKey<'_>) -> Word<'_> {

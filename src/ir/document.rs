@@ -12,7 +12,9 @@ use crate::data::random::Distribution;
 use crate::delegate::xnnpack::model::NodeOperation;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
+use crate::format::program::InstructionType;
 use crate::layout::options::OptionOverrides;
+use crate::program::instruction::FieldRole;
 use crate::program::{ContainerMetadata, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
 /// A value with the id of its node.
@@ -160,6 +162,9 @@ pub struct ParsedInstruction<'a> {
     pub action: Option<Action<'a>>,
 }
 
+/// Operand of an instruction that is no call: its role, and a value, or the label or the number of a destination.
+pub(crate) type Operand<'a> = (FieldRole, At<Literal<'a>>);
+
 /// Action of an instruction.
 #[derive(Debug)]
 pub enum Action<'a> {
@@ -179,22 +184,8 @@ pub enum Action<'a> {
         /// Arguments.
         args: Vec<At<Literal<'a>>>,
     },
-    /// Makes a value the same as another.
-    Move {
-        /// Source.
-        from: At<Literal<'a>>,
-        /// Target.
-        to: At<Literal<'a>>,
-    },
-    /// Jumps if false.
-    JumpFalse {
-        /// Condition.
-        cond: At<Literal<'a>>,
-        /// Target.
-        to: At<NameOrNumber<'a>>,
-    },
-    /// Frees a tensor.
-    Free(At<Literal<'a>>),
+    /// An instruction that is no call, and its operands in the order of its fields.
+    Plain(InstructionType, Vec<Operand<'a>>),
     /// Fixes the position of a view; emits nothing.
     View {
         /// The tensor whose memory the view shares.
@@ -212,11 +203,7 @@ impl<'a> Action<'a> {
     /// Returns true if the action is an instruction of the program.
     pub fn emits(&self) -> bool {
         match self {
-            Action::Kernel { .. }
-            | Action::Delegate { .. }
-            | Action::Move { .. }
-            | Action::JumpFalse { .. }
-            | Action::Free(_) => true,
+            Action::Kernel { .. } | Action::Delegate { .. } | Action::Plain(..) => true,
             Action::View { .. } | Action::Value(_) => false,
         }
     }
@@ -225,12 +212,15 @@ impl<'a> Action<'a> {
     pub fn outs(&self) -> &[Word<'a>] {
         match self {
             Action::Kernel { out, .. } => out.as_deref().unwrap_or_default(),
-            Action::Delegate { .. }
-            | Action::Move { .. }
-            | Action::JumpFalse { .. }
-            | Action::Free(_)
-            | Action::View { .. }
-            | Action::Value(_) => &[],
+            Action::Delegate { .. } | Action::Plain(..) | Action::View { .. } | Action::Value(_) => &[],
+        }
+    }
+
+    /// The operand with a role of an instruction that is no call.
+    pub(crate) fn operand(&self, role: FieldRole) -> Option<&At<Literal<'a>>> {
+        match self {
+            Action::Plain(_, operands) => operands.iter().find(|(other, _)| *other == role).map(|(_, operand)| operand),
+            Action::Kernel { .. } | Action::Delegate { .. } | Action::View { .. } | Action::Value(_) => None,
         }
     }
 
@@ -239,9 +229,7 @@ impl<'a> Action<'a> {
         match self {
             Action::Kernel { name, .. } | Action::Value(name) => name.id,
             Action::Delegate { delegate, .. } => delegate.id,
-            Action::Move { to, .. } => to.id,
-            Action::JumpFalse { to, .. } => to.id,
-            Action::Free(value) => value.id,
+            Action::Plain(_, operands) => operands.last().map_or(NodeId::default(), |(_, operand)| operand.id),
             Action::View { out, .. } => out.id,
         }
     }

@@ -153,7 +153,7 @@ use crate::format::{Kind, TableSchema};
 use crate::layout::options::{OPTIONS, OptionSpec};
 use crate::program::MemoryPlanner;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::instruction::INSTRUCTION_KEYS;
+use crate::program::instruction::INSTRUCTION_ROWS;
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
 
 /// Words for the algorithms of the memory planner, in the order of [`MemoryPlanner::ALL`].
@@ -190,12 +190,12 @@ grammar!(shapes);
 
 // The alternatives of an instruction are the keys of the table of instructions, `view` and `value`.
 const _: () = {
-    assert!(INSTRUCTION.one_of.len() == INSTRUCTION_KEYS.len() + 2);
+    assert!(INSTRUCTION.one_of.len() == INSTRUCTION_ROWS.len() + 2);
     let mut row = 0;
-    while row < INSTRUCTION_KEYS.len() {
+    while row < INSTRUCTION_ROWS.len() {
         let (mut position, mut found) = (0, false);
         while position < INSTRUCTION.one_of.len() {
-            found |= same_text(INSTRUCTION.one_of[position], INSTRUCTION_KEYS[row].0);
+            found |= same_text(INSTRUCTION.one_of[position], INSTRUCTION_ROWS[row].key);
             position += 1;
         }
         assert!(found);

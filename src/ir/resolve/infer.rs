@@ -17,6 +17,7 @@ use crate::ir::document::{
 use crate::ir::tree::NodeId;
 use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
+use crate::program::instruction::FieldRole;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
@@ -128,7 +129,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The values that an instruction writes by their names.
     fn written_by(&self, action: &Action<'a>) -> Vec<i32> {
         let number = |name: &str| self.names.get(name).and_then(|declaration| self.declared[*declaration].number);
-        if let Action::Move { to: At { value: Literal::Word(to), .. }, .. } = action {
+        if let Some(At { value: Literal::Word(to), .. }) = action.operand(FieldRole::Write) {
             return number(to).into_iter().collect();
         }
         action.outs().iter().filter_map(|out| number(&out.value)).collect()
@@ -232,9 +233,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Reports a move of a tensor to one of another element type or of other sizes: another instruction or the declaration
     /// determines these.
     fn compare_move(&mut self, values: &[EValue], from: i32, to: i32, action: &'d Action<'a>) {
-        let Action::Move { from: At { value: Literal::Word(source), .. }, to: At { id, value: Literal::Word(target) } } =
-            action
-        else {
+        let operands = action.operand(FieldRole::Read).zip(action.operand(FieldRole::Write));
+        let Some((At { value: Literal::Word(source), .. }, At { id, value: Literal::Word(target) })) = operands else {
             return;
         };
         let tensor = |value: i32| values.get(usize::try_from(value).ok()?)?.as_tensor();
@@ -778,9 +778,7 @@ fn is_checked(action: &Action<'_>) -> bool {
         Action::Kernel { args, out: Some(_), .. } => !args.iter().any(|arg| matches!(arg.value, Literal::Index(_))),
         Action::Kernel { out: None, .. }
         | Action::Delegate { .. }
-        | Action::Move { .. }
-        | Action::JumpFalse { .. }
-        | Action::Free(_)
+        | Action::Plain(..)
         | Action::View { .. }
         | Action::Value(_) => false,
     }
