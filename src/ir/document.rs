@@ -163,7 +163,7 @@ pub struct ParsedInstruction<'a> {
 }
 
 /// Operand of an instruction that is no call: its role, and a value, or the label or the number of a destination.
-pub(crate) type Operand<'a> = (FieldRole, At<Literal<'a>>);
+pub type Operand<'a> = (FieldRole, At<Literal<'a>>);
 
 /// Action of an instruction.
 #[derive(Debug)]

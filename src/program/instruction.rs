@@ -47,7 +47,7 @@ pub enum OperandAccess {
 
 /// Role of a field of an instruction, without its value. Determines its type and its [`FieldReference`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FieldRole {
+pub enum FieldRole {
     /// Index of the operator of a kernel call.
     Operator,
     /// Index of the delegate of a delegate call.
@@ -84,6 +84,15 @@ pub(crate) enum FieldMut<'a> {
     Index(FieldRole, &'a mut i32),
     /// The arguments of a call.
     Args(&'a mut Option<Args>),
+}
+
+/// What a call runs, by index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Callee {
+    /// A kernel of this operator.
+    Operator(i32),
+    /// A delegate.
+    Delegate(i32),
 }
 
 /// The table of an instruction in a file.
@@ -300,9 +309,24 @@ impl Instruction {
         self.find(|reference| if let FieldReference::Operator(index) = reference { Some(index) } else { None })
     }
 
-    /// Returns the index of the delegate of a delegate call.
-    pub(crate) fn delegate(&self) -> Option<i32> {
-        self.find(|reference| if let FieldReference::Delegate(index) = reference { Some(index) } else { None })
+    /// Returns what a call runs; `None` for an instruction that is no call.
+    pub(crate) fn callee(&self) -> Option<Callee> {
+        self.find(|reference| match reference {
+            FieldReference::Operator(index) => Some(Callee::Operator(index)),
+            FieldReference::Delegate(index) => Some(Callee::Delegate(index)),
+            FieldReference::Operand(..) | FieldReference::Destination(_) | FieldReference::Args(_) => None,
+        })
+    }
+
+    /// Returns source and target of an instruction that makes a value the same as another.
+    pub(crate) fn moved(&self) -> Option<(i32, i32)> {
+        let operand = |access| {
+            self.find(|reference| match reference {
+                FieldReference::Operand(value, other) if other == access => Some(value),
+                _ => None,
+            })
+        };
+        operand(OperandAccess::Read).zip(operand(OperandAccess::Write))
     }
 
     /// Returns the values in fields of their own: name of the field, index of the value, access.

@@ -36,6 +36,7 @@ mod ints;
 mod items;
 pub(crate) mod pools;
 pub(crate) mod positions;
+pub(crate) mod tables;
 pub mod test_cases;
 
 use std::borrow::Cow;
@@ -350,23 +351,23 @@ impl EValue {
             | EValue::OptionalTensorList(_) => None,
         }
     }
-
-    fn member(&self) -> KernelType {
-        match self {
-            EValue::Null => KernelType::Null,
-            EValue::Int(_) => KernelType::Int,
-            EValue::Bool(_) => KernelType::Bool,
-            EValue::Double(_) => KernelType::Double,
-            EValue::Tensor(_) => KernelType::Tensor,
-            EValue::String(_) => KernelType::String,
-            EValue::IntList(_) => KernelType::IntList,
-            EValue::DoubleList(_) => KernelType::DoubleList,
-            EValue::BoolList(_) => KernelType::BoolList,
-            EValue::TensorList(_) => KernelType::TensorList,
-            EValue::OptionalTensorList(_) => KernelType::OptionalTensorList,
-        }
-    }
 }
+
+macro_rules! members {
+    ($( $variant:ident = $table:ident $module:ident $field:ident; )*) => {
+        impl EValue {
+            fn member(&self) -> KernelType {
+                match self {
+                    EValue::Null => KernelType::Null,
+                    EValue::Tensor(_) => KernelType::Tensor,
+                    $( EValue::$variant(_) => KernelType::$variant, )*
+                }
+            }
+        }
+    };
+}
+
+tables::value_tables!(members);
 
 /// A tensor (table `Tensor`).
 ///

@@ -19,7 +19,7 @@ use self::placed::PlacedTensors;
 use self::places::Places;
 use super::inference;
 use crate::data::BlobId;
-use crate::program::instruction::{FieldMut, FieldRole};
+use crate::program::instruction::{Callee, FieldMut, FieldRole};
 use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData};
 
 /// Parts of a method that stay.
@@ -153,8 +153,11 @@ impl Marker<'_> {
                 used[number] = true;
             }
         };
-        instruction.operator().into_iter().for_each(|index| part(&mut uses.operators, index));
-        instruction.delegate().into_iter().for_each(|index| part(&mut uses.delegates, index));
+        match instruction.callee() {
+            Some(Callee::Operator(index)) => part(&mut uses.operators, index),
+            Some(Callee::Delegate(index)) => part(&mut uses.delegates, index),
+            None => {}
+        }
         let (read, written) = instruction.args().split_at(reads);
         let operands = instruction.operands().map(|(_, value, _)| value);
         let read = read.iter().copied().chain(operands);
